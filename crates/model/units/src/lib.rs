@@ -1,0 +1,37 @@
+//! Quantities of the laboratory.
+//!
+//! A time is an integer number of nanoseconds on a *named* clock ([`Timestamp`]); the name is in the type, so
+//! that two times of different clocks cannot be subtracted by accident. A [`Stamp`] is such a time together with
+//! the [`Place`] where it was taken. The rest are lengths of time, rates, sizes and code points, each with the
+//! way people write it (`45ms`, `100Mbit`, `64B`, `ef`), and [`random`], the integer stream that every seed
+//! replays.
+//!
+//! ```compile_fail
+//! use romer_units::{Responder, Sender, Timestamp};
+//! let left = Timestamp::<Sender>::from_nanos(1_000);
+//! let arrived = Timestamp::<Responder>::from_nanos(1_500);
+//! let delay = arrived - left; // different clocks: only a timebase may relate them
+//! ```
+//!
+//! The same clock is no obstacle:
+//!
+//! ```
+//! use romer_units::{Duration, Sender, Timestamp};
+//! let left = Timestamp::<Sender>::from_nanos(1_000);
+//! let back = Timestamp::<Sender>::from_nanos(2_500);
+//! assert_eq!(back - left, Duration::from_nanos(1_500));
+//! ```
+#![forbid(unsafe_code)]
+
+mod dscp;
+mod quantity;
+pub mod random;
+mod rate;
+mod size;
+mod time;
+
+pub use dscp::Dscp;
+pub use quantity::QuantityError;
+pub use rate::{Layer, LineRate, Rate};
+pub use size::{FrameSize, Size};
+pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};

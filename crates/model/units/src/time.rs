@@ -1,0 +1,351 @@
+//! Times, lengths of time, and stamps.
+
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use core::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::{self, QuantityError, Unit};
+
+/// A signed length of time in whole nanoseconds; about 292 years either way.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Duration(i64);
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest length of time.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// `nanos` nanoseconds.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+    /// `micros` microseconds, saturating at the ends of the range.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+    /// `millis` milliseconds, saturating at the ends of the range.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+    /// `seconds` seconds, saturating at the ends of the range.
+    pub const fn from_secs(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000))
+    }
+    /// This length in nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+    /// This length in seconds, rounded to the nearest `f64`.
+    #[expect(clippy::cast_precision_loss, reason = "the caller asked for the rounded value")]
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// As the standard library's unsigned duration; negative lengths give zero.
+    pub const fn to_std(self) -> core::time::Duration {
+        core::time::Duration::from_nanos(if self.0 < 0 { 0 } else { self.0.unsigned_abs() })
+    }
+    /// From the standard library's unsigned duration, saturating at [`Duration::MAX`].
+    pub fn from_std(duration: core::time::Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+    /// The length without its sign.
+    pub const fn abs(self) -> Self {
+        Self(self.0.saturating_abs())
+    }
+    /// The sum, or `None` where it leaves the range.
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+    /// `factor` times this length, or `None` where it leaves the range.
+    pub const fn checked_mul(self, factor: i64) -> Option<Self> {
+        match self.0.checked_mul(factor) {
+            Some(nanos) => Some(Self(nanos)),
+            None => None,
+        }
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+impl Sub for Duration {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+impl SubAssign for Duration {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+impl Neg for Duration {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+const TIME_UNITS: &[Unit] = &[
+    Unit { name: "ns", nanos_or_one: 1 },
+    Unit { name: "us", nanos_or_one: 1_000 },
+    Unit { name: "µs", nanos_or_one: 1_000 },
+    Unit { name: "ms", nanos_or_one: 1_000_000 },
+    Unit { name: "s", nanos_or_one: 1_000_000_000 },
+    Unit { name: "m", nanos_or_one: 60_000_000_000 },
+    Unit { name: "min", nanos_or_one: 60_000_000_000 },
+    Unit { name: "h", nanos_or_one: 3_600_000_000_000 },
+    Unit { name: "d", nanos_or_one: 86_400_000_000_000 },
+];
+
+impl FromStr for Duration {
+    type Err = QuantityError;
+
+    /// Reads `45ms`, `2.5s`, `1m30s`, `-3us`. A bare number is refused, because its unit is not obvious.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (negative, body) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let nanos =
+            quantity::sum_of_parts(body, text, TIME_UNITS, "a length of time", "10us, 10ms, 10s or 1m30s")?;
+        let nanos = i64::try_from(nanos).map_err(|_| QuantityError::OutOfRange {
+            text: text.into(),
+            allowed: "at most 292 years".into(),
+        })?;
+        Ok(Self(if negative { -nanos } else { nanos }))
+    }
+}
+
+impl fmt::Display for Duration {
+    /// The shortest exact form with one unit: `45ms`, `1.5us`, `90s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let (unit, name) = match magnitude {
+            0..1_000 => (1, "ns"),
+            1_000..1_000_000 => (1_000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (whole, part) = (magnitude / unit, magnitude % unit);
+        if part == 0 {
+            return f.pad(&format!("{sign}{whole}{name}"));
+        }
+        let width = unit.ilog10() as usize;
+        let digits = format!("{part:0width$}");
+        f.pad(&format!("{sign}{whole}.{}{name}", digits.trim_end_matches('0')))
+    }
+}
+
+/// A clock that times are read from. The type is the clock's name; it has no values.
+pub trait Clock: 'static + Copy + Send + Sync + fmt::Debug {
+    /// How this clock is named to people.
+    const NAME: &'static str;
+}
+
+macro_rules! clocks {
+    ($($(#[$doc:meta])* $name:ident => $text:literal),+ $(,)?) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+        impl Clock for $name { const NAME: &'static str = $text; }
+    )+ };
+}
+
+clocks! {
+    /// The real-time clock of the host that sends the probes and receives their reflections.
+    Sender => "sender's clock",
+    /// The real-time clock of the host that reflects or receives the probes.
+    Responder => "responder's clock",
+    /// The clock on which a direction's packets depart, whichever host that is.
+    Departure => "departing host's clock",
+    /// The clock on which a direction's packets arrive, whichever host that is.
+    Arrival => "arriving host's clock",
+    /// The host's monotonic clock, on which schedules run; its origin means nothing.
+    Monotonic => "monotonic clock",
+}
+
+/// A moment on clock `C`: integer nanoseconds from that clock's origin (1970-01-01 UTC for real-time clocks).
+pub struct Timestamp<C: Clock> {
+    nanos: i64,
+    clock: PhantomData<C>,
+}
+
+impl<C: Clock> Timestamp<C> {
+    /// The moment `nanos` nanoseconds after the clock's origin.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self { nanos, clock: PhantomData }
+    }
+    /// Nanoseconds since the clock's origin.
+    pub const fn as_nanos(self) -> i64 {
+        self.nanos
+    }
+    /// The same reading, said to be of clock `D`. For the one who knows that both names mean one clock
+    /// (a direction's departures are the sender's clock, say); never a way to relate two clocks.
+    pub const fn renamed<D: Clock>(self) -> Timestamp<D> {
+        Timestamp::from_nanos(self.nanos)
+    }
+}
+
+impl<C: Clock> Clone for Timestamp<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: Clock> Copy for Timestamp<C> {}
+impl<C: Clock> PartialEq for Timestamp<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+impl<C: Clock> Eq for Timestamp<C> {}
+impl<C: Clock> PartialOrd for Timestamp<C> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<C: Clock> Ord for Timestamp<C> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+impl<C: Clock> Hash for Timestamp<C> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
+    }
+}
+impl<C: Clock> fmt::Debug for Timestamp<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns on {}", self.nanos, C::NAME)
+    }
+}
+impl<C: Clock> Sub for Timestamp<C> {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
+    }
+}
+impl<C: Clock> Add<Duration> for Timestamp<C> {
+    type Output = Self;
+    fn add(self, later: Duration) -> Self {
+        Self::from_nanos(self.nanos.saturating_add(later.as_nanos()))
+    }
+}
+impl<C: Clock> Sub<Duration> for Timestamp<C> {
+    type Output = Self;
+    fn sub(self, earlier: Duration) -> Self {
+        Self::from_nanos(self.nanos.saturating_sub(earlier.as_nanos()))
+    }
+}
+
+/// Where in a host a stamp was taken, from the wire inwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// By the network card, on its own clock.
+    Nic,
+    /// By the kernel, at the driver's edge.
+    Kernel,
+    /// By a program in the kernel (eBPF).
+    Program,
+    /// By this program, before the send call or after the receive call.
+    User,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Nic => "nic",
+            Self::Kernel => "kernel",
+            Self::Program => "program",
+            Self::User => "user",
+        })
+    }
+}
+
+/// A time, where it was taken, and (in the type) on which clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp<C: Clock> {
+    /// The moment.
+    pub time: Timestamp<C>,
+    /// Where it was taken.
+    pub place: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lengths_of_time_are_read_as_people_write_them() {
+        for (text, nanos) in [
+            ("45ms", 45_000_000),
+            ("10us", 10_000),
+            ("2.5s", 2_500_000_000),
+            ("1m30s", 90_000_000_000),
+            ("22.5ms", 22_500_000),
+            ("-3us", -3_000),
+            ("0s", 0),
+            ("1h", 3_600_000_000_000),
+            ("0.5ns", 0),
+        ] {
+            let read = text.parse::<Duration>();
+            if text == "0.5ns" {
+                assert!(read.is_err(), "half a nanosecond has no integer value");
+            } else {
+                assert_eq!(read.unwrap().as_nanos(), nanos, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_refused_and_the_message_names_units() {
+        let error = "10".parse::<Duration>().unwrap_err().to_string();
+        assert!(error.contains("unit") && error.contains("10ms"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in
+            ["", "-", "ms", "1x", "1e400s", "NaN", "inf", "1..2s", "1ms2", "99999999999d", "1 ms x", "µ"]
+        {
+            assert!(text.parse::<Duration>().is_err(), "{text:?} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back_the_same(nanos in -i64::MAX..i64::MAX) {
+            let printed = Duration::from_nanos(nanos).to_string();
+            prop_assert_eq!(printed.parse::<Duration>().unwrap().as_nanos(), nanos);
+        }
+
+        #[test]
+        fn reading_never_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<Duration>();
+        }
+    }
+}
