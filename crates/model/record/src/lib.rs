@@ -1,1 +1,29 @@
-//! x
+//! What is kept.
+//!
+//! [`log`] is the packet log while it is being written: one [`log::Entry`] for each thing that happened to a
+//! probe, in the order in which it became known. [`assemble`] joins the entries of one stream by sequence number
+//! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
+//! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
+//! the JSON documents that other programs rely on, and [`manifest`] what a run folder says about itself.
+#![forbid(unsafe_code)]
+
+mod assemble;
+pub mod document;
+pub mod log;
+pub mod manifest;
+mod singleton;
+
+pub use assemble::assemble;
+pub use singleton::{Fate, Passage, RoundTrip, Stamps};
+
+/// The JSON schema of every document, by the name that stands in its `schema` field (`romer/NAME/1`).
+pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    vec![
+        ("measurement", schemars::schema_for!(document::Measurement)),
+        ("measurements", schemars::schema_for!(document::Measurements)),
+        ("demo", schemars::schema_for!(document::Demo)),
+        ("doctor", schemars::schema_for!(document::Doctor)),
+        ("manifest", schemars::schema_for!(manifest::Manifest)),
+        ("stream", schemars::schema_for!(document::StreamLine)),
+    ]
+}

@@ -160,7 +160,7 @@ impl fmt::Display for Duration {
 }
 
 /// A clock that times are read from. The type is the clock's name; it has no values.
-pub trait Clock: 'static + Copy + Send + Sync + fmt::Debug {
+pub trait Clock: 'static + Copy + Eq + Send + Sync + fmt::Debug {
     /// How this clock is named to people.
     const NAME: &'static str;
 }
@@ -168,7 +168,7 @@ pub trait Clock: 'static + Copy + Send + Sync + fmt::Debug {
 macro_rules! clocks {
     ($($(#[$doc:meta])* $name:ident => $text:literal),+ $(,)?) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {}
         impl Clock for $name { const NAME: &'static str = $text; }
     )+ };

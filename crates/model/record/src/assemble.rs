@@ -1,0 +1,238 @@
+//! Joins what both ends noted about each probe.
+
+use std::collections::BTreeMap;
+
+use romer_units::Timestamp;
+
+use crate::log::{Entry, Far};
+use crate::singleton::RoundTrip;
+
+/// A reflector's arrival stamp goes through the 32-bit fraction of an NTP timestamp (steps of 0.23 ns) or the
+/// nanoseconds of a PTP one, so it may return this much off.
+const ROUNDING_NS: u64 = 1;
+
+#[derive(Default)]
+struct Probe {
+    first: RoundTrip,
+    copies: Vec<RoundTrip>,
+    far: Vec<Far>,
+}
+
+/// Joins the entries of one stream by sequence number. The result is in order of sequence and copy; a reflection
+/// is matched with the responder's record of the same arrival (their `t2` agree), so that duplicates made on
+/// either leg keep their own stamps. Entries may come in any order and repeat.
+pub fn assemble<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
+    let mut probes: BTreeMap<u64, Probe> = BTreeMap::new();
+    for entry in entries {
+        let probe = probes.entry(entry.sequence()).or_default();
+        probe.first.sequence = entry.sequence();
+        note(probe, entry);
+    }
+    probes.into_values().flat_map(rows).collect()
+}
+
+fn note(probe: &mut Probe, entry: &Entry) {
+    match *entry {
+        Entry::Sent { size, wake_error_ns, user_ns, .. } => {
+            probe.first.size = size;
+            probe.first.wake_error_ns = Some(wake_error_ns);
+            probe.first.t1.user = Some(Timestamp::from_nanos(user_ns));
+            probe.first.not_sent = false;
+        }
+        Entry::SentStamp { kernel_ns, .. } => probe.first.t1.kernel = Some(Timestamp::from_nanos(kernel_ns)),
+        Entry::NotSent { size, .. } => {
+            probe.first.size = size;
+            probe.first.not_sent = true;
+        }
+        Entry::Returned { user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl, .. } => {
+            let mut copy =
+                RoundTrip { returned: true, reverse_ttl: ttl, reverse_tos: tos, ..RoundTrip::default() };
+            copy.t4.user = Some(Timestamp::from_nanos(user_ns));
+            copy.t4.kernel = kernel_ns.map(Timestamp::from_nanos);
+            copy.t2.told = told_t2_ns.map(Timestamp::from_nanos);
+            copy.t3.told = told_t3_ns.map(Timestamp::from_nanos);
+            copy.forward_ttl = told_ttl;
+            probe.copies.push(copy);
+        }
+        Entry::Far(far) => {
+            if !probe.far.contains(&far) {
+                probe.far.push(far);
+            }
+        }
+    }
+}
+
+fn rows(mut probe: Probe) -> Vec<RoundTrip> {
+    let mut claimed = vec![false; probe.far.len()];
+    let mut arrivals: Vec<Option<i64>> = Vec::new();
+    for copy in &mut probe.copies {
+        let record = matching(&probe.far, &claimed, copy);
+        if let Some(index) = record {
+            claimed[index] = true;
+            add_far(copy, &probe.far[index]);
+        }
+        let arrival =
+            record.map(|index| probe.far[index].t2_user_ns).or(copy.t2.told.map(Timestamp::as_nanos));
+        copy.forward_copy = numbered(&mut arrivals, arrival);
+    }
+    let unclaimed: Vec<Far> =
+        probe.far.iter().zip(&claimed).filter(|(_, claimed)| !**claimed).map(|(far, _)| *far).collect();
+    for record in &unclaimed {
+        let mut row = RoundTrip::default();
+        add_far(&mut row, record);
+        row.forward_copy = numbered(&mut arrivals, Some(record.t2_user_ns));
+        probe.copies.push(row);
+    }
+    if probe.copies.is_empty() {
+        probe.copies.push(probe.first);
+    }
+    for (row, copy) in probe.copies.iter_mut().zip(0..) {
+        row.sequence = probe.first.sequence;
+        row.copy = copy;
+        row.size = probe.first.size;
+        row.wake_error_ns = probe.first.wake_error_ns;
+        row.t1 = probe.first.t1;
+        row.not_sent = probe.first.not_sent;
+    }
+    probe.copies
+}
+
+/// The number of this arrival among the distinct arrivals seen so far. Arrivals of which nothing is known are
+/// taken for one.
+fn numbered(arrivals: &mut Vec<Option<i64>>, arrival: Option<i64>) -> u32 {
+    let index = arrivals.iter().position(|known| *known == arrival).unwrap_or_else(|| {
+        arrivals.push(arrival);
+        arrivals.len() - 1
+    });
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The record of the arrival whose reflection `copy` is. A copy made on the way back shares its record with the
+/// first; where the packet does not tell `t2`, records are taken in order.
+fn matching(far: &[Far], claimed: &[bool], copy: &RoundTrip) -> Option<usize> {
+    let Some(told) = copy.t2.told else {
+        return claimed.iter().position(|claimed| !claimed).or(far.len().checked_sub(1));
+    };
+    let close = |stamp: Option<i64>| stamp.is_some_and(|ns| ns.abs_diff(told.as_nanos()) <= ROUNDING_NS);
+    far.iter().position(|record| close(record.t2_kernel_ns) || close(Some(record.t2_user_ns)))
+}
+
+fn add_far(row: &mut RoundTrip, far: &Far) {
+    row.seen_by_responder = true;
+    row.t2.user = Some(Timestamp::from_nanos(far.t2_user_ns));
+    row.t2.kernel = far.t2_kernel_ns.map(Timestamp::from_nanos);
+    row.t3.user = far.t3_user_ns.map(Timestamp::from_nanos);
+    row.t3.kernel = far.t3_kernel_ns.map(Timestamp::from_nanos);
+    row.forward_ttl = far.ttl.or(row.forward_ttl);
+    row.forward_tos = far.tos;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sent(sequence: u64) -> Entry {
+        Entry::Sent { sequence, size: 44, wake_error_ns: 5, user_ns: 1_000 }
+    }
+    fn returned(sequence: u64, t2: Option<i64>, t4: i64) -> Entry {
+        Entry::Returned {
+            sequence,
+            user_ns: t4 + 10,
+            kernel_ns: Some(t4),
+            told_t2_ns: t2,
+            told_t3_ns: None,
+            ttl: Some(64),
+            tos: Some(0),
+            told_ttl: Some(63),
+        }
+    }
+    fn far(sequence: u64, t2: i64) -> Entry {
+        Entry::Far(Far {
+            sequence,
+            t2_user_ns: t2 + 10,
+            t2_kernel_ns: Some(t2),
+            t3_user_ns: Some(t2 + 20),
+            t3_kernel_ns: Some(t2 + 30),
+            ttl: Some(63),
+            tos: Some(184),
+        })
+    }
+
+    #[test]
+    fn a_returned_probe_has_all_four_stamps_from_both_logs() {
+        let rows = assemble(&[
+            sent(7),
+            returned(7, Some(5_000), 9_000),
+            Entry::SentStamp { sequence: 7, kernel_ns: 1_100 },
+            far(7, 5_000),
+        ]);
+        assert_eq!(rows.len(), 1);
+        let row = rows[0];
+        assert_eq!(row.t1.kernel, Some(Timestamp::from_nanos(1_100)));
+        assert_eq!(row.t2.kernel, Some(Timestamp::from_nanos(5_000)));
+        assert_eq!(row.t3.kernel, Some(Timestamp::from_nanos(5_030)));
+        assert_eq!(row.t4.kernel, Some(Timestamp::from_nanos(9_000)));
+        assert!(row.returned && row.seen_by_responder && !row.not_sent);
+        assert_eq!((row.forward_tos, row.reverse_tos), (Some(184), Some(0)));
+    }
+
+    #[test]
+    fn the_leg_on_which_a_probe_was_lost_is_told_apart() {
+        let rows = assemble(&[sent(0), sent(1), far(1, 5_000)]);
+        assert!(!rows[0].seen_by_responder && !rows[0].returned, "lost on the way there, or not known");
+        assert!(rows[1].seen_by_responder && !rows[1].returned, "lost on the way back");
+    }
+
+    #[test]
+    fn duplicates_of_either_leg_keep_their_own_stamps() {
+        // Duplicated on the way there: two records, two reflections, which come back in the other order.
+        let rows = assemble(&[
+            sent(0),
+            returned(0, Some(6_000), 9_000),
+            returned(0, Some(5_000), 9_500),
+            far(0, 5_000),
+            far(0, 6_000),
+        ]);
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].t2.kernel, Some(Timestamp::from_nanos(6_000)));
+        assert_eq!(rows[1].t2.kernel, Some(Timestamp::from_nanos(5_000)));
+        assert_eq!((rows[0].copy, rows[1].copy), (0, 1));
+        assert_eq!((rows[0].forward_copy, rows[1].forward_copy), (0, 1), "two arrivals there");
+        // Duplicated on the way back: one record, two reflections.
+        let rows = assemble(&[
+            sent(0),
+            returned(0, Some(5_000), 9_000),
+            returned(0, Some(5_000), 9_500),
+            far(0, 5_000),
+        ]);
+        assert_eq!(rows.len(), 2);
+        assert_eq!((rows[0].forward_copy, rows[1].forward_copy), (0, 0), "one arrival there");
+    }
+
+    #[test]
+    fn a_probe_that_the_host_refused_is_neither_sent_nor_lost() {
+        let rows = assemble(&[Entry::NotSent { sequence: 3, size: 44, errno: 105, user_ns: 1 }]);
+        assert!(rows[0].not_sent && rows[0].t1.user.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_entries_does_not_matter(shift in 0usize..8, count in 1u64..6) {
+            let mut entries: Vec<Entry> = (0..count)
+                .flat_map(|n| {
+                    let t2 = 5_000 + i64::try_from(n).unwrap();
+                    [sent(n), Entry::SentStamp { sequence: n, kernel_ns: 1_100 }, returned(n, Some(t2), 9_000), far(n, t2)]
+                })
+                .collect();
+            let straight = assemble(&entries);
+            let turn = shift % entries.len();
+            entries.rotate_left(turn);
+            prop_assert_eq!(&assemble(&entries), &straight);
+            entries.reverse();
+            prop_assert_eq!(&assemble(&entries), &straight);
+            let twice: Vec<Entry> = entries.iter().flat_map(|e| if matches!(e, Entry::Returned { .. }) { vec![*e] } else { vec![*e, *e] }).collect();
+            prop_assert_eq!(&assemble(&twice), &straight);
+        }
+    }
+}

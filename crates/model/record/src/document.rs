@@ -1,0 +1,539 @@
+//! The JSON documents (`romer/measurement/1` and others): what other programs rely on.
+//!
+//! Field names are `snake_case`; times end in `_ns`; what is unknown is `null`. A later version may add fields;
+//! it does not change or remove them without a new number in `schema`.
+
+use std::collections::BTreeMap;
+
+use romer_units::Place;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the measurement document's schema.
+pub const MEASUREMENT: &str = "romer/measurement/1";
+/// The name of the demonstration's schema.
+pub const DEMO: &str = "romer/demo/1";
+/// The name of the doctor's schema.
+pub const DOCTOR: &str = "romer/doctor/1";
+/// The name of the schema of a line of `--stream`.
+pub const STREAM: &str = "romer/stream/1";
+
+/// A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
+/// deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
+/// the sample does not allow them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Number of values.
+    pub count: u64,
+    /// Least value.
+    pub min: Option<f64>,
+    /// Greatest value.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Standard deviation of the sample (n-1).
+    pub stddev: Option<f64>,
+    /// Median.
+    pub median: Option<f64>,
+    /// Inter-quartile range, p75 minus p25.
+    pub iqr: Option<f64>,
+    /// 25 % quantile.
+    pub p25: Option<f64>,
+    /// 75 % quantile.
+    pub p75: Option<f64>,
+    /// 90 % quantile.
+    pub p90: Option<f64>,
+    /// 95 % quantile.
+    pub p95: Option<f64>,
+    /// 99 % quantile.
+    pub p99: Option<f64>,
+    /// 99.9 % quantile.
+    pub p99_9: Option<f64>,
+    /// 95 % confidence interval of the mean.
+    pub mean_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of the median.
+    pub median_interval: Option<[f64; 2]>,
+    /// Relative error of the quantiles where a sketch stood in for the sorted sample (above 10^7 values).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantile_error: Option<f64>,
+}
+
+/// One measured stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// `romer/measurement/1`.
+    pub schema: String,
+    /// The target as it was given.
+    pub target: String,
+    /// When the first probe was due, UTC (RFC 3339).
+    pub started: String,
+    /// When the last reflection was waited for, UTC (RFC 3339).
+    pub ended: Option<String>,
+    /// The run was interrupted or recovered: the statistics are those of a part.
+    pub partial: bool,
+    /// What was sent.
+    pub traffic: Traffic,
+    /// The tool's own baseline on this machine, where `romer calibrate` has found it.
+    pub calibration: Option<Calibration>,
+    /// Limits that were stated, and whether they held.
+    pub limits: Vec<Limit>,
+    /// Circumstances.
+    pub metadata: Metadata,
+    /// Where each of the four stamps was taken.
+    pub stamps: StampPlaces,
+    /// How much later or earlier the program's own stamps were than the best ones (seed 004): departure = best -
+    /// user, arrival = user - best.
+    pub location_error_ns: LocationError,
+    /// From sender to responder.
+    pub forward: Direction,
+    /// From responder to sender.
+    pub reverse: Direction,
+    /// There and back, without the responder's own time: (t4-t1)-(t3-t2).
+    pub round_trip: Direction,
+    /// What can be said of the two clocks.
+    pub clock: ClockState,
+    /// What a reader should know before trusting the numbers, in words.
+    pub warnings: Vec<String>,
+}
+
+/// Several streams measured side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurements {
+    /// `romer/measurement/1`.
+    pub schema: String,
+    /// One for each target.
+    pub measurements: Vec<Measurement>,
+}
+
+/// What was sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Name of the schedule, as `--traffic` takes it.
+    pub model: String,
+    /// Mean time between departures, nanoseconds.
+    pub interval_ns: i64,
+    /// Payload of UDP, octets.
+    pub payload_octets: u32,
+    /// IP packet, octets.
+    pub packet_octets: u32,
+    /// Probes asked for; `null` where a duration was.
+    pub count: Option<u64>,
+    /// Time asked for; `null` where a count was.
+    pub duration_ns: Option<i64>,
+    /// Code point asked for.
+    pub dscp: u8,
+    /// TTL or hop limit asked for; `null` for the system's default.
+    pub ttl: Option<u8>,
+    /// Seed of random schedules, six unsigned 32-bit integers.
+    pub seed: Option<[u32; 6]>,
+    /// How long a reflection is waited for; later ones count as lost.
+    pub waiting_time_ns: i64,
+    /// The protocol of the probes, in words.
+    pub protocol: String,
+}
+
+/// The tool's own error on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Delay that the tool itself adds.
+    pub baseline_ns: Option<f64>,
+    /// Half width of its interval.
+    pub uncertainty_ns: Option<f64>,
+    /// Whether it is subtracted in this document.
+    pub subtracted: bool,
+}
+
+/// A stated limit and its verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// As it was stated.
+    pub limit: String,
+    /// The measured value.
+    pub value: Option<f64>,
+    /// Whether it held.
+    pub held: bool,
+}
+
+/// Circumstances of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metadata {
+    /// The user's words.
+    pub comment: Option<String>,
+    /// Name of the measuring host.
+    pub host: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Driver of the outgoing interface.
+    pub nic_driver: Option<String>,
+    /// Its clock source.
+    pub clock_source: Option<String>,
+    /// Its synchronisation.
+    pub clock_sync: ClockSync,
+    /// Routers on the way, where they were asked.
+    pub route: Option<Vec<String>>,
+    /// The command that repeats this measurement.
+    pub command: String,
+    /// Version of romer.
+    pub software: String,
+    /// Version of romer at the far end, where it is one.
+    pub responder_software: Option<String>,
+}
+
+/// What the kernel says of its clock's synchronisation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockSync {
+    /// The kernel holds its clock for synchronised.
+    pub synchronised: Option<bool>,
+    /// The kernel's estimate of its error.
+    pub estimated_error_ns: Option<i64>,
+    /// The kernel's bound of its error.
+    pub maximum_error_ns: Option<i64>,
+}
+
+/// Where each stamp was taken; `null` where the far end does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StampPlaces {
+    /// t1.
+    pub sender_departure: Option<Place>,
+    /// t4.
+    pub sender_arrival: Option<Place>,
+    /// t2.
+    pub responder_arrival: Option<Place>,
+    /// t3.
+    pub responder_departure: Option<Place>,
+    /// What a delay spans, in words.
+    pub delay_definition: String,
+    /// Stamps that never came, by moment.
+    pub missing: MissingStamps,
+}
+
+/// Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
+/// and are left out of the delays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingStamps {
+    /// t1.
+    pub sender_departure: u64,
+    /// t4.
+    pub sender_arrival: u64,
+    /// t2.
+    pub responder_arrival: u64,
+    /// t3.
+    pub responder_departure: u64,
+}
+
+/// Location errors by host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LocationError {
+    /// At the sender.
+    pub sender: LocationErrors,
+    /// At the responder.
+    pub responder: LocationErrors,
+}
+
+/// Location errors by moment, nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LocationErrors {
+    /// Best stamp minus user stamp.
+    pub departure: Summary,
+    /// User stamp minus best stamp.
+    pub arrival: Summary,
+}
+
+/// Whether a delay is the whole of it, or what it has above its least value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayKind {
+    /// The whole delay.
+    Absolute,
+    /// The part above the minimum; the clocks' offset is not known.
+    Variable,
+}
+
+/// One direction's results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Direction {
+    /// Packet counts.
+    pub packets: Packets,
+    /// What `delay_ns` is; `null` where there is none.
+    pub delay_kind: Option<DelayKind>,
+    /// Delay after clock correction (RFC 7679; RFC 2681 for the round trip).
+    pub delay_ns: Summary,
+    /// Delay variation of consecutive packets, signed (RFC 3393).
+    pub ipdv_ns: Summary,
+    /// Delay above the least one (RFC 5481).
+    pub pdv_ns: Summary,
+    /// The jitters, each by its definition.
+    pub jitter_ns: Jitter,
+    /// Between departures.
+    pub inter_departure_ns: Summary,
+    /// Between arrivals.
+    pub inter_arrival_ns: Summary,
+    /// Real departure minus scheduled one.
+    pub departure_error_ns: Option<Summary>,
+    /// Distributions.
+    pub histograms: Histograms,
+    /// Loss and its pattern.
+    pub loss: Loss,
+    /// Reordering.
+    pub reordering: Reordering,
+    /// Duplication.
+    pub duplicates: Duplicates,
+    /// Hops.
+    pub ttl: Ttl,
+    /// Code points sent and received.
+    pub dscp: DscpSeen,
+}
+
+/// Packet counts of a direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Packets {
+    /// Left the sending host.
+    pub sent: Option<u64>,
+    /// Arrived in time, each counted once.
+    pub received: Option<u64>,
+    /// Did not arrive in time; `null` where the direction of the loss cannot be known.
+    pub lost: Option<u64>,
+    /// Further copies that arrived.
+    pub duplicated: Option<u64>,
+    /// Arrived after a packet with a higher number (RFC 4737).
+    pub reordered: Option<u64>,
+    /// Arrived after the waiting time; among the lost.
+    pub late: Option<u64>,
+    /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
+    pub corrupted: Option<u64>,
+    /// The host itself refused to send; neither sent nor lost.
+    pub not_sent: Option<u64>,
+}
+
+/// The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Jitter {
+    /// Method 1: greatest delay minus least (one value).
+    pub peak_to_peak: Summary,
+    /// Method 2: absolute difference of consecutive inter-arrival times, packets in order of sending.
+    pub inter_arrival_difference: Summary,
+    /// Method 2 with packets in order of arrival; only where packets were reordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inter_arrival_difference_in_order_of_arrival: Option<Summary>,
+    /// Method 3: absolute difference of consecutive delays.
+    pub delay_difference: Summary,
+    /// Method 4: absolute deviation of each delay from the mean.
+    pub deviation_from_mean: Summary,
+    /// RFC 3550 section 6.4.1, in order of arrival, after the last packet.
+    pub rfc3550: Option<f64>,
+}
+
+/// Distributions of a direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// Of `delay_ns`.
+    pub delay: Histogram,
+    /// Of the absolute differences of consecutive delays.
+    pub jitter: Histogram,
+    /// Of `inter_departure_ns`.
+    pub inter_departure: Histogram,
+    /// Of `inter_arrival_ns`.
+    pub inter_arrival: Histogram,
+}
+
+/// Counts between edges: `counts[i]` values lie in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`), the last edge
+/// included. Empty where there are no values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histogram {
+    /// One more than there are counts.
+    pub bin_edges_ns: Vec<i64>,
+    /// Values in each bin.
+    pub counts: Vec<u64>,
+}
+
+/// Loss and its pattern (RFC 7680, RFC 3357).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// Lost over sent.
+    pub ratio: Option<f64>,
+    /// 95 % interval of the ratio (Wilson's, on the assumption that losses are independent).
+    pub ratio_interval: Option<[f64; 2]>,
+    /// Lengths of the loss periods, in packets.
+    pub periods: Vec<u64>,
+    /// Distances between consecutive losses, in packets.
+    pub distances: Vec<u64>,
+}
+
+/// Reordering (RFC 4737).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reordering {
+    /// Reordered over received.
+    pub ratio: Option<f64>,
+    /// Extent of each reordered packet (RFC 4737 section 4.2.2).
+    pub extents: Vec<u64>,
+}
+
+/// Duplication (RFC 5560).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Duplicates {
+    /// Time from the first copy of a packet to each further one.
+    pub spacing_ns: Summary,
+}
+
+/// Time to live, or hop limit, on arrival.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ttl {
+    /// Least.
+    pub min: Option<u8>,
+    /// Greatest.
+    pub max: Option<u8>,
+    /// Where it changed.
+    pub changes: Vec<TtlChange>,
+}
+
+/// A change of the time to live between consecutive arrivals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TtlChange {
+    /// First packet with the new value.
+    pub sequence: u64,
+    /// Value before.
+    pub from: u8,
+    /// Value after.
+    pub to: u8,
+}
+
+/// Code points on the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DscpSeen {
+    /// Sent.
+    pub sent: Option<u8>,
+    /// Received, with the number of packets that had each.
+    pub received: BTreeMap<String, u64>,
+}
+
+/// What can be said of the two clocks. The offset is the responder's clock minus the sender's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockState {
+    /// `shared` (one clock), or the estimator's name, or `none`.
+    pub method: String,
+    /// Whether skew could be identified.
+    pub identifiable: bool,
+    /// How much faster the responder's clock runs, parts in a million.
+    pub skew_ppm: Option<f64>,
+    /// 95 % interval of the skew.
+    pub skew_interval_ppm: Option<[f64; 2]>,
+    /// Bounds of the offset that causality guarantees, no symmetry assumed.
+    pub offset_bounds_ns: Option<[i64; 2]>,
+    /// Steps, slews, path changes.
+    pub events: Vec<ClockEvent>,
+}
+
+/// Something that happened to a clock or to the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockEvent {
+    /// When, after the start.
+    pub at_ns: i64,
+    /// `clock-step`, `slew` or `path-change`.
+    pub kind: String,
+    /// `forward`, `reverse` or `both`.
+    pub direction: Option<String>,
+    /// How much.
+    pub size_ns: Option<i64>,
+}
+
+/// The demonstration: a measured path, and, once there is an emulator, its emulation beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Demo {
+    /// `romer/demo/1`.
+    pub schema: String,
+    /// The streams that were measured.
+    pub measurement: Measurements,
+    /// The emulation of the measured path; `null` until there is one.
+    pub emulation: Option<serde_json::Value>,
+    /// The two compared; `null` until there is an emulation.
+    pub comparison: Option<serde_json::Value>,
+}
+
+/// What this machine can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Doctor {
+    /// `romer/doctor/1`.
+    pub schema: String,
+    /// Version of romer.
+    pub software: String,
+    /// The findings, the important ones first.
+    pub findings: Vec<Finding>,
+}
+
+/// How a finding is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As good as it gets.
+    Good,
+    /// Works, with a consequence to know.
+    Limited,
+    /// Does not work here.
+    Missing,
+}
+
+/// One thing the doctor looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What was looked at, a stable name.
+    pub name: String,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was found, in words.
+    pub found: String,
+    /// What follows for the user.
+    pub consequence: String,
+    /// What to do about it, where something can be done.
+    pub mend: Option<String>,
+    /// Values behind it, by name.
+    pub values: BTreeMap<String, serde_json::Value>,
+}
+
+/// One line of `--stream`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StreamLine {
+    /// What has happened up to now.
+    Interval(Box<StreamInterval>),
+    /// Something worth a line of its own.
+    Event {
+        /// `romer/stream/1`.
+        schema: String,
+        /// Which stream, from 0.
+        stream: u16,
+        /// In words.
+        text: String,
+    },
+    /// The whole document, at the end.
+    Final {
+        /// `romer/stream/1`.
+        schema: String,
+        /// Which stream, from 0.
+        stream: u16,
+        /// The measurement.
+        measurement: Box<Measurement>,
+    },
+}
+
+/// The state of a running stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamInterval {
+    /// `romer/stream/1`.
+    pub schema: String,
+    /// Which stream, from 0.
+    pub stream: u16,
+    /// The target as it was given.
+    pub target: String,
+    /// Since the start.
+    pub elapsed_ns: i64,
+    /// Probes sent up to now.
+    pub sent: u64,
+    /// Reflections back up to now.
+    pub returned: u64,
+    /// Entries of the packet log that are safe from a kill of the program.
+    pub kept_entries: u64,
+    /// Probes whose sending is among the kept entries: all with numbers below this one.
+    pub kept_sent: u64,
+    /// Delays of the round trip within this interval.
+    pub round_trip_delay_ns: Summary,
+}

@@ -1,0 +1,88 @@
+//! What a run folder says about itself, written before the first probe so that a killed run can be read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Metadata, Traffic};
+
+/// The name of the manifest's schema.
+pub const MANIFEST: &str = "romer/manifest/1";
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It is being written, or its program was killed.
+    Running,
+    /// It ended as asked.
+    Complete,
+    /// It was interrupted; what was measured is kept.
+    Partial,
+    /// Its program was killed; what was acknowledged has been recovered from the log.
+    Recovered,
+}
+
+/// A run folder's table of contents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// `romer/manifest/1`.
+    pub schema: String,
+    /// The folder's name.
+    pub name: String,
+    /// When it was begun, UTC (RFC 3339).
+    pub created: String,
+    /// How far it came.
+    pub status: Status,
+    /// Version of romer that made it.
+    pub software: String,
+    /// The streams, by their number in the log.
+    pub streams: Vec<Stream>,
+}
+
+/// How the two ends' clocks are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockRelation {
+    /// Both ends read one clock (one host, one boot).
+    Shared,
+    /// Two clocks whose offset is not known.
+    Unknown,
+}
+
+/// What must be known of a stream, besides its log, to compute its measurement document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    /// The target as it was given.
+    pub target: String,
+    /// When the first probe was due, UTC (RFC 3339).
+    pub started: String,
+    /// When it ended; `null` while it runs.
+    pub ended: Option<String>,
+    /// What was sent.
+    pub traffic: Traffic,
+    /// Circumstances.
+    pub metadata: Metadata,
+    /// The two clocks.
+    pub clock_relation: ClockRelation,
+    /// The responder keeps a log of its own and brings it back; without it, the direction of a loss is not known.
+    pub far_log: bool,
+    /// The far log was brought back whole.
+    pub far_log_complete: bool,
+    /// Stamps asked for.
+    pub stamp_request: StampRequest,
+}
+
+/// Stamps asked for (`--stamp`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StampRequest {
+    /// The nearest to the wire that both ends have.
+    #[default]
+    Best,
+    /// By the network card.
+    Nic,
+    /// By the kernel.
+    Kernel,
+    /// By the program.
+    User,
+}

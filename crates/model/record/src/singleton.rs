@@ -1,0 +1,112 @@
+//! Singletons: one probe's round trip, and one packet's passage in one direction.
+
+use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender, Timestamp};
+
+/// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps<C: Clock> {
+    /// Taken by the kernel at the driver's edge.
+    pub kernel: Option<Timestamp<C>>,
+    /// Taken by the program.
+    pub user: Option<Timestamp<C>>,
+    /// What the reflected packet itself says; its place is the far end's secret unless that end is romer.
+    pub told: Option<Timestamp<C>>,
+}
+
+impl<C: Clock> Default for Stamps<C> {
+    fn default() -> Self {
+        Self { kernel: None, user: None, told: None }
+    }
+}
+
+impl<C: Clock> Stamps<C> {
+    /// The stamp taken at `place`; `None` means the place is not known, and gives what the packet told.
+    pub fn at(&self, place: Option<Place>) -> Option<Timestamp<C>> {
+        match place {
+            Some(Place::Kernel) => self.kernel,
+            Some(Place::User) => self.user,
+            Some(Place::Nic | Place::Program) => None,
+            None => self.told,
+        }
+    }
+}
+
+/// One probe and what became of it: the row of the packet log. A probe whose reflection came back more than once
+/// has a row for each copy; one that never came back has one row with what is known.
+///
+/// The four moments are those of RFC 5357 and of seed 004: `t1` sent, `t2` arrived at the responder, `t3` left
+/// there, `t4` back at the sender; `t1`, `t4` on the sender's clock, `t2`, `t3` on the responder's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// Number of the probe in its stream, from 0.
+    pub sequence: u64,
+    /// 0 for the first copy that came back (or for a probe that did not), 1, 2, ... for duplicates.
+    pub copy: u32,
+    /// Which arrival at the responder this is, from 0: rows that share it are copies made on the way back.
+    pub forward_copy: u32,
+    /// Payload of UDP in octets.
+    pub size: u32,
+    /// How long after its scheduled moment the sender was awake to send it, in nanoseconds.
+    pub wake_error_ns: Option<i64>,
+    /// Left the sender.
+    pub t1: Stamps<Sender>,
+    /// Arrived at the responder.
+    pub t2: Stamps<Responder>,
+    /// Left the responder.
+    pub t3: Stamps<Responder>,
+    /// Came back to the sender.
+    pub t4: Stamps<Sender>,
+    /// TTL or hop limit with which the probe arrived at the responder.
+    pub forward_ttl: Option<u8>,
+    /// TTL or hop limit with which the reflection came back.
+    pub reverse_ttl: Option<u8>,
+    /// TOS or traffic class with which the probe arrived at the responder.
+    pub forward_tos: Option<u8>,
+    /// TOS or traffic class with which the reflection came back.
+    pub reverse_tos: Option<u8>,
+    /// The host refused to send it (an error of the send call): neither sent nor lost.
+    pub not_sent: bool,
+    /// The responder's own log has it: its arrival there is certain even where the reflection was lost.
+    pub seen_by_responder: bool,
+    /// The reflection came back.
+    pub returned: bool,
+}
+
+/// What is known of a packet's passage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// It arrived in time.
+    Arrived,
+    /// It arrived after the waiting time, and counts as lost (RFC 7680 section 2.5 and 7679 section 3.6).
+    Late,
+    /// It did not arrive.
+    Lost,
+    /// It cannot be known: the reflection did not return, and nothing says which way it was lost.
+    Unknown,
+}
+
+/// One packet's way in one direction. Departure and arrival are on two clocks, so that they cannot be subtracted;
+/// `delay` is what the timebase made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Number of the packet in its stream, from 0.
+    pub sequence: u64,
+    /// 0 for the first arrival, 1, 2, ... for duplicates.
+    pub copy: u32,
+    /// Payload of UDP in octets.
+    pub size: u32,
+    /// What became of it.
+    pub fate: Fate,
+    /// When it left; `None` where that stamp is missing.
+    pub departure: Option<Timestamp<Departure>>,
+    /// When it arrived; `None` where it did not, or the stamp is missing.
+    pub arrival: Option<Timestamp<Arrival>>,
+    /// The delay as the timebase gives it; `None` where either stamp is missing.
+    pub delay: Option<Duration>,
+    /// TTL or hop limit on arrival.
+    pub ttl: Option<u8>,
+    /// TOS or traffic class on arrival.
+    pub tos: Option<u8>,
+    /// How long after its scheduled moment it really left.
+    pub departure_error: Option<Duration>,
+}
