@@ -1,0 +1,105 @@
+//! Documents that say what is so: the changelog names the version, and every invariant names what enforces it.
+
+use std::path::Path;
+
+use crate::Finding;
+use crate::files::Text;
+use crate::workspace::Workspace;
+
+const CHANGELOG: &str = "CHANGELOG.md";
+const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
+/// How many invariants the house has.
+const INVARIANTS: usize = 10;
+/// What stands in place of an enforcer while nothing that could break the invariant exists.
+const NOT_BUILT: &str = "not built";
+
+/// Every false statement that can be found by reading.
+pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
+    let content = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| &file.content);
+    let version = workspace
+        .packages
+        .iter()
+        .find(|package| package.name == "romer")
+        .map_or("", |package| &package.version);
+    let mut findings = changelog(content(CHANGELOG), version);
+    findings.extend(invariants(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
+    findings
+}
+
+/// The changelog has a heading with the version that is being built.
+fn changelog(content: &str, version: &str) -> Vec<Finding> {
+    let named = content.lines().any(|line| line.starts_with("## ") && line.contains(version));
+    if named {
+        Vec::new()
+    } else {
+        vec![Finding::error(CHANGELOG, format!("has no heading for version {version}"))]
+    }
+}
+
+/// The rows of the table of invariants: `| number | invariant | what enforces it |`.
+fn invariants(content: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut next = 1;
+    for (index, line) in content.lines().enumerate() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", number, _, enforcers, ""] = cells[..] else { continue };
+        if number.parse() != Ok(next) {
+            continue;
+        }
+        next += 1;
+        let place = format!("{ARCHITECTURE}:{}", index + 1);
+        let references: Vec<&str> = enforcers.split('`').skip(1).step_by(2).collect();
+        for reference in references.iter().filter(|reference| !exists(reference)) {
+            findings.push(Finding::error(
+                &place,
+                format!("invariant {number} names `{reference}`: no such thing"),
+            ));
+        }
+        if references.is_empty() && !enforcers.contains(NOT_BUILT) {
+            findings
+                .push(Finding::error(&place, format!("invariant {number} names nothing that enforces it")));
+        }
+    }
+    if next != INVARIANTS + 1 {
+        let what = format!("the table has {} invariants in order, not {INVARIANTS}", next - 1);
+        findings.push(Finding::error(ARCHITECTURE, what));
+    }
+    findings
+}
+
+/// Whether an enforcer is there: `path`, or `path::words` where the file holds the words.
+fn exists(workspace: &Workspace, files: &[Text], reference: &str) -> bool {
+    match reference.split_once("::") {
+        Some((path, words)) => files.iter().any(|file| file.path == path && file.content.contains(words)),
+        None => Path::new(&workspace.root).join(reference).exists(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(enforcer: &str) -> String {
+        (1..=INVARIANTS).map(|number| format!("| {number} | Something holds. | {enforcer} |\n")).collect()
+    }
+
+    #[test]
+    fn an_invariant_names_something_that_exists_or_a_room_not_built() {
+        assert_eq!(invariants(&table("`here`"), |name| name == "here"), []);
+        assert_eq!(invariants(&table("the emulator, not built"), |_| false), []);
+        assert_eq!(invariants(&table("`gone`"), |_| false).len(), INVARIANTS);
+        assert_eq!(invariants(&table("good will"), |_| false).len(), INVARIANTS);
+    }
+
+    #[test]
+    fn a_missing_invariant_is_found() {
+        let nine: String = table("`here`").lines().take(9).map(|line| format!("{line}\n")).collect();
+        assert_eq!(invariants(&nine, |_| true).len(), 1);
+    }
+
+    #[test]
+    fn the_changelog_names_the_version() {
+        assert_eq!(changelog("## [Unreleased], to be 0.2.0\n", "0.2.0"), []);
+        assert_eq!(changelog("## [0.1.0]\n", "0.2.0").len(), 1);
+    }
+}

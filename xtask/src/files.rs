@@ -1,0 +1,78 @@
+//! The repository's text files.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Folders that are made, not written.
+const MADE: [&str; 6] = [".git", ".tools", "artifacts", "corpus", "node_modules", "target"];
+/// Larger files are data.
+const LIMIT: u64 = 1 << 20;
+
+/// One text file.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// From the root, with slashes.
+    pub(crate) path: String,
+    pub(crate) content: String,
+}
+
+impl Text {
+    /// Lines with their numbers, from 1.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.content.lines().enumerate().map(|(index, line)| (index + 1, line))
+    }
+
+    /// What stands behind the last dot of the name.
+    pub(crate) fn extension(&self) -> &str {
+        Path::new(&self.path).extension().and_then(|extension| extension.to_str()).unwrap_or("")
+    }
+}
+
+/// Every text file under `root` that people write, in order of path.
+pub(crate) fn texts(root: &Path) -> io::Result<Vec<Text>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let name = entry.file_name();
+            let made = name.to_str().is_none_or(|name| MADE.contains(&name));
+            if kind.is_dir() && !made {
+                folders.push(entry.path());
+            }
+            if !kind.is_file() || name == "Cargo.lock" || entry.metadata()?.len() > LIMIT {
+                continue;
+            }
+            if let (Ok(content), Ok(path)) =
+                (String::from_utf8(fs::read(entry.path())?), entry.path().strip_prefix(root))
+            {
+                found.push(Text { path: path.display().to_string(), content });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Whether `word` stands in `line` with no letter, digit or underscore on either side.
+pub(crate) fn has_word(line: &str, word: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(part_of_word) && !line[at + word.len()..].starts_with(part_of_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_only_whole() {
+        assert!(has_word("let t = Instant::now();", "Instant"));
+        assert!(!has_word("let t = Instantly;", "Instant"));
+        assert!(!has_word("mktemp -d /tmp/a.QQQQQQ", "QQQ"));
+        assert!(has_word("QQQ: mend", "QQQ"));
+    }
+}
