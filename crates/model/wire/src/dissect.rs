@@ -1,0 +1,265 @@
+//! From a frame down to its UDP datagram, one layer after the other.
+
+use thiserror::Error;
+
+use crate::checksum::Pseudo;
+use crate::ethernet::{EtherType, EthernetError, Frame};
+use crate::ip::{Fragment, protocol};
+use crate::ipv4::{self, Ipv4Error};
+use crate::ipv6::{self, Ipv6Error};
+use crate::udp::{Checksum, Datagram, UdpError};
+
+/// Why a frame could not be read to the end. What was read before is lost with it: a frame that is forwarded goes on
+/// as it came, and one that is received is dropped and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DissectError {
+    /// Of the frame itself.
+    #[error(transparent)]
+    Ethernet(#[from] EthernetError),
+    /// Of its IPv4 packet.
+    #[error(transparent)]
+    Ipv4(#[from] Ipv4Error),
+    /// Of its IPv6 packet.
+    #[error(transparent)]
+    Ipv6(#[from] Ipv6Error),
+    /// Of its UDP datagram.
+    #[error(transparent)]
+    Udp(#[from] UdpError),
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network<'a> {
+    /// An IPv4 packet.
+    Ipv4(ipv4::Packet<'a>),
+    /// An IPv6 packet.
+    Ipv6(ipv6::Packet<'a>),
+    /// Something else, which the frame's type names.
+    Other,
+}
+
+impl Network<'_> {
+    /// The part of a packet that this is; `None` where it is whole or no packet.
+    pub fn fragment(&self) -> Option<Fragment> {
+        match self {
+            Self::Ipv4(packet) => packet.fragment(),
+            Self::Ipv6(packet) => packet.fragment(),
+            Self::Other => None,
+        }
+    }
+
+    /// What a transport's checksum covers of the packet's header; `None` where that cannot be known.
+    pub fn pseudo(&self) -> Option<Pseudo> {
+        match self {
+            Self::Ipv4(packet) => Some(packet.pseudo()),
+            Self::Ipv6(packet) => packet.pseudo(),
+            Self::Other => None,
+        }
+    }
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport<'a> {
+    /// A UDP datagram.
+    Udp(Datagram<'a>),
+    /// A part of a packet, which is never taken for a transport's header.
+    Fragment(Fragment),
+    /// Another protocol ([`protocol`]).
+    Other(u8),
+    /// The frame carries no IP packet.
+    None,
+}
+
+/// A frame with all its layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dissected<'a> {
+    /// The frame.
+    pub frame: Frame<'a>,
+    /// What it carries.
+    pub network: Network<'a>,
+    /// What that carries.
+    pub transport: Transport<'a>,
+}
+
+impl<'a> Dissected<'a> {
+    /// The UDP datagram, if that is what the frame carries.
+    pub const fn udp(&self) -> Option<Datagram<'a>> {
+        match self.transport {
+            Transport::Udp(datagram) => Some(datagram),
+            _ => None,
+        }
+    }
+
+    /// What the checksum of the UDP datagram says; `None` without a datagram, or where its final destination is not
+    /// known. The checksum of the IPv4 header is a matter of its own ([`ipv4::Packet::checksum_is_right`]).
+    pub fn udp_checksum(&self) -> Option<Checksum> {
+        Some(self.udp()?.verify(self.network.pseudo()?))
+    }
+}
+
+/// Reads a frame, which begins with its destination address, as far down as UDP.
+///
+/// # Errors
+/// [`DissectError`], naming the layer and what is wrong with it.
+pub fn frame(octets: &[u8]) -> Result<Dissected<'_>, DissectError> {
+    let frame = Frame::parse(octets)?;
+    let (network, carried) = match frame.ether_type() {
+        EtherType::IPV4 => {
+            let packet = ipv4::Packet::parse(frame.payload())?;
+            (Network::Ipv4(packet), Some((packet.protocol(), packet.payload())))
+        }
+        EtherType::IPV6 => {
+            let packet = ipv6::Packet::parse(frame.payload())?;
+            (Network::Ipv6(packet), Some((packet.upper_protocol(), packet.upper())))
+        }
+        _ => (Network::Other, None),
+    };
+    let transport = match (carried, network.fragment()) {
+        (None, _) => Transport::None,
+        (Some(_), Some(fragment)) => Transport::Fragment(fragment),
+        (Some((protocol::UDP, octets)), None) => Transport::Udp(Datagram::parse(octets)?),
+        (Some((other, _)), None) => Transport::Other(other),
+    };
+    Ok(Dissected { frame, network, transport })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ethernet::{self, MacAddress, Tag, TagProtocol, Tags};
+    use crate::ip::Ecn;
+    use crate::udp;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use proptest::prelude::*;
+    use romer_units::Dscp;
+
+    fn ethernet(tags: Tags, ether_type: EtherType) -> ethernet::Repr {
+        let (destination, source) = (MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]));
+        ethernet::Repr { destination, source, tags, ether_type }
+    }
+
+    const PORTS: udp::Repr = udp::Repr { source_port: 40_000, destination_port: 862 };
+
+    fn over_ipv4(tags: Tags, payload: &[u8]) -> Vec<u8> {
+        let (source, destination) = (Ipv4Addr::new(198, 18, 0, 2), Ipv4Addr::new(198, 18, 0, 3));
+        let link = ethernet(tags, EtherType::IPV4);
+        let packet = ipv4::Repr {
+            source,
+            destination,
+            dscp: Dscp::EF,
+            ecn: Ecn::NotEct,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: protocol::UDP,
+            options: ipv4::Options::NONE,
+        };
+        let mut octets = vec![0; link.octets() + ipv4::HEADER + udp::HEADER + payload.len()];
+        let datagram = packet.emit(link.emit(&mut octets).unwrap()).unwrap();
+        datagram[udp::HEADER..].copy_from_slice(payload);
+        PORTS.emit(Pseudo::V4 { source, destination }, datagram).unwrap();
+        octets
+    }
+
+    fn over_ipv6(payload: &[u8]) -> Vec<u8> {
+        let (source, destination): (Ipv6Addr, Ipv6Addr) =
+            ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+        let link = ethernet(Tags::None, EtherType::IPV6);
+        let packet = ipv6::Repr {
+            source,
+            destination,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            flow_label: ipv6::FlowLabel::default(),
+            hop_limit: 64,
+            next_header: protocol::UDP,
+        };
+        let mut octets = vec![0; link.octets() + ipv6::HEADER + udp::HEADER + payload.len()];
+        let datagram = packet.emit(link.emit(&mut octets).unwrap()).unwrap();
+        datagram[udp::HEADER..].copy_from_slice(payload);
+        PORTS.emit(Pseudo::V6 { source, destination }, datagram).unwrap();
+        octets
+    }
+
+    #[test]
+    fn a_probe_is_found_under_two_tags_with_its_padding_stripped() {
+        let tags = Tags::Two {
+            outer: Tag::new(TagProtocol::Service, 0, false, 7).unwrap(),
+            inner: Tag::new(TagProtocol::Customer, 5, false, 0).unwrap(),
+        };
+        let mut octets = over_ipv4(tags, b"hello");
+        octets.resize(64, 0xee);
+        let found = frame(&octets).unwrap();
+        assert_eq!(found.frame.tags(), tags);
+        assert_eq!(found.udp().unwrap().payload(), b"hello");
+        assert_eq!(found.udp_checksum(), Some(Checksum::Right));
+    }
+
+    #[test]
+    fn a_probe_is_found_over_ipv6() {
+        let octets = over_ipv6(&[1; 44]);
+        let found = frame(&octets).unwrap();
+        assert_eq!(found.udp().unwrap().payload(), &[1; 44]);
+        assert_eq!(found.udp_checksum(), Some(Checksum::Right));
+    }
+
+    #[test]
+    fn a_fragment_is_never_read_as_a_datagram() {
+        let mut octets = over_ipv4(Tags::None, &[0; 8]);
+        octets[20] = 0x20;
+        let found = frame(&octets).unwrap();
+        assert!(matches!(found.transport, Transport::Fragment(Fragment { offset: 0, more: true, .. })));
+        assert_eq!((found.udp(), found.udp_checksum()), (None, None));
+    }
+
+    #[test]
+    fn what_is_not_ip_or_not_udp_is_told() {
+        let mut octets = vec![0; 60];
+        ethernet(Tags::None, EtherType::ARP).emit(&mut octets).unwrap();
+        assert_eq!(frame(&octets).unwrap().transport, Transport::None);
+        let mut octets = over_ipv4(Tags::None, &[0; 8]);
+        octets[23] = protocol::TCP;
+        assert_eq!(frame(&octets).unwrap().transport, Transport::Other(protocol::TCP));
+    }
+
+    #[test]
+    fn the_layer_that_is_wrong_is_named() {
+        let good = over_ipv4(Tags::None, &[0; 8]);
+        let broken = |place: usize, value: u8| {
+            let mut octets = good.clone();
+            octets[place] = value;
+            frame(&octets).unwrap_err()
+        };
+        assert_eq!(frame(&good[..13]).unwrap_err(), EthernetError::Truncated { have: 13, need: 14 }.into());
+        assert_eq!(broken(14, 0x44), Ipv4Error::HeaderLength(4).into());
+        assert_eq!(broken(39, 7), UdpError::Length { stated: 7, have: 16 }.into());
+        let mut octets = over_ipv6(&[]);
+        octets[14] = 0;
+        assert_eq!(frame(&octets).unwrap_err(), Ipv6Error::Version(0).into());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(octets: Vec<u8>) {
+            let _ = frame(&octets);
+        }
+
+        #[test]
+        fn any_damage_to_a_good_frame_is_survived(
+            v6: bool, payload in proptest::collection::vec(any::<u8>(), 0..60),
+            damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            cut: prop::sample::Index,
+        ) {
+            let mut octets = if v6 { over_ipv6(&payload) } else { over_ipv4(Tags::None, &payload) };
+            for (place, value) in damage {
+                let place = place.index(octets.len());
+                octets[place] = value;
+            }
+            octets.truncate(cut.index(octets.len() + 1));
+            if let Ok(found) = frame(&octets) {
+                let _ = found.udp_checksum();
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! STAMP test packets, unauthenticated (RFC 8762, with the session identifier of RFC 8972), and the TWAMP-Light
+//! packets (RFC 5357 section 4) that share their layout.
+//!
+//! ```text
+//! octet        0        4                 12     14     16                24       28                36     38   40    41
+//! sender       sequence timestamp         error  SSID   zero (padding in TWAMP-Light) ...                        to 44
+//! reflector    sequence timestamp (T3)    error  SSID   receive time (T2) sequence timestamp (T1)    error  zero TTL   zero to 44
+//!                                                                         `------ of the sender ----------´       of the sender's packet
+//! ```
+//!
+//! A base packet has 44 octets both ways. A TWAMP-Light sender may send as few as 14, and gets as many back.
+//!
+//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector copy what lies
+//! beyond octet 44; so do we ([`ReflectorPacket::emit_over`], [`ReflectorPacket::emit_truncated`]). What a sender puts
+//! there, TLVs of RFC 8972 or padding, comes back as it was, which is what RFC 8972 section 4 says of a reflector that
+//! knows only RFC 8762. For a request of fewer than 44 octets, section 4.6 has the reflector send the whole base
+//! packet. We do not: a reply longer than its request lets a forged source address turn a reflector into an
+//! amplifier. Ours ends where the request ended, as TWAMP's truncated padding does (RFC 5357 section 4.2.1), and a
+//! sender that wants every field sends 44 octets.
+
+mod estimate;
+mod reflector;
+mod sender;
+
+use thiserror::Error;
+
+use crate::ntp::{NtpTime, PtpTime};
+
+pub use estimate::ErrorEstimate;
+pub use reflector::{ReflectorPacket, looks_like_reply};
+pub use sender::{SenderPacket, sender_zeros_are_zero};
+
+/// Octets of a base packet of either kind.
+pub const BASE: usize = 44;
+/// Octets of the shortest request (RFC 5357 section 4.1.2 by RFC 4656): sequence number, timestamp, error estimate.
+pub const SHORTEST: usize = 14;
+/// The UDP port of reflectors (RFC 8545).
+pub const PORT: u16 = 862;
+
+/// Where the fields lie.
+pub mod offset {
+    /// The sequence number, 4 octets, in both packets.
+    pub const SEQUENCE: usize = 0;
+    /// The sender's departure time (T1) in its own packet, the reflector's (T3) in a reply; 8 octets.
+    pub const TIMESTAMP: usize = 4;
+    /// The error estimate, 2 octets, in both packets.
+    pub const ERROR: usize = 12;
+    /// The session identifier of RFC 8972, 2 octets, in both packets.
+    pub const SSID: usize = 14;
+    /// The time at which the reflector received the request (T2), 8 octets.
+    pub const RECEIVE_TIMESTAMP: usize = 16;
+    /// The request's sequence number, 4 octets.
+    pub const SENDER_SEQUENCE: usize = 24;
+    /// The request's timestamp (T1), 8 octets.
+    pub const SENDER_TIMESTAMP: usize = 28;
+    /// The request's error estimate, 2 octets.
+    pub const SENDER_ERROR: usize = 36;
+    /// Two octets of zero.
+    pub const ZERO: usize = 38;
+    /// The TTL or hop limit with which the request arrived, 1 octet; three octets of zero follow.
+    pub const SENDER_TTL: usize = 40;
+}
+
+/// Why octets are not a test packet, or cannot become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum StampError {
+    /// Fewer than [`SHORTEST`].
+    #[error("a test packet has at least {SHORTEST} octets, not {0}")]
+    TooShort(usize),
+    /// No room for a reply as long as its request.
+    #[error("a reply of {need} octets does not fit a buffer of {have}")]
+    NoRoom {
+        /// Octets of the reply.
+        need: usize,
+        /// Octets of the buffer.
+        have: usize,
+    },
+}
+
+/// How the timestamps beside an error estimate are written: its Z bit (RFC 8186 section 2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TimestampFormat {
+    /// NTP, 64 bits (Z = 0): what every STAMP node understands.
+    #[default]
+    Ntp,
+    /// PTPv2, truncated to 64 bits (Z = 1).
+    Ptp,
+}
+
+/// A timestamp as it is on the wire. What it means depends on the [`TimestampFormat`] of the error estimate that goes
+/// with it; kept raw, so that a reflector returns the sender's to the bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WireTime(pub u64);
+
+impl WireTime {
+    /// `nanos` nanoseconds after 1970-01-01 in this format.
+    pub fn from_unix_nanos(nanos: i64, format: TimestampFormat) -> Self {
+        match format {
+            TimestampFormat::Ntp => Self(NtpTime::from_unix_nanos(nanos).0),
+            TimestampFormat::Ptp => Self(PtpTime::from_unix_nanos(nanos).0),
+        }
+    }
+
+    /// Nanoseconds after 1970-01-01, in the era nearest to `reference` (see [`crate::ntp`]); `None` where the octets
+    /// are no time in this format.
+    pub fn to_unix_nanos(self, format: TimestampFormat, reference: i64) -> Option<i64> {
+        match format {
+            TimestampFormat::Ntp => Some(NtpTime(self.0).to_unix_nanos(reference)),
+            TimestampFormat::Ptp => PtpTime(self.0).to_unix_nanos(reference),
+        }
+    }
+
+    /// Whether all octets are zero: the sender stated no time (or, for one instant in 136 years, did).
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How much later this is than `earlier`, in nanoseconds; `None` where either is no time in this format.
+    pub(crate) fn nanos_since(self, earlier: Self, format: TimestampFormat) -> Option<i64> {
+        match format {
+            TimestampFormat::Ntp => Some(NtpTime(self.0).nanos_since(NtpTime(earlier.0))),
+            TimestampFormat::Ptp => PtpTime(self.0).nanos_since(PtpTime(earlier.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod strategies {
+    use super::*;
+    use core::num::NonZeroU16;
+    use proptest::prelude::*;
+
+    pub(crate) fn sender() -> impl Strategy<Value = SenderPacket> {
+        any::<(u32, u64, u16, u16)>().prop_map(|(sequence, timestamp, error, ssid)| SenderPacket {
+            sequence,
+            timestamp: WireTime(timestamp),
+            error: ErrorEstimate::from_bits(error),
+            ssid: NonZeroU16::new(ssid),
+        })
+    }
+}

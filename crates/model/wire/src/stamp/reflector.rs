@@ -1,0 +1,160 @@
+//! What a Session-Reflector returns.
+
+use core::num::NonZeroU16;
+
+use super::{BASE, ErrorEstimate, SHORTEST, SenderPacket, StampError, WireTime, offset};
+use crate::bytes;
+
+/// The packet of a Session-Reflector (RFC 8762 section 4.3.1, RFC 8972 figure 2). Fields that a short reply has no room
+/// for are `None`; since they lie in order, a field is there only if all before it are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReflectorPacket {
+    /// The request's sequence number in a stateless reflector; a count of the replies in a stateful one.
+    pub sequence: u32,
+    /// When the reply left (T3).
+    pub timestamp: WireTime,
+    /// How well T2 and T3 are known, and how both are written.
+    pub error: ErrorEstimate,
+    /// The request's session identifier; a reflector that does not know RFC 8972 returns none.
+    pub ssid: Option<NonZeroU16>,
+    /// When the request arrived (T2); in replies of 24 octets and more.
+    pub receive_timestamp: Option<WireTime>,
+    /// The request's sequence number; from 28 octets.
+    pub sender_sequence: Option<u32>,
+    /// When the request left (T1), as its sender wrote it; from 36 octets.
+    pub sender_timestamp: Option<WireTime>,
+    /// How well T1 is known, and how it is written; from 38 octets.
+    pub sender_error: Option<ErrorEstimate>,
+    /// The TTL or hop limit with which the request arrived; from 41 octets.
+    pub sender_ttl: Option<u8>,
+}
+
+impl ReflectorPacket {
+    /// The complete reply of a stateless reflector to `request`, which arrived at `received` with `ttl` hops left. A
+    /// stateful one sets its own count as [`ReflectorPacket::sequence`].
+    pub const fn answering(
+        request: &SenderPacket,
+        received: WireTime,
+        departs: WireTime,
+        error: ErrorEstimate,
+        ttl: u8,
+    ) -> Self {
+        Self {
+            sequence: request.sequence,
+            timestamp: departs,
+            error,
+            ssid: request.ssid,
+            receive_timestamp: Some(received),
+            sender_sequence: Some(request.sequence),
+            sender_timestamp: Some(request.timestamp),
+            sender_error: Some(request.error),
+            sender_ttl: Some(ttl),
+        }
+    }
+
+    /// Reads a reply of [`SHORTEST`] octets or more. What must be zero is ignored, as RFC 8762 section 4.3.1 says.
+    ///
+    /// # Errors
+    /// [`StampError::TooShort`].
+    pub fn parse(octets: &[u8]) -> Result<Self, StampError> {
+        // A reply begins with the same fields as a request.
+        let SenderPacket { sequence, timestamp, error, ssid } = SenderPacket::parse(octets)?;
+        let time = |offset| bytes::at(octets, offset).map(|field| WireTime(u64::from_be_bytes(field)));
+        Ok(Self {
+            sequence,
+            timestamp,
+            error,
+            ssid,
+            receive_timestamp: time(offset::RECEIVE_TIMESTAMP),
+            sender_sequence: bytes::at(octets, offset::SENDER_SEQUENCE).map(u32::from_be_bytes),
+            sender_timestamp: time(offset::SENDER_TIMESTAMP),
+            sender_error: bytes::at(octets, offset::SENDER_ERROR)
+                .map(|field| ErrorEstimate::from_bits(u16::from_be_bytes(field))),
+            sender_ttl: bytes::at(octets, offset::SENDER_TTL).map(|[ttl]| ttl),
+        })
+    }
+
+    /// Writes the reply over the request that `datagram` holds: its first 44 octets, or all of a shorter one. The
+    /// octets from 44 on stay, and so are returned as they came (RFC 8762 section 4.3). Fields that are `None` become
+    /// zero, a field that fits only in part is zero as far as it goes.
+    ///
+    /// # Errors
+    /// [`StampError::TooShort`].
+    pub fn emit_over(&self, datagram: &mut [u8]) -> Result<(), StampError> {
+        if datagram.len() < SHORTEST {
+            return Err(StampError::TooShort(datagram.len()));
+        }
+        let len = datagram.len().min(BASE);
+        let base = datagram.get_mut(..len).unwrap_or_default();
+        base.fill(0);
+        let mut field = |offset: usize, octets: &[u8]| {
+            if offset + octets.len() <= len {
+                bytes::put(base, offset, octets);
+            }
+        };
+        field(offset::SEQUENCE, &self.sequence.to_be_bytes());
+        field(offset::TIMESTAMP, &self.timestamp.0.to_be_bytes());
+        field(offset::ERROR, &self.error.bits().to_be_bytes());
+        field(offset::SSID, &self.ssid.map_or(0, NonZeroU16::get).to_be_bytes());
+        field(offset::RECEIVE_TIMESTAMP, &self.receive_timestamp.unwrap_or_default().0.to_be_bytes());
+        field(offset::SENDER_SEQUENCE, &self.sender_sequence.unwrap_or_default().to_be_bytes());
+        field(offset::SENDER_TIMESTAMP, &self.sender_timestamp.unwrap_or_default().0.to_be_bytes());
+        field(offset::SENDER_ERROR, &self.sender_error.map_or(0, ErrorEstimate::bits).to_be_bytes());
+        field(offset::SENDER_TTL, &[self.sender_ttl.unwrap_or_default()]);
+        Ok(())
+    }
+
+    /// Writes the reply to `request` at the start of `buf`, and gives its length, which is the request's: cut to it
+    /// where that is below 44 octets, followed by the request's own octets where it is above.
+    ///
+    /// # Errors
+    /// [`StampError::TooShort`] of the request, [`StampError::NoRoom`] where `buf` is shorter than it.
+    pub fn emit_truncated(&self, request: &[u8], buf: &mut [u8]) -> Result<usize, StampError> {
+        let no_room = StampError::NoRoom { need: request.len(), have: buf.len() };
+        let reply = buf.get_mut(..request.len()).ok_or(no_room)?;
+        reply.copy_from_slice(request);
+        self.emit_over(reply)?;
+        Ok(request.len())
+    }
+
+    /// What is left of this packet in a reply of `len` octets: what [`ReflectorPacket::parse`] reads there.
+    #[must_use]
+    pub fn truncated(&self, len: usize) -> Self {
+        Self {
+            ssid: self.ssid.filter(|_| len >= offset::SSID + 2),
+            receive_timestamp: self.receive_timestamp.filter(|_| len >= offset::RECEIVE_TIMESTAMP + 8),
+            sender_sequence: self.sender_sequence.filter(|_| len >= offset::SENDER_SEQUENCE + 4),
+            sender_timestamp: self.sender_timestamp.filter(|_| len >= offset::SENDER_TIMESTAMP + 8),
+            sender_error: self.sender_error.filter(|_| len >= offset::SENDER_ERROR + 2),
+            sender_ttl: self.sender_ttl.filter(|_| len > offset::SENDER_TTL),
+            ..*self
+        }
+    }
+}
+
+/// How far apart T2 and T3 of a reply can be; a reflector that takes longer is of no use to anybody.
+const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
+
+/// Whether a reflector that received `octets` should take them for a reply, and not answer: two reflectors that
+/// answer each other would never stop.
+///
+/// A reply has a receive time (T2) that is not zero and lies within 10 s of its departure (T3), a sender's time (T1)
+/// that is not zero, and zeros at octets 38 and 39. A request has zeros for T2, and even one with anything else in
+/// octets 16 to 43, which must be ignored (RFC 8762 section 4.2.1), hardly ever matches: random octets pass for a T2
+/// once in 2 * 10^8, and for the two zeros once in 65,536.
+///
+/// A reply shorter than 40 octets is judged by what it has, from 24 octets on. Below that, nothing tells it from a
+/// request; there, and everywhere, a reflector must also refuse to answer another reflector's port.
+pub fn looks_like_reply(octets: &[u8]) -> bool {
+    let Ok(packet) = ReflectorPacket::parse(octets) else { return false };
+    let Some(received) = packet.receive_timestamp.filter(|time| !time.is_zero()) else { return false };
+    let stay = packet.timestamp.nanos_since(received, packet.error.format());
+    let near = stay.is_some_and(|nanos| nanos.unsigned_abs() <= LONGEST_STAY_NANOS);
+    let sent = packet.sender_timestamp.is_none_or(|time| !time.is_zero());
+    let zeros = bytes::at(octets, offset::ZERO).is_none_or(|field| field == [0, 0]);
+    near && sent && zeros
+}
+
+#[cfg(test)]
+#[path = "reflector_tests.rs"]
+mod tests;
