@@ -1,1 +1,18 @@
-//! x
+//! What romer asks of the operating system: clocks and pacing, UDP sockets whose packets are stamped by the
+//! kernel, network namespaces and their links, and what there is to know about the host.
+//!
+//! This crate and its neighbours under `crates/sys` are the only ones with `unsafe`; it is kept to single system
+//! calls, each with its reason beside it. Bytes that cross to and from the kernel (addresses, control messages)
+//! are written and read by safe code over slices.
+//!
+//! Linux on 64-bit machines only.
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("romer-host knows the system interface of Linux on 64-bit machines only");
+
+pub mod clock;
+mod error;
+pub mod socket;
+mod sys;
+
+pub use error::HostError;

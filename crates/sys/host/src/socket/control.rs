@@ -1,0 +1,109 @@
+//! Control messages (`cmsg(3)`) as bytes: a header of length (8), level (4) and type (4), then the data, each
+//! message padded to eight octets.
+
+use super::address::array;
+
+/// Length of a control message's header.
+const HEADER: usize = 16;
+/// Room for the control messages of one datagram: stamps 64, packet information 40, hop limit 24, class 24; an
+/// error with its offender 64.
+pub(crate) const CONTROL_LEN: usize = 256;
+
+/// Control messages that are being written for a send.
+pub(crate) struct ControlWriter {
+    bytes: [u8; CONTROL_LEN],
+    length: usize,
+}
+
+impl ControlWriter {
+    /// No messages yet.
+    pub(crate) const fn new() -> Self {
+        Self { bytes: [0; CONTROL_LEN], length: 0 }
+    }
+
+    /// Adds a message. The callers here add at most three, of 20 octets at most, so that it always fits.
+    pub(crate) fn push(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
+        let whole = HEADER + data.len();
+        let Some(space) = self.bytes.get_mut(self.length..self.length + whole.next_multiple_of(8)) else {
+            debug_assert!(false, "control messages outgrew their room");
+            return;
+        };
+        space[0..8].copy_from_slice(&whole.to_ne_bytes());
+        space[8..12].copy_from_slice(&level.to_ne_bytes());
+        space[12..16].copy_from_slice(&kind.to_ne_bytes());
+        space[HEADER..whole].copy_from_slice(data);
+        self.length += whole.next_multiple_of(8);
+    }
+
+    /// The messages as the kernel wants them.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// One control message that the kernel handed over.
+pub(crate) struct Control<'a> {
+    pub(crate) level: libc::c_int,
+    pub(crate) kind: libc::c_int,
+    pub(crate) data: &'a [u8],
+}
+
+impl Control<'_> {
+    /// The data as an integer, where it begins with one.
+    pub(crate) fn integer(&self) -> Option<i32> {
+        Some(i32::from_ne_bytes(array(self.data, 0)?))
+    }
+
+    /// The first of the three times of `SCM_TIMESTAMPING`, the software stamp, in nanoseconds; `None` where the
+    /// kernel left it zero, which means that it took none.
+    pub(crate) fn software_stamp(&self) -> Option<i64> {
+        let seconds = i64::from_ne_bytes(array(self.data, 0)?);
+        let nanos = i64::from_ne_bytes(array(self.data, 8)?);
+        (seconds != 0 || nanos != 0).then(|| crate::clock::nanos_of(seconds, nanos))
+    }
+}
+
+/// The messages in `bytes`, up to the first that does not fit.
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Control<'_>> {
+    core::iter::from_fn(move || {
+        let whole = usize::from_ne_bytes(array(bytes, 0)?);
+        let level = libc::c_int::from_ne_bytes(array(bytes, 8)?);
+        let kind = libc::c_int::from_ne_bytes(array(bytes, 12)?);
+        let data = bytes.get(HEADER..whole)?;
+        bytes = bytes.get(whole.next_multiple_of(8)..).unwrap_or_default();
+        Some(Control { level, kind, data })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn messages_read_back_as_written(
+            list in proptest::collection::vec((any::<i32>(), any::<i32>(), proptest::collection::vec(any::<u8>(), 0..20)), 0..4)
+        ) {
+            let mut writer = ControlWriter::new();
+            for (level, kind, data) in &list {
+                writer.push(*level, *kind, data);
+            }
+            let read: Vec<_> =
+                messages(writer.as_bytes()).map(|m| (m.level, m.kind, m.data.to_vec())).collect();
+            prop_assert_eq!(read, list);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic_and_without_end(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(messages(&bytes).count() <= bytes.len() / HEADER);
+        }
+    }
+
+    #[test]
+    fn an_untaken_stamp_is_none() {
+        let zero = [0; 48];
+        assert_eq!(Control { level: 0, kind: 0, data: &zero }.software_stamp(), None);
+        assert_eq!(Control { level: 0, kind: 0, data: &zero[..12] }.software_stamp(), None);
+    }
+}

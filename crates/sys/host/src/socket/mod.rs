@@ -1,0 +1,274 @@
+//! A UDP socket whose datagrams are stamped by the kernel where they leave and where they arrive.
+//!
+//! Every datagram has a user stamp as well, taken right before the send call or right after the receive call.
+//! Transmit stamps come back later through the socket's error queue; each is known by the `id` that the sender
+//! gave. Nothing here blocks but [`StampingSocket::wait`] and [`wait_any`], and nothing is allocated by sending or
+//! receiving.
+//!
+//! ```
+//! use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents};
+//! # fn main() -> Result<(), romer_host::HostError> {
+//! let options = SocketOptions::default();
+//! let (one, other) = (
+//!     StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &options)?,
+//!     StampingSocket::bind("127.0.0.1:0".parse().unwrap(), &options)?,
+//! );
+//! let sent = one.send(&Outgoing::new(b"probe", other.local_address(), 7))?;
+//!
+//! let mut batch = ReceiveBatch::new(32, 2_048);
+//! other.wait(None)?;
+//! other.receive_batch(&mut batch)?;
+//! let datagram = batch.iter().next().unwrap();
+//! assert_eq!((datagram.payload, datagram.peer), (&b"probe"[..], one.local_address()));
+//! assert!(datagram.user >= sent.user);
+//!
+//! let mut events = TransmitEvents::new(64);
+//! while one.transmit_events(&mut events)? == 0 {
+//!     one.wait(None)?;
+//! }
+//! assert_eq!(events.stamps()[0].id, 7);
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod control;
+mod events;
+mod identity;
+mod receive;
+mod send;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use romer_units::{Dscp, Duration};
+
+pub use events::{PathError, PathErrorKind, TransmitEvents, TransmitStamp};
+pub use receive::{Datagram, ReceiveBatch};
+pub use send::{Outgoing, Sent, Source};
+pub use wait::{MAX_WAITED, Ready, Waker, wait_any};
+
+use crate::HostError;
+use crate::sys::{option, set_option, set_option_bytes, socklen_of};
+use identity::Identities;
+
+/// The stamps that are asked of the kernel: software stamps at departure and arrival, departures known by a number
+/// and handed back without the packet.
+const KERNEL_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_RX_SOFTWARE
+    | libc::SOF_TIMESTAMPING_SOFTWARE
+    | libc::SOF_TIMESTAMPING_OPT_ID
+    | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+/// Index of the dropped datagrams in the answer to `SO_MEMINFO` (`SK_MEMINFO_DROPS`), and the answer's length.
+const MEMINFO_DROPS: usize = 8;
+const MEMINFO_LEN: usize = 9;
+
+/// How a [`StampingSocket`] is to be set up.
+#[derive(Clone, Debug)]
+pub struct SocketOptions {
+    /// Send and receive by this interface only (`SO_BINDTODEVICE`).
+    pub interface: Option<String>,
+    /// Code point of what is sent, unless a datagram brings its own class octet.
+    pub dscp: Dscp,
+    /// Time to live (hop limit) of what is sent; `None` leaves the system's (64 as a rule).
+    pub ttl: Option<u8>,
+    /// Whether the kernel is to stamp departures and arrivals. Without, only user stamps are taken.
+    pub kernel_stamps: bool,
+    /// Octets of receive buffer to ask for. Without privilege the system's limit (`net.core.rmem_max`) holds;
+    /// [`StampingSocket::receive_buffer`] tells what was given.
+    pub receive_buffer: u32,
+    /// Never fragment: a datagram longer than the path's known MTU is an error of its send.
+    pub dont_fragment: bool,
+    /// Report ICMP errors that datagrams of this socket provoke as [`PathError`]s. A server leaves this off: whom
+    /// it cannot reach must not concern it.
+    pub path_errors: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            interface: None,
+            dscp: Dscp::DEFAULT,
+            ttl: None,
+            kernel_stamps: true,
+            receive_buffer: 4 << 20,
+            dont_fragment: false,
+            path_errors: false,
+        }
+    }
+}
+
+/// A UDP socket, not connected, with kernel and user stamps. See the [module](self) for its use.
+///
+/// One thread may send while another receives. Several sending threads are safe too, but where the kernel cannot
+/// take an id with a datagram (before Linux 6.13) they take turns.
+#[derive(Debug)]
+pub struct StampingSocket {
+    descriptor: OwnedFd,
+    local: SocketAddr,
+    identities: Option<Identities>,
+    path_errors: bool,
+}
+
+impl StampingSocket {
+    /// Opens a socket at `address`; port 0 lets the system choose. An IPv6 socket serves IPv6 only.
+    ///
+    /// # Errors
+    /// A system call's refusal: the address is not ours (`EADDRNOTAVAIL`) or in use (`EADDRINUSE`), its port is
+    /// privileged (`EACCES`), the interface is not there (`ENODEV`), the family is switched off (`EAFNOSUPPORT`).
+    pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, HostError> {
+        Self::bind_with(address, options, Identities::best())
+    }
+
+    fn bind_with(
+        address: SocketAddr,
+        options: &SocketOptions,
+        identities: Identities,
+    ) -> Result<Self, HostError> {
+        let descriptor = open(address)?;
+        configure(descriptor.as_fd(), address, options)?;
+        bind_to(descriptor.as_fd(), address)?;
+        let local = local_address(descriptor.as_fd())?;
+        if options.kernel_stamps {
+            identity::switch_on(descriptor.as_fd())?;
+        }
+        let identities = options.kernel_stamps.then_some(identities);
+        Ok(Self { descriptor, local, identities, path_errors: options.path_errors })
+    }
+
+    /// The address and port the socket is bound to.
+    pub const fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Whether kernel stamps were asked for.
+    pub const fn has_kernel_stamps(&self) -> bool {
+        self.identities.is_some()
+    }
+
+    /// Datagrams that the kernel dropped before they could be read: the receive buffer was full, or the UDP
+    /// checksum was wrong. Counts from the opening of the socket; wraps at 2^32.
+    ///
+    /// # Errors
+    /// `SO_MEMINFO` is refused (kernels before 4.12).
+    pub fn kernel_drops(&self) -> Result<u32, HostError> {
+        let values: [u32; MEMINFO_LEN] =
+            option(self.as_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, "read the drop counter")?;
+        Ok(values[MEMINFO_DROPS])
+    }
+
+    /// Octets of receive buffer that the kernel gave, counted in its own book-keeping (about twice the payload).
+    ///
+    /// # Errors
+    /// None that an open socket gives.
+    pub fn receive_buffer(&self) -> Result<u32, HostError> {
+        let [value] =
+            option(self.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, "read the receive buffer's size")?;
+        Ok(value)
+    }
+
+    /// Waits until datagrams or transmit events can be read, or `timeout` has passed (`None`: without end).
+    ///
+    /// # Errors
+    /// None but the system's own want of memory.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Ready, HostError> {
+        wait_any(&[self.as_fd()], None, timeout)
+    }
+}
+
+impl AsFd for StampingSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+fn open(address: SocketAddr) -> Result<OwnedFd, HostError> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: the call takes plain numbers.
+    let descriptor = unsafe { libc::socket(address::family(address.ip()), kind, 0) };
+    if descriptor < 0 {
+        return Err(HostError::last_on("open a UDP socket for", address.to_string()));
+    }
+    // SAFETY: the descriptor was opened just now and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOptions) -> Result<(), HostError> {
+    if let Some(interface) = &options.interface {
+        let operation = "bind the socket to interface";
+        set_option_bytes(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes(), operation)
+            .map_err(|error| error.on(interface.clone()))?;
+    }
+    enlarge_receive_buffer(socket, options.receive_buffer)?;
+    let tos = i32::from(options.dscp.tos());
+    if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
+}
+
+fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {
+    let set = |name, value, operation| set_option(socket, libc::IPPROTO_IP, name, value, operation);
+    set(libc::IP_PKTINFO, 1, "ask for destination addresses")?;
+    set(libc::IP_RECVTTL, 1, "ask for times to live")?;
+    set(libc::IP_RECVTOS, 1, "ask for service classes")?;
+    set(libc::IP_TOS, tos, "set the service class")?;
+    if let Some(ttl) = options.ttl {
+        set(libc::IP_TTL, i32::from(ttl), "set the time to live")?;
+    }
+    if options.dont_fragment {
+        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, "forbid fragments")?;
+    }
+    if options.path_errors {
+        set(libc::IP_RECVERR, 1, "ask for ICMP errors")?;
+    }
+    Ok(())
+}
+
+fn configure_v6(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Result<(), HostError> {
+    let set = |name, value, operation| set_option(socket, libc::IPPROTO_IPV6, name, value, operation);
+    set(libc::IPV6_V6ONLY, 1, "keep IPv4 out")?;
+    set(libc::IPV6_RECVPKTINFO, 1, "ask for destination addresses")?;
+    set(libc::IPV6_RECVHOPLIMIT, 1, "ask for hop limits")?;
+    set(libc::IPV6_RECVTCLASS, 1, "ask for traffic classes")?;
+    set(libc::IPV6_TCLASS, tos, "set the traffic class")?;
+    if let Some(ttl) = options.ttl {
+        set(libc::IPV6_UNICAST_HOPS, i32::from(ttl), "set the hop limit")?;
+    }
+    if options.dont_fragment {
+        set(libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO, "forbid fragments")?;
+        set(libc::IPV6_DONTFRAG, 1, "forbid fragments")?;
+    }
+    if options.path_errors {
+        set(libc::IPV6_RECVERR, 1, "ask for ICMP errors")?;
+    }
+    Ok(())
+}
+
+fn enlarge_receive_buffer(socket: BorrowedFd<'_>, octets: u32) -> Result<(), HostError> {
+    let octets = i32::try_from(octets).unwrap_or(i32::MAX);
+    let operation = "set the receive buffer's size";
+    // With CAP_NET_ADMIN the system's limit may be passed; without, it holds.
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, octets, operation)
+        .or_else(|_| set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, octets, operation))
+}
+
+fn bind_to(socket: BorrowedFd<'_>, address: SocketAddr) -> Result<(), HostError> {
+    let mut bytes = [0; address::ADDRESS_LEN];
+    let length = address::encode(address, &mut bytes);
+    let length = libc::socklen_t::try_from(length).unwrap_or(0);
+    // SAFETY: pointer and length describe `bytes`, which the call only reads.
+    let answer = unsafe { libc::bind(socket.as_raw_fd(), bytes.as_ptr().cast(), length) };
+    if answer == 0 { Ok(()) } else { Err(HostError::last_on("bind", address.to_string())) }
+}
+
+fn local_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, HostError> {
+    let mut bytes = [0_u8; address::ADDRESS_LEN];
+    let mut length = socklen_of::<[u8; address::ADDRESS_LEN]>();
+    // SAFETY: the call writes at most `length` octets, the size of `bytes`.
+    let answer = unsafe { libc::getsockname(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) };
+    if answer != 0 {
+        return Err(HostError::last("read the socket's address"));
+    }
+    address::decode(&bytes).ok_or(HostError::Unsuitable("the socket's own address is of no family we know"))
+}
