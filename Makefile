@@ -1,0 +1,60 @@
+# What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench lint audit soak schema
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+CARGO := scripts/with-rust cargo
+TIMED := scripts/timed
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# The long counts of `make soak`.
+CASES ?= 100000
+SCHEDULES ?= 1000000
+KILLS ?= 10000
+FUZZ_MINUTES ?= 10
+
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+build: ## build target/release/romer
+	@scripts/need linker
+	@$(CARGO) build --release --locked --package romer
+
+demo: build ## build, then measure between two hosts in this machine, and show the report
+	@$(TARGET)/release/romer demo
+
+test: ## run every test; as root, those that meet the kernel once more without privileges
+	@scripts/need linker ip ethtool nft ping setpriv
+	@scripts/venv
+	@$(TIMED) 'cargo test' $(CARGO) test --workspace --locked
+	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
+
+bench: ## measure the tool's own error, ping and irtt beside it (results in validation/)
+	@scripts/need linker ip ethtool ping irtt
+	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
+	@$(CARGO) build --release --locked --package romer
+	@$(CARGO) run --release --locked --package romer-validation -- all
+
+lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
+	@scripts/need linker
+	@$(TIMED) 'formatting' $(CARGO) fmt --all --check
+	@$(TIMED) 'rules of the house' $(CARGO) xtask check
+	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
+	@$(TIMED) 'dependencies' scripts/cargo-deny check --hide-inclusion-graph bans licenses sources
+
+audit: ## compare the dependencies with the RustSec advisories (needs the network)
+	@scripts/need linker
+	@scripts/cargo-deny check advisories
+
+soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
+	@scripts/need linker ip ethtool nft ping setpriv
+	@scripts/venv
+	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
+		$(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
+	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
+
+schema: ## write docs/schema/*.json from the types
+	@$(CARGO) xtask schema
