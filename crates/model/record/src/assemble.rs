@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_units::Timestamp;
+use romer_units::{Responder, Timestamp};
 
 use crate::log::{Entry, Far};
 use crate::singleton::RoundTrip;
@@ -20,7 +20,7 @@ struct Probe {
 
 /// Joins the entries of one stream by sequence number. The result is in order of sequence and copy; a reflection
 /// is matched with the responder's record of the same arrival (their `t2` agree), so that duplicates made on
-/// either leg keep their own stamps. Entries may come in any order and repeat.
+/// either leg keep their own stamps. Entries may come in any order.
 pub fn assemble<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
     let mut probes: BTreeMap<u64, Probe> = BTreeMap::new();
     for entry in entries {
@@ -54,33 +54,26 @@ fn note(probe: &mut Probe, entry: &Entry) {
             copy.forward_ttl = told_ttl;
             probe.copies.push(copy);
         }
-        Entry::Far(far) => {
-            if !probe.far.contains(&far) {
-                probe.far.push(far);
-            }
-        }
+        Entry::Far(far) => probe.far.push(far),
     }
 }
 
 fn rows(mut probe: Probe) -> Vec<RoundTrip> {
     let mut claimed = vec![false; probe.far.len()];
-    let mut arrivals: Vec<Option<i64>> = Vec::new();
+    let mut arrivals: Vec<Arrival> = Vec::new();
     for copy in &mut probe.copies {
         let record = matching(&probe.far, &claimed, copy);
         if let Some(index) = record {
             claimed[index] = true;
             add_far(copy, &probe.far[index]);
         }
-        let arrival =
-            record.map(|index| probe.far[index].t2_user_ns).or(copy.t2.told.map(Timestamp::as_nanos));
+        let arrival = record.map_or(Arrival::Told(copy.t2.told), Arrival::Recorded);
         copy.forward_copy = numbered(&mut arrivals, arrival);
     }
-    let unclaimed: Vec<Far> =
-        probe.far.iter().zip(&claimed).filter(|(_, claimed)| !**claimed).map(|(far, _)| *far).collect();
-    for record in &unclaimed {
+    for (index, record) in probe.far.iter().enumerate().filter(|(index, _)| !claimed[*index]) {
         let mut row = RoundTrip::default();
         add_far(&mut row, record);
-        row.forward_copy = numbered(&mut arrivals, Some(record.t2_user_ns));
+        row.forward_copy = numbered(&mut arrivals, Arrival::Recorded(index));
         probe.copies.push(row);
     }
     if probe.copies.is_empty() {
@@ -97,9 +90,18 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
     probe.copies
 }
 
+/// By what one arrival at the responder is told from another.
+#[derive(Clone, Copy, PartialEq)]
+enum Arrival {
+    /// The responder's record with this index.
+    Recorded(usize),
+    /// What the reflection tells, where there is no record.
+    Told(Option<Timestamp<Responder>>),
+}
+
 /// The number of this arrival among the distinct arrivals seen so far. Arrivals of which nothing is known are
 /// taken for one.
-fn numbered(arrivals: &mut Vec<Option<i64>>, arrival: Option<i64>) -> u32 {
+fn numbered(arrivals: &mut Vec<Arrival>, arrival: Arrival) -> u32 {
     let index = arrivals.iter().position(|known| *known == arrival).unwrap_or_else(|| {
         arrivals.push(arrival);
         arrivals.len() - 1
@@ -114,7 +116,10 @@ fn matching(far: &[Far], claimed: &[bool], copy: &RoundTrip) -> Option<usize> {
         return claimed.iter().position(|claimed| !claimed).or(far.len().checked_sub(1));
     };
     let close = |stamp: Option<i64>| stamp.is_some_and(|ns| ns.abs_diff(told.as_nanos()) <= ROUNDING_NS);
-    far.iter().position(|record| close(record.t2_kernel_ns) || close(Some(record.t2_user_ns)))
+    let fits = |record: &Far| close(record.t2_kernel_ns) || close(Some(record.t2_user_ns));
+    // Two copies may have arrived within one tick of the clock: each reflection takes its own record.
+    let own = far.iter().zip(claimed).position(|(record, claimed)| !claimed && fits(record));
+    own.or_else(|| far.iter().position(fits))
 }
 
 fn add_far(row: &mut RoundTrip, far: &Far) {
@@ -231,8 +236,6 @@ mod tests {
             prop_assert_eq!(&assemble(&entries), &straight);
             entries.reverse();
             prop_assert_eq!(&assemble(&entries), &straight);
-            let twice: Vec<Entry> = entries.iter().flat_map(|e| if matches!(e, Entry::Returned { .. }) { vec![*e] } else { vec![*e, *e] }).collect();
-            prop_assert_eq!(&assemble(&twice), &straight);
         }
     }
 }

@@ -1,1 +1,16 @@
-//! TODO-room session
+//! The protocols, as state machines: events in, actions out; the time is an argument, sockets are elsewhere.
+//!
+//! - [`sender`]: [`sender::Departures`] makes the probes of one stream, [`sender::Returns`] knows their
+//!   reflections (RFC 8762).
+//! - [`reflector`]: the stateless Session-Reflector, its admission rules and its counters; [`limit`] is its
+//!   token bucket for each address prefix.
+//! - [`control`]: the messages of the control channel and both ends' machines, by which the responder's own log
+//!   comes back to the sender.
+//! - [`association`]: the datagram with which a sender proves the address of its test packets.
+#![forbid(unsafe_code)]
+
+pub mod association;
+pub mod control;
+pub mod limit;
+pub mod reflector;
+pub mod sender;

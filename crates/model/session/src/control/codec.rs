@@ -1,0 +1,253 @@
+//! Frames as bytes.
+
+use romer_record::log::{self, LogError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use super::Message;
+
+/// The longest frame, type octet and body.
+pub const LONGEST_FRAME: usize = 64 * 1024;
+const LENGTH: usize = 4;
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const REQUEST: u8 = 3;
+const GRANTED: u8 = 4;
+const REFUSED: u8 = 5;
+const ASSOCIATED: u8 = 6;
+const STOP: u8 = 7;
+const LOG: u8 = 8;
+const END: u8 = 9;
+const COMPLAINT: u8 = 10;
+
+/// Why bytes are not a frame.
+#[derive(Debug, Error)]
+pub enum CodecError {
+    /// The length field passes the limit, or is zero. Nothing after it can be trusted: close.
+    #[error("a frame of {length} octets (allowed: 1 to {LONGEST_FRAME})")]
+    Length {
+        /// As it was claimed.
+        length: u32,
+    },
+    /// The body of a known type cannot be read. The next frame can.
+    #[error("the body of a frame of type {kind}: {why}")]
+    Body {
+        /// Type octet.
+        kind: u8,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Message {
+    /// Appends this message as a frame. [`Message::Unknown`] is never sent and appends nothing.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; LENGTH]);
+        match self {
+            Self::Hello(body) => json(HELLO, body, out),
+            Self::Welcome(body) => json(WELCOME, body, out),
+            Self::Request(body) => json(REQUEST, body, out),
+            Self::Granted(body) => json(GRANTED, body, out),
+            Self::Refused(body) => json(REFUSED, body, out),
+            Self::Associated(body) => json(ASSOCIATED, body, out),
+            Self::Stop => out.push(STOP),
+            Self::Log(records) => {
+                out.push(LOG);
+                for record in records.iter().take(Self::RECORDS_IN_A_FRAME) {
+                    log::encode_far(record, out);
+                }
+            }
+            Self::End(body) => json(END, body, out),
+            Self::Complaint(body) => json(COMPLAINT, body, out),
+            Self::Unknown(_) => {
+                out.truncate(start);
+                return;
+            }
+        }
+        let length = u32::try_from(out.len() - start - LENGTH).unwrap_or(u32::MAX);
+        out[start..start + LENGTH].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// Records that one [`Message::Log`] carries at the most; a caller with more sends several.
+    pub const RECORDS_IN_A_FRAME: usize = (LONGEST_FRAME - 1) / log::FAR_LONGEST;
+
+    fn decode(kind: u8, body: &[u8]) -> Result<Self, CodecError> {
+        Ok(match kind {
+            HELLO => Self::Hello(unjson(kind, body)?),
+            WELCOME => Self::Welcome(unjson(kind, body)?),
+            REQUEST => Self::Request(unjson(kind, body)?),
+            GRANTED => Self::Granted(unjson(kind, body)?),
+            REFUSED => Self::Refused(unjson(kind, body)?),
+            ASSOCIATED => Self::Associated(unjson(kind, body)?),
+            STOP => Self::Stop,
+            LOG => Self::Log(
+                log::decode_far(body)
+                    .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
+            ),
+            END => Self::End(unjson(kind, body)?),
+            COMPLAINT => Self::Complaint(unjson(kind, body)?),
+            unknown => Self::Unknown(unknown),
+        })
+    }
+}
+
+fn json<T: Serialize>(kind: u8, body: &T, out: &mut Vec<u8>) {
+    out.push(kind);
+    // Our bodies hold only numbers and strings, which always serialise; were one not to, its empty body is
+    // refused by the other end.
+    if let Ok(text) = serde_json::to_vec(body) {
+        out.extend_from_slice(&text);
+    }
+}
+
+fn unjson<T: DeserializeOwned>(kind: u8, body: &[u8]) -> Result<T, CodecError> {
+    serde_json::from_slice(body).map_err(|why| CodecError::Body { kind, why: why.to_string() })
+}
+
+/// Collects bytes and gives whole frames. It holds at most one frame and what was read with it.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+}
+
+impl Decoder {
+    /// Takes in what was read. Call [`Decoder::next`] until it gives nothing before reading more.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, if there is one.
+    ///
+    /// # Errors
+    /// [`CodecError::Length`] ends the conversation; after [`CodecError::Body`] it can go on.
+    #[expect(clippy::should_implement_trait, reason = "errors do not end it, so it is not an iterator")]
+    pub fn next(&mut self) -> Result<Option<Message>, CodecError> {
+        let Some(length) = self.bytes.first_chunk::<LENGTH>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length);
+        let octets = usize::try_from(length).unwrap_or(usize::MAX);
+        if octets == 0 || octets > LONGEST_FRAME {
+            return Err(CodecError::Length { length });
+        }
+        let Some(frame) = self.bytes.get(LENGTH..LENGTH + octets) else { return Ok(None) };
+        let message = Message::decode(frame[0], &frame[1..]);
+        self.bytes.drain(..LENGTH + octets);
+        message.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Associated, ClockIdentity, Complaint, ComplaintCode, End, Granted, Hello, RefusalCode, Refused,
+        Request, Welcome,
+    };
+    use super::*;
+    use proptest::prelude::*;
+    use romer_record::log::Far;
+
+    fn examples() -> Vec<Message> {
+        let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
+        vec![
+            Message::Hello(Hello { version: 1, software: "romer".into(), clock: clock.clone() }),
+            Message::Welcome(Welcome {
+                version: 1,
+                software: "romer".into(),
+                clock,
+                test_port: 862,
+                kernel_stamps: true,
+            }),
+            Message::Request(Request { ssid: 9, interval_ns: 45_000_000, count: 100, payload_octets: 44 }),
+            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536 }),
+            Message::Refused(Refused {
+                code: RefusalCode::Busy,
+                message: "full".into(),
+                granted: None,
+                retry_after_seconds: Some(5),
+            }),
+            Message::Associated(Associated { address: "[::1]:5".into() }),
+            Message::Stop,
+            Message::Log(vec![Far { sequence: 1, t2_user_ns: 2, ..Far::default() }; 3]),
+            Message::End(End { received: 3, ..End::default() }),
+            Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_read_back_however_the_bytes_are_cut(sizes in prop::collection::vec(1usize..200, 1..40)) {
+            let mut bytes = Vec::new();
+            for message in examples() {
+                message.encode(&mut bytes);
+            }
+            let mut decoder = Decoder::default();
+            let mut read = Vec::new();
+            let mut rest = bytes.as_slice();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (now, later) = rest.split_at((*size).min(rest.len()));
+                decoder.extend(now);
+                rest = later;
+                while let Some(message) = decoder.next().unwrap() {
+                    read.push(message);
+                }
+            }
+            prop_assert_eq!(read, examples());
+        }
+
+        #[test]
+        fn any_bytes_are_decoded_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let mut decoder = Decoder::default();
+            decoder.extend(&bytes);
+            for _ in 0..700 {
+                match decoder.next() {
+                    Ok(None) | Err(CodecError::Length { .. }) => break,
+                    Ok(Some(_)) | Err(CodecError::Body { .. }) => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_huge_length_is_refused_before_anything_is_allocated() {
+        let mut decoder = Decoder::default();
+        decoder.extend(&[0xff; 8]);
+        assert!(matches!(decoder.next(), Err(CodecError::Length { length: u32::MAX })));
+        let mut decoder = Decoder::default();
+        decoder.extend(&[0; 8]);
+        assert!(matches!(decoder.next(), Err(CodecError::Length { length: 0 })));
+    }
+
+    #[test]
+    fn an_unknown_type_is_a_message_and_the_next_frame_is_read() {
+        let mut decoder = Decoder::default();
+        decoder.extend(&[0, 0, 0, 3, 200, 1, 2]);
+        decoder.extend(&[0, 0, 0, 1, STOP]);
+        assert_eq!(decoder.next().unwrap(), Some(Message::Unknown(200)));
+        assert_eq!(decoder.next().unwrap(), Some(Message::Stop));
+    }
+
+    #[test]
+    fn a_full_log_frame_stays_within_the_limit() {
+        let far = Far {
+            sequence: u64::MAX,
+            t2_user_ns: 1,
+            t2_kernel_ns: Some(1),
+            t3_user_ns: Some(1),
+            t3_kernel_ns: Some(1),
+            ttl: Some(1),
+            tos: Some(1),
+        };
+        let mut bytes = Vec::new();
+        Message::Log(vec![far; Message::RECORDS_IN_A_FRAME]).encode(&mut bytes);
+        let mut decoder = Decoder::default();
+        decoder.extend(&bytes);
+        assert!(
+            matches!(decoder.next(), Ok(Some(Message::Log(records))) if records.len() == Message::RECORDS_IN_A_FRAME)
+        );
+    }
+}

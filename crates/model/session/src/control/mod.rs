@@ -1,0 +1,222 @@
+//! The control channel: how a sender and a romer at the far end agree on a session and how the responder's log
+//! comes back.
+//!
+//! It runs over one TCP connection for each session. A frame is a length (u32, big-endian, of what follows), a
+//! type octet and a body; bodies are JSON but for the log, which is binary. Lengths are checked before anything
+//! is allocated. The conversation:
+//!
+//! ```text
+//! sender                      responder
+//!   hello  (version, clock) ->
+//!                           <-  welcome (version, clock, test port, stamps)
+//!   request (what is to be sent) ->
+//!                           <-  granted (session, token) | refused (why, what would be granted)
+//!   association datagram ~~~>   over UDP, repeated until
+//!                           <-  associated (the address it came from)
+//!   ... test packets over UDP; records when the responder's buffer fills ...
+//!                           <-  log (records)
+//!   stop                    ->
+//!                           <-  log (records), end (totals)
+//! ```
+//!
+//! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise.
+
+mod codec;
+mod server;
+
+pub use codec::{CodecError, Decoder, LONGEST_FRAME};
+pub use server::{Action, Limits, Server, Session};
+
+use romer_record::log::Far;
+use serde::{Deserialize, Serialize};
+
+/// Version of the control protocol.
+pub const VERSION: u32 = 1;
+/// Default TCP port.
+pub const PORT: u16 = 8862;
+
+/// By what two ends find out that they read one clock: same boot, same distance between two of its clocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockIdentity {
+    /// The kernel's boot identifier.
+    pub boot_id: String,
+    /// Real-time clock minus time since boot, nanoseconds. A clone of a running virtual machine shares the boot
+    /// identifier, but not this.
+    pub realtime_minus_boottime_ns: i64,
+}
+
+impl ClockIdentity {
+    /// Two readings of one clock's distance may differ by this much, because two clocks are not read at once.
+    pub const READING_ERROR_NS: u64 = 20_000;
+
+    /// Whether both are the same clock.
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        !self.boot_id.is_empty()
+            && self.boot_id == other.boot_id
+            && self.realtime_minus_boottime_ns.abs_diff(other.realtime_minus_boottime_ns)
+                <= Self::READING_ERROR_NS
+    }
+}
+
+/// The sender's first word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name and version of the program.
+    pub software: String,
+    /// The sender's clock.
+    pub clock: ClockIdentity,
+}
+
+/// The responder's answer to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name and version of the program.
+    pub software: String,
+    /// The responder's clock.
+    pub clock: ClockIdentity,
+    /// UDP port of the test packets.
+    pub test_port: u16,
+    /// Whether the responder takes stamps in its kernel.
+    pub kernel_stamps: bool,
+}
+
+/// What the sender is going to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Session identifier in the test packets (RFC 8972).
+    pub ssid: u16,
+    /// Mean time between probes, nanoseconds.
+    pub interval_ns: i64,
+    /// Probes that will be sent at the most.
+    pub count: u64,
+    /// Payload of UDP, octets.
+    pub payload_octets: u32,
+}
+
+/// The session is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// Secret for the association datagram, 32 hexadecimal digits.
+    pub token: String,
+    /// Records that the responder holds before it sends some back during the run.
+    pub buffered_records: u64,
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalCode {
+    /// All sessions are taken.
+    Busy,
+    /// More packets a second than one address may send.
+    Rate,
+    /// A test longer than the responder takes part in.
+    Length,
+    /// A field is outside its range.
+    Invalid,
+}
+
+/// The session is not open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Why.
+    pub code: RefusalCode,
+    /// Why, in words.
+    pub message: String,
+    /// The limit that was passed, and what would have been granted.
+    pub granted: Option<u64>,
+    /// Try again after this many seconds.
+    pub retry_after_seconds: Option<u64>,
+}
+
+/// The address of the test packets is proved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Associated {
+    /// Where the association came from, as the responder sees it.
+    pub address: String,
+}
+
+/// Totals of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Test packets of this session that arrived.
+    pub received: u64,
+    /// Reflections sent.
+    pub reflected: u64,
+    /// Records that did not fit the buffer and are lost.
+    pub records_lost: u64,
+    /// Transmit stamps that the kernel did not deliver.
+    pub stamps_missing: u64,
+}
+
+/// Something was not understood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Complaint {
+    /// What kind of fault.
+    pub code: ComplaintCode,
+    /// In words.
+    pub message: String,
+}
+
+/// Kinds of fault in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComplaintCode {
+    /// No such type of frame.
+    UnknownType,
+    /// A known frame out of its turn.
+    State,
+    /// A body that cannot be read.
+    Body,
+    /// Another version of the protocol.
+    Version,
+}
+
+/// One frame of the control channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Sender's first word.
+    Hello(Hello),
+    /// Responder's answer.
+    Welcome(Welcome),
+    /// What the sender is going to do.
+    Request(Request),
+    /// The session is open.
+    Granted(Granted),
+    /// The session is not open.
+    Refused(Refused),
+    /// The address of the test packets is proved.
+    Associated(Associated),
+    /// No more probes will come.
+    Stop,
+    /// Records of the responder.
+    Log(Vec<Far>),
+    /// Totals; the responder's last word.
+    End(End),
+    /// Something was not understood.
+    Complaint(Complaint),
+    /// A frame of a type that this version does not know.
+    Unknown(u8),
+}
+
+/// Sixteen octets as 32 hexadecimal digits.
+pub fn hex(token: crate::association::Token) -> String {
+    token.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// The token that `text` spells.
+pub fn unhex(text: &str) -> Option<crate::association::Token> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * crate::association::TOKEN || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut token = crate::association::Token::default();
+    for (octet, pair) in token.iter_mut().zip(digits.chunks_exact(2)) {
+        *octet = u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(token)
+}

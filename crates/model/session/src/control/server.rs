@@ -1,0 +1,505 @@
+//! The responder's side of one conversation.
+
+use core::net::SocketAddr;
+
+use romer_record::log::Far;
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use super::{
+    Associated, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, End, Granted, Hello, Message,
+    RefusalCode, Refused, Request, VERSION, Welcome, hex,
+};
+use crate::association::Token;
+
+/// What a responder grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets a second of one session.
+    pub packets_per_second: u64,
+    /// Length of one test.
+    pub longest: Duration,
+    /// From connecting to the open session.
+    pub handshake: Duration,
+    /// From connecting to the first whole frame.
+    pub first_frame: Duration,
+    /// Records that a session holds before some are sent back.
+    pub buffered_records: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            packets_per_second: 100_000,
+            longest: Duration::from_secs(31 * 86_400),
+            handshake: Duration::from_secs(10),
+            first_frame: Duration::from_secs(5),
+            buffered_records: 16_384,
+        }
+    }
+}
+
+/// A session that was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Session identifier in the test packets.
+    pub ssid: u16,
+    /// The secret of its association datagram.
+    pub token: Token,
+    /// What was asked for.
+    pub request: Request,
+}
+
+/// What is to be done for a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write this to the connection.
+    Send(Message),
+    /// A session was granted: reflect and log it as soon as its association arrives.
+    Open(Session),
+    /// The sender has stopped: collect the last transmit stamps, then call [`Server::finish`].
+    Finish,
+    /// The conversation is over: close the connection once everything is written.
+    Close,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Greeting,
+    Requesting,
+    Associating { deadline: Timestamp<Monotonic> },
+    Running { deadline: Timestamp<Monotonic> },
+    Finishing { deadline: Timestamp<Monotonic> },
+    Over,
+}
+
+/// The responder's side of one conversation. Feed it with [`Server::on_bytes`], [`Server::on_associated`],
+/// [`Server::on_record`] and [`Server::on_time`]; carry out the [`Action`]s in their order.
+#[derive(Debug)]
+pub struct Server {
+    limits: Limits,
+    clock: ClockIdentity,
+    software: String,
+    test_port: u16,
+    kernel_stamps: bool,
+    token: Token,
+    connected: Timestamp<Monotonic>,
+    heard: bool,
+    decoder: Decoder,
+    state: State,
+    request: Option<Request>,
+    records: Vec<Far>,
+    totals: End,
+}
+
+impl Server {
+    /// A conversation that begins `now`. `welcome` is what it will answer to a greeting; `token` is fresh and
+    /// secret.
+    pub fn new(limits: Limits, welcome: Welcome, token: Token, now: Timestamp<Monotonic>) -> Self {
+        Self {
+            limits,
+            clock: welcome.clock,
+            software: welcome.software,
+            test_port: welcome.test_port,
+            kernel_stamps: welcome.kernel_stamps,
+            token,
+            connected: now,
+            heard: false,
+            decoder: Decoder::default(),
+            state: State::Greeting,
+            request: None,
+            records: Vec::new(),
+            totals: End::default(),
+        }
+    }
+
+    /// The conversation is over.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// When [`Server::on_time`] wants to be called at the latest.
+    pub fn deadline(&self) -> Option<Timestamp<Monotonic>> {
+        match self.state {
+            State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
+            State::Greeting | State::Requesting => Some(self.connected + self.limits.handshake),
+            State::Associating { deadline } | State::Running { deadline } | State::Finishing { deadline } => {
+                Some(deadline)
+            }
+            State::Over => None,
+        }
+    }
+
+    /// Bytes were read. `busy` says that no further session can be opened.
+    pub fn on_bytes(&mut self, bytes: &[u8], busy: bool, now: Timestamp<Monotonic>) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.is_over() {
+            return actions;
+        }
+        self.decoder.extend(bytes);
+        loop {
+            match self.decoder.next() {
+                Ok(None) => return actions,
+                Ok(Some(message)) => {
+                    self.heard = true;
+                    self.on_message(message, busy, now, &mut actions);
+                }
+                Err(error @ CodecError::Body { .. }) => {
+                    actions.push(complain(ComplaintCode::Body, error.to_string()));
+                }
+                Err(CodecError::Length { .. }) => {
+                    self.state = State::Over;
+                    actions.push(Action::Close);
+                }
+            }
+            if self.is_over() {
+                return actions;
+            }
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        message: Message,
+        busy: bool,
+        now: Timestamp<Monotonic>,
+        actions: &mut Vec<Action>,
+    ) {
+        match (&self.state, message) {
+            (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
+            (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
+            (State::Associating { .. } | State::Running { .. }, Message::Stop) => {
+                self.state = State::Finishing { deadline: now + Duration::from_secs(30) };
+                actions.push(Action::Finish);
+            }
+            (_, Message::Unknown(kind)) => actions.push(complain(
+                ComplaintCode::UnknownType,
+                format!("frames of type {kind} are not known to version {VERSION}"),
+            )),
+            // Being told of a fault is no fault.
+            (_, Message::Complaint(_)) => {}
+            (_, _) => actions.push(complain(ComplaintCode::State, "this frame is out of its turn".into())),
+        }
+    }
+
+    fn greet(&mut self, hello: &Hello, actions: &mut Vec<Action>) {
+        if hello.version != VERSION {
+            actions.push(complain(
+                ComplaintCode::Version,
+                format!("version {} asked for, this romer speaks version {VERSION}", hello.version),
+            ));
+            self.state = State::Over;
+            actions.push(Action::Close);
+            return;
+        }
+        actions.push(Action::Send(Message::Welcome(Welcome {
+            version: VERSION,
+            software: self.software.clone(),
+            clock: self.clock.clone(),
+            test_port: self.test_port,
+            kernel_stamps: self.kernel_stamps,
+        })));
+        self.state = State::Requesting;
+    }
+
+    fn request(
+        &mut self,
+        request: Request,
+        busy: bool,
+        now: Timestamp<Monotonic>,
+        actions: &mut Vec<Action>,
+    ) {
+        if let Some(refused) = self.refusal(&request, busy) {
+            actions.push(Action::Send(Message::Refused(refused)));
+            return;
+        }
+        let granted = Granted {
+            token: hex(self.token),
+            buffered_records: u64::try_from(self.limits.buffered_records).unwrap_or(u64::MAX),
+        };
+        self.state = State::Associating { deadline: now + self.limits.handshake };
+        actions.push(Action::Open(Session {
+            ssid: request.ssid,
+            token: self.token,
+            request: request.clone(),
+        }));
+        actions.push(Action::Send(Message::Granted(granted)));
+        self.request = Some(request);
+    }
+
+    fn refusal(&self, request: &Request, busy: bool) -> Option<Refused> {
+        let refused = |code, message: String, granted| {
+            Some(Refused { code, message, granted, retry_after_seconds: None })
+        };
+        if request.interval_ns < 0 || !(14..=65_507).contains(&request.payload_octets) || request.count == 0 {
+            return refused(
+                RefusalCode::Invalid,
+                "interval, count or payload is outside its range".into(),
+                None,
+            );
+        }
+        let rate = 1_000_000_000u64.checked_div(request.interval_ns.unsigned_abs()).unwrap_or(u64::MAX);
+        if rate > self.limits.packets_per_second {
+            let limit = self.limits.packets_per_second;
+            return refused(
+                RefusalCode::Rate,
+                format!("{rate} packets a second: this responder takes {limit}"),
+                Some(limit),
+            );
+        }
+        let length = i128::from(request.interval_ns) * i128::from(request.count);
+        let longest = self.limits.longest;
+        if length > i128::from(longest.as_nanos()) {
+            let seconds = u64::try_from(longest.as_nanos() / 1_000_000_000).unwrap_or(0);
+            return refused(
+                RefusalCode::Length,
+                format!("a test this long: this responder takes {longest}"),
+                Some(seconds),
+            );
+        }
+        if busy {
+            return Some(Refused {
+                code: RefusalCode::Busy,
+                message: "all sessions are taken".into(),
+                granted: None,
+                retry_after_seconds: Some(10),
+            });
+        }
+        None
+    }
+
+    /// The association datagram arrived from `address`.
+    pub fn on_associated(&mut self, address: SocketAddr, now: Timestamp<Monotonic>) -> Vec<Action> {
+        match self.state {
+            State::Associating { .. } => {
+                let length = self.request.as_ref().map_or(0, |request| {
+                    request.interval_ns.saturating_mul(i64::try_from(request.count).unwrap_or(i64::MAX))
+                });
+                let grace = Duration::from_secs(120);
+                self.state = State::Running { deadline: now + Duration::from_nanos(length) + grace };
+            }
+            State::Running { .. } => {}
+            _ => return Vec::new(),
+        }
+        vec![Action::Send(Message::Associated(Associated { address: address.to_string() }))]
+    }
+
+    /// A test packet of this session was reflected, and its transmit stamp is known or given up.
+    pub fn on_record(&mut self, record: Far) -> Vec<Action> {
+        if self.is_over() || self.request.is_none() {
+            return Vec::new();
+        }
+        self.totals.received += 1;
+        self.totals.reflected += u64::from(record.t3_user_ns.is_some());
+        self.totals.stamps_missing += u64::from(record.t3_user_ns.is_some() && record.t3_kernel_ns.is_none());
+        if self.records.len() >= self.limits.buffered_records {
+            self.totals.records_lost += 1;
+            return Vec::new();
+        }
+        self.records.push(record);
+        if 2 * self.records.len() >= self.limits.buffered_records { self.drain() } else { Vec::new() }
+    }
+
+    /// Records of this session were lost before they came here.
+    pub fn on_records_lost(&mut self, count: u64) {
+        self.totals.records_lost += count;
+    }
+
+    /// All records are here: sends them and the totals.
+    pub fn finish(&mut self) -> Vec<Action> {
+        if !matches!(self.state, State::Finishing { .. }) {
+            return Vec::new();
+        }
+        let mut actions = self.drain();
+        actions.push(Action::Send(Message::End(self.totals)));
+        actions.push(Action::Close);
+        self.state = State::Over;
+        actions
+    }
+
+    /// Time has come to `now`.
+    pub fn on_time(&mut self, now: Timestamp<Monotonic>) -> Vec<Action> {
+        match self.deadline() {
+            Some(deadline) if now >= deadline => {
+                self.state = State::Over;
+                vec![Action::Close]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn drain(&mut self) -> Vec<Action> {
+        let actions = self
+            .records
+            .chunks(Message::RECORDS_IN_A_FRAME)
+            .map(|records| Action::Send(Message::Log(records.to_vec())))
+            .collect();
+        self.records.clear();
+        actions
+    }
+}
+
+fn complain(code: ComplaintCode, message: String) -> Action {
+    Action::Send(Message::Complaint(Complaint { code, message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(seconds * 1_000_000_000)
+    }
+    fn clock() -> ClockIdentity {
+        ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 }
+    }
+    fn server(limits: Limits) -> Server {
+        let welcome = Welcome {
+            version: VERSION,
+            software: "romer".into(),
+            clock: clock(),
+            test_port: 862,
+            kernel_stamps: true,
+        };
+        Server::new(limits, welcome, [7; 16], at(0))
+    }
+    fn bytes(message: &Message) -> Vec<u8> {
+        let mut out = Vec::new();
+        message.encode(&mut out);
+        out
+    }
+    fn hello() -> Message {
+        Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock() })
+    }
+    fn request() -> Request {
+        Request { ssid: 5, interval_ns: 10_000_000, count: 100, payload_octets: 44 }
+    }
+    fn say(server: &mut Server, message: &Message) -> Vec<Action> {
+        server.on_bytes(&bytes(message), false, at(1))
+    }
+
+    #[test]
+    fn a_whole_conversation_brings_every_record_and_the_totals() {
+        let mut server = server(Limits::default());
+        assert!(matches!(say(&mut server, &hello())[..], [Action::Send(Message::Welcome(_))]));
+        let granted = say(&mut server, &Message::Request(request()));
+        assert!(matches!(granted[..], [Action::Open(_), Action::Send(Message::Granted(_))]));
+        let associated = server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+        assert!(matches!(associated[..], [Action::Send(Message::Associated(_))]));
+        for sequence in 0..10 {
+            let record = Far { sequence, t3_user_ns: Some(1), ..Far::default() };
+            assert!(server.on_record(record).is_empty(), "nothing disturbs the path while it is measured");
+        }
+        assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
+        let last = server.finish();
+        let [Action::Send(Message::Log(records)), Action::Send(Message::End(end)), Action::Close] = &last[..]
+        else {
+            panic!("{last:?}");
+        };
+        assert_eq!(records.len(), 10);
+        assert_eq!(*end, End { received: 10, reflected: 10, records_lost: 0, stamps_missing: 10 });
+        assert!(server.is_over());
+    }
+
+    #[test]
+    fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted() {
+        let mut server = server(Limits { buffered_records: 8, ..Limits::default() });
+        say(&mut server, &hello());
+        say(&mut server, &Message::Request(request()));
+        let sent: usize = (0..20)
+            .flat_map(|sequence| server.on_record(Far { sequence, ..Far::default() }))
+            .map(|action| match action {
+                Action::Send(Message::Log(records)) => records.len(),
+                other => panic!("{other:?}"),
+            })
+            .sum();
+        assert_eq!(sent, 20);
+    }
+
+    #[test]
+    fn silence_and_slow_drips_end_by_their_deadlines() {
+        let mut silent = server(Limits::default());
+        assert!(silent.on_time(at(4)).is_empty());
+        assert_eq!(silent.on_time(at(5)), [Action::Close]);
+        let mut slow = server(Limits::default());
+        say(&mut slow, &hello());
+        assert!(slow.on_time(at(9)).is_empty());
+        assert_eq!(slow.on_time(at(10)), [Action::Close]);
+    }
+
+    #[test]
+    fn what_is_over_a_limit_is_refused_with_the_limit_and_can_be_asked_again() {
+        let mut server = server(Limits { packets_per_second: 1_000, ..Limits::default() });
+        say(&mut server, &hello());
+        let fast = Request { interval_ns: 10_000, ..request() };
+        let refused = say(&mut server, &Message::Request(fast));
+        let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
+        assert_eq!((refused.code, refused.granted), (RefusalCode::Rate, Some(1_000)));
+        let long = Request { interval_ns: 1_000_000_000, count: u64::MAX, ..request() };
+        assert!(matches!(
+            say(&mut server, &Message::Request(long))[..],
+            [Action::Send(Message::Refused(Refused { code: RefusalCode::Length, .. }))]
+        ));
+        let busy = server.on_bytes(&bytes(&Message::Request(request())), true, at(1));
+        assert!(
+            matches!(&busy[..], [Action::Send(Message::Refused(r))] if r.code == RefusalCode::Busy && r.retry_after_seconds.is_some())
+        );
+        assert!(matches!(say(&mut server, &Message::Request(request()))[..], [Action::Open(_), _]));
+    }
+
+    #[test]
+    fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
+        let mut server = server(Limits::default());
+        let untimely = say(&mut server, &Message::Request(request()));
+        assert!(
+            matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State)
+        );
+        let unknown = server.on_bytes(&[0, 0, 0, 1, 99], false, at(1));
+        assert!(
+            matches!(&unknown[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::UnknownType)
+        );
+        let body = server.on_bytes(&[0, 0, 0, 2, 1, b'{'], false, at(1));
+        assert!(matches!(&body[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::Body));
+        assert!(matches!(say(&mut server, &hello())[..], [Action::Send(Message::Welcome(_))]));
+        assert_eq!(server.on_bytes(&[0xff; 4], false, at(1)), [Action::Close]);
+    }
+
+    #[test]
+    fn another_version_is_told_so_and_left() {
+        let mut server = server(Limits::default());
+        let other = Message::Hello(Hello { version: 2, software: "t".into(), clock: clock() });
+        let actions = say(&mut server, &other);
+        assert!(
+            matches!(&actions[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Version)
+        );
+    }
+
+    #[test]
+    fn one_clock_is_known_by_boot_and_by_the_distance_of_its_readings() {
+        let here = ClockIdentity { boot_id: "a".into(), realtime_minus_boottime_ns: 1_000_000 };
+        assert!(
+            here.is_shared_with(&ClockIdentity { realtime_minus_boottime_ns: 1_010_000, ..here.clone() })
+        );
+        assert!(
+            !here.is_shared_with(&ClockIdentity { realtime_minus_boottime_ns: 2_000_000, ..here.clone() })
+        );
+        assert!(!here.is_shared_with(&ClockIdentity { boot_id: "b".into(), ..here.clone() }));
+        let unread = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+        assert!(!unread.is_shared_with(&unread.clone()), "what could not be read proves nothing");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_in_an_answer_or_a_close_and_never_in_a_panic(
+            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..30),
+        ) {
+            let mut server = server(Limits::default());
+            for (chunk, second) in chunks.iter().zip(0..) {
+                server.on_bytes(chunk, false, at(second));
+                server.on_time(at(second));
+            }
+            server.on_time(at(1_000));
+            prop_assert!(server.is_over());
+        }
+    }
+}
