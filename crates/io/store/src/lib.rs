@@ -1,1 +1,31 @@
-//! x
+//! Runs on disk.
+//!
+//! A run is a folder. While it is being measured it holds `manifest.json` and `packets.log`, an append-only file
+//! of framed entries ([`LogWriter`], [`LogThread`]) from which everything acknowledged can be read after the
+//! program was killed ([`recover`]). When it ends, `packets.parquet` is made of it under another name and renamed,
+//! `measurement.json` and `report.html` are put beside it, and only when all that is safe on the disk is the log
+//! removed ([`NewRun::finish`]).
+//!
+//! Two promises are kept apart. An entry is *acknowledged* when the kernel has taken it with `write(2)`: from then
+//! on it survives the death of this program, however sudden, because the page cache is the kernel's. It survives
+//! the loss of power when it has been *synchronised* (`fdatasync(2)`), which happens once a second on a thread of
+//! its own, never where packets are handled.
+#![forbid(unsafe_code)]
+
+mod durable;
+mod error;
+mod frame;
+mod log_thread;
+mod parquet_rows;
+mod reader;
+mod run;
+mod runs;
+mod writer;
+
+pub use error::{ExitClass, StoreError};
+pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
+pub use parquet_rows::{PACKETS_SCHEMA, read_rows, write_rows};
+pub use reader::{Frame, LogReader, Recovered, recover};
+pub use run::{Finished, Location, NewRun, Rows, RowsSource, Run, State, document_of};
+pub use runs::{Listed, Runs};
+pub use writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};

@@ -1,0 +1,447 @@
+//! The finished packet log: `packets.parquet`, a row for each [`RoundTrip`].
+//!
+//! Integer columns are delta-encoded (stamps rise steadily, so that a stamp takes a few octets), pages are
+//! compressed with snappy, and what is not known is null. All times are nanoseconds since 1970-01-01 UTC on the
+//! clock of the host that took them. Any reader of Parquet can read the file; ours asks for these columns only, by
+//! name, and leaves others alone.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{ColumnPath, TypePtr};
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Timestamp};
+
+use crate::error::StoreError;
+
+/// The schema's name and version, in the file's key-value metadata under `romer.schema`.
+pub const PACKETS_SCHEMA: &str = "romer/packets/1";
+const SCHEMA_KEY: &str = "romer.schema";
+const SCHEMA_FAMILY: &str = "romer/packets/";
+const SCHEMA_VERSION: u32 = 1;
+
+/// Rows in a group: what a reader must take at once.
+const GROUP_ROWS: usize = 1 << 18;
+/// The most rows that are taken into memory.
+const MOST_ROWS: u64 = 1 << 26;
+/// Rows decoded at a time, so that memory follows the data and not what a damaged file claims.
+const BATCH: usize = 1 << 14;
+
+/// What a column holds, and how it is taken from a row and put back. Numbers that do not fit where they go make
+/// the row malformed.
+enum Column {
+    Whole {
+        name: &'static str,
+        kind: &'static str,
+        get: fn(&Row) -> i64,
+        set: fn(&mut Row, i64) -> Option<()>,
+    },
+    Maybe {
+        name: &'static str,
+        kind: &'static str,
+        get: fn(&Row) -> Option<i64>,
+        set: fn(&mut Row, i64) -> Option<()>,
+    },
+    Flag {
+        name: &'static str,
+        get: fn(&Row) -> bool,
+        set: fn(&mut Row, bool),
+    },
+}
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    stream: u16,
+    row: RoundTrip,
+}
+
+const U16: &str = "INTEGER(16,false)";
+const U32: &str = "INTEGER(32,false)";
+const U64: &str = "INTEGER(64,false)";
+const I64: &str = "INTEGER(64,true)";
+const U8: &str = "INTEGER(8,false)";
+
+/// A whole number of the row: `get` widens to the bits of an i64, `set` narrows with a check.
+macro_rules! whole {
+    ($name:literal, $kind:ident, $type:ty, $($field:ident).+) => {
+        Column::Whole {
+            name: $name,
+            kind: $kind,
+            get: |row| i64::from(row.$($field).+),
+            set: |row, value| {
+                row.$($field).+ = <$type>::try_from(value).ok()?;
+                Some(())
+            },
+        }
+    };
+}
+
+macro_rules! stamp {
+    ($name:literal, $moment:ident, $place:ident) => {
+        Column::Maybe {
+            name: $name,
+            kind: I64,
+            get: |row| nanos(&row.row.$moment, |stamps| stamps.$place),
+            set: |row, value| {
+                row.row.$moment.$place = Some(Timestamp::from_nanos(value));
+                Some(())
+            },
+        }
+    };
+}
+
+macro_rules! octet {
+    ($name:literal, $field:ident) => {
+        Column::Maybe {
+            name: $name,
+            kind: U8,
+            get: |row| row.row.$field.map(i64::from),
+            set: |row, value| {
+                row.row.$field = Some(u8::try_from(value).ok()?);
+                Some(())
+            },
+        }
+    };
+}
+
+macro_rules! flag {
+    ($field:ident) => {
+        Column::Flag {
+            name: stringify!($field),
+            get: |row| row.row.$field,
+            set: |row, value| row.row.$field = value,
+        }
+    };
+}
+
+fn nanos<C: Clock>(stamps: &Stamps<C>, at: fn(&Stamps<C>) -> Option<Timestamp<C>>) -> Option<i64> {
+    at(stamps).map(Timestamp::as_nanos)
+}
+
+/// The columns, in the order in which they stand in the file.
+const COLUMNS: [Column; 25] = [
+    whole!("stream", U16, u16, stream),
+    Column::Whole {
+        name: "sequence",
+        kind: U64,
+        // Parquet keeps unsigned numbers in the bits of signed ones.
+        get: |row| row.row.sequence.cast_signed(),
+        set: |row, value| {
+            row.row.sequence = value.cast_unsigned();
+            Some(())
+        },
+    },
+    whole!("copy", U32, u32, row.copy),
+    whole!("forward_copy", U32, u32, row.forward_copy),
+    whole!("size", U32, u32, row.size),
+    Column::Maybe {
+        name: "wake_error_ns",
+        kind: I64,
+        get: |row| row.row.wake_error_ns,
+        set: |row, value| {
+            row.row.wake_error_ns = Some(value);
+            Some(())
+        },
+    },
+    stamp!("t1_kernel_ns", t1, kernel),
+    stamp!("t1_user_ns", t1, user),
+    stamp!("t1_told_ns", t1, told),
+    stamp!("t2_kernel_ns", t2, kernel),
+    stamp!("t2_user_ns", t2, user),
+    stamp!("t2_told_ns", t2, told),
+    stamp!("t3_kernel_ns", t3, kernel),
+    stamp!("t3_user_ns", t3, user),
+    stamp!("t3_told_ns", t3, told),
+    stamp!("t4_kernel_ns", t4, kernel),
+    stamp!("t4_user_ns", t4, user),
+    stamp!("t4_told_ns", t4, told),
+    octet!("forward_ttl", forward_ttl),
+    octet!("reverse_ttl", reverse_ttl),
+    octet!("forward_tos", forward_tos),
+    octet!("reverse_tos", reverse_tos),
+    flag!(not_sent),
+    flag!(seen_by_responder),
+    flag!(returned),
+];
+
+impl Column {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Whole { name, .. } | Self::Maybe { name, .. } | Self::Flag { name, .. } => name,
+        }
+    }
+    /// 64-bit numbers and stamps; the smaller ones are kept in 32 bits.
+    fn wide(&self) -> bool {
+        matches!(self, Self::Whole { kind, .. } | Self::Maybe { kind, .. } if *kind == I64 || *kind == U64)
+    }
+    fn declaration(&self) -> String {
+        let size = if self.wide() { "int64" } else { "int32" };
+        match self {
+            Self::Whole { name, kind, .. } => format!("required {size} {name} ({kind});"),
+            Self::Maybe { name, kind, .. } => format!("optional {size} {name} ({kind});"),
+            Self::Flag { name, .. } => format!("required boolean {name};"),
+        }
+    }
+}
+
+fn schema() -> Result<TypePtr, ParquetError> {
+    let fields: String = COLUMNS.iter().map(Column::declaration).collect();
+    parse_message_type(&format!("message packets {{ {fields} }}")).map(Arc::new)
+}
+
+fn properties() -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_created_by(concat!("romer ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::SNAPPY)
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_key_value_metadata(Some(vec![KeyValue::new(SCHEMA_KEY.to_owned(), PACKETS_SCHEMA.to_owned())]));
+    for column in &COLUMNS {
+        let encoding = match column {
+            Column::Flag { .. } => Encoding::RLE,
+            Column::Whole { .. } | Column::Maybe { .. } => Encoding::DELTA_BINARY_PACKED,
+        };
+        builder = builder.set_column_encoding(ColumnPath::from(column.name()), encoding);
+    }
+    builder.build()
+}
+
+/// Writes the rows of all streams into `file`, stream after stream in the order of their numbers. `path` is for
+/// errors. The caller synchronises the file.
+///
+/// # Errors
+/// [`StoreError::Io`] where the file cannot be written.
+pub fn write_rows(
+    file: &mut File,
+    path: &Path,
+    streams: &BTreeMap<u16, Vec<RoundTrip>>,
+) -> Result<(), StoreError> {
+    let rows: Vec<Row> = streams
+        .iter()
+        .flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }))
+        .collect();
+    write_file(file, &rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+}
+
+fn into_io(error: ParquetError) -> std::io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(io) => *io,
+            Err(other) => std::io::Error::other(other),
+        },
+        other => std::io::Error::other(other),
+    }
+}
+
+fn write_file(file: &mut File, rows: &[Row]) -> Result<(), ParquetError> {
+    let mut writer = SerializedFileWriter::new(file, schema()?, Arc::new(properties()))?;
+    for group in rows.chunks(GROUP_ROWS) {
+        let mut columns = writer.next_row_group()?;
+        for column in &COLUMNS {
+            write_column(&mut columns, column, group)?;
+        }
+        columns.close()?;
+    }
+    writer.close().map(|_| ())
+}
+
+fn write_column<W: std::io::Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    column: &Column,
+    rows: &[Row],
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General(format!("the schema has no column {}", column.name()));
+    let mut writer = group.next_column()?.ok_or_else(missing)?;
+    let (values, present): (Vec<i64>, Option<Vec<i16>>) = match column {
+        Column::Flag { get, .. } => {
+            let values: Vec<bool> = rows.iter().map(get).collect();
+            writer.typed::<BoolType>().write_batch(&values, None, None)?;
+            return writer.close();
+        }
+        Column::Whole { get, .. } => (rows.iter().map(get).collect(), None),
+        Column::Maybe { get, .. } => {
+            let present = rows.iter().map(|row| i16::from(get(row).is_some())).collect();
+            (rows.iter().filter_map(get).collect(), Some(present))
+        }
+    };
+    if column.wide() {
+        writer.typed::<Int64Type>().write_batch(&values, present.as_deref(), None)?;
+    } else {
+        let narrow: Vec<i32> = values.iter().map(|value| low_bits(*value)).collect();
+        writer.typed::<Int32Type>().write_batch(&narrow, present.as_deref(), None)?;
+    }
+    writer.close()
+}
+
+/// A u32 in the bits of an i32, as Parquet keeps it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the column's values are below 2^32"
+)]
+const fn low_bits(value: i64) -> i32 {
+    (value as u32).cast_signed()
+}
+
+/// Reads the rows of a file that [`write_rows`] wrote, by stream.
+///
+/// # Errors
+/// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, not our columns, values out of range),
+/// [`StoreError::Newer`], [`StoreError::TooLarge`].
+pub fn read_rows(path: &Path) -> Result<BTreeMap<u16, Vec<RoundTrip>>, StoreError> {
+    let file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+    let bad = |error: ParquetError| StoreError::malformed(path, "Parquet", error);
+    let reader = SerializedFileReader::new(file).map_err(bad)?;
+    check(reader.metadata(), path)?;
+    let mut streams: BTreeMap<u16, Vec<RoundTrip>> = BTreeMap::new();
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(bad)?;
+        for row in read_group(&*group, index, path)? {
+            streams.entry(row.stream).or_default().push(row.row);
+        }
+    }
+    Ok(streams)
+}
+
+fn check(metadata: &ParquetMetaData, path: &Path) -> Result<(), StoreError> {
+    let file = metadata.file_metadata();
+    let name = file
+        .key_value_metadata()
+        .and_then(|pairs| pairs.iter().find(|pair| pair.key == SCHEMA_KEY))
+        .and_then(|pair| pair.value.as_deref());
+    let version = name.and_then(|name| name.strip_prefix(SCHEMA_FAMILY)).and_then(|n| n.parse::<u32>().ok());
+    match version {
+        None => {
+            return Err(StoreError::malformed(path, "key-value metadata", "it is no packet log of romer's"));
+        }
+        Some(found) if found > SCHEMA_VERSION => {
+            return Err(StoreError::Newer {
+                path: path.to_path_buf(),
+                place: "romer.schema",
+                found,
+                known: SCHEMA_VERSION,
+            });
+        }
+        Some(_) => {}
+    }
+    let found = u64::try_from(file.num_rows()).unwrap_or(u64::MAX);
+    if found > MOST_ROWS {
+        return Err(StoreError::TooLarge { path: path.to_path_buf(), found, unit: "rows", limit: MOST_ROWS });
+    }
+    Ok(())
+}
+
+fn read_group(group: &dyn RowGroupReader, index: usize, path: &Path) -> Result<Vec<Row>, StoreError> {
+    let place = |name: &str| format!("column {name}, row group {index}");
+    let claimed = group.metadata().num_rows();
+    let mut rows: Vec<Row> = Vec::new();
+    for (number, column) in COLUMNS.iter().enumerate() {
+        let name = column.name();
+        let read = read_column(group, column, |at, value| {
+            if number == 0 && at == rows.len() {
+                rows.push(Row::default());
+            }
+            let row = rows.get_mut(at)?;
+            match (column, value) {
+                (Column::Flag { set, .. }, value) => {
+                    set(row, value == Some(1));
+                    Some(())
+                }
+                (Column::Whole { set, .. } | Column::Maybe { set, .. }, Some(value)) => set(row, value),
+                (Column::Maybe { .. }, None) => Some(()),
+                (Column::Whole { .. }, None) => None,
+            }
+        });
+        match read {
+            Ok(count) if i64::try_from(count) == Ok(claimed) && count == rows.len() => {}
+            Ok(count) => {
+                let why = format!("it has {count} values for {claimed} rows");
+                return Err(StoreError::malformed(path, place(name), why));
+            }
+            Err(ColumnError::Parquet(error)) => return Err(StoreError::malformed(path, place(name), error)),
+            Err(ColumnError::Value(at)) => {
+                let why = "the value does not belong in this column";
+                return Err(StoreError::malformed(path, format!("{}, row {at}", place(name)), why));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+enum ColumnError {
+    Parquet(ParquetError),
+    Value(usize),
+}
+
+impl From<ParquetError> for ColumnError {
+    fn from(error: ParquetError) -> Self {
+        Self::Parquet(error)
+    }
+}
+
+/// Gives `put` every value of a column with its row number (flags as 0 and 1), and says how many there were.
+fn read_column(
+    group: &dyn RowGroupReader,
+    column: &Column,
+    put: impl FnMut(usize, Option<i64>) -> Option<()>,
+) -> Result<usize, ColumnError> {
+    let columns = group.metadata().columns();
+    let path = ColumnPath::from(column.name());
+    let Some((index, found)) = columns.iter().enumerate().find(|(_, c)| *c.column_path() == path) else {
+        return Err(ParquetError::General("there is no such column".into()).into());
+    };
+    let descriptor = found.column_descr();
+    let wanted = match column {
+        Column::Flag { .. } => parquet::basic::Type::BOOLEAN,
+        _ if column.wide() => parquet::basic::Type::INT64,
+        _ => parquet::basic::Type::INT32,
+    };
+    let optional = i16::from(matches!(column, Column::Maybe { .. }));
+    if descriptor.physical_type() != wanted
+        || descriptor.max_def_level() != optional
+        || descriptor.max_rep_level() != 0
+    {
+        return Err(ParquetError::General("it is of another type".into()).into());
+    }
+    match column {
+        Column::Flag { .. } => pump::<BoolType>(group, index, false, put, |value| i64::from(*value)),
+        _ if column.wide() => pump::<Int64Type>(group, index, optional == 1, put, |value| *value),
+        _ => pump::<Int32Type>(group, index, optional == 1, put, |value| i64::from(value.cast_unsigned())),
+    }
+}
+
+fn pump<T: DataType>(
+    group: &dyn RowGroupReader,
+    index: usize,
+    optional: bool,
+    mut put: impl FnMut(usize, Option<i64>) -> Option<()>,
+    widen: fn(&T::T) -> i64,
+) -> Result<usize, ColumnError> {
+    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(index)?);
+    let mut at = 0;
+    loop {
+        let (mut values, mut levels): (Vec<T::T>, Vec<i16>) = (Vec::new(), Vec::new());
+        let (count, _, _) = reader.read_records(BATCH, optional.then_some(&mut levels), None, &mut values)?;
+        if count == 0 {
+            return Ok(at);
+        }
+        let mut values = values.iter().map(widen);
+        for record in 0..count {
+            let present = !optional || levels.get(record) == Some(&1);
+            let value = if present { values.next() } else { None };
+            put(at, value).ok_or(ColumnError::Value(at))?;
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! One run's folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use romer_record::document::{MEASUREMENT, Measurement, Measurements};
+use romer_record::manifest::{MANIFEST, Manifest, Status};
+use romer_record::{RoundTrip, assemble};
+use serde_json::Value;
+
+use crate::durable;
+use crate::error::StoreError;
+use crate::log_thread::LogThread;
+use crate::parquet_rows;
+use crate::reader::recover;
+use crate::writer::{LogFile, LogWriter};
+
+const MANIFEST_FILE: &str = "manifest.json";
+const LOG_FILE: &str = "packets.log";
+const ROWS_FILE: &str = "packets.parquet";
+const MEASUREMENT_FILE: &str = "measurement.json";
+const REPORT_FILE: &str = "report.html";
+/// Everything that a run's folder may hold by our hand, the manifest last: what has it is a run.
+const FILES: [&str; 5] = [REPORT_FILE, MEASUREMENT_FILE, ROWS_FILE, LOG_FILE, MANIFEST_FILE];
+/// Runs of one name that may begin in one second.
+const MOST_NAMESAKES: u32 = 1_000;
+
+/// Where a new run goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A folder of its own under this one, named `TIME-NAME`. It never meets another.
+    Under {
+        /// The folder of runs ([`crate::Runs`]).
+        runs: PathBuf,
+        /// What the run is called; characters that do not suit a file's name are replaced.
+        name: String,
+    },
+    /// This very folder (`--out`), which must not exist or be empty.
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Replace the run in it (`--force`); only ever a run, and only its own files.
+        force: bool,
+    },
+}
+
+/// What a run ends with.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    /// How far it came.
+    pub status: Status,
+    /// The rows of every stream, by its number.
+    pub rows: &'a BTreeMap<u16, Vec<RoundTrip>>,
+    /// Its documents, one for each stream.
+    pub measurements: &'a [Measurement],
+    /// Its report, a whole HTML page.
+    pub html: &'a str,
+}
+
+/// A run that is being written, or a killed one that is being completed ([`Run::resume`]).
+#[derive(Debug)]
+pub struct NewRun {
+    folder: PathBuf,
+    manifest: Manifest,
+    log: Option<LogFile>,
+    /// Holds the lock until the run is finished, wherever the log's writer has gone.
+    _lock: File,
+}
+
+impl NewRun {
+    /// Makes the folder, the manifest (with status `running` and the folder's name), and an empty, locked log.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`], [`StoreError::NotReplaceable`], [`StoreError::InUse`], [`StoreError::Io`].
+    pub fn create(location: &Location, mut manifest: Manifest) -> Result<Self, StoreError> {
+        let folder = match location {
+            Location::Under { runs, name } => make_namesake(runs, &manifest.created, name)?,
+            Location::Folder { path, force } => {
+                claim(path, *force)?;
+                path.clone()
+            }
+        };
+        manifest.schema = MANIFEST.into();
+        manifest.status = Status::Running;
+        manifest.name = name_of(&folder);
+        write_manifest(&folder, &manifest)?;
+        let log = LogFile::create(&folder.join(LOG_FILE))?;
+        let lock = log.second_handle()?;
+        durable::sync_folder(&folder)?;
+        Ok(Self { folder, manifest, log: Some(log), _lock: lock })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts the packet log on a thread of its own ([`LogThread::start`]); once for each run.
+    ///
+    /// # Errors
+    /// [`StoreError`] of [`LogThread::start`], or [`StoreError::InUse`] where the log was given out already.
+    pub fn start_log(&mut self, capacity: usize) -> Result<LogThread, StoreError> {
+        let streams = self.streams();
+        LogThread::start(self.take_log()?, streams, capacity)
+    }
+
+    /// The packet log to be written by the caller's own thread; once for each run.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where the header cannot be written, or [`StoreError::InUse`] where the log was given out
+    /// already.
+    pub fn log_writer(&mut self) -> Result<LogWriter, StoreError> {
+        let streams = self.streams();
+        let log = self.take_log()?;
+        let path = log.path().to_path_buf();
+        LogWriter::begin(log, streams).map_err(StoreError::io("write the packet log", &path))
+    }
+
+    fn take_log(&mut self) -> Result<LogFile, StoreError> {
+        self.log.take().ok_or_else(|| StoreError::InUse { path: self.folder.clone() })
+    }
+
+    fn streams(&self) -> u16 {
+        u16::try_from(self.manifest.streams.len()).unwrap_or(u16::MAX)
+    }
+
+    /// What the folder says about itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Changes the manifest and writes it, whole or not at all. The schema and the folder's name stay.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; the file then still says what it said before.
+    pub fn update_manifest(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
+        change(&mut self.manifest);
+        self.manifest.schema = MANIFEST.into();
+        self.manifest.name = name_of(&self.folder);
+        write_manifest(&self.folder, &self.manifest)
+    }
+
+    /// Ends the run: writes the rows, the document, the report and the manifest, each whole or not at all and safe
+    /// from a loss of power, and then removes the log. The log's thread must have ended.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]. The log is then still there, and [`Run::open`] finds the run as a killed one, with
+    /// everything acknowledged.
+    pub fn finish(mut self, end: &Finished<'_>) -> Result<Run, StoreError> {
+        let rows = self.folder.join(ROWS_FILE);
+        durable::put(&rows, |file| parquet_rows::write_rows(file, &rows, end.rows))?;
+        let document = self.folder.join(MEASUREMENT_FILE);
+        let text = document_of(end.measurements)
+            .map_err(|error| StoreError::io("write the document", &document)(io::Error::other(error)))?;
+        durable::put_bytes(&document, text.as_bytes())?;
+        durable::put_bytes(&self.folder.join(REPORT_FILE), end.html.as_bytes())?;
+        self.update_manifest(|manifest| manifest.status = end.status)?;
+        let log = self.folder.join(LOG_FILE);
+        match fs::remove_file(&log) {
+            Ok(()) => durable::sync_folder(&self.folder)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("remove the packet log", &log)(error)),
+        }
+        Run::open(&self.folder)
+    }
+}
+
+/// The document of one or several streams as text (`romer/measurement/1`): one stream's stands alone, several stand
+/// in an array under `measurements`.
+///
+/// # Errors
+/// Of the serialiser; none is known for these types.
+pub fn document_of(measurements: &[Measurement]) -> Result<String, serde_json::Error> {
+    let mut text = match measurements {
+        [one] => serde_json::to_string_pretty(one),
+        several => serde_json::to_string_pretty(&Measurements {
+            schema: MEASUREMENT.into(),
+            measurements: several.to_vec(),
+        }),
+    }?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It ended as asked.
+    Complete,
+    /// It was interrupted, and what was measured is kept.
+    Partial,
+    /// Its program was killed, and it was completed later from its log.
+    Recovered,
+    /// It is being written now.
+    Running,
+    /// Its program was killed; what was acknowledged is in the log.
+    Killed,
+}
+
+/// Where rows came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsSource {
+    /// The finished `packets.parquet`.
+    Finished,
+    /// The log of a run that did not end, or has not yet.
+    Log {
+        /// Octets of the frame that was being written; nothing acknowledged is in them.
+        discarded_octets: u64,
+        /// Entries that the writer could not keep.
+        lost_entries: u64,
+    },
+}
+
+/// The rows of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// By stream, in order of sequence and copy.
+    pub streams: BTreeMap<u16, Vec<RoundTrip>>,
+    /// Where they came from.
+    pub source: RowsSource,
+}
+
+/// A run that can be read.
+#[derive(Clone, Debug)]
+pub struct Run {
+    folder: PathBuf,
+    manifest: Manifest,
+    state: State,
+}
+
+impl Run {
+    /// Opens a run's folder, however the run ended.
+    ///
+    /// # Errors
+    /// [`StoreError::NotARun`], [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let manifest = read_manifest(folder)?;
+        let state = match manifest.status {
+            Status::Complete => State::Complete,
+            Status::Partial => State::Partial,
+            Status::Recovered => State::Recovered,
+            Status::Running if is_locked(folder) => State::Running,
+            Status::Running => State::Killed,
+        };
+        Ok(Self { folder: folder.to_path_buf(), manifest, state })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the folder says about itself.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// How it stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Its report, a file that may not be there.
+    pub fn report_path(&self) -> PathBuf {
+        self.folder.join(REPORT_FILE)
+    }
+
+    /// The rows of every stream: from the finished file, or, where the run did not end, from its log.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the file; [`StoreError::NotARun`] where a finished run has lost its rows.
+    pub fn rows(&self) -> Result<Rows, StoreError> {
+        let finished = self.folder.join(ROWS_FILE);
+        if exists(&finished)? {
+            let streams = parquet_rows::read_rows(&finished)?;
+            return Ok(Rows { streams, source: RowsSource::Finished });
+        }
+        let log = self.folder.join(LOG_FILE);
+        if !exists(&log)? && self.manifest.status != Status::Running {
+            let why = "it has neither packets.parquet nor packets.log";
+            return Err(StoreError::NotARun { path: self.folder.clone(), why });
+        }
+        // Killed between its first two files, a run has no log yet, and no rows.
+        let recovered = if exists(&log)? { recover(&log)? } else { Default::default() };
+        let streams =
+            recovered.streams.iter().map(|(stream, entries)| (*stream, assemble(entries))).collect();
+        let source = RowsSource::Log {
+            discarded_octets: recovered.discarded_octets,
+            lost_entries: recovered.lost_entries,
+        };
+        Ok(Rows { streams, source })
+    }
+
+    /// The documents that the run ended with, one for each stream.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where it has none (it did not end), [`StoreError::Malformed`], [`StoreError::Newer`].
+    pub fn measurements(&self) -> Result<Vec<Measurement>, StoreError> {
+        let path = self.folder.join(MEASUREMENT_FILE);
+        let value = read_json(&path, MEASUREMENT)?;
+        let bad = |error: serde_json::Error| StoreError::malformed(&path, "document", error);
+        if value.get("measurements").is_some() {
+            serde_json::from_value::<Measurements>(value).map(|several| several.measurements).map_err(bad)
+        } else {
+            serde_json::from_value::<Measurement>(value).map(|one| vec![one]).map_err(bad)
+        }
+    }
+
+    /// Takes a killed run in hand to complete it with [`NewRun::finish`] (status `recovered`). Its log can be read
+    /// ([`Run::rows`]) but not written any more.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] where it is being written, [`StoreError::NotARun`] where it has no log,
+    /// [`StoreError::Io`].
+    pub fn resume(self) -> Result<NewRun, StoreError> {
+        let path = self.folder.join(LOG_FILE);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::NotARun {
+                    path: self.folder,
+                    why: "it has no packets.log to recover",
+                });
+            }
+            Err(error) => return Err(StoreError::io("open the packet log", &path)(error)),
+        };
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(StoreError::InUse { path: self.folder });
+        }
+        Ok(NewRun { folder: self.folder, manifest: self.manifest, log: None, _lock: file })
+    }
+}
+
+/// Whether the run in `folder` is being written: its writer holds a lock on the log, which the kernel lifts when
+/// the writer dies.
+fn is_locked(folder: &Path) -> bool {
+    File::open(folder.join(LOG_FILE))
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn exists(path: &Path) -> Result<bool, StoreError> {
+    path.try_exists().map_err(StoreError::io("look for the file", path))
+}
+
+fn name_of(folder: &Path) -> String {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| folder.to_string_lossy().into_owned())
+}
+
+fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    let path = folder.join(MANIFEST_FILE);
+    let mut text = serde_json::to_string_pretty(manifest)
+        .map_err(|error| StoreError::io("write the manifest", &path)(io::Error::other(error)))?;
+    text.push('\n');
+    durable::put_bytes(&path, text.as_bytes())
+}
+
+fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
+    let path = folder.join(MANIFEST_FILE);
+    if !exists(&path)? {
+        let why = if exists(folder)? { "it has no manifest.json" } else { "it does not exist" };
+        return Err(StoreError::NotARun { path: folder.to_path_buf(), why });
+    }
+    let value = read_json(&path, MANIFEST)?;
+    serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))
+}
+
+/// Reads a JSON document whose `schema` must be `schema` (`romer/NAME/VERSION`).
+fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> {
+    let text = durable::read_text(path)?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        StoreError::malformed(path, format!("line {}, column {}", error.line(), error.column()), error)
+    })?;
+    let (family, known) = schema.rsplit_once('/').unwrap_or((schema, ""));
+    let found = value.get("schema").and_then(Value::as_str).unwrap_or_default();
+    if found == schema {
+        return Ok(value);
+    }
+    let version = found.strip_prefix(family).and_then(|rest| rest.strip_prefix('/'));
+    match (version.and_then(|version| version.parse().ok()), known.parse()) {
+        (Some(found), Ok(known)) if found > known => {
+            Err(StoreError::Newer { path: path.to_path_buf(), place: "schema", found, known })
+        }
+        _ => Err(StoreError::malformed(path, "schema", format!("it must be {schema:?}, and is {found:?}"))),
+    }
+}
+
+/// Makes a new folder `TIME-NAME` under `runs`, with a number behind it where that is taken.
+fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, StoreError> {
+    fs::create_dir_all(runs).map_err(StoreError::io("make the folder of runs", runs))?;
+    let base = folder_name(created, name);
+    let mut folder = runs.join(&base);
+    for number in 2..MOST_NAMESAKES {
+        match fs::create_dir(&folder) {
+            Ok(()) => {
+                durable::sync_folder(runs)?;
+                return Ok(folder);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                folder = runs.join(format!("{base}-{number}"));
+            }
+            Err(error) => return Err(StoreError::io("make the run's folder", &folder)(error)),
+        }
+    }
+    Err(StoreError::Exists { path: folder })
+}
+
+/// `20261107T101112Z-NAME` of an RFC 3339 time and a free name.
+fn folder_name(created: &str, name: &str) -> String {
+    let time: String = created.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
+    let mut plain = String::new();
+    for c in name.chars().take(64) {
+        let kept = c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
+        if kept {
+            plain.push(c);
+        } else if !plain.ends_with('-') {
+            plain.push('-');
+        }
+    }
+    let plain = plain.trim_matches(['-', '.']);
+    format!("{time}Z-{}", if plain.is_empty() { "run" } else { plain })
+}
+
+/// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds a run that no one writes.
+fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
+    fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
+    let mut held = fs::read_dir(folder).map_err(StoreError::io("read the run's folder", folder))?;
+    if held.next().is_none() {
+        return folder.parent().map_or(Ok(()), durable::sync_folder);
+    }
+    if !force {
+        return Err(StoreError::Exists { path: folder.to_path_buf() });
+    }
+    // A run whose manifest is damaged, or a newer romer's, is not ours to throw away.
+    if read_manifest(folder).is_err() {
+        return Err(StoreError::NotReplaceable { path: folder.to_path_buf() });
+    }
+    if is_locked(folder) {
+        return Err(StoreError::InUse { path: folder.to_path_buf() });
+    }
+    for name in FILES {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("remove the old run's file", &path)(error)),
+        }
+    }
+    durable::sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_by_time_and_by_what_suits_a_file_name() {
+        let name = |text| folder_name("2026-11-07T10:11:12.345Z", text);
+        assert_eq!(name("198.18.0.2:8862"), "20261107T101112Z-198.18.0.2-8862");
+        assert_eq!(name("../../etc/pass wd\x1b[31m"), "20261107T101112Z-etc-pass-wd-31m");
+        assert_eq!(name(""), "20261107T101112Z-run");
+        assert_eq!(name("[2001:db8::1]"), "20261107T101112Z-2001-db8-1");
+        assert!(folder_name("nonsense/../x", "a").starts_with("nonsensex"));
+    }
+}
