@@ -12,7 +12,10 @@ compile_error!("romer-host knows the system interface of Linux on 64-bit machine
 
 pub mod clock;
 mod error;
+pub mod gaps;
+pub mod pacing;
 pub mod socket;
+pub mod stream;
 mod sys;
 
 pub use error::HostError;

@@ -49,6 +49,7 @@ use romer_units::{Dscp, Duration};
 pub use events::{PathError, PathErrorKind, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
+pub(crate) use wait::poll_until;
 pub use wait::{MAX_WAITED, Ready, Waker, wait_any};
 
 use crate::HostError;

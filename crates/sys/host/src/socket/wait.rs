@@ -38,10 +38,16 @@ impl Waker {
         let _ = unsafe { libc::eventfd_write(self.event.as_raw_fd(), 1) };
     }
 
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut value = 0;
         // SAFETY: the descriptor is ours and open; the call writes one integer into `value`.
         let _ = unsafe { libc::eventfd_read(self.event.as_raw_fd(), &raw mut value) };
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
     }
 }
 
@@ -92,7 +98,7 @@ pub fn wait_any(
         entry.fd = descriptor.as_raw_fd();
     }
     let count = descriptors.len() + usize::from(waker.is_some());
-    poll(&mut polled[..count], timeout.map(|timeout| monotonic_now() + timeout))?;
+    poll_until(&mut polled[..count], timeout)?;
     let mut ready = Ready::default();
     for (index, entry) in polled[..descriptors.len()].iter().enumerate() {
         if entry.revents & libc::POLLIN != 0 {
@@ -111,8 +117,9 @@ pub fn wait_any(
     Ok(ready)
 }
 
-/// Polls until `deadline`, through interruptions by signals.
-fn poll(polled: &mut [libc::pollfd], deadline: Option<Timestamp<Monotonic>>) -> Result<(), HostError> {
+/// Polls until one of `polled` is ready or `timeout` has passed, through interruptions by signals.
+pub(crate) fn poll_until(polled: &mut [libc::pollfd], timeout: Option<Duration>) -> Result<(), HostError> {
+    let deadline: Option<Timestamp<Monotonic>> = timeout.map(|timeout| monotonic_now() + timeout);
     let count = libc::nfds_t::try_from(polled.len()).unwrap_or(0);
     loop {
         let left = deadline.map(|deadline| (deadline - monotonic_now()).as_nanos().max(0));
