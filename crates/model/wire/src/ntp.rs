@@ -205,7 +205,8 @@ mod tests {
         #[test]
         fn differences_are_those_of_the_times(a: i64, b in -(ERA / 2 - 2)..(ERA / 2 - 2)) {
             let difference = i64::try_from(b).unwrap();
-            prop_assume!(a.checked_add(difference).is_some());
+            // Halved, so that the sum stays in range.
+            let a = a / 2;
             let later = a + difference;
             let ntp = NtpTime::from_unix_nanos(later).nanos_since(NtpTime::from_unix_nanos(a));
             prop_assert!((ntp - difference).abs() <= 1, "{} {}", ntp, difference);

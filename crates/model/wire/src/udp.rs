@@ -255,9 +255,9 @@ mod tests {
 
             // The length field decides what is summed, so that its damage may by chance go unnoticed.
             let place = place.index(len);
-            prop_assume!(!(4..6).contains(&place));
-            octets[place] ^= change;
-            if let Ok(view) = Datagram::parse(&octets) {
+            if !(4..6).contains(&place) {
+                octets[place] ^= change;
+                let view = Datagram::parse(&octets).unwrap();
                 prop_assert_ne!(view.verify(pseudo), Checksum::Right);
             }
         }
