@@ -13,6 +13,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CASES ?= 100000
 SCHEDULES ?= 1000000
 KILLS ?= 10000
+FUZZ_ROUNDS ?= 10000000
 FUZZ_MINUTES ?= 10
 
 help: ## say what can be made
@@ -53,7 +54,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@scripts/need linker ip ethtool nft ping setpriv
 	@scripts/venv
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
-		$(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
+		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
 
 schema: ## write docs/schema/*.json from the types

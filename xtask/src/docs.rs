@@ -1,4 +1,5 @@
-//! Documents that say what is so: the changelog names the version, and every invariant names what enforces it.
+//! Documents that say what is so: the changelog names the version, every invariant names what enforces it, and
+//! links lead somewhere.
 
 use std::path::Path;
 
@@ -23,6 +24,24 @@ pub(crate) fn check(workspace: &Workspace, files: &[Text]) -> Vec<Finding> {
         .map_or("", |package| &package.version);
     let mut findings = changelog(content(CHANGELOG), version);
     findings.extend(invariants(content(ARCHITECTURE), |reference| exists(workspace, files, reference)));
+    for file in files.iter().filter(|file| file.extension() == "md") {
+        let folder = Path::new(&workspace.root).join(&file.path).with_file_name("");
+        findings.extend(links(file, |target| folder.join(target).exists()));
+    }
+    findings
+}
+
+/// Links within the repository that lead nowhere.
+fn links(file: &Text, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in file.lines() {
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for target in targets.filter(|target| !target.is_empty() && !target.contains(':') && !exists(target))
+        {
+            findings
+                .push(Finding::error(format!("{}:{number}", file.path), format!("{target} does not exist")));
+        }
+    }
     findings
 }
 
@@ -95,6 +114,13 @@ mod tests {
     fn a_missing_invariant_is_found() {
         let nine: String = table("`here`").lines().take(9).map(|line| format!("{line}\n")).collect();
         assert_eq!(invariants(&nine, |_| true).len(), 1);
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_found() {
+        let content = "[a](here) [b](gone)\n![c](here#part) [d](https://example.net) [e](#part)\n".to_owned();
+        let findings = links(&Text { path: "a.md".into(), content }, |target| target == "here");
+        assert_eq!(findings, [Finding::error("a.md:1", "gone does not exist")]);
     }
 
     #[test]
