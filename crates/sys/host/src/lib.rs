@@ -12,7 +12,10 @@ compile_error!("romer-host knows the system interface of Linux on 64-bit machine
 
 pub mod clock;
 mod error;
+pub mod ethtool;
 pub mod gaps;
+pub mod link;
+pub mod netns;
 pub mod pacing;
 pub mod socket;
 pub mod stream;

@@ -1,6 +1,6 @@
 //! Thin safe skins over single system calls that several rooms need.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::HostError;
 
@@ -10,6 +10,21 @@ pub(crate) const fn socklen_of<T>() -> libc::socklen_t {
     #[expect(clippy::cast_possible_truncation, reason = "no option structure is 4 GiB long")]
     let length = size_of::<T>() as libc::socklen_t;
     length
+}
+
+/// A new socket of the current thread's network namespace.
+pub(crate) fn open_socket(
+    family: libc::c_int,
+    kind: libc::c_int,
+    operation: &'static str,
+) -> Result<OwnedFd, HostError> {
+    // SAFETY: the call takes plain numbers.
+    let descriptor = unsafe { libc::socket(family, kind, 0) };
+    if descriptor < 0 {
+        return Err(HostError::last(operation));
+    }
+    // SAFETY: the descriptor was opened just now and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Sets an option of integer value.

@@ -42,7 +42,7 @@ mod tests;
 mod wait;
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_units::{Dscp, Duration};
 
@@ -53,7 +53,7 @@ pub(crate) use wait::poll_until;
 pub use wait::{MAX_WAITED, Ready, Waker, wait_any};
 
 use crate::HostError;
-use crate::sys::{option, set_option, set_option_bytes, socklen_of};
+use crate::sys::{open_socket, option, set_option, set_option_bytes, socklen_of};
 use identity::Identities;
 
 /// The stamps that are asked of the kernel: software stamps at departure and arrival, departures known by a number
@@ -188,13 +188,8 @@ impl AsFd for StampingSocket {
 
 fn open(address: SocketAddr) -> Result<OwnedFd, HostError> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the call takes plain numbers.
-    let descriptor = unsafe { libc::socket(address::family(address.ip()), kind, 0) };
-    if descriptor < 0 {
-        return Err(HostError::last_on("open a UDP socket for", address.to_string()));
-    }
-    // SAFETY: the descriptor was opened just now and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    open_socket(address::family(address.ip()), kind, "open a UDP socket for")
+        .map_err(|error| error.on(address.to_string()))
 }
 
 fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOptions) -> Result<(), HostError> {
