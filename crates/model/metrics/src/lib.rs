@@ -1,1 +1,32 @@
-//! TODO-room metrics
+//! Singletons to samples to statistics.
+//!
+//! A singleton is one packet's [`Passage`](romer_record::Passage); a sample is a sequence of numbers taken from
+//! the passages of one direction by a stated rule (`delays`, [`ipdv`], [`pdv`], the [`jitter`]s, ...); a
+//! statistic is a number computed from a sample ([`summary`], [`histogram`], loss, reordering). [`direction`]
+//! puts all of them into the document that other programs read.
+//!
+//! Three rules hold throughout. Packets are counted by their first copy. A packet that came after the waiting
+//! time is lost to every statistic but `late` (RFC 7680 section 2.5). What the data do not allow to be known is
+//! `None`; nothing is ever NaN or infinite.
+#![forbid(unsafe_code)]
+
+mod direction;
+mod histogram;
+mod interval;
+pub mod jitter;
+mod loss;
+mod reordering;
+mod sample;
+mod seen;
+mod summary;
+
+pub use direction::{DirectionContext, direction};
+pub use histogram::histogram;
+pub use loss::{LossPattern, loss_pattern, wilson_interval};
+pub use reordering::{ReorderedPacket, reordering};
+pub use sample::{
+    delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
+    ipdv, pdv, received, sent,
+};
+pub use seen::{dscp_received, ttl};
+pub use summary::{SKETCH_ABOVE, SKETCH_ERROR, Value, stddev_population, summary};

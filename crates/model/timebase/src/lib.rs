@@ -1,1 +1,20 @@
-//! TODO-room timebase
+//! What two clocks allow to be said of a delay.
+//!
+//! The stamps of a round trip are on two clocks, and their types keep them apart. [`relate`] brings them
+//! together: it turns the rows of a packet log into the passages of each direction, with delays that say no more
+//! than the clocks allow. Where both ends read one clock a delay is absolute; where the offset is not known it is
+//! the part above the minimum, and the offset has the bounds that causality gives: no packet arrives before it
+//! was sent. The round trip needs no offset, because each of its differences is on one clock.
+//!
+//! This is the only crate that subtracts times of two clocks, and it does so in one function
+//! (`clocks::across`).
+#![forbid(unsafe_code)]
+
+mod clocks;
+mod location;
+mod relate;
+mod selection;
+
+pub use location::location_errors;
+pub use relate::{FarLog, Related, relate};
+pub use selection::Selection;

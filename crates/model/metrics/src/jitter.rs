@@ -1,0 +1,92 @@
+//! The jitters, each by its own definition. "Jitter" alone means nothing: four methods are those of seed 003
+//! (chapter 2.5, in its order and on its terms), the fifth is that of RFC 3550.
+//!
+//! The methods that look at consecutive packets are defined by the seed for streams without loss; here, packets
+//! are consecutive where their sequence numbers are, so that a lost packet makes no jitter.
+
+use romer_record::Passage;
+use romer_record::document::Jitter;
+
+use crate::sample::{consecutive, delay, delays, in_order_of_arrival, received};
+use crate::summary::{Value, real, summary};
+
+/// Method 1: the greatest delay minus the least; `None` without delays.
+pub fn peak_to_peak(passages: &[Passage]) -> Option<i64> {
+    let delays = delays(passages);
+    Some(delays.iter().max()?.saturating_sub(*delays.iter().min()?))
+}
+
+/// Method 2: the absolute difference of consecutive inter-arrival times, packets in order of sending. The
+/// inter-arrival times are taken without their sign, as the seed's column does.
+pub fn inter_arrival_difference(passages: &[Passage]) -> Vec<i64> {
+    let arrived: Vec<&Passage> = received(passages).collect();
+    let follow = |a: &Passage, b: &Passage| a.sequence.checked_add(1) == Some(b.sequence);
+    let triples = arrived.windows(3).filter(|run| follow(run[0], run[1]) && follow(run[1], run[2]));
+    triples.filter_map(second_difference).collect()
+}
+
+/// Method 2 as an instrument at the receiver sees it: packets in order of arrival.
+pub fn inter_arrival_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
+    in_order_of_arrival(passages).windows(3).filter_map(second_difference).collect()
+}
+
+fn second_difference(run: &[&Passage]) -> Option<i64> {
+    let [a, b, c] = run else { return None };
+    let [a, b, c] = [a.arrival?, b.arrival?, c.arrival?];
+    Some(((c - b).abs() - (b - a).abs()).abs().as_nanos())
+}
+
+/// Method 3: the absolute difference of the delays of consecutive packets, in order of sending.
+pub fn delay_difference(passages: &[Passage]) -> Vec<i64> {
+    let pairs = consecutive(passages).filter_map(|(first, second)| delay(first).zip(delay(second)));
+    pairs.map(|(first, second)| distance(first, second)).collect()
+}
+
+/// Method 3 with packets in order of arrival.
+pub fn delay_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
+    let delays = delays_in_order_of_arrival(passages);
+    delays.windows(2).map(|pair| distance(pair[0], pair[1])).collect()
+}
+
+/// Method 4: the absolute deviation of each delay from the mean delay.
+pub fn deviation_from_mean(passages: &[Passage]) -> Vec<f64> {
+    let delays = delays(passages);
+    let Some(pivot) = delays.first().copied() else { return Vec::new() };
+    let above: Vec<f64> = delays.iter().map(|delay| delay.saturating_sub(pivot).value()).collect();
+    let mean = above.iter().sum::<f64>() / real(above.len());
+    above.into_iter().map(|delay| (delay - mean).abs()).collect()
+}
+
+/// RFC 3550 section 6.4.1 after the last packet, packets in order of arrival; `None` below two.
+pub fn rfc3550(passages: &[Passage]) -> Option<f64> {
+    rfc3550_of(&delays_in_order_of_arrival(passages))
+}
+
+/// The estimator of RFC 3550 section 6.4.1, J += (|D| - J) / 16, over relative transit times in the order in
+/// which it is to see them; `None` below two.
+pub fn rfc3550_of(transits: &[i64]) -> Option<f64> {
+    let differences = transits.windows(2).map(|pair| distance(pair[0], pair[1]).value());
+    (transits.len() > 1)
+        .then(|| differences.fold(0.0, |jitter, distance| jitter + (distance - jitter) / 16.0))
+}
+
+fn delays_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
+    in_order_of_arrival(passages).into_iter().filter_map(delay).collect()
+}
+
+fn distance(a: i64, b: i64) -> i64 {
+    i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX)
+}
+
+/// All of them. The variant in order of arrival is there only where that order was another.
+pub(crate) fn document(passages: &[Passage], reordered: bool) -> Jitter {
+    Jitter {
+        peak_to_peak: summary(&Vec::from_iter(peak_to_peak(passages))),
+        inter_arrival_difference: summary(&inter_arrival_difference(passages)),
+        inter_arrival_difference_in_order_of_arrival: reordered
+            .then(|| summary(&inter_arrival_difference_in_order_of_arrival(passages))),
+        delay_difference: summary(&delay_difference(passages)),
+        deviation_from_mean: summary(&deviation_from_mean(passages)),
+        rfc3550: rfc3550(passages),
+    }
+}

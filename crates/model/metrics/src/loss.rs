@@ -1,0 +1,74 @@
+//! Loss and its pattern.
+
+use romer_record::document::Loss;
+use romer_record::{Fate, Passage};
+
+use crate::interval::NORMAL_975;
+use crate::sample::sent;
+use crate::summary::{finite, real};
+
+/// Which packets of a stream were lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LossPattern {
+    /// Packets sent.
+    pub sent: usize,
+    /// Packets lost, the late ones included (RFC 7680 section 2.5).
+    pub lost: usize,
+    /// Lengths of the loss periods, in packets (RFC 3357 section 4.2), in order of sequence.
+    pub periods: Vec<u64>,
+    /// From each loss to the next, in packets: 1 within a period (RFC 3357 section 4.1). One fewer than losses.
+    pub distances: Vec<u64>,
+}
+
+/// The pattern of loss among `passages`; `None` where the fate of a packet is unknown. Packets are counted in
+/// the order of their sending, those that the host itself refused left out.
+pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
+    let mut pattern = LossPattern::default();
+    let mut last: Option<usize> = None;
+    for passage in sent(passages) {
+        let place = pattern.sent;
+        pattern.sent += 1;
+        match passage.fate {
+            Fate::Unknown => return None,
+            Fate::Arrived => {}
+            Fate::Late | Fate::Lost => {
+                pattern.lost += 1;
+                let distance = last.map(|last| (place - last) as u64);
+                pattern.distances.extend(distance);
+                match pattern.periods.last_mut().filter(|_| distance == Some(1)) {
+                    Some(period) => *period += 1,
+                    None => pattern.periods.push(1),
+                }
+                last = Some(place);
+            }
+        }
+    }
+    Some(pattern)
+}
+
+/// Wilson's score interval at 95 % of a proportion, on the assumption of independent events; `None` where nothing
+/// was counted. It lies within 0 and 1.
+pub fn wilson_interval(events: usize, of: usize) -> Option<[f64; 2]> {
+    if of == 0 {
+        return None;
+    }
+    let (n, square) = (real(of), NORMAL_975 * NORMAL_975);
+    let share = real(events.min(of)) / n;
+    let centre = share + square / (2.0 * n);
+    let half = NORMAL_975 * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + square / n;
+    // At either end the interval reaches it exactly, which rounding would miss.
+    let low = if events == 0 { 0.0 } else { ((centre - half) / scale).max(0.0) };
+    let high = if events >= of { 1.0 } else { ((centre + half) / scale).min(1.0) };
+    Some([low, high])
+}
+
+pub(crate) fn document(pattern: Option<&LossPattern>) -> Loss {
+    let Some(pattern) = pattern else { return Loss::default() };
+    Loss {
+        ratio: finite(real(pattern.lost) / real(pattern.sent)),
+        ratio_interval: wilson_interval(pattern.lost, pattern.sent),
+        periods: pattern.periods.clone(),
+        distances: pattern.distances.clone(),
+    }
+}

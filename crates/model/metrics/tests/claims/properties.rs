@@ -1,0 +1,331 @@
+//! Laws that hold for every stream.
+
+use proptest::prelude::*;
+use romer_metrics::{
+    DirectionContext, delays, direction, histogram, inter_arrivals, inter_departures, ipdv, jitter,
+    loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
+};
+use romer_record::document::{DelayKind, Direction, Summary};
+use romer_record::{Fate, Passage};
+use romer_units::{Arrival, Departure, Dscp, Duration, Timestamp};
+
+use crate::common::{arrived, gone, passages};
+
+const CONTEXT: DirectionContext = DirectionContext {
+    delay_kind: DelayKind::Absolute,
+    complete: true,
+    not_sent: Some(0),
+    dscp_sent: Some(Dscp::EF),
+};
+
+/// The same packets, each `by` later at the arriving end, as a clock offset makes them.
+fn shifted(passages: &[Passage], by: i64) -> Vec<Passage> {
+    let by = Duration::from_nanos(by);
+    let shift = |passage: &Passage| Passage {
+        arrival: passage.arrival.map(|arrival| arrival + by),
+        delay: passage.delay.map(|delay| delay + by),
+        ..*passage
+    };
+    passages.iter().map(shift).collect()
+}
+
+fn quantiles(summary: &Summary) -> Vec<Option<f64>> {
+    let Summary { min, p25, median, p75, p90, p95, p99, p99_9, max, .. } = summary.clone();
+    vec![min, p25, median, p75, p90, p95, p99, p99_9, max]
+}
+
+/// `Debug` shows what JSON would turn into null.
+fn is_finite(shown: &impl std::fmt::Debug) -> bool {
+    let text = format!("{shown:?}");
+    !text.contains("NaN") && !text.contains("inf")
+}
+
+fn assert_sound(passages: &[Passage], context: &DirectionContext) -> Result<(), TestCaseError> {
+    let document = direction(passages, context);
+    prop_assert!(is_finite(&document), "{document:?}");
+    let text = serde_json::to_string(&document).expect("a document");
+    prop_assert!(serde_json::from_str::<Direction>(&text).is_ok(), "{text}");
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn every_document_is_finite_and_reads_back(
+        passages in passages(), complete: bool, variable: bool, not_sent: Option<u64>,
+    ) {
+        let delay_kind = if variable { DelayKind::Variable } else { DelayKind::Absolute };
+        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, dscp_sent: None })?;
+    }
+
+    #[test]
+    fn stamps_at_the_ends_of_their_range_break_nothing(
+        times in prop::collection::vec((any::<i64>(), any::<i64>(), any::<i64>()), 0..20),
+    ) {
+        let wild = |(sequence, (departure, arrival, delay)): (u64, &(i64, i64, i64))| Passage {
+            departure: Some(Timestamp::<Departure>::from_nanos(*departure)),
+            arrival: Some(Timestamp::<Arrival>::from_nanos(*arrival)),
+            delay: Some(Duration::from_nanos(*delay)),
+            departure_error: Some(Duration::from_nanos(*delay)),
+            ..arrived(sequence, 0, 0)
+        };
+        let passages: Vec<Passage> = (0..).zip(&times).map(wild).collect();
+        assert_sound(&passages, &CONTEXT)?;
+    }
+
+    #[test]
+    fn counts_add_up(passages in passages(), complete: bool) {
+        let context = DirectionContext { complete, ..CONTEXT };
+        let document = direction(&passages, &context);
+        let packets = &document.packets;
+        let unknown = passages.iter().filter(|p| p.fate == Fate::Unknown).count() as u64;
+        prop_assert_eq!(packets.sent.is_some(), complete);
+        prop_assert_eq!(packets.lost.is_some(), complete && unknown == 0);
+        prop_assert_eq!(document.loss.ratio.is_some(), complete && unknown == 0 && packets.sent != Some(0));
+        if let (Some(sent), Some(received), Some(lost)) = (packets.sent, packets.received, packets.lost) {
+            prop_assert_eq!(sent, received + lost);
+            prop_assert!(packets.late.is_some_and(|late| late <= lost));
+            prop_assert_eq!(document.loss.periods.iter().sum::<u64>(), lost);
+            prop_assert_eq!(document.loss.distances.len() as u64, lost.saturating_sub(1));
+            let apart = document.loss.distances.iter().filter(|d| **d > 1).count();
+            prop_assert_eq!(document.loss.periods.len(), if lost == 0 { 0 } else { apart + 1 });
+        }
+        let received = packets.received.unwrap();
+        prop_assert!(packets.reordered.unwrap() <= received.saturating_sub(1));
+        prop_assert_eq!(document.reordering.extents.len() as u64, packets.reordered.unwrap());
+        prop_assert!(document.delay_ns.count <= received);
+        prop_assert_eq!(document.pdv_ns.count, document.delay_ns.count);
+        prop_assert_eq!(document.jitter_ns.deviation_from_mean.count, document.delay_ns.count);
+        prop_assert_eq!(document.ipdv_ns.count, document.jitter_ns.delay_difference.count);
+        prop_assert!(document.dscp.received.values().sum::<u64>() <= received);
+        prop_assert_eq!(packets.duplicated.unwrap(), passages.iter().filter(|p| p.copy > 0).count() as u64);
+        for (histogram, count) in [
+            (&document.histograms.delay, document.delay_ns.count),
+            (&document.histograms.jitter, document.jitter_ns.delay_difference.count),
+            (&document.histograms.inter_departure, document.inter_departure_ns.count),
+            (&document.histograms.inter_arrival, document.inter_arrival_ns.count),
+        ] {
+            prop_assert_eq!(histogram.counts.iter().sum::<u64>(), count);
+        }
+    }
+
+    #[test]
+    fn an_offset_of_the_clocks_changes_no_variation(passages in passages(), by in -1_i64 << 61..1 << 61) {
+        let other = shifted(&passages, by);
+        prop_assert_eq!(ipdv(&passages), ipdv(&other));
+        prop_assert_eq!(pdv(&passages), pdv(&other));
+        prop_assert_eq!(inter_arrivals(&passages), inter_arrivals(&other));
+        prop_assert_eq!(inter_departures(&passages), inter_departures(&other));
+        prop_assert_eq!(reordering(&passages), reordering(&other));
+        prop_assert_eq!(jitter::peak_to_peak(&passages), jitter::peak_to_peak(&other));
+        for method in [
+            jitter::inter_arrival_difference,
+            jitter::inter_arrival_difference_in_order_of_arrival,
+            jitter::delay_difference,
+            jitter::delay_difference_in_order_of_arrival,
+        ] {
+            prop_assert_eq!(method(&passages), method(&other));
+        }
+        prop_assert_eq!(jitter::deviation_from_mean(&passages), jitter::deviation_from_mean(&other));
+        prop_assert_eq!(jitter::rfc3550(&passages), jitter::rfc3550(&other));
+    }
+
+    #[test]
+    fn variations_keep_their_bounds(passages in passages()) {
+        let peak = jitter::peak_to_peak(&passages).unwrap_or(0);
+        prop_assert!(pdv(&passages).iter().all(|pdv| (0..=peak).contains(pdv)));
+        prop_assert!(pdv(&passages).is_empty() || pdv(&passages).contains(&0));
+        prop_assert!(ipdv(&passages).iter().all(|ipdv| ipdv.abs() <= peak));
+        prop_assert!(jitter::delay_difference(&passages).iter().eq(ipdv(&passages).iter().map(|i| i.abs()).collect::<Vec<_>>().iter()));
+        prop_assert!(jitter::deviation_from_mean(&passages).iter().all(|d| *d <= peak as f64));
+        prop_assert!(jitter::rfc3550(&passages).is_none_or(|jitter| (0.0..=peak as f64).contains(&jitter)));
+        // The signed variations of an unbroken run sum to last minus first.
+        if passages.iter().all(|p| p.delay.is_some() && p.fate == Fate::Arrived) && !passages.is_empty() {
+            let delays = delays(&passages);
+            prop_assert_eq!(ipdv(&passages).iter().sum::<i64>(), delays[delays.len() - 1] - delays[0]);
+        }
+    }
+
+    #[test]
+    fn reordering_is_that_of_its_definition(sequences in Just((0_u64..40).collect::<Vec<_>>()).prop_shuffle()) {
+        let passages: Vec<Passage> = {
+            let mut all: Vec<Passage> = (0_i64..).zip(&sequences).map(|(at, s)| arrived(*s, 0, at)).collect();
+            all.sort_by_key(|p| p.sequence);
+            all
+        };
+        // RFC 4737 sections 3.3 and 4.2.2, literally.
+        let mut next_expected = 0;
+        let mut expected = Vec::new();
+        for (i, s) in sequences.iter().enumerate() {
+            if *s >= next_expected {
+                next_expected = s + 1;
+            } else {
+                let j = sequences[..i].iter().position(|earlier| earlier > s).unwrap();
+                expected.push((*s, (i - j) as u64));
+            }
+        }
+        let found: Vec<_> = reordering(&passages).iter().map(|packet| (packet.sequence, packet.extent)).collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_summary_is_the_same_in_any_order(
+        (values, other) in prop::collection::vec(-1_000_000_000_000_i64..1_000_000_000_000, 0..60)
+            .prop_flat_map(|values| (Just(values.clone()), Just(values).prop_shuffle())),
+    ) {
+        let apart = |values: &[i64]| Summary { mean_interval: None, median_interval: None, ..summary(values) };
+        prop_assert_eq!(apart(&values), apart(&other));
+    }
+
+    #[test]
+    fn a_summary_keeps_its_bounds(values in prop::collection::vec(any::<i64>(), 0..60)) {
+        let found = summary(&values);
+        prop_assert_eq!(found.count, values.len() as u64);
+        let quantiles = quantiles(&found);
+        prop_assert!(quantiles.iter().all(|q| q.is_some() != values.is_empty()));
+        prop_assert!(quantiles.is_sorted(), "{:?}", quantiles);
+        prop_assert_eq!(found.stddev.is_some(), values.len() > 1);
+        prop_assert_eq!(found.mean_interval.is_some(), values.len() > 1);
+        prop_assert!(found.median_interval.is_none() || values.len() > 5);
+        if let (Some(mean), Some([low, high])) = (found.mean, found.mean_interval) {
+            prop_assert!(low <= mean && mean <= high);
+        }
+        if let (Some(median), Some([low, high])) = (found.median, found.median_interval) {
+            prop_assert!(low <= median && median <= high);
+        }
+        if let (Some(sample), Some(population)) = (found.stddev, stddev_population(&values)) {
+            prop_assert!(population <= sample);
+        }
+    }
+
+    #[test]
+    fn no_value_of_any_size_makes_a_summary_unsound(values in prop::collection::vec(any::<f64>(), 0..60)) {
+        let found = summary(&values);
+        prop_assert_eq!(found.count, values.iter().filter(|v| v.is_finite()).count() as u64);
+        prop_assert!(is_finite(&found), "{found:?}");
+    }
+
+    #[test]
+    fn a_histogram_counts_every_value_between_ascending_edges(
+        values in prop_oneof![
+            prop::collection::vec(any::<i64>(), 1..300),
+            prop::collection::vec(0_i64..1_000, 1..300),
+            prop::collection::vec(prop_oneof![Just(7_i64), 0_i64..1_000_000_000], 1..3_000),
+            prop::collection::vec(prop_oneof![Just(i64::MAX), Just(i64::MIN), Just(0)], 1..30),
+        ],
+    ) {
+        let found = histogram(&values);
+        prop_assert_eq!(found.bin_edges_ns.len(), found.counts.len() + 1);
+        prop_assert!(found.counts.len() <= 200, "{} bins", found.counts.len());
+        prop_assert!(found.bin_edges_ns.windows(2).all(|pair| pair[0] < pair[1]));
+        for (bin, count) in found.counts.iter().enumerate() {
+            let (low, high) = (found.bin_edges_ns[bin], found.bin_edges_ns[bin + 1]);
+            let last = bin + 1 == found.counts.len();
+            let inside = values.iter().filter(|v| **v >= low && (**v < high || (last && **v == high))).count();
+            prop_assert_eq!(*count, inside as u64);
+        }
+        prop_assert_eq!(found.counts.iter().sum::<u64>(), values.len() as u64);
+    }
+
+    #[test]
+    fn wilsons_interval_holds_the_share(of in 1_usize..100_000, part in 0.0_f64..=1.0) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count")]
+        let events = (part * of as f64) as usize;
+        let [low, high] = wilson_interval(events, of).unwrap();
+        let share = events as f64 / of as f64;
+        prop_assert!(0.0 <= low && low <= share && share <= high && high <= 1.0);
+        prop_assert!(low < high);
+    }
+}
+
+#[test]
+fn nothing_at_all_gives_an_empty_document() {
+    let document = direction(&[], &CONTEXT);
+    assert_eq!(document.packets.sent, Some(0));
+    assert_eq!(document.packets.lost, Some(0));
+    assert_eq!(document.loss.ratio, None);
+    assert_eq!(document.reordering.ratio, None);
+    assert_eq!(document.delay_kind, None);
+    assert_eq!(document.delay_ns, Summary::default());
+    assert!(document.histograms.delay.bin_edges_ns.is_empty());
+}
+
+#[test]
+fn a_packet_after_the_waiting_time_is_lost_and_late_and_gives_no_delay() {
+    let late = Passage { fate: Fate::Late, ..arrived(1, 0, 3_000_000_000) };
+    let document = direction(&[arrived(0, 0, 10), late, arrived(2, 20, 40)], &CONTEXT);
+    let packets = document.packets;
+    assert_eq!(
+        (packets.sent, packets.received, packets.lost, packets.late),
+        (Some(3), Some(2), Some(1), Some(1))
+    );
+    assert_eq!(document.delay_ns.max, Some(20.0));
+    assert_eq!(document.ipdv_ns.count, 0, "its neighbours are not consecutive");
+    let variable = DirectionContext { delay_kind: DelayKind::Variable, ..CONTEXT };
+    assert_eq!(
+        direction(&[arrived(0, 0, 10)], &variable).packets.late,
+        None,
+        "a variable part tells no lateness"
+    );
+}
+
+#[test]
+fn loss_periods_and_distances_are_those_of_rfc_3357() {
+    // Received, lost, received, received, lost, lost, lost, received, lost.
+    let lost = [1, 4, 5, 6, 8];
+    let packet = |n: u64| if lost.contains(&n) { gone(n, 0, Fate::Lost) } else { arrived(n, 0, 1) };
+    let pattern = loss_pattern(&(0..9).map(packet).collect::<Vec<_>>()).unwrap();
+    assert_eq!(pattern.periods, [1, 3, 1]);
+    assert_eq!(pattern.distances, [3, 1, 1, 2]);
+    assert_eq!((pattern.sent, pattern.lost), (9, 5));
+}
+
+#[test]
+fn wilsons_interval_is_that_of_the_formula() {
+    // 10 of 100, worked by hand.
+    let [low, high] = wilson_interval(10, 100).unwrap();
+    assert!((low - 0.055_229).abs() < 1e-6 && (high - 0.174_366).abs() < 1e-6, "{low} {high}");
+    assert_eq!(wilson_interval(0, 0), None);
+    assert_eq!(wilson_interval(0, 10).unwrap()[0].to_bits(), 0.0_f64.to_bits());
+}
+
+#[test]
+fn duplicates_hops_and_code_points_are_read_from_the_arrivals() {
+    let copy = |n, at, number| Passage { copy: number, ..arrived(n, 0, at) };
+    let mut passages = vec![arrived(0, 0, 100), copy(0, 130, 1), copy(0, 190, 2), arrived(1, 50, 150)];
+    passages[3].ttl = Some(60);
+    passages[3].tos = Some(0);
+    let document = direction(&passages, &CONTEXT);
+    assert_eq!(document.packets.duplicated, Some(2));
+    assert_eq!(document.packets.received, Some(2));
+    assert_eq!(
+        (document.duplicates.spacing_ns.min, document.duplicates.spacing_ns.max),
+        (Some(30.0), Some(90.0))
+    );
+    assert_eq!((document.ttl.min, document.ttl.max), (Some(60), Some(64)));
+    assert_eq!(document.ttl.changes.len(), 1);
+    assert_eq!(document.ttl.changes[0].sequence, 1);
+    assert_eq!(document.dscp.sent, Some(46));
+    assert_eq!(document.dscp.received.into_iter().collect::<Vec<_>>(), [("cs0".into(), 1), ("ef".into(), 1)]);
+}
+
+#[test]
+fn an_outlier_does_not_flatten_the_histogram() {
+    let mut values: Vec<i64> = (0..5_000).map(|n| 1_000_000 + n * 37 % 10_007).collect();
+    values.push(900_000_000_000);
+    let found = histogram(&values);
+    let filled = found.counts.iter().filter(|count| **count > 0).count();
+    assert!(filled >= 20, "{filled} bins are filled");
+    assert_eq!(found.bin_edges_ns.last(), Some(&900_000_000_000));
+    assert_eq!(found.counts.last(), Some(&1), "the outlier has the wide bin for itself");
+}
+
+#[test]
+fn the_edges_of_a_histogram_are_round() {
+    let values: Vec<i64> = (0..1_000).collect();
+    let found = histogram(&values);
+    let width = found.bin_edges_ns[1] - found.bin_edges_ns[0];
+    assert_eq!(width, 100, "2 IQR / n^(1/3) is 100");
+    assert!(found.bin_edges_ns.iter().all(|edge| edge % width == 0));
+    let same = histogram(&[5, 5, 5]);
+    assert_eq!((same.bin_edges_ns, same.counts), (vec![5, 6], vec![3]));
+}

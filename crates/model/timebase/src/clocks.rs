@@ -1,0 +1,80 @@
+//! The one place where two clocks meet.
+
+use romer_record::Passage;
+use romer_record::document::{ClockState, DelayKind};
+use romer_record::manifest::ClockRelation;
+use romer_units::{Arrival, Clock, Departure, Duration, Timestamp};
+
+/// Nanoseconds from a reading of the departing host's clock to one of the arriving host's: the delay, plus the
+/// arriving clock's offset from the departing one. No other function subtracts times of two clocks.
+fn across(departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) -> i128 {
+    i128::from(arrival.as_nanos()) - i128::from(departure.as_nanos())
+}
+
+/// Nanoseconds between two readings of one clock, without overflow.
+pub(crate) fn elapsed<C: Clock>(earlier: Timestamp<C>, later: Timestamp<C>) -> i128 {
+    i128::from(later.as_nanos()) - i128::from(earlier.as_nanos())
+}
+
+/// `nanos` as a length of time; `None` outside its range.
+pub(crate) fn length(nanos: i128) -> Option<Duration> {
+    i64::try_from(nanos).ok().map(Duration::from_nanos)
+}
+
+fn raw(passage: &Passage) -> Option<i128> {
+    Some(across(passage.departure?, passage.arrival?))
+}
+
+/// The least raw difference of a direction: its least delay plus the offset.
+fn least(passages: &[Passage]) -> Option<i128> {
+    passages.iter().filter_map(raw).min()
+}
+
+/// What the delays of a direction are, under `relation`.
+pub(crate) const fn delay_kind(relation: ClockRelation) -> DelayKind {
+    match relation {
+        ClockRelation::Shared => DelayKind::Absolute,
+        ClockRelation::Unknown => DelayKind::Variable,
+    }
+}
+
+/// Fills in the delays of one direction. On a shared clock they are the differences as they are, also negative
+/// ones (two stamps of one moment may be taken in either order); on two clocks, what they have above the least.
+pub(crate) fn fill_delays(passages: &mut [Passage], relation: ClockRelation) {
+    let base = match relation {
+        ClockRelation::Shared => 0,
+        ClockRelation::Unknown => least(passages).unwrap_or(0),
+    };
+    for passage in passages {
+        passage.delay = raw(passage).and_then(|nanos| length(nanos - base));
+    }
+}
+
+/// What can be said of the clocks. The offset (responder minus sender) cannot exceed the least forward
+/// difference, nor lie below the negated least reverse one: a packet does not arrive before it leaves. Symmetry
+/// of the path is not assumed. Drift over a long run can make the bounds cross; then there is no one offset, and
+/// none is given.
+pub(crate) fn state(forward: &[Passage], reverse: &[Passage], relation: ClockRelation) -> ClockState {
+    if relation == ClockRelation::Shared {
+        return ClockState {
+            method: "shared".into(),
+            identifiable: true,
+            skew_ppm: Some(0.0),
+            skew_interval_ppm: Some([0.0, 0.0]),
+            offset_bounds_ns: Some([0, 0]),
+            events: Vec::new(),
+        };
+    }
+    ClockState {
+        method: "none".into(),
+        identifiable: false,
+        offset_bounds_ns: offset_bounds(forward, reverse),
+        ..ClockState::default()
+    }
+}
+
+fn offset_bounds(forward: &[Passage], reverse: &[Passage]) -> Option<[i64; 2]> {
+    let low = i64::try_from(-least(reverse)?).ok()?;
+    let high = i64::try_from(least(forward)?).ok()?;
+    (low <= high).then_some([low, high])
+}

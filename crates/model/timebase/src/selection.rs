@@ -1,0 +1,154 @@
+//! Which of a moment's stamps is used.
+
+use romer_record::RoundTrip;
+use romer_record::document::{MissingStamps, StampPlaces};
+use romer_record::manifest::StampRequest;
+use romer_units::Place;
+
+/// The place whose stamp is used for each of the four moments; `None` is what the reflected packet tells, whose
+/// place is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Left the sender.
+    pub t1: Option<Place>,
+    /// Arrived at the responder.
+    pub t2: Option<Place>,
+    /// Left the responder.
+    pub t3: Option<Place>,
+    /// Came back to the sender.
+    pub t4: Option<Place>,
+}
+
+/// How many of the packets concerned have a stamp, by its place.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    concerned: u64,
+    kernel: u64,
+    user: u64,
+    told: u64,
+}
+
+impl Tally {
+    fn count(&mut self, kernel: bool, user: bool, told: bool) {
+        self.concerned += 1;
+        self.kernel += u64::from(kernel);
+        self.user += u64::from(user);
+        self.told += u64::from(told);
+    }
+    /// The nearest to the wire that at least half of the packets have.
+    fn best(self) -> Place {
+        if self.kernel > 0 && self.kernel * 2 >= self.concerned { Place::Kernel } else { Place::User }
+    }
+    /// The same for a far end with a log: what it told stands in where the log was not brought back for as many.
+    fn best_far(self) -> Option<Place> {
+        let place = self.best();
+        let have = if place == Place::Kernel { self.kernel } else { self.user };
+        (have * 2 >= self.concerned || have >= self.told).then_some(place)
+    }
+}
+
+/// Whether the responder sent a reply to this arrival, so far as it is known.
+pub(crate) fn replied(row: &RoundTrip) -> bool {
+    row.returned || row.t3.user.is_some() || row.t3.kernel.is_some()
+}
+
+/// Whether the probe of this row arrived at the responder, so far as it is known.
+pub(crate) fn arrived_there(row: &RoundTrip) -> bool {
+    row.returned || row.seen_by_responder
+}
+
+impl Selection {
+    /// Chooses for the whole stream, so that no two delays of it span different places. `Best` takes the kernel's
+    /// stamp for a moment if at least half of the packets concerned have it, and else the user's. A place that
+    /// was asked for by name is taken though stamps be missing. Without a far log the responder's moments are
+    /// those that it told; with one of which little was brought back, too.
+    pub fn choose(rows: &[RoundTrip], request: StampRequest, has_far_log: bool) -> Self {
+        let asked = match request {
+            StampRequest::Best => None,
+            StampRequest::Nic => Some(Place::Nic),
+            StampRequest::Kernel => Some(Place::Kernel),
+            StampRequest::User => Some(Place::User),
+        };
+        let [t1, t2, t3, t4] = tallies(rows);
+        let near = |tally: Tally| Some(asked.unwrap_or_else(|| tally.best()));
+        let far = |tally: Tally| if has_far_log { asked.or_else(|| tally.best_far()) } else { None };
+        Self { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
+    }
+
+    /// This choice as the measurement document shows it, with what a delay spans in words.
+    pub fn document(&self, missing: MissingStamps) -> StampPlaces {
+        let say = |place: Option<Place>| match place {
+            Some(place) => format!("the {place} stamp"),
+            None => "the stamp that the reflector tells".into(),
+        };
+        let delay_definition = format!(
+            "forward: from {} of the sender's departure to {} of the responder's arrival; reverse: from {} of the \
+             responder's departure to {} of the sender's arrival; round trip: (t4-t1)-(t3-t2), without the \
+             responder's own time",
+            say(self.t1),
+            say(self.t2),
+            say(self.t3),
+            say(self.t4)
+        );
+        StampPlaces {
+            sender_departure: self.t1,
+            sender_arrival: self.t4,
+            responder_arrival: self.t2,
+            responder_departure: self.t3,
+            delay_definition,
+            missing,
+        }
+    }
+}
+
+/// Counts for t1 to t4. A probe's departure is counted once, however many rows it has.
+fn tallies(rows: &[RoundTrip]) -> [Tally; 4] {
+    let [mut t1, mut t2, mut t3, mut t4] = [Tally::default(); 4];
+    let mut last = None;
+    for row in rows {
+        if last != Some(row.sequence) && !row.not_sent {
+            t1.count(row.t1.kernel.is_some(), row.t1.user.is_some(), row.t1.told.is_some());
+        }
+        last = Some(row.sequence);
+        if arrived_there(row) {
+            t2.count(row.t2.kernel.is_some(), row.t2.user.is_some(), row.t2.told.is_some());
+        }
+        if replied(row) {
+            t3.count(row.t3.kernel.is_some(), row.t3.user.is_some(), row.t3.told.is_some());
+        }
+        if row.returned {
+            t4.count(row.t4.kernel.is_some(), row.t4.user.is_some(), row.t4.told.is_some());
+        }
+    }
+    [t1, t2, t3, t4]
+}
+
+/// Stamps of the chosen places that did not come, though the packet did.
+pub(crate) fn missing(rows: &[RoundTrip], selection: &Selection) -> MissingStamps {
+    let mut missing = MissingStamps::default();
+    let mut last = None;
+    let mut arrivals = Vec::new();
+    for row in rows {
+        if last != Some(row.sequence) {
+            arrivals.clear();
+            if !row.not_sent && row.t1.at(selection.t1).is_none() {
+                missing.sender_departure += 1;
+            }
+        }
+        last = Some(row.sequence);
+        if row.returned && row.t4.at(selection.t4).is_none() {
+            missing.sender_arrival += 1;
+        }
+        if arrivals.contains(&row.forward_copy) {
+            continue;
+        }
+        arrivals.push(row.forward_copy);
+        if arrived_there(row) && row.t2.at(selection.t2).is_none() {
+            missing.responder_arrival += 1;
+        }
+        if replied(row) && row.t3.at(selection.t3).is_none() {
+            missing.responder_departure += 1;
+        }
+    }
+    missing
+}
