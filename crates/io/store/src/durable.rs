@@ -1,6 +1,6 @@
 //! Files that are either there whole or not at all, whatever happens.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,14 @@ pub(crate) fn put(
 }
 
 fn fill(path: &Path, write: impl FnOnce(&mut File) -> Result<(), StoreError>) -> Result<(), StoreError> {
-    let mut file = File::create(path).map_err(StoreError::io("make the file", path))?;
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)
+        .map_err(StoreError::io("make the file", path))?;
     write(&mut file)?;
     file.sync_all().map_err(StoreError::io("bring to the disk the file", path))
 }

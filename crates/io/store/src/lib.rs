@@ -15,6 +15,7 @@
 mod durable;
 mod error;
 mod frame;
+mod guard;
 mod log_thread;
 mod parquet_rows;
 mod reader;

@@ -23,7 +23,9 @@ use parquet::schema::types::{ColumnPath, TypePtr};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
+use crate::durable;
 use crate::error::StoreError;
+use crate::guard::{self, Summed, Verdict};
 
 /// The schema's name and version, in the file's key-value metadata under `romer.schema`.
 pub const PACKETS_SCHEMA: &str = "romer/packets/1";
@@ -217,21 +219,19 @@ fn properties() -> WriterProperties {
     builder.build()
 }
 
-/// Writes the rows of all streams into `file`, stream after stream in the order of their numbers. `path` is for
-/// errors. The caller synchronises the file.
+/// Puts the rows of all streams into a file at `path`, stream after stream in the order of their numbers: whole
+/// and safe from a loss of power, or not at all.
 ///
 /// # Errors
-/// [`StoreError::Io`] where the file cannot be written.
-pub fn write_rows(
-    file: &mut File,
-    path: &Path,
-    streams: &BTreeMap<u16, Vec<RoundTrip>>,
-) -> Result<(), StoreError> {
+/// [`StoreError::Io`]; what stood at `path` before is then still there.
+pub fn write_rows(path: &Path, streams: &BTreeMap<u16, Vec<RoundTrip>>) -> Result<(), StoreError> {
     let rows: Vec<Row> = streams
         .iter()
         .flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }))
         .collect();
-    write_file(file, &rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+    durable::put(path, |file| {
+        write_file(file, &rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+    })
 }
 
 fn into_io(error: ParquetError) -> std::io::Error {
@@ -245,7 +245,7 @@ fn into_io(error: ParquetError) -> std::io::Error {
 }
 
 fn write_file(file: &mut File, rows: &[Row]) -> Result<(), ParquetError> {
-    let mut writer = SerializedFileWriter::new(file, schema()?, Arc::new(properties()))?;
+    let mut writer = SerializedFileWriter::new(Summed::new(file), schema()?, Arc::new(properties()))?;
     for group in rows.chunks(GROUP_ROWS) {
         let mut columns = writer.next_row_group()?;
         for column in &COLUMNS {
@@ -253,7 +253,7 @@ fn write_file(file: &mut File, rows: &[Row]) -> Result<(), ParquetError> {
         }
         columns.close()?;
     }
-    writer.close().map(|_| ())
+    writer.into_inner()?.seal().map_err(|error| ParquetError::External(Box::new(error)))
 }
 
 fn write_column<W: std::io::Write + Send>(
@@ -297,10 +297,11 @@ const fn low_bits(value: i64) -> i32 {
 /// Reads the rows of a file that [`write_rows`] wrote, by stream.
 ///
 /// # Errors
-/// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, not our columns, values out of range),
+/// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, damaged, not our columns, values out of range),
 /// [`StoreError::Newer`], [`StoreError::TooLarge`].
 pub fn read_rows(path: &Path) -> Result<BTreeMap<u16, Vec<RoundTrip>>, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+    let mut file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+    check_guard(&mut file, path)?;
     let bad = |error: ParquetError| StoreError::malformed(path, "Parquet", error);
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     check(reader.metadata(), path)?;
@@ -312,6 +313,18 @@ pub fn read_rows(path: &Path) -> Result<BTreeMap<u16, Vec<RoundTrip>>, StoreErro
         }
     }
     Ok(streams)
+}
+
+fn check_guard(file: &mut File, path: &Path) -> Result<(), StoreError> {
+    let (place, why) = match guard::check(file).map_err(StoreError::io("read the packet log", path))? {
+        Verdict::Whole => return Ok(()),
+        Verdict::NotParquet => ("the end".to_owned(), "it is not a Parquet file, or was cut short"),
+        Verdict::Unguarded(at) => {
+            (format!("byte {at}"), "romer's checksum is not there: it is damaged, or another program's")
+        }
+        Verdict::Damaged(at) => (format!("byte {at}"), "the checksum does not fit the file: it is damaged"),
+    };
+    Err(StoreError::malformed(path, place, why))
 }
 
 fn check(metadata: &ParquetMetaData, path: &Path) -> Result<(), StoreError> {

@@ -149,8 +149,7 @@ impl NewRun {
     /// [`StoreError::Io`]. The log is then still there, and [`Run::open`] finds the run as a killed one, with
     /// everything acknowledged.
     pub fn finish(mut self, end: &Finished<'_>) -> Result<Run, StoreError> {
-        let rows = self.folder.join(ROWS_FILE);
-        durable::put(&rows, |file| parquet_rows::write_rows(file, &rows, end.rows))?;
+        parquet_rows::write_rows(&self.folder.join(ROWS_FILE), end.rows)?;
         let document = self.folder.join(MEASUREMENT_FILE);
         let text = document_of(end.measurements)
             .map_err(|error| StoreError::io("write the document", &document)(io::Error::other(error)))?;
