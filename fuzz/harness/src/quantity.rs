@@ -8,8 +8,9 @@ use romer_units::{Dscp, Duration, QuantityError, Rate, Size};
 
 use crate::Seed;
 
-/// The longest message: what was written is cut, so that a message stays a line.
-const LONGEST_MESSAGE: usize = 512;
+/// The longest message. What was written is cut at 64 characters, and shown at most twice; each may take ten when it
+/// is shown as its number.
+const LONGEST_MESSAGE: usize = 2 * 64 * 10 + 256;
 
 pub(crate) fn run(octets: &[u8]) {
     let Ok(text) = core::str::from_utf8(octets) else { return };

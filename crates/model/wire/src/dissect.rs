@@ -182,6 +182,61 @@ mod tests {
         octets
     }
 
+    /// Reads a captured frame, finds every checksum right, and writes the same octets from what was read.
+    fn read_and_write(octets: &[u8]) -> Dissected<'_> {
+        let found = frame(octets).unwrap();
+        assert_eq!(found.udp_checksum(), Some(Checksum::Right));
+        let (link, datagram) = (found.frame.repr(), found.udp().unwrap());
+        let mut again = vec![0; octets.len()];
+        let packet = link.emit(&mut again).unwrap();
+        let carried = match &found.network {
+            Network::Ipv4(read) => ipv4::Repr::of(read).unwrap().emit(packet).unwrap(),
+            Network::Ipv6(read) => ipv6::Repr::of(read).emit(packet).unwrap(),
+            Network::Other => panic!("not IP"),
+        };
+        carried[udp::HEADER..].copy_from_slice(datagram.payload());
+        datagram.repr().emit(found.network.pseudo().unwrap(), carried).unwrap();
+        assert_eq!(again, octets);
+        found
+    }
+
+    // Captured on a TAP device from Linux 6.18, which computes checksums itself there.
+
+    #[test]
+    fn a_frame_that_linux_sent_over_ipv4_is_read_and_written_to_the_bit() {
+        let octets = [
+            0x02, 0x00, 0x00, 0x00, 0x00, 0x02, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x08, 0x00, 0x45, 0xb8,
+            0x00, 0x27, 0x65, 0xd7, 0x40, 0x00, 0x40, 0x11, 0x48, 0x0d, 0xc6, 0x12, 0x00, 0x02, 0xc6, 0x12,
+            0x00, 0x03, 0x9c, 0x40, 0x03, 0x5e, 0x00, 0x13, 0x2a, 0x48, 0x52, 0x6f, 0x65, 0x6d, 0x65, 0x72,
+            0x20, 0x31, 0x36, 0x37, 0x36,
+        ];
+        let found = read_and_write(&octets);
+        let Network::Ipv4(packet) = found.network else { panic!("not IPv4") };
+        assert_eq!((packet.dscp(), packet.ttl(), packet.dont_fragment()), (Dscp::EF, 64, true));
+        assert_eq!(
+            (found.udp().unwrap().repr(), found.udp().unwrap().payload()),
+            (PORTS, &b"Roemer 1676"[..])
+        );
+    }
+
+    #[test]
+    fn a_frame_that_linux_sent_over_ipv6_is_read_and_written_to_the_bit() {
+        let octets = [
+            0x02, 0x00, 0x00, 0x00, 0x00, 0x02, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x86, 0xdd, 0x60, 0x08,
+            0xac, 0x9e, 0x00, 0x13, 0x11, 0x40, 0x20, 0x01, 0x0d, 0xb8, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+            0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x20, 0x01, 0x0d, 0xb8, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+            0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x9c, 0x40, 0x03, 0x5e, 0x00, 0x13, 0x5a, 0xfb, 0x52, 0x6f,
+            0x65, 0x6d, 0x65, 0x72, 0x20, 0x31, 0x36, 0x37, 0x36,
+        ];
+        let found = read_and_write(&octets);
+        let Network::Ipv6(packet) = found.network else { panic!("not IPv6") };
+        assert_eq!((packet.flow_label().value(), packet.hop_limit()), (0x8ac9e, 64));
+        assert_eq!(
+            (found.udp().unwrap().repr(), found.udp().unwrap().payload()),
+            (PORTS, &b"Roemer 1676"[..])
+        );
+    }
+
     #[test]
     fn a_probe_is_found_under_two_tags_with_its_padding_stripped() {
         let tags = Tags::Two {

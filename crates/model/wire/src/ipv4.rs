@@ -496,11 +496,9 @@ mod tests {
         if let Ok(repr) = Repr::of(&view) {
             let mut again = vec![0; view.header().len() + view.payload().len()];
             repr.emit(&mut again).unwrap();
-            let flags = again[6] | (octets[6] & 0x80);
-            again[6] = flags;
+            // Everything but the reserved flag comes back, and the checksum with it.
             if octets[6] & 0x80 == 0 {
-                prop_assert_eq!(&again[..10], &octets[..10]);
-                prop_assert_eq!(&again[12..view.header().len()], &octets[12..view.header().len()]);
+                prop_assert_eq!(&again[..view.header().len()], view.header());
             }
         }
         Ok(())

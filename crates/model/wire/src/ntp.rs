@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_first_era_ends_in_2036() {
-        // RFC 5905 figure 4: the first second of era 1 is 2036-02-07 06:28:16.
+        // 2^32 s after 1900-01-01; RFC 5905 figure 4 has 63,104 for the midnight that follows.
         assert_eq!(NtpTime::from_unix_nanos(SECOND_ERA), NtpTime(0));
         assert_eq!(NtpTime::from_unix_nanos(SECOND_ERA - SECOND), NtpTime(0xffff_ffff << 32));
         let before = NtpTime::from_unix_nanos(SECOND_ERA - 1);

@@ -32,7 +32,7 @@ pub use sender::{SenderPacket, sender_zeros_are_zero};
 
 /// Octets of a base packet of either kind.
 pub const BASE: usize = 44;
-/// Octets of the shortest request (RFC 5357 section 4.1.2 by RFC 4656): sequence number, timestamp, error estimate.
+/// Octets of the shortest request (RFC 4656 section 4.1.2): sequence number, timestamp, error estimate.
 pub const SHORTEST: usize = 14;
 /// The UDP port of reflectors (RFC 8545).
 pub const PORT: u16 = 862;
