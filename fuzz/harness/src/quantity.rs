@@ -8,8 +8,8 @@ use romer_units::{Dscp, Duration, QuantityError, Rate, Size};
 
 use crate::Seed;
 
-/// The longest message. What was written is cut at 64 characters, and shown at most twice; each may take ten when it
-/// is shown as its number.
+/// The longest message. What was written is cut at 64 characters, and shown at most twice; each may take ten
+/// when it is shown as its number.
 const LONGEST_MESSAGE: usize = 2 * 64 * 10 + 256;
 
 pub(crate) fn run(octets: &[u8]) {

@@ -9,7 +9,8 @@ use romer_units::random::Seed;
 
 /// Mutations a target without `ROMER_FUZZ_ROUNDS`; a second or less.
 const ROUNDS: u64 = 100_000;
-/// Their seed. A failure names its ordinal and its bytes, which go into the corpus under a name that says what it was.
+/// Their seed. A failure names its ordinal and its bytes, which go into the corpus under a name that says
+/// what it was.
 const SEED: Seed = Seed([2, 7, 1, 8, 2, 8]);
 
 /// The files of a target's corpus, in the order of their names.

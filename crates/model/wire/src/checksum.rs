@@ -1,13 +1,15 @@
 //! The Internet checksum: whole (RFC 1071), and adjusted for a change (RFC 1624).
 //!
-//! The checksum of some octets is the complement of their one's-complement sum in 16-bit words. When a part of
-//! them changes, [`update_u16`] and its kin apply equation 3 of RFC 1624, `HC' = ~(~HC + ~m + m')`: the *old*
-//! value is complemented, the new one is not. (The procedure printed in seed 004 complements the new time stamp;
-//! with its placeholder of all ones, a zero of one's complement, the stamp must be added as it is.)
+//! The checksum of some octets is the complement of their one's-complement sum in 16-bit words. When a part
+//! of them changes, [`update_u16`] and its kin apply equation 3 of RFC 1624, `HC' = ~(~HC + ~m + m')`: the
+//! *old* value is complemented, the new one is not. (The procedure printed in seed 004 complements the new
+//! time stamp; with its placeholder of all ones, a zero of one's complement, the stamp must be added as it
+//! is.)
 //!
-//! An adjusted checksum equals one computed from scratch as long as the octets are not all zero after the change:
-//! one's complement has two zeros, and only a sum of nothing but zeros gives the other one (RFC 1624 section 3).
-//! An IPv4 header (its version) and a UDP datagram with its pseudo-header (its protocol) are never all zero.
+//! An adjusted checksum equals one computed from scratch as long as the octets are not all zero after the
+//! change: one's complement has two zeros, and only a sum of nothing but zeros gives the other one (RFC 1624
+//! section 3). An IPv4 header (its version) and a UDP datagram with its pseudo-header (its protocol) are
+//! never all zero.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,8 +19,8 @@ use thiserror::Error;
 const BLOCK: usize = 1 << 16;
 
 /// A one's-complement sum being collected. Parts may have odd lengths: a part that begins at an odd place is
-/// added with its octets exchanged (RFC 1071 section 2, part B), so that the parts together give the sum of the
-/// whole.
+/// added with its octets exchanged (RFC 1071 section 2, part B), so that the parts together give the sum of
+/// the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     folded: u16,
@@ -61,8 +63,8 @@ impl Sum {
         !self.folded
     }
 
-    /// Whether octets that hold their own checksum, all of them added here, are undamaged: the sum is all ones
-    /// (RFC 1071 section 1).
+    /// Whether octets that hold their own checksum, all of them added here, are undamaged: the sum is all
+    /// ones (RFC 1071 section 1).
     pub const fn is_right(self) -> bool {
         self.folded == u16::MAX
     }
@@ -94,8 +96,8 @@ const fn add(a: u16, b: u16) -> u16 {
     sum + carry as u16
 }
 
-/// The checksum of `octets` (RFC 1071), a field for it within them being zero. An odd last octet counts as if a
-/// zero followed.
+/// The checksum of `octets` (RFC 1071), a field for it within them being zero. An odd last octet counts as if
+/// a zero followed.
 pub fn checksum(octets: &[u8]) -> u16 {
     Sum::new().octets(octets).checksum()
 }
@@ -142,14 +144,14 @@ const fn replaced(checksum: u16, old: Sum, new: Sum) -> u16 {
     update_u16(checksum, old.folded, new.folded)
 }
 
-/// What UDP sends for a computed checksum: zero would mean that there is none, so all ones, the other zero, is
-/// sent instead (RFC 768).
+/// What UDP sends for a computed checksum: zero would mean that there is none, so all ones, the other zero,
+/// is sent instead (RFC 768).
 pub const fn udp_sent(checksum: u16) -> u16 {
     if checksum == 0 { u16::MAX } else { checksum }
 }
 
-/// [`update_range`] for a UDP checksum field: a datagram without a checksum (0) stays without one, and a result of
-/// zero is sent as all ones.
+/// [`update_range`] for a UDP checksum field: a datagram without a checksum (0) stays without one, and a
+/// result of zero is sent as all ones.
 ///
 /// # Errors
 /// [`UnequalRanges`] where the two are not of one length.
@@ -188,8 +190,8 @@ impl Pseudo {
                 Sum::new().octets(&source.octets()).octets(&destination.octets())
             }
         };
-        // The two layouts differ in the width of the length and the place of the protocol. All lie on even places,
-        // and leading zeros add nothing, so one sum serves both.
+        // The two layouts differ in the width of the length and the place of the protocol. All lie on even
+        // places, and leading zeros add nothing, so one sum serves both.
         addresses.u32(length).u16(u16::from(protocol))
     }
 }
@@ -254,7 +256,8 @@ mod tests {
 
     #[test]
     fn every_word_at_the_corner_of_the_two_zeros_is_updated_as_computed() {
-        // The rest sums to `rest`, so that the word ~rest brings the sum to all ones and the checksum to 0x0000.
+        // The rest sums to `rest`, so that the word ~rest brings the sum to all ones and the checksum to
+        // 0x0000.
         for rest in [0x0001u16, 0x00ff, 0x1234, 0x7fff, 0x8000, 0xcd7a, 0xfffe, 0xffff] {
             for old in [0, 1, !rest, 0x7fff, 0xfffe, 0xffff] {
                 for new in [0, 1, !rest, 0x8000, 0xfffe, 0xffff] {
@@ -289,7 +292,8 @@ mod tests {
 
     #[test]
     fn every_position_of_a_datagram_is_updated_as_computed() {
-        // Every offset and every length to the end, odd ones included; the first octet stays, and is not zero.
+        // Every offset and every length to the end, odd ones included; the first octet stays, and is not
+        // zero.
         let before: Vec<u8> = (0..61).map(|i| if i == 0 { 0x45 } else { u8::wrapping_mul(i, 37) }).collect();
         let old = checksum(&before);
         for start in 1..before.len() {
@@ -340,10 +344,12 @@ mod tests {
         #[test]
         fn fields_are_updated_as_ranges(checksum: u16, old: u64, new: u64) {
             let bytes = (old.to_be_bytes(), new.to_be_bytes());
-            prop_assert_eq!(Ok(update_u64(checksum, old, new)), update_range(checksum, 4, &bytes.0, &bytes.1));
+            let by_range = update_range(checksum, 4, &bytes.0, &bytes.1);
+            prop_assert_eq!(Ok(update_u64(checksum, old, new)), by_range);
             let [old, new] = [old, new].map(|word| u32::try_from(word >> 32).unwrap());
             let bytes = (old.to_be_bytes(), new.to_be_bytes());
-            prop_assert_eq!(Ok(update_u32(checksum, old, new)), update_range(checksum, 4, &bytes.0, &bytes.1));
+            let by_range = update_range(checksum, 4, &bytes.0, &bytes.1);
+            prop_assert_eq!(Ok(update_u32(checksum, old, new)), by_range);
         }
 
         #[test]

@@ -9,8 +9,8 @@ use crate::ipv4::{self, Ipv4Error};
 use crate::ipv6::{self, Ipv6Error};
 use crate::udp::{Checksum, Datagram, UdpError};
 
-/// Why a frame could not be read to the end. What was read before is lost with it: a frame that is forwarded goes on
-/// as it came, and one that is received is dropped and counted.
+/// Why a frame could not be read to the end. What was read before is lost with it: a frame that is forwarded
+/// goes on as it came, and one that is received is dropped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DissectError {
     /// Of the frame itself.
@@ -91,8 +91,9 @@ impl<'a> Dissected<'a> {
         }
     }
 
-    /// What the checksum of the UDP datagram says; `None` without a datagram, or where its final destination is not
-    /// known. The checksum of the IPv4 header is a matter of its own ([`ipv4::Packet::checksum_is_right`]).
+    /// What the checksum of the UDP datagram says; `None` without a datagram, or where its final destination
+    /// is not known. The checksum of the IPv4 header is a matter of its own
+    /// ([`ipv4::Packet::checksum_is_right`]).
     pub fn udp_checksum(&self) -> Option<Checksum> {
         Some(self.udp()?.verify(self.network.pseudo()?))
     }

@@ -41,8 +41,8 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// What the last two octets of the header say (IEEE 802.3 clause 3.2.6): from 1536 on the protocol, up to 1500 the
-/// length of an LLC payload. Values between have no meaning, and are kept as they are.
+/// What the last two octets of the header say (IEEE 802.3 clause 3.2.6): from 1536 on the protocol, up to
+/// 1500 the length of an LLC payload. Values between have no meaning, and are kept as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -253,7 +253,8 @@ impl<'a> Frame<'a> {
         self.repr.ether_type
     }
 
-    /// What follows the header, padding included: only the payload's own length field tells one from the other.
+    /// What follows the header, padding included: only the payload's own length field tells one from the
+    /// other.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -287,8 +288,8 @@ impl Repr {
     /// Writes the header at the start of `buf`, and gives what follows it, for the payload.
     ///
     /// # Errors
-    /// [`EthernetError::Truncated`] where `buf` is too short, [`EthernetError::TooManyTags`] where `ether_type` is
-    /// that of a tag: tags belong in `tags`.
+    /// [`EthernetError::Truncated`] where `buf` is too short, [`EthernetError::TooManyTags`] where
+    /// `ether_type` is that of a tag: tags belong in `tags`.
     pub fn emit<'b>(&self, buf: &'b mut [u8]) -> Result<&'b mut [u8], EthernetError> {
         if TagProtocol::of(self.ether_type).is_some() {
             return Err(EthernetError::TooManyTags);

@@ -34,7 +34,8 @@ pub mod protocol {
     pub const SHIM6: u8 = 140;
 }
 
-/// Explicit congestion notification: the lower two bits of the TOS or traffic-class octet (RFC 3168 section 5).
+/// Explicit congestion notification: the lower two bits of the TOS or traffic-class octet (RFC 3168 section
+/// 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
     /// The transport does not take part (00).

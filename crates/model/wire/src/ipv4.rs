@@ -37,7 +37,7 @@ pub enum Ipv4Error {
     HeaderLength(u8),
     /// A total length that is shorter than the header or longer than the bytes.
     #[error(
-        "the IPv4 total length of {total} octets does not lie between the header's {header} and the {have} received"
+        "the IPv4 total length of {total} octets is not between the header's {header} and the {have} received"
     )]
     TotalLength {
         /// The total length that the header states.
@@ -293,8 +293,8 @@ impl Repr {
         HEADER + self.options.octets().len()
     }
 
-    /// Writes the header at the start of `packet`, which is as long as the whole packet, and gives what follows
-    /// it, for the payload.
+    /// Writes the header at the start of `packet`, which is as long as the whole packet, and gives what
+    /// follows it, for the payload.
     ///
     /// # Errors
     /// [`Ipv4Error::Truncated`] where the header does not fit, [`Ipv4Error::TooLong`] above 65,535 octets.

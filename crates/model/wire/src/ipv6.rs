@@ -11,8 +11,8 @@ use crate::ip::{Ecn, Fragment, protocol};
 
 /// Octets of the fixed header.
 pub const HEADER: usize = 40;
-/// The most extension headers that are walked. RFC 8504 section 5.3 lets a node set such a limit; 8 is its number
-/// for options, and no packet in honest use comes near it.
+/// The most extension headers that are walked. RFC 8504 section 5.3 lets a node set such a limit; 8 is its
+/// number for options, and no packet in honest use comes near it.
 pub const MOST_EXTENSIONS: u8 = 8;
 
 /// Why bytes are not an IPv6 packet, or cannot become one.
@@ -85,7 +85,8 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Lays the view on `octets`. What lies past the payload length is padding of the link, and is kept apart.
+    /// Lays the view on `octets`. What lies past the payload length is padding of the link, and is kept
+    /// apart.
     ///
     /// # Errors
     /// [`Ipv6Error`], where a length, the version or the chain of extension headers is wrong or too long.
@@ -160,8 +161,8 @@ impl<'a> Packet<'a> {
         self.upper.payload
     }
 
-    /// What a transport's checksum covers of this packet's headers: the source and the final destination (RFC 8200
-    /// section 8.1). `None` where a route with stops left is of a kind that does not tell its last one.
+    /// What a transport's checksum covers of this packet's headers: the source and the final destination (RFC
+    /// 8200 section 8.1). `None` where a route with stops left is of a kind that does not tell its last one.
     pub fn pseudo(&self) -> Option<Pseudo> {
         let destination = match self.upper.final_stop {
             FinalStop::Destination => self.destination(),
@@ -237,8 +238,8 @@ fn fragment_of(header: &[u8; 8]) -> Option<Fragment> {
     (offset != 0 || more).then(|| Fragment { identification: u32::from_be_bytes([a, b, c, d]), offset, more })
 }
 
-/// Where a routing header leads. Types 0 (RFC 5095 forbids it, but it is seen) and 2 (RFC 6275) list their stops in
-/// order; type 4 (RFC 8754) lists them backwards, so that its first segment is the last stop.
+/// Where a routing header leads. Types 0 (RFC 5095 forbids it, but it is seen) and 2 (RFC 6275) list their
+/// stops in order; type 4 (RFC 8754) lists them backwards, so that its first segment is the last stop.
 fn final_stop_of(header: &[u8], head: &[u8; 8]) -> FinalStop {
     let (kind, segments_left) = (head[2], head[3]);
     if segments_left == 0 {

@@ -166,7 +166,8 @@ proptest! {
     #[test]
     fn a_header_is_read_as_written(
         addresses: [u128; 2], class: u8, label in 0u32..1 << 20, hop_limit: u8,
-        next_header in prop_oneof![Just(6u8), Just(17), Just(58), 200u8..], payload: Vec<u8>, padding: Vec<u8>,
+        next_header in prop_oneof![Just(6u8), Just(17), Just(58), 200u8..],
+        payload: Vec<u8>, padding: Vec<u8>,
     ) {
         let repr = Repr {
             source: addresses[0].into(),

@@ -1,9 +1,9 @@
-//! The two 64-bit timestamp formats of test packets: NTP's (RFC 5905 section 6) and the truncated one of PTPv2
-//! (IEEE 1588-2008, RFC 8186), to and from nanoseconds since 1970.
+//! The two 64-bit timestamp formats of test packets: NTP's (RFC 5905 section 6) and the truncated one of
+//! PTPv2 (IEEE 1588-2008, RFC 8186), to and from nanoseconds since 1970.
 //!
-//! Both count seconds in 32 bits, so they repeat: NTP's first era ends on 2036-02-07 at 06:28:16 UTC, PTP's in 2106.
-//! A time on the wire therefore means the one among its repetitions that lies nearest to a reference, such as the
-//! reader's own clock; a reference within 68 years of the truth gives the truth.
+//! Both count seconds in 32 bits, so they repeat: NTP's first era ends on 2036-02-07 at 06:28:16 UTC, PTP's
+//! in 2106. A time on the wire therefore means the one among its repetitions that lies nearest to a
+//! reference, such as the reader's own clock; a reference within 68 years of the truth gives the truth.
 
 /// Seconds from 1900-01-01, where NTP counts from, to 1970-01-01.
 pub const UNIX_EPOCH_IN_NTP_SECONDS: u32 = 2_208_988_800;
@@ -22,13 +22,14 @@ impl NtpTime {
         let since_1900 = i128::from(nanos) + i128::from(UNIX_EPOCH_IN_NTP_SECONDS) * NANOS;
         let in_era = since_1900.rem_euclid(ERA);
         let (seconds, nanos) = (in_era / NANOS, in_era % NANOS);
-        // A whole nanosecond is at most 0.12 ns from the next fraction, so that rounding never reaches a second.
+        // A whole nanosecond is at most 0.12 ns from the next fraction, so that rounding never reaches a
+        // second.
         let fraction = ((nanos << 32) + NANOS / 2) / NANOS;
         Self(low_64((seconds << 32) | fraction))
     }
 
-    /// Nanoseconds after 1970-01-01, in the era that brings them nearest to `reference`, rounded to the nearest
-    /// nanosecond; at the end of the range where that era lies outside of it.
+    /// Nanoseconds after 1970-01-01, in the era that brings them nearest to `reference`, rounded to the
+    /// nearest nanosecond; at the end of the range where that era lies outside of it.
     pub fn to_unix_nanos(self, reference: i64) -> i64 {
         let (seconds, fraction) = (i128::from(self.0 >> 32), i128::from(self.0 & 0xffff_ffff));
         let nanos = (fraction * NANOS + (1 << 31)) >> 32;
@@ -36,8 +37,8 @@ impl NtpTime {
         nearest(in_first_era, reference)
     }
 
-    /// How much later this is than `earlier`, in nanoseconds rounded down; the two are taken to lie within half an
-    /// era (68 years) of each other.
+    /// How much later this is than `earlier`, in nanoseconds rounded down; the two are taken to lie within
+    /// half an era (68 years) of each other.
     pub const fn nanos_since(self, earlier: Self) -> i64 {
         let difference = self.0.wrapping_sub(earlier.0).cast_signed();
         // |difference| is below 2^63, so that the product is below 2^93 and the result below 2^61.
@@ -47,9 +48,9 @@ impl NtpTime {
 
 /// A truncated PTPv2 timestamp: 32 bits of seconds since 1970, 32 bits of nanoseconds.
 ///
-/// PTP counts on TAI, which is ahead of UTC, yet a host may as well write its system clock in this format, and the
-/// packet does not tell which. No leap seconds are added or taken away here: they are part of the offset between the
-/// two hosts' clocks.
+/// PTP counts on TAI, which is ahead of UTC, yet a host may as well write its system clock in this format,
+/// and the packet does not tell which. No leap seconds are added or taken away here: they are part of the
+/// offset between the two hosts' clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PtpTime(pub u64);
 
@@ -65,8 +66,8 @@ impl PtpTime {
         self.0 & 0xffff_ffff < 1_000_000_000
     }
 
-    /// Nanoseconds after 1970-01-01, in the era that brings them nearest to `reference`, at the end of the range
-    /// where that era lies outside of it; `None` where the timestamp is not valid.
+    /// Nanoseconds after 1970-01-01, in the era that brings them nearest to `reference`, at the end of the
+    /// range where that era lies outside of it; `None` where the timestamp is not valid.
     pub fn to_unix_nanos(self, reference: i64) -> Option<i64> {
         if !self.is_valid() {
             return None;
@@ -74,8 +75,8 @@ impl PtpTime {
         Some(nearest(self.nanos_in_era(), reference))
     }
 
-    /// How much later this is than `earlier`, in nanoseconds; the two are taken to lie within half an era of each
-    /// other. `None` where either is not valid.
+    /// How much later this is than `earlier`, in nanoseconds; the two are taken to lie within half an era of
+    /// each other. `None` where either is not valid.
     pub fn nanos_since(self, earlier: Self) -> Option<i64> {
         if !self.is_valid() || !earlier.is_valid() {
             return None;

@@ -1,22 +1,29 @@
-//! STAMP test packets, unauthenticated (RFC 8762, with the session identifier of RFC 8972), and the TWAMP-Light
-//! packets (RFC 5357 section 4) that share their layout.
+//! STAMP test packets, unauthenticated (RFC 8762, with the session identifier of RFC 8972), and the
+//! TWAMP-Light packets (RFC 5357 section 4) that share their layout.
 //!
-//! ```text
-//! octet        0        4                 12     14     16                24       28                36     38   40    41
-//! sender       sequence timestamp         error  SSID   zero (padding in TWAMP-Light) ...                        to 44
-//! reflector    sequence timestamp (T3)    error  SSID   receive time (T2) sequence timestamp (T1)    error  zero TTL   zero to 44
-//!                                                                         `------ of the sender ----------´       of the sender's packet
-//! ```
+//! | octets | sender's packet | reflector's packet |
+//! |---|---|---|
+//! | 0 to 3 | sequence number | sequence number |
+//! | 4 to 11 | timestamp (T1) | timestamp (T3) |
+//! | 12, 13 | error estimate | error estimate of T2 and T3 |
+//! | 14, 15 | session identifier | the sender's |
+//! | 16 to 23 | zero | receive timestamp (T2) |
+//! | 24 to 27 | zero | the sender's sequence number |
+//! | 28 to 35 | zero | the sender's timestamp (T1) |
+//! | 36, 37 | zero | the sender's error estimate |
+//! | 38, 39 | zero | zero |
+//! | 40 | zero | TTL of the sender's packet on arrival |
+//! | 41 to 43 | zero | zero |
 //!
 //! A base packet has 44 octets both ways. A TWAMP-Light sender may send as few as 14, and gets as many back.
 //!
-//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector copy what lies
-//! beyond octet 44; so do we ([`ReflectorPacket::emit_over`], [`ReflectorPacket::emit_truncated`]). What a sender puts
-//! there, TLVs of RFC 8972 or padding, comes back as it was, which is what RFC 8972 section 4 says of a reflector that
-//! knows only RFC 8762. For a request of fewer than 44 octets, section 4.6 has the reflector send the whole base
-//! packet. We do not: a reply longer than its request lets a forged source address turn a reflector into an
-//! amplifier. Ours ends where the request ended, as TWAMP's truncated padding does (RFC 5357 section 4.2.1), and a
-//! sender that wants every field sends 44 octets.
+//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector copy
+//! what lies beyond octet 44; so do we ([`ReflectorPacket::emit_over`], [`ReflectorPacket::emit_truncated`]).
+//! What a sender puts there, TLVs of RFC 8972 or padding, comes back as it was, which is what RFC 8972
+//! section 4 says of a reflector that knows only RFC 8762. For a request of fewer than 44 octets, section 4.6
+//! has the reflector send the whole base packet. We do not: a reply longer than its request lets a forged
+//! source address turn a reflector into an amplifier. Ours ends where the request ended, as TWAMP's truncated
+//! padding does (RFC 5357 section 4.2.1), and a sender that wants every field sends 44 octets.
 
 mod estimate;
 mod reflector;
@@ -87,8 +94,8 @@ pub enum TimestampFormat {
     Ptp,
 }
 
-/// A timestamp as it is on the wire. What it means depends on the [`TimestampFormat`] of the error estimate that goes
-/// with it; kept raw, so that a reflector returns the sender's to the bit.
+/// A timestamp as it is on the wire. What it means depends on the [`TimestampFormat`] of the error estimate
+/// that goes with it; kept raw, so that a reflector returns the sender's to the bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WireTime(pub u64);
 
@@ -101,8 +108,8 @@ impl WireTime {
         }
     }
 
-    /// Nanoseconds after 1970-01-01, in the era nearest to `reference` (see [`crate::ntp`]); `None` where the octets
-    /// are no time in this format.
+    /// Nanoseconds after 1970-01-01, in the era nearest to `reference` (see [`crate::ntp`]); `None` where the
+    /// octets are no time in this format.
     pub fn to_unix_nanos(self, format: TimestampFormat, reference: i64) -> Option<i64> {
         match format {
             TimestampFormat::Ntp => Some(NtpTime(self.0).to_unix_nanos(reference)),

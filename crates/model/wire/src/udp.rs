@@ -40,7 +40,8 @@ pub enum Checksum {
     Wrong,
     /// The sender computed none, which IPv4 allows.
     Absent,
-    /// The sender computed none, which IPv6 forbids (RFC 8200 section 8.1; RFC 6935 excepts tunnels): discard it.
+    /// The sender computed none, which IPv6 forbids (RFC 8200 section 8.1; RFC 6935 excepts tunnels): discard
+    /// it.
     Forbidden,
 }
 
@@ -64,7 +65,8 @@ impl<'a> Datagram<'a> {
     /// Lays the view on the payload of an IP packet. What lies past the UDP length is kept apart.
     ///
     /// # Errors
-    /// [`UdpError`], where a length is wrong. A wrong checksum is not an error here: see [`Datagram::verify`].
+    /// [`UdpError`], where a length is wrong. A wrong checksum is not an error here: see
+    /// [`Datagram::verify`].
     pub fn parse(octets: &'a [u8]) -> Result<Self, UdpError> {
         let have = octets.len();
         let header = octets.first_chunk::<HEADER>().ok_or(UdpError::Truncated { have })?;
@@ -127,8 +129,8 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Writes the header, with the checksum over everything, at the start of `datagram`, whose payload is in place
-    /// already and which ends where the datagram ends.
+    /// Writes the header, with the checksum over everything, at the start of `datagram`, whose payload is in
+    /// place already and which ends where the datagram ends.
     ///
     /// # Errors
     /// [`UdpError::Truncated`] where the header does not fit, [`UdpError::TooLong`] above 65,535 octets.

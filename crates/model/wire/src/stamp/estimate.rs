@@ -8,12 +8,12 @@ const SYNCHRONIZED: u16 = 0x8000;
 const PTP: u16 = 0x4000;
 const NANOS: u128 = 1_000_000_000;
 
-/// The error estimate that goes with a packet's timestamps: whether the clock is synchronised to UTC from outside
-/// (S), the timestamps' format (Z), and a bound of the error, `multiplier * 2^scale * 2^-32` seconds (RFC 4656
-/// section 4.1.2, RFC 8186 section 2.3).
+/// The error estimate that goes with a packet's timestamps: whether the clock is synchronised to UTC from
+/// outside (S), the timestamps' format (Z), and a bound of the error, `multiplier * 2^scale * 2^-32` seconds
+/// (RFC 4656 section 4.1.2, RFC 8186 section 2.3).
 ///
-/// Kept as its sixteen bits, so that a reflector returns the sender's to the bit, even one whose multiplier is zero,
-/// which no sender may write ([`ErrorEstimate::is_valid`]).
+/// Kept as its sixteen bits, so that a reflector returns the sender's to the bit, even one whose multiplier
+/// is zero, which no sender may write ([`ErrorEstimate::is_valid`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorEstimate(u16);
 
@@ -32,8 +32,8 @@ impl ErrorEstimate {
         Some(Self(flags | u16::from_be_bytes([scale, multiplier])))
     }
 
-    /// The smallest estimate that is not below `error`: at most 1/128 above it, or 0.23 ns, the least that can be
-    /// written, where the error is zero or negative.
+    /// The smallest estimate that is not below `error`: at most 1/128 above it, or 0.23 ns, the least that
+    /// can be written, where the error is zero or negative.
     pub fn at_least(error: Duration, synchronized: bool, format: TimestampFormat) -> Self {
         let nanos = u128::try_from(error.as_nanos()).unwrap_or(0);
         let mut multiplier = (nanos << 32).div_ceil(NANOS).max(1);
@@ -78,7 +78,8 @@ impl ErrorEstimate {
         self.multiplier() != 0
     }
 
-    /// The bound of the error, rounded up to the nanosecond, at most [`Duration::MAX`]; `None` where it is not valid.
+    /// The bound of the error, rounded up to the nanosecond, at most [`Duration::MAX`]; `None` where it is
+    /// not valid.
     pub fn error(self) -> Option<Duration> {
         if !self.is_valid() {
             return None;

@@ -5,8 +5,8 @@ use core::num::NonZeroU16;
 use super::{BASE, ErrorEstimate, SHORTEST, SenderPacket, StampError, WireTime, offset};
 use crate::bytes;
 
-/// The packet of a Session-Reflector (RFC 8762 section 4.3.1, RFC 8972 figure 2). Fields that a short reply has no room
-/// for are `None`; since they lie in order, a field is there only if all before it are.
+/// The packet of a Session-Reflector (RFC 8762 section 4.3.1, RFC 8972 figure 2). Fields that a short reply
+/// has no room for are `None`; since they lie in order, a field is there only if all before it are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReflectorPacket {
     /// The request's sequence number in a stateless reflector; a count of the replies in a stateful one.
@@ -30,8 +30,8 @@ pub struct ReflectorPacket {
 }
 
 impl ReflectorPacket {
-    /// The complete reply of a stateless reflector to `request`, which arrived at `received` with `ttl` hops left. A
-    /// stateful one sets its own count as [`ReflectorPacket::sequence`].
+    /// The complete reply of a stateless reflector to `request`, which arrived at `received` with `ttl` hops
+    /// left. A stateful one sets its own count as [`ReflectorPacket::sequence`].
     pub const fn answering(
         request: &SenderPacket,
         received: WireTime,
@@ -52,7 +52,8 @@ impl ReflectorPacket {
         }
     }
 
-    /// Reads a reply of [`SHORTEST`] octets or more. What must be zero is ignored, as RFC 8762 section 4.3.1 says.
+    /// Reads a reply of [`SHORTEST`] octets or more. What must be zero is ignored, as RFC 8762 section 4.3.1
+    /// says.
     ///
     /// # Errors
     /// [`StampError::TooShort`].
@@ -74,9 +75,9 @@ impl ReflectorPacket {
         })
     }
 
-    /// Writes the reply over the request that `datagram` holds: its first 44 octets, or all of a shorter one. The
-    /// octets from 44 on stay, and so are returned as they came (RFC 8762 section 4.3). Fields that are `None` become
-    /// zero, a field that fits only in part is zero as far as it goes.
+    /// Writes the reply over the request that `datagram` holds: its first 44 octets, or all of a shorter one.
+    /// The octets from 44 on stay, and so are returned as they came (RFC 8762 section 4.3). Fields that are
+    /// `None` become zero, a field that fits only in part is zero as far as it goes.
     ///
     /// # Errors
     /// [`StampError::TooShort`].
@@ -104,8 +105,8 @@ impl ReflectorPacket {
         Ok(())
     }
 
-    /// Writes the reply to `request` at the start of `buf`, and gives its length, which is the request's: cut to it
-    /// where that is below 44 octets, followed by the request's own octets where it is above.
+    /// Writes the reply to `request` at the start of `buf`, and gives its length, which is the request's: cut
+    /// to it where that is below 44 octets, followed by the request's own octets where it is above.
     ///
     /// # Errors
     /// [`StampError::TooShort`] of the request, [`StampError::NoRoom`] where `buf` is shorter than it.
@@ -135,16 +136,16 @@ impl ReflectorPacket {
 /// How far apart T2 and T3 of a reply can be; a reflector that takes longer is of no use to anybody.
 const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
 
-/// Whether a reflector that received `octets` should take them for a reply, and not answer: two reflectors that
-/// answer each other would never stop.
+/// Whether a reflector that received `octets` should take them for a reply, and not answer: two reflectors
+/// that answer each other would never stop.
 ///
-/// A reply has a receive time (T2) that is not zero and lies within 10 s of its departure (T3), a sender's time (T1)
-/// that is not zero, and zeros at octets 38 and 39. A request has zeros for T2, and even one with anything else in
-/// octets 16 to 43, which must be ignored (RFC 8762 section 4.2.1), hardly ever matches: random octets pass for a T2
-/// once in 2 * 10^8, and for the two zeros once in 65,536.
+/// A reply has a receive time (T2) that is not zero and lies within 10 s of its departure (T3), a sender's
+/// time (T1) that is not zero, and zeros at octets 38 and 39. A request has zeros for T2, and even one with
+/// anything else in octets 16 to 43, which must be ignored (RFC 8762 section 4.2.1), hardly ever matches:
+/// random octets pass for a T2 once in 2 * 10^8, and for the two zeros once in 65,536.
 ///
-/// A reply shorter than 40 octets is judged by what it has, from 24 octets on. Below that, nothing tells it from a
-/// request; there, and everywhere, a reflector must also refuse to answer another reflector's port.
+/// A reply shorter than 40 octets is judged by what it has, from 24 octets on. Below that, nothing tells it
+/// from a request; there, and everywhere, a reflector must also refuse to answer another reflector's port.
 pub fn looks_like_reply(octets: &[u8]) -> bool {
     let Ok(packet) = ReflectorPacket::parse(octets) else { return false };
     let Some(received) = packet.receive_timestamp.filter(|time| !time.is_zero()) else { return false };

@@ -5,8 +5,8 @@ use core::num::NonZeroU16;
 use super::{BASE, ErrorEstimate, SHORTEST, StampError, WireTime, offset};
 use crate::bytes;
 
-/// The packet of a Session-Sender (RFC 8762 section 4.2.1, RFC 8972 figure 1). A TWAMP-Light sender's packet reads the
-/// same; what this calls the session identifier is padding there, and comes back like any other.
+/// The packet of a Session-Sender (RFC 8762 section 4.2.1, RFC 8972 figure 1). A TWAMP-Light sender's packet
+/// reads the same; what this calls the session identifier is padding there, and comes back like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderPacket {
     /// Counts the session's packets from zero.
@@ -20,8 +20,8 @@ pub struct SenderPacket {
 }
 
 impl SenderPacket {
-    /// Reads a request of [`SHORTEST`] octets or more. What must be zero is ignored, as RFC 8762 section 4.2.1 says; see
-    /// [`sender_zeros_are_zero`].
+    /// Reads a request of [`SHORTEST`] octets or more. What must be zero is ignored, as RFC 8762 section
+    /// 4.2.1 says; see [`sender_zeros_are_zero`].
     ///
     /// # Errors
     /// [`StampError::TooShort`].
@@ -37,8 +37,8 @@ impl SenderPacket {
         })
     }
 
-    /// Fills `buf`, which is as long as the packet is to be, and at least [`SHORTEST`]; everything past the fields is
-    /// zero. Below 44 octets it is a TWAMP-Light request, below 16 it has no session identifier.
+    /// Fills `buf`, which is as long as the packet is to be, and at least [`SHORTEST`]; everything past the
+    /// fields is zero. Below 44 octets it is a TWAMP-Light request, below 16 it has no session identifier.
     ///
     /// # Errors
     /// [`StampError::TooShort`].
@@ -58,8 +58,9 @@ impl SenderPacket {
     }
 }
 
-/// Whether the octets that a sender must leave zero are zero, as far as `request` reaches: 16 to 43. A request with
-/// others is answered all the same (RFC 8762 section 4.2.1 has them ignored); TWAMP-Light puts padding there.
+/// Whether the octets that a sender must leave zero are zero, as far as `request` reaches: 16 to 43. A
+/// request with others is answered all the same (RFC 8762 section 4.2.1 has them ignored); TWAMP-Light puts
+/// padding there.
 pub fn sender_zeros_are_zero(request: &[u8]) -> bool {
     let base = request.get(..BASE).unwrap_or(request);
     base.iter().skip(offset::RECEIVE_TIMESTAMP).all(|octet| *octet == 0)
