@@ -6,7 +6,7 @@
 //! puts all of them into the document that other programs read.
 //!
 //! Three rules hold throughout. Packets are counted by their first copy. A packet that came after the waiting
-//! time is lost to every statistic but `late` (RFC 7680 section 2.5). What the data do not allow to be known is
+//! time is lost to every statistic but `late` (RFC 7680 section 2.4). What the data do not allow to be known is
 //! `None`; nothing is ever NaN or infinite.
 #![forbid(unsafe_code)]
 

@@ -12,11 +12,11 @@ use crate::summary::{finite, real};
 pub struct LossPattern {
     /// Packets sent.
     pub sent: usize,
-    /// Packets lost, the late ones included (RFC 7680 section 2.5).
+    /// Packets lost, the late ones included (RFC 7680 section 2.4).
     pub lost: usize,
-    /// Lengths of the loss periods, in packets (RFC 3357 section 4.2), in order of sequence.
+    /// Lengths of the loss periods, in packets (RFC 3357 section 6.3), in order of sequence.
     pub periods: Vec<u64>,
-    /// From each loss to the next, in packets: 1 within a period (RFC 3357 section 4.1). One fewer than losses.
+    /// From each loss to the next, in packets: 1 within a period (RFC 3357 section 5.4.1). One fewer than losses.
     pub distances: Vec<u64>,
 }
 

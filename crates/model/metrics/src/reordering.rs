@@ -11,7 +11,7 @@ use crate::summary::{finite, real};
 pub struct ReorderedPacket {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its reordering extent (RFC 4737 section 4.2.2): how many arrivals ago the earliest packet with a higher
+    /// Its reordering extent (RFC 4737 section 4.2.3): how many arrivals ago the earliest packet with a higher
     /// number came.
     pub extent: u64,
 }

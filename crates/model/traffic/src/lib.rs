@@ -42,7 +42,7 @@ pub enum TrafficError {
     },
     /// An interval beside a codec, which has its own.
     #[error(
-        "{model} sends every {own}, so that no other interval applies: leave the interval out, or bundle"
+        "{model} sends every {own}, so that no other interval applies: leave the interval out, or bundle more"
     )]
     IntervalOfCodec {
         /// The codec.

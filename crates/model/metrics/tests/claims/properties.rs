@@ -152,7 +152,7 @@ proptest! {
             all.sort_by_key(|p| p.sequence);
             all
         };
-        // RFC 4737 sections 3.3 and 4.2.2, literally.
+        // RFC 4737 sections 3.3 and 4.2.3, literally.
         let mut next_expected = 0;
         let mut expected = Vec::new();
         for (i, s) in sequences.iter().enumerate() {
@@ -270,13 +270,13 @@ fn a_packet_after_the_waiting_time_is_lost_and_late_and_gives_no_delay() {
 
 #[test]
 fn loss_periods_and_distances_are_those_of_rfc_3357() {
-    // Received, lost, received, received, lost, lost, lost, received, lost.
-    let lost = [1, 4, 5, 6, 8];
+    // Its example, sections 5.4.3 and 6.5: packets 2, 5, 7, 9 and 10 of ten.
+    let lost = [1, 4, 6, 8, 9];
     let packet = |n: u64| if lost.contains(&n) { gone(n, 0, Fate::Lost) } else { arrived(n, 0, 1) };
-    let pattern = loss_pattern(&(0..9).map(packet).collect::<Vec<_>>()).unwrap();
-    assert_eq!(pattern.periods, [1, 3, 1]);
-    assert_eq!(pattern.distances, [3, 1, 1, 2]);
-    assert_eq!((pattern.sent, pattern.lost), (9, 5));
+    let pattern = loss_pattern(&(0..10).map(packet).collect::<Vec<_>>()).unwrap();
+    assert_eq!(pattern.periods, [1, 1, 1, 2]);
+    assert_eq!(pattern.distances, [3, 2, 2, 1]);
+    assert_eq!((pattern.sent, pattern.lost), (10, 5));
 }
 
 #[test]
