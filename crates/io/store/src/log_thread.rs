@@ -95,6 +95,15 @@ impl LogSender {
         }
     }
 
+    /// Hands over an entry, and waits while the queue is full. For whatever is in no hurry: the far end's log, once
+    /// nothing is sent any more.
+    pub fn append_patiently(&self, stream: u16, entry: &Entry) {
+        self.kept.offered.fetch_add(1, Ordering::Relaxed);
+        if self.channel.send((stream, *entry)).is_err() {
+            self.kept.overflowed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// What is kept up to now.
     pub fn kept(&self) -> &Arc<Kept> {
         &self.kept
@@ -111,6 +120,8 @@ pub struct LogOutcome {
     /// What went wrong, if anything: entries that are not in the log ([`StoreError::NotKept`]), or a failed
     /// synchronisation ([`StoreError::Io`]).
     pub error: Option<StoreError>,
+    /// The entries that the disk refused, as far as memory held them ([`LogEnd::not_kept`]).
+    pub not_kept: Vec<(u16, Entry)>,
 }
 
 /// The log's threads: one writes, one synchronises.
@@ -181,15 +192,15 @@ impl LogThread {
         let sync_failure = self.syncer.take().and_then(|thread| thread.join().ok()).flatten();
         let offered = self.kept().offered.load(Ordering::Acquire);
         let kept = end.as_ref().map_or(self.kept().entries(), |end| end.state.entries);
-        let (write_failure, last_sync) =
-            end.map_or((None, None), |end| (end.write_failure, end.sync_failure));
+        let (write_failure, last_sync, not_kept) =
+            end.map_or((None, None, Vec::new()), |end| (end.write_failure, end.sync_failure, end.not_kept));
         let missing = offered.saturating_sub(kept);
         let error = if missing > 0 {
             Some(StoreError::NotKept { path: self.path.clone(), entries: missing, source: write_failure })
         } else {
             sync_failure.or(last_sync).map(StoreError::io("bring the packet log to the disk", &self.path))
         };
-        LogOutcome { offered, kept, error }
+        LogOutcome { offered, kept, error, not_kept }
     }
 
     fn end_threads(&self) {

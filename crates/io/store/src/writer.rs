@@ -100,7 +100,13 @@ pub struct LogEnd {
     pub write_failure: Option<io::Error>,
     /// The error of the last synchronisation.
     pub sync_failure: Option<io::Error>,
+    /// The entries that are not in the log because the disk refused them, in their order; at most 2,000,000 of them
+    /// are held in memory.
+    pub not_kept: Vec<(u16, Entry)>,
 }
+
+/// Entries held in memory when the disk takes no more: 176 MB at the most.
+const MOST_SPILLED: usize = 2_000_000;
 
 /// Appends entries to a log.
 ///
@@ -108,7 +114,8 @@ pub struct LogEnd {
 /// [`append`](Self::append) does so by itself when the frame has grown to 32 KiB. A write that fails (disk full)
 /// does not end anything: what the kernel took of the frame is cut off again, the frame waits, and the next flush
 /// tries once more, so that a log goes on when space has been freed. Only when a waiting frame has grown to 1 MiB
-/// are further entries given up, and counted; the count is written into the log as soon as it can be.
+/// are further entries given up: counted, and held in memory ([`LogEnd::not_kept`]); the count is written into the
+/// log as soon as it can be.
 ///
 /// A writer that is dropped flushes nothing: call [`finish`](Self::finish).
 #[derive(Debug)]
@@ -130,6 +137,8 @@ pub struct LogWriter<S: Sink = LogFile> {
     failure: Option<io::Error>,
     /// The file ends in a torn frame that could not be cut off, so nothing written after it could be read.
     broken: bool,
+    /// What the log cannot take is held here, so that the run can still be evaluated.
+    spilled: Vec<(u16, Entry)>,
 }
 
 impl<S: Sink> LogWriter<S> {
@@ -152,6 +161,7 @@ impl<S: Sink> LogWriter<S> {
             framed_sent: vec![0; usize::from(streams)],
             failure: None,
             broken: false,
+            spilled: Vec::new(),
         })
     }
 
@@ -159,6 +169,9 @@ impl<S: Sink> LogWriter<S> {
     pub fn append(&mut self, stream: u16, entry: &Entry) {
         if self.broken || self.frame.len() + ENTRY_ROOM > HEAD + frame::LONGEST {
             self.state.lost += 1;
+            if self.spilled.len() < MOST_SPILLED {
+                self.spilled.push((stream, *entry));
+            }
             return;
         }
         log::encode(stream, entry, &mut self.frame);
@@ -206,7 +219,11 @@ impl<S: Sink> LogWriter<S> {
     pub fn finish(mut self) -> LogEnd {
         let state = self.flush();
         let sync_failure = self.sync().err();
-        LogEnd { state, write_failure: self.failure, sync_failure }
+        // What still waits was refused by the disk; it comes before what was given up because of it.
+        let waiting = log::Entries::new(self.frame.get(HEAD..).unwrap_or_default());
+        let mut not_kept: Vec<(u16, Entry)> = waiting.map_while(Result::ok).collect();
+        not_kept.append(&mut self.spilled);
+        LogEnd { state, write_failure: self.failure, sync_failure, not_kept }
     }
 
     /// The first error of any write, though later ones may have succeeded.

@@ -54,6 +54,12 @@ impl Echoes {
         self.slot(sequence).store(t1_ns, Ordering::Release);
     }
 
+    /// When probe `sequence` left, real-time clock; `None` if none has left that is remembered in its place. For
+    /// display: a probe that has been forgotten gives the time of a later one.
+    pub fn departure(&self, sequence: u64) -> Option<i64> {
+        Some(self.slot(sequence).load(Ordering::Acquire)).filter(|t1| *t1 != 0)
+    }
+
     /// Whether probe `sequence`, of `sent` in all, left at `t1_ns` as far as is remembered. The time goes through
     /// the format of the wire and may come back a nanosecond off.
     fn agree(&self, sequence: u64, sent: u64, t1_ns: i64) -> bool {

@@ -69,6 +69,7 @@ impl FromStr for Dscp {
 
     /// Reads a name (`EF`, `af41`, `cs5`) or a number from 0 to 63.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let shown = || text.chars().take(64).collect::<String>();
         let lower = text.to_ascii_lowercase();
         if let Some((_, value)) = NAMES.iter().find(|(name, _)| *name == lower) {
             return Ok(Self(*value));
@@ -76,7 +77,7 @@ impl FromStr for Dscp {
         match text.parse::<u32>() {
             Ok(value @ 0..=63) => Ok(Self(u8::try_from(value).unwrap_or(0))),
             Ok(value @ 64..=252) if value % 4 == 0 => Err(QuantityError::OutOfRange {
-                text: text.into(),
+                text: shown(),
                 allowed: format!("a code point is 0 to 63; as a TOS octet this is code point {}", value / 4),
             }),
             Ok(_) => Err(QuantityError::OutOfRange {
@@ -84,7 +85,7 @@ impl FromStr for Dscp {
                 allowed: "a code point is 0 to 63".into(),
             }),
             Err(_) => Err(QuantityError::NotANumber {
-                text: text.chars().take(64).collect(),
+                text: shown(),
                 what: "a DSCP".into(),
                 example: "a name such as EF, AF41, CS5 or a number from 0 to 63".into(),
             }),

@@ -52,6 +52,21 @@ pub fn now() -> Now {
     Now { monotonic: monotonic_now(), realtime: realtime_now() }
 }
 
+/// The real-time clock minus the time since boot. Two programs that find the same value within their reading
+/// error (some tens of nanoseconds as a rule) read the same clock, or clocks that were set alike to that degree.
+///
+/// The two are read in turn several times, and the reading that was interrupted least is given.
+pub fn realtime_minus_boottime() -> Duration {
+    let one = |_| {
+        let before = read(libc::CLOCK_BOOTTIME);
+        let realtime = read(libc::CLOCK_REALTIME);
+        let after = read(libc::CLOCK_BOOTTIME);
+        (after - before, realtime - (before + (after - before) / 2))
+    };
+    let (_, difference) = (0..32).map(one).min_by_key(|(taken, _)| *taken).unwrap_or_default();
+    Duration::from_nanos(difference)
+}
+
 /// A kernel time as nanoseconds, saturating at the ends of the range (about the year 2262).
 pub(crate) const fn nanos_of(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
@@ -84,6 +99,12 @@ mod tests {
         let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
         let ours = u128::try_from(realtime_now().as_nanos()).unwrap();
         assert!(ours.abs_diff(before) < 10_000_000_000, "{ours} against {before}");
+    }
+
+    #[test]
+    fn the_distance_of_two_clocks_stays() {
+        let (one, other) = (realtime_minus_boottime(), realtime_minus_boottime());
+        assert!((one - other).abs() < Duration::from_micros(20), "{one} and {other}");
     }
 
     #[test]
