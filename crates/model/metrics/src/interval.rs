@@ -10,6 +10,8 @@ pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
 const FEWEST_VALUES: usize = 25;
 /// While the means of neighbouring batches are correlated, batches are made longer, but not fewer than this.
 const FEWEST_BATCHES: usize = 10;
+/// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
+const STUDENT_EXACT: f64 = 200.0;
 /// Up to this size the binomial distribution is used as it is, and above it its normal limit.
 const BINOMIAL_EXACT: usize = 1_000;
 
@@ -45,8 +47,15 @@ fn binomial_rank(n: usize) -> Option<usize> {
     (rank > 0).then_some(rank)
 }
 
-/// The 97.5 % quantile of Student's distribution.
+/// The 97.5 % quantile of Student's distribution; `None` without a degree of freedom.
 fn student_975(freedom: f64) -> Option<f64> {
+    if freedom > STUDENT_EXACT {
+        // Abramowitz and Stegun 26.7.5, about the normal quantile; what it leaves out is below 1e-6 from here on.
+        let z = NORMAL_975;
+        let first = (z.powi(3) + z) / 4.0;
+        let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+        return Some(z + first / freedom + second / freedom.powi(2));
+    }
     finite(StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975))
 }
 
@@ -103,4 +112,37 @@ fn spread_and_lag(means: &[f64]) -> (f64, f64) {
     let squares: f64 = means.iter().map(|mean| (mean - centre).powi(2)).sum();
     let products: f64 = means.windows(2).map(|pair| (pair[0] - centre) * (pair[1] - centre)).sum();
     (squares / real(means.len() - 1), if squares > 0.0 { products / squares } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (freedom, quantile) in
+            [(1.0, 12.7062), (4.0, 2.7764), (9.0, 2.2622), (30.0, 2.0423), (1e7, 1.9600)]
+        {
+            let found = student_975(freedom).unwrap();
+            assert!((found - quantile).abs() < 1e-4, "{freedom}: {found}");
+        }
+        assert_eq!(student_975(0.0), None);
+        // The expansion takes over without a step.
+        let [exact, expanded] =
+            [STUDENT_EXACT, STUDENT_EXACT + 1e-6].map(|freedom| student_975(freedom).unwrap());
+        assert!((exact - expanded).abs() < 1e-6, "{exact} {expanded}");
+    }
+
+    #[test]
+    fn the_medians_ranks_are_those_of_the_tables() {
+        // Two-sided sign test at 5 %: the greatest rank whose tail stays under 2.5 %.
+        for (n, rank) in [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (20, Some(6)), (100, Some(40))]
+        {
+            assert_eq!(binomial_rank(n), rank, "n = {n}");
+        }
+        // The normal limit takes over without a step.
+        let exact = binomial_rank(BINOMIAL_EXACT).unwrap();
+        let limit = binomial_rank(BINOMIAL_EXACT + 1).unwrap();
+        assert!(exact.abs_diff(limit) <= 1, "{exact} {limit}");
+    }
 }

@@ -85,7 +85,7 @@ fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
         mean_interval: mean.zip(stddev).and_then(|(mean, stddev)| interval::of_mean(&series, mean, stddev)),
         median_interval: median.and_then(|median| {
             let [low, high] = interval::ranks_of_median(&series, median)?;
-            Some([order.rank(low)?, order.rank(high)?])
+            order.enclosing(low, high)
         }),
         quantile_error: matches!(order, Order::Sketch(_)).then_some(SKETCH_ERROR),
     }
@@ -159,6 +159,13 @@ impl Order {
             }
             Self::Sketch(sketch) => sketch.quantile(p).ok().flatten(),
         }
+    }
+
+    /// The values of two ranks, further apart by the sketch's error where they come from one.
+    fn enclosing(&self, low: usize, high: usize) -> Option<[f64; 2]> {
+        let (low, high) = (self.rank(low)?, self.rank(high)?);
+        let error = if matches!(self, Self::Sketch(_)) { SKETCH_ERROR } else { 0.0 };
+        Some([finite(low - low.abs() * error)?, finite(high + high.abs() * error)?])
     }
 
     /// The value of rank `rank`, counted from 0.
@@ -245,6 +252,14 @@ mod tests {
             assert!((found / expected - 1.0).abs() < SKETCH_ERROR + 0.002, "{found} {expected}");
         }
         assert!((sketch.mean.unwrap() / exact.mean.unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_medians_interval_allows_for_the_error_of_the_sketch() {
+        // All within one bin of the sketch: it cannot tell the median from its neighbours.
+        let values: Vec<i64> = (0..10_000).map(|n| 1_000_000 + n * 7_919 % 100).collect();
+        let [low, high] = summarise(&values, 100).median_interval.unwrap();
+        assert!(low <= 1_000_049.0 && 1_000_050.0 <= high, "{low} {high}");
     }
 
     proptest! {
