@@ -14,11 +14,14 @@ pub mod clock;
 mod error;
 pub mod ethtool;
 pub mod gaps;
+pub mod host_info;
 pub mod link;
 pub mod netns;
 pub mod pacing;
+pub mod process;
 pub mod socket;
 pub mod stream;
 mod sys;
+pub mod userns;
 
 pub use error::HostError;
