@@ -40,8 +40,10 @@ bench: ## measure the tool's own error, ping and irtt beside it (results in vali
 
 lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
 	@scripts/need linker
+	@{ $(CARGO) clippy --version && $(CARGO) fmt --version; } >/dev/null 2>&1 || \
+		scripts/with-rust rustup component add clippy rustfmt
 	@$(TIMED) 'formatting' $(CARGO) fmt --all --check
-	@$(TIMED) 'rules of the house' $(CARGO) xtask check
+	@$(TIMED) 'rules of the house' $(CARGO) run --quiet --locked --package xtask -- check
 	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
 	@$(TIMED) 'dependencies' scripts/cargo-deny check --hide-inclusion-graph bans licenses sources
