@@ -1,1 +1,57 @@
-//! x
+//! A run as a person or a program reads it.
+//!
+//! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
+//! singletons behind it: [`text`] is the summary read in ten seconds on a terminal, [`html`] the page that is kept
+//! with the run, [`svg`] its charts as files of their own, [`csv`] the packet log as other programs read it.
+//!
+//! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
+//! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
+#![forbid(unsafe_code)]
+
+mod chart;
+pub mod csv;
+pub mod escape;
+mod figure;
+pub mod html;
+mod number;
+pub mod svg;
+mod table;
+pub mod text;
+mod words;
+
+use romer_record::Passage;
+use romer_record::document::Measurement;
+use thiserror::Error;
+
+/// One stream: its document, and the singletons behind it where they are at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// The results.
+    pub measurement: &'a Measurement,
+    /// What became of each packet; without it a report has no charts over time.
+    pub passages: Option<Passages<'a>>,
+}
+
+/// What became of each packet of a stream, in order of sequence.
+#[derive(Clone, Copy, Debug)]
+pub struct Passages<'a> {
+    /// From sender to responder.
+    pub forward: &'a [Passage],
+    /// From responder to sender.
+    pub reverse: &'a [Passage],
+    /// There and back: departure and arrival are both the sender's.
+    pub round_trip: &'a [Passage],
+}
+
+/// Why a report could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReportError {
+    /// A chart could not be drawn.
+    #[error("cannot draw a chart ({chart}): {why}; this is a fault of romer, please report it")]
+    Chart {
+        /// Which chart.
+        chart: &'static str,
+        /// What the plotting library says.
+        why: String,
+    },
+}

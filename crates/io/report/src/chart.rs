@@ -1,0 +1,312 @@
+//! Draws figures with plotters, and makes its SVG fit where it stands.
+//!
+//! plotters knows fixed colours only. So each meaning is drawn in a colour that nothing else has, and replaced
+//! afterwards: by CSS variables in a page, which then suits light and dark, and by plain colours in a file of its
+//! own. Thousands of circles become a few paths, which makes the file a tenth as large.
+
+use std::fmt::Write;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::ReportError;
+use crate::figure::{Axis, Figure, Ink, Labels, Layer};
+use crate::number::{grouped, time};
+
+/// A chart's proportions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// For screens and paper.
+    Wide,
+    /// For telephones.
+    Narrow,
+}
+
+/// Where a chart stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// In our page, whose variables give the colours.
+    Page,
+    /// In a file of its own.
+    Alone,
+}
+
+/// plotters places things on whole pixels; two to a pixel of the page make the points fine enough.
+const FINE: u32 = 2;
+/// Height of text in the chart's own pixels (plotters draws it 1.24 times smaller than asked).
+const TEXT: u32 = 30;
+
+impl Shape {
+    fn size(self, low: bool) -> (u32, u32) {
+        match (self, low) {
+            (Self::Wide, false) => (880 * FINE, 280 * FINE),
+            (Self::Wide, true) => (880 * FINE, 120 * FINE),
+            (Self::Narrow, false) => (340 * FINE, 260 * FINE),
+            (Self::Narrow, true) => (340 * FINE, 130 * FINE),
+        }
+    }
+}
+
+impl Ink {
+    const ALL: [Self; 6] =
+        [Self::Text, Self::Grid, Self::Forward, Self::Reverse, Self::RoundTrip, Self::Lost];
+
+    fn marker(self) -> RGBColor {
+        let level = match self {
+            Self::Text => 1,
+            Self::Grid => 2,
+            Self::Forward => 3,
+            Self::Reverse => 4,
+            Self::RoundTrip => 5,
+            Self::Lost => 6,
+        };
+        RGBColor(level, level, level)
+    }
+    /// The variable of the page that holds the colour.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Text => "var(--faint)",
+            Self::Grid => "var(--line)",
+            Self::Forward => "var(--forward)",
+            Self::Reverse => "var(--reverse)",
+            Self::RoundTrip => "var(--round)",
+            Self::Lost => "var(--bad)",
+        }
+    }
+    fn plain(self) -> &'static str {
+        match self {
+            Self::Text => "#5a6270",
+            Self::Grid => "#dfe3e8",
+            Self::Forward => "#1668b8",
+            Self::Reverse => "#c76a00",
+            Self::RoundTrip => "#0a7f6b",
+            Self::Lost => "#c62a3a",
+        }
+    }
+}
+
+/// Draws a figure as an SVG element (in a page) or document.
+pub(crate) fn draw(figure: &Figure, shape: Shape, theme: Theme) -> Result<String, ReportError> {
+    let size = shape.size(figure.low);
+    let mut svg = String::new();
+    paint(figure, size, &mut svg)
+        .map_err(|why| ReportError::Chart { chart: figure.name, why: why.to_string() })?;
+    Ok(themed(&join_circles(&svg), size, theme, &figure.title))
+}
+
+type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+
+fn paint<'a>(figure: &Figure, (width, height): (u32, u32), svg: &'a mut String) -> Result<(), Failure<'a>> {
+    let root = SVGBackend::with_string(svg, (width, height)).into_drawing_area();
+    let labelled = figure.y.labels != Labels::Nothing;
+    let mut chart = ChartBuilder::on(&root)
+        .margin_top(2 * TEXT + TEXT / 2)
+        .margin_right(TEXT)
+        .margin_bottom(TEXT + TEXT / 3)
+        .x_label_area_size(TEXT + TEXT / 3)
+        .y_label_area_size(if labelled { 3 * TEXT } else { TEXT / 2 })
+        .build_cartesian_2d(range(&figure.x), range(&figure.y))?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(Ink::Grid.marker().stroke_width(FINE))
+        .axis_style(Ink::Grid.marker().stroke_width(FINE))
+        .label_style(("sans-serif", TEXT).into_font().color(&Ink::Text.marker()))
+        .x_labels(usize::try_from(width / (5 * TEXT)).unwrap_or(6))
+        .y_labels(if labelled { 5 } else { 0 })
+        .x_label_formatter(&|value| label(&figure.x, *value))
+        .y_label_formatter(&|value| label(&figure.y, *value))
+        .draw()?;
+    for layer in &figure.layers {
+        draw_layer(&mut chart, figure, layer)?;
+    }
+    titles(&root, figure, width, height)?;
+    root.present()
+}
+
+fn range(axis: &Axis) -> std::ops::Range<f64> {
+    // An axis without length would have no place for anything.
+    axis.from..if axis.to > axis.from { axis.to } else { axis.from + 1.0 }
+}
+
+fn label(axis: &Axis, value: f64) -> String {
+    match axis.labels {
+        Labels::Nothing => String::new(),
+        Labels::Decades if (value - value.round()).abs() > 0.01 => String::new(),
+        Labels::Decades => {
+            let text = time(10f64.powf(value.round()), true);
+            text.replace(".00", "").replace(".0 ", " ")
+        }
+        Labels::Numbers => {
+            let length = axis.to - axis.from;
+            let decimals = match length {
+                long if long >= 5.0 => 0,
+                middle if middle >= 0.5 => 1,
+                short if short >= 0.05 => 2,
+                _ => 3,
+            };
+            grouped(value, decimals)
+        }
+    }
+}
+
+type Chart<'b, 'a> = ChartContext<
+    'b,
+    SVGBackend<'a>,
+    Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
+>;
+
+fn draw_layer<'a>(chart: &mut Chart<'_, 'a>, figure: &Figure, layer: &Layer) -> Result<(), Failure<'a>> {
+    let (y0, y1) = (figure.y.from, figure.y.to);
+    match layer {
+        Layer::Points(ink, points) => {
+            let style = ink.marker().mix(0.6).filled();
+            chart.draw_series(points.iter().map(|point| Circle::new(*point, FINE + 1, style)))?;
+        }
+        Layer::Line(ink, points) => {
+            chart
+                .draw_series(LineSeries::new(points.iter().copied(), ink.marker().stroke_width(2 * FINE)))?;
+        }
+        Layer::Area(ink, points) => {
+            let series = AreaSeries::new(points.iter().copied(), y0, ink.marker().mix(0.22));
+            chart.draw_series(series.border_style(ink.marker().stroke_width(FINE + 1)))?;
+        }
+        Layer::Below(ink, marks) => {
+            let top = y0 + 0.05 * (y1 - y0);
+            let style = ink.marker().stroke_width(FINE);
+            chart.draw_series(marks.iter().map(|x| PathElement::new(vec![(*x, y0), (*x, top)], style)))?;
+        }
+        Layer::Above(ink, marks) => {
+            let style = ink.marker().filled();
+            let size = 5 * i32::try_from(FINE).unwrap_or(2);
+            chart.draw_series(marks.iter().map(|x| {
+                let tip = [(0, 0), (-size / 2, size), (size / 2, size)];
+                EmptyElement::at((*x, y1)) + Polygon::new(tip.to_vec(), style)
+            }))?;
+        }
+        Layer::Bars(ink, bars) => {
+            chart.draw_series(bars.iter().map(|([left, right, bottom, top], opacity)| {
+                Rectangle::new([(*left, *bottom), (*right, *top)], ink.marker().mix(*opacity).filled())
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// The axes' titles, level so that they are read without turning the head, and the legend.
+fn titles<'a>(
+    root: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>,
+    figure: &Figure,
+    width: u32,
+    height: u32,
+) -> Result<(), Failure<'a>> {
+    let coordinate = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
+    let text = coordinate(TEXT);
+    let style = |h| ("sans-serif", TEXT).into_font().color(&Ink::Text.marker()).pos(Pos::new(h, VPos::Top));
+    root.draw_text(
+        &figure.x.title,
+        &style(HPos::Right),
+        (coordinate(width) - text, coordinate(height) - text - 4),
+    )?;
+    let second_line = text + text / 4;
+    root.draw_text(&figure.y.title, &style(HPos::Left), (6, second_line))?;
+    let mut x = 6;
+    for (name, ink) in &figure.legend {
+        let swatch = [(x, text / 4), (x + text * 2 / 3, text * 3 / 4 + text / 8)];
+        root.draw(&Rectangle::new(swatch, ink.marker().filled()))?;
+        root.draw_text(name, &style(HPos::Left), (x + text, text / 8))?;
+        // Text is measured by the eye: about half its height a letter.
+        let letters = i32::try_from(name.chars().count()).unwrap_or(0);
+        x += text * 2 + letters * text * 43 / 100;
+    }
+    Ok(())
+}
+
+/// Gathers runs of equal circles into one path of round dots.
+fn join_circles(svg: &str) -> String {
+    let mut out = String::with_capacity(svg.len() / 4);
+    let mut open: Option<(String, String)> = None;
+    for line in svg.lines() {
+        let Some(circle) = Dot::read(line) else {
+            close(&mut out, &mut open);
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        };
+        let attributes = circle.attributes();
+        if open.as_ref().is_none_or(|(of, _)| *of != attributes) {
+            close(&mut out, &mut open);
+            open = Some((attributes, String::new()));
+        }
+        if let Some((_, path)) = &mut open {
+            let _ = write!(path, "M{} {}h0", circle.x, circle.y);
+        }
+    }
+    close(&mut out, &mut open);
+    out
+}
+
+fn close(out: &mut String, open: &mut Option<(String, String)>) {
+    if let Some((attributes, path)) = open.take() {
+        let _ = writeln!(out, "<path {attributes} fill=\"none\" stroke-linecap=\"round\" d=\"{path}\"/>");
+    }
+}
+
+struct Dot<'a> {
+    x: &'a str,
+    y: &'a str,
+    radius: u32,
+    opacity: &'a str,
+    fill: &'a str,
+}
+
+impl<'a> Dot<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let line = line.trim_start();
+        if !line.starts_with("<circle ") {
+            return None;
+        }
+        let value = |name: &str| {
+            let at = line.find(&format!(" {name}=\""))? + name.len() + 3;
+            line.get(at..)?.split('"').next()
+        };
+        Some(Self {
+            x: value("cx")?,
+            y: value("cy")?,
+            radius: value("r")?.parse().ok()?,
+            opacity: value("opacity")?,
+            fill: value("fill")?,
+        })
+    }
+    fn attributes(&self) -> String {
+        format!("stroke=\"{}\" stroke-width=\"{}\" opacity=\"{}\"", self.fill, 2 * self.radius, self.opacity)
+    }
+}
+
+fn themed(svg: &str, (width, height): (u32, u32), theme: Theme, title: &str) -> String {
+    let title = crate::escape::markup(title);
+    let drawn = svg.split_once('>').map_or(svg, |(_, rest)| rest);
+    let (head, fonts) = match theme {
+        Theme::Page => {
+            (format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">"), "inherit")
+        }
+        Theme::Alone => (
+            format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {width} {height}\">\n\
+                 <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
+                width / FINE,
+                height / FINE
+            ),
+            "system-ui, sans-serif",
+        ),
+    };
+    let mut drawn = drawn.replace("font-family=\"sans-serif\"", &format!("font-family=\"{fonts}\""));
+    for ink in Ink::ALL {
+        let RGBColor(level, ..) = ink.marker();
+        let marker = format!("\"#{level:02X}{level:02X}{level:02X}\"");
+        let colour = if theme == Theme::Page { ink.variable() } else { ink.plain() };
+        drawn = drawn.replace(&marker, &format!("\"{colour}\""));
+    }
+    head + &drawn
+}

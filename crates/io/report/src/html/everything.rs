@@ -1,0 +1,177 @@
+//! The parts of the page that are there for whoever wants to know exactly; closed until asked for.
+
+use romer_record::document::{Direction, Measurement, Summary};
+
+use super::WORDS;
+use super::overview::class;
+use crate::escape::markup;
+use crate::number::{count, maybe_time, percent};
+use crate::table::{Way, ways};
+
+/// A pattern of losses may be long; this many of its numbers are shown.
+const SHOWN: usize = 40;
+
+/// What became of the packets, each direction a column.
+pub(super) fn packets(m: &Measurement, page: &mut String) {
+    let ways = ways(m);
+    let heads: String =
+        ways.iter().map(|way| format!("<th class=\"key {}\">{}</th>", class(*way), way.name())).collect();
+    page.push_str(&format!(
+        "<details><summary>Packets: counts, patterns, marks</summary>\n<div class=\"scroll\"><table><thead><tr><th></th>{heads}</tr></thead><tbody>\n"
+    ));
+    let directions: Vec<&Direction> = ways.iter().map(|way| way.of(m)).collect();
+    for (name, cell) in ROWS {
+        let cells: Vec<String> = directions.iter().map(|direction| cell(direction)).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            let cells: String = cells
+                .iter()
+                .map(|cell| {
+                    format!("<td>{}</td>", if cell.is_empty() { "–".to_owned() } else { markup(cell) })
+                })
+                .collect();
+            page.push_str(&format!("<tr><th>{name}</th>{cells}</tr>\n"));
+        }
+    }
+    page.push_str("</tbody></table></div></details>\n");
+}
+
+type Cell = fn(&Direction) -> String;
+
+/// A row shows where any direction has something to say.
+const ROWS: [(&str, Cell); 17] = [
+    ("sent", |d| number(d.packets.sent)),
+    ("arrived in time", |d| number(d.packets.received)),
+    ("lost", |d| number(d.packets.lost)),
+    ("loss ratio", |d| d.loss.ratio.map_or_else(String::new, percent)),
+    ("95 % interval of the ratio", |d| {
+        d.loss
+            .ratio_interval
+            .map_or_else(String::new, |[low, high]| format!("{} to {}", percent(low), percent(high)))
+    }),
+    ("late, counted as lost", |d| number(d.packets.late)),
+    ("duplicates", |d| number(d.packets.duplicated)),
+    ("out of order (RFC 4737)", |d| number(d.packets.reordered)),
+    ("reordering ratio", |d| {
+        d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
+    }),
+    ("damaged", |d| number(d.packets.corrupted)),
+    ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
+    ("loss periods, packets", |d| pattern(&d.loss.periods)),
+    ("loss distances, packets", |d| pattern(&d.loss.distances)),
+    ("reordering extents, packets", |d| pattern(&d.reordering.extents)),
+    ("TTL on arrival", |d| match (d.ttl.min, d.ttl.max) {
+        (Some(min), Some(max)) if min == max => min.to_string(),
+        (Some(min), Some(max)) => format!("{min} to {max}, {} changes", d.ttl.changes.len()),
+        _ => String::new(),
+    }),
+    ("DSCP sent", |d| d.dscp.sent.map_or_else(String::new, |dscp| dscp.to_string())),
+    ("DSCP on arrival", |d| {
+        let seen = d.dscp.received.iter().map(|(dscp, packets)| format!("{dscp}: {}", count(*packets)));
+        seen.collect::<Vec<_>>().join(", ")
+    }),
+];
+
+fn number(value: Option<u64>) -> String {
+    value.map_or_else(String::new, count)
+}
+
+fn pattern(values: &[u64]) -> String {
+    let mut shown: Vec<String> = values.iter().take(SHOWN).map(u64::to_string).collect();
+    if values.len() > SHOWN {
+        shown.push(format!("… ({} in all)", count(values.len() as u64)));
+    }
+    shown.join(" ")
+}
+
+/// Every summary of every direction.
+pub(super) fn statistics(m: &Measurement, page: &mut String) {
+    page.push_str(
+        "<details><summary>Every statistic</summary>\n<div class=\"scroll\"><table><thead><tr><th></th><th>count</th><th>min</th>\
+         <th>p25</th><th>median</th><th>p75</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
+         <th>mean</th><th>95 % interval of the mean</th><th>stddev</th></tr></thead>\n",
+    );
+    for way in ways(m) {
+        let rows: String =
+            summaries(way.of(m)).into_iter().map(|(name, summary)| row(name, summary)).collect();
+        if !rows.is_empty() {
+            page.push_str(&format!(
+                "<tbody><tr><th class=\"key {}\" colspan=\"14\">{}</th></tr>\n{rows}</tbody>\n",
+                class(way),
+                markup(&way.label(m))
+            ));
+        }
+    }
+    let errors = &m.location_error_ns;
+    let ends = [
+        ("here, sending", &errors.sender.departure),
+        ("here, receiving", &errors.sender.arrival),
+        ("responder, receiving", &errors.responder.arrival),
+        ("responder, sending", &errors.responder.departure),
+    ];
+    let rows: String = ends.into_iter().map(|(name, summary)| row(name, summary)).collect();
+    if !rows.is_empty() {
+        page.push_str(&format!(
+            "<tbody><tr><th colspan=\"14\">error of the programs' own stamps</th></tr>\n{rows}</tbody>\n"
+        ));
+    }
+    page.push_str("</table></div>\n");
+    rfc3550(m, page);
+    page.push_str(
+        "<p class=\"when\">Quantiles interpolate between order statistics; the standard deviation divides by n − 1; intervals \
+         are of 95 %. Jitter is given by each definition under its own name.</p></details>\n",
+    );
+}
+
+fn rfc3550(m: &Measurement, page: &mut String) {
+    let jitters: Vec<String> = Way::ALL
+        .iter()
+        .filter_map(|way| {
+            Some(format!("{} {}", way.name(), maybe_time(Some(way.of(m).jitter_ns.rfc3550?), true)))
+        })
+        .collect();
+    if !jitters.is_empty() {
+        page.push_str(&format!(
+            "<p class=\"when\">Interarrival jitter after the last packet (RFC 3550): {}.</p>\n",
+            jitters.join(", ")
+        ));
+    }
+}
+
+fn summaries(d: &Direction) -> Vec<(&'static str, &Summary)> {
+    let jitter = &d.jitter_ns;
+    let mut all = vec![
+        ("delay", &d.delay_ns),
+        ("IPDV, signed (RFC 3393)", &d.ipdv_ns),
+        ("PDV (RFC 5481)", &d.pdv_ns),
+        ("jitter 1: peak to peak", &jitter.peak_to_peak),
+        ("jitter 2: inter-arrival difference", &jitter.inter_arrival_difference),
+    ];
+    let by_arrival = jitter.inter_arrival_difference_in_order_of_arrival.as_ref();
+    all.extend(by_arrival.map(|summary| ("jitter 2, in order of arrival", summary)));
+    all.extend([
+        ("jitter 3: delay difference", &jitter.delay_difference),
+        ("jitter 4: deviation from the mean", &jitter.deviation_from_mean),
+        ("between departures", &d.inter_departure_ns),
+        ("between arrivals", &d.inter_arrival_ns),
+    ]);
+    all.extend(d.departure_error_ns.as_ref().map(|summary| ("departure minus schedule", summary)));
+    all.push(("between duplicates", &d.duplicates.spacing_ns));
+    all
+}
+
+fn row(name: &str, s: &Summary) -> String {
+    if s.count == 0 {
+        return String::new();
+    }
+    let interval = s.mean_interval.map_or_else(
+        || WORDS.absent().to_owned(),
+        |[low, high]| format!("{} to {}", maybe_time(Some(low), true), maybe_time(Some(high), true)),
+    );
+    let mut cells: Vec<String> = [s.min, s.p25, s.median, s.p75, s.p90, s.p95, s.p99, s.p99_9, s.max, s.mean]
+        .into_iter()
+        .map(|value| maybe_time(value, true))
+        .collect();
+    cells.extend([interval, maybe_time(s.stddev, true)]);
+    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    format!("<tr><th>{name}</th><td>{}</td>{cells}</tr>\n", count(s.count))
+}

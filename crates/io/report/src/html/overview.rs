@@ -1,0 +1,170 @@
+//! The parts of the page that everyone reads.
+
+use romer_record::document::{Measurement, Summary};
+
+use super::WORDS;
+use crate::escape::markup;
+use crate::number::percent;
+use crate::table::{Scale, Way, ways};
+use crate::words::half_width;
+
+pub(super) fn heading(m: &Measurement, page: &mut String) {
+    let part = if m.partial { " · a part only: the run was interrupted" } else { "" };
+    page.push_str(&format!(
+        "<header><h1>Path to {}</h1>\n<p class=\"when\">{} · {}{part}</p>\n<p class=\"verdict\">{}</p></header>\n",
+        markup(&m.target),
+        markup(&WORDS.moment(&m.started)),
+        markup(&WORDS.traffic(&m.traffic)),
+        markup(&WORDS.verdict(m)),
+    ));
+}
+
+pub(super) fn warnings(m: &Measurement, page: &mut String) {
+    if m.warnings.is_empty() {
+        return;
+    }
+    let items: String = m.warnings.iter().map(|warning| format!("<li>{}</li>", markup(warning))).collect();
+    page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
+}
+
+pub(super) fn class(way: Way) -> &'static str {
+    match way {
+        Way::Forward => "forward",
+        Way::Reverse => "reverse",
+        Way::RoundTrip => "round",
+    }
+}
+
+/// The table of three rows: what the delay is, how sure that is, how it spreads.
+pub(super) fn table(m: &Measurement, page: &mut String) {
+    let scale = Scale::of(m);
+    let ways = ways(m);
+    let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
+    page.push_str(&format!(
+        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th>median</th>\
+         <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
+         <th>max</th><th class=\"less\"><abbr title=\"95 % of the changes of delay between consecutive packets are \
+         no larger (RFC 3393)\">|IPDV| p95</abbr></th><th>lost</th></tr></thead>\n<tbody>\n",
+        scale.unit.name(true),
+        scale.number(Some(end)).unwrap_or_default()
+    ));
+    for way in ways {
+        row(m, way, scale, end, page);
+    }
+    page.push_str(
+        "</tbody></table></div>\n<p class=\"when\">± is half the 95 % interval of the median. The box holds the middle half of the \
+         packets, the line reaches from the least delay to p99, the mark is the median.</p></section>\n",
+    );
+}
+
+fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
+    let direction = way.of(m);
+    let delay = &direction.delay_ns;
+    let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
+    let half = scale
+        .number(half_width(delay.median_interval))
+        .map_or_else(String::new, |half| format!(" <span class=\"half\">± {half}</span>"));
+    let lost = direction.loss.ratio.map_or_else(|| "not known".to_owned(), percent);
+    let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };
+    page.push_str(&format!(
+        "<tr><th class=\"key {}\">{}</th><td>{}{half}</td><td class=\"range\">{}</td><td class=\"less\">{}</td>\
+         <td class=\"less\">{}</td><td>{}</td><td>{}</td><td class=\"less\">{}</td><td class=\"{lost_class}\">{lost}</td></tr>\n",
+        class(way),
+        markup(&way.label(m)),
+        number(delay.median),
+        range(delay, end, way).unwrap_or_default(),
+        number(delay.min),
+        number(delay.p95),
+        number(delay.p99),
+        number(delay.max),
+        number(direction.jitter_ns.delay_difference.p95),
+    ));
+}
+
+/// The spread as a picture: line, box, median with its interval.
+fn range(delay: &Summary, end: f64, way: Way) -> Option<String> {
+    if end <= 0.0 {
+        return None;
+    }
+    let at = |nanos: f64| (nanos / end * 400.0).clamp(0.0, 400.0);
+    let (min, p25, p75, p99) = (at(delay.min?), at(delay.p25?), at(delay.p75?), at(delay.p99?));
+    let median = at(delay.median?);
+    let colour = format!("var(--{})", class(way));
+    let sure = delay.median_interval.map_or_else(String::new, |[low, high]| {
+        let (low, high) = (at(low), at(high));
+        format!("<path d=\"M{low:.1} 15H{high:.1}M{low:.1} 13v4M{high:.1} 13v4\" stroke=\"{colour}\" stroke-width=\"1.5\"/>")
+    });
+    Some(format!(
+        "<svg viewBox=\"0 0 400 18\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <path d=\"M0 7H400\" stroke=\"var(--line)\"/><path d=\"M{min:.1} 7H{p99:.1}\" stroke=\"{colour}\" stroke-width=\"2\"/>\
+         <rect x=\"{p25:.1}\" y=\"2\" width=\"{:.1}\" height=\"10\" rx=\"2\" fill=\"{colour}\" opacity=\".45\"/>\
+         <path d=\"M{median:.1} 1v12\" stroke=\"{colour}\" stroke-width=\"3\"/>{sure}</svg>",
+        (p75 - p25).max(1.5)
+    ))
+}
+
+pub(super) fn limits(m: &Measurement, page: &mut String) {
+    if m.limits.is_empty() {
+        return;
+    }
+    page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\"><table><thead><tr><th>limit</th><th>measured</th><th></th></tr></thead><tbody>\n");
+    for limit in &m.limits {
+        let verdict =
+            if limit.held { "<td class=\"good\">held</td>" } else { "<td class=\"bad\">broken</td>" };
+        let value = limit.value.map_or_else(|| WORDS.absent().to_owned(), |value| value.to_string());
+        page.push_str(&format!(
+            "<tr><th><code>{}</code></th><td>{value}</td>{verdict}</tr>\n",
+            markup(&limit.limit)
+        ));
+    }
+    page.push_str("</tbody></table></div></section>\n");
+}
+
+/// How far the numbers can be trusted.
+pub(super) fn trust(m: &Measurement, page: &mut String) {
+    let mut items = vec![("Clocks", WORDS.clock(m)), ("Stamps", WORDS.stamps(m))];
+    if !m.stamps.delay_definition.is_empty() {
+        items.push(("What a delay spans", m.stamps.delay_definition.clone()));
+    }
+    items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
+    items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
+    for event in &m.clock.events {
+        let size = event
+            .size_ns
+            .map_or_else(String::new, |size| format!(" of {}", romer_units::Duration::from_nanos(size)));
+        let at = romer_units::Duration::from_nanos(event.at_ns);
+        items.push(("Event", format!("{}{size}, {at} after the start", event.kind)));
+    }
+    list("How far the numbers can be trusted", &items, page);
+}
+
+fn list(title: &str, items: &[(&str, String)], page: &mut String) {
+    page.push_str(&format!("<section><h2>{title}</h2>\n<dl>\n"));
+    for (name, text) in items {
+        page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", markup(text)));
+    }
+    page.push_str("</dl></section>\n");
+}
+
+pub(super) fn circumstances(m: &Measurement, page: &mut String) {
+    let meta = &m.metadata;
+    let mut items: Vec<(&str, String)> = Vec::new();
+    items.extend(meta.comment.clone().map(|comment| ("Comment", comment)));
+    items.push(("Traffic", format!("{}; {}", WORDS.traffic(&m.traffic), m.traffic.protocol)));
+    if let Some(seed) = m.traffic.seed {
+        items.push(("Seed", seed.map(|part| part.to_string()).join(",")));
+    }
+    items.push(("Host", format!("{}, {}", meta.host, meta.kernel)));
+    items.extend(meta.nic_driver.clone().map(|driver| ("Network driver", driver)));
+    items.extend(meta.clock_source.clone().map(|source| ("Clock source", source)));
+    items.extend(meta.responder_software.clone().map(|software| ("Responder", software)));
+    items.extend(meta.route.as_ref().map(|route| ("Route", route.join(", "))));
+    items.extend(m.ended.as_ref().map(|ended| ("Ended", WORDS.moment(ended))));
+    list("Circumstances", &items, page);
+    if !meta.command.is_empty() {
+        page.push_str(&format!(
+            "<section><h2>To measure this again</h2>\n<pre><code>{}</code></pre></section>\n",
+            markup(&meta.command)
+        ));
+    }
+}

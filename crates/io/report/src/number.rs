@@ -1,0 +1,173 @@
+//! Numbers as people read them.
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unit {
+    Nanos,
+    Micros,
+    Millis,
+    Seconds,
+}
+
+impl Unit {
+    /// The largest unit in which `nanos` is at least one.
+    pub(crate) fn of(nanos: f64) -> Self {
+        match nanos.abs() {
+            below if below < 999.5 => Self::Nanos,
+            below if below < 999.5e3 => Self::Micros,
+            below if below < 999.5e6 => Self::Millis,
+            _ => Self::Seconds,
+        }
+    }
+    pub(crate) fn nanos(self) -> f64 {
+        match self {
+            Self::Nanos => 1.0,
+            Self::Micros => 1e3,
+            Self::Millis => 1e6,
+            Self::Seconds => 1e9,
+        }
+    }
+    pub(crate) fn name(self, unicode: bool) -> &'static str {
+        match self {
+            Self::Nanos => "ns",
+            Self::Micros if unicode => "µs",
+            Self::Micros => "us",
+            Self::Millis => "ms",
+            Self::Seconds => "s",
+        }
+    }
+    /// Digits after the point down to one nanosecond.
+    fn finest(self) -> usize {
+        match self {
+            Self::Nanos => 0,
+            Self::Micros => 3,
+            Self::Millis => 6,
+            Self::Seconds => 9,
+        }
+    }
+    /// Digits after the point with which `nanos` shows about three significant ones.
+    pub(crate) fn decimals(self, nanos: f64) -> usize {
+        let value = nanos.abs() / self.nanos();
+        let wanted = match value {
+            large if large >= 99.95 => 0,
+            tens if tens >= 9.995 => 1,
+            _ => 2,
+        };
+        wanted.min(self.finest())
+    }
+    /// The number alone, with a true minus sign where that can be shown.
+    pub(crate) fn number(self, nanos: f64, decimals: usize) -> String {
+        grouped(nanos / self.nanos(), decimals)
+    }
+}
+
+/// A time with its own unit and about three significant digits: `21.4 µs`.
+pub(crate) fn time(nanos: f64, unicode: bool) -> String {
+    let unit = Unit::of(nanos);
+    format!("{} {}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
+}
+
+/// A time that may be absent.
+pub(crate) fn maybe_time(nanos: Option<f64>, unicode: bool) -> String {
+    nanos.map_or_else(|| absent(unicode).to_owned(), |nanos| time(nanos, unicode))
+}
+
+/// What stands where there is no number.
+pub(crate) fn absent(unicode: bool) -> &'static str {
+    if unicode { "–" } else { "-" }
+}
+
+/// `1,234.5`: digits in threes from 10,000 on. Zero has no sign.
+pub(crate) fn grouped(value: f64, decimals: usize) -> String {
+    let plain = format!("{:.decimals$}", value.abs());
+    let (whole, part) = plain.split_once('.').map_or((plain.as_str(), None), |(w, p)| (w, Some(p)));
+    let negative = value < 0.0 && plain.contains(|c: char| c.is_ascii_digit() && c != '0');
+    let mut out = String::from(if negative { "-" } else { "" });
+    out.push_str(&in_threes(whole));
+    if let Some(part) = part {
+        out.push('.');
+        out.push_str(part);
+    }
+    out
+}
+
+/// A count with its digits in threes: `12,345`.
+pub(crate) fn count(value: u64) -> String {
+    in_threes(&value.to_string())
+}
+
+fn in_threes(digits: &str) -> String {
+    if digits.len() < 5 {
+        return digits.to_owned();
+    }
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing or to all.
+pub(crate) fn percent(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    match percent {
+        none if none <= 0.0 => "0 %".to_owned(),
+        little if little < 0.01 => "< 0.01 %".to_owned(),
+        small if small < 9.995 => format!("{small:.2} %"),
+        all if all >= 100.0 => "100 %".to_owned(),
+        most => format!("{:.1} %", most.min(99.9)),
+    }
+}
+
+/// `1 probe`, `2 probes`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_the_unit_that_suits() {
+        for (nanos, text) in [
+            (0.0, "0 ns"),
+            (7.0, "7 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (21_437.0, "21.4 µs"),
+            (130_400.0, "130 µs"),
+            (2_500_000.0, "2.50 ms"),
+            (-3_200.0, "-3.20 µs"),
+            (45.2e9, "45.2 s"),
+        ] {
+            assert_eq!(time(nanos, true), text);
+        }
+        assert_eq!(time(1_500.0, false), "1.50 us");
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_zero_has_no_sign() {
+        assert_eq!(grouped(-0.004, 2), "0.00");
+        assert_eq!(grouped(1234.0, 0), "1234");
+        assert_eq!(grouped(-1_234_567.25, 1), "-1,234,567.2");
+        assert_eq!(count(1_000_000), "1,000,000");
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_to_nothing_or_to_all() {
+        for (ratio, text) in [
+            (0.0, "0 %"),
+            (1e-6, "< 0.01 %"),
+            (0.002, "0.20 %"),
+            (0.5, "50.0 %"),
+            (0.99999, "99.9 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(percent(ratio), text);
+        }
+    }
+}

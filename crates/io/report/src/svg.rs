@@ -1,0 +1,30 @@
+//! The charts as files of their own.
+
+use crate::chart::{Shape, Theme, draw};
+use crate::figure::figures;
+use crate::{ReportError, Stream};
+
+/// One chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chart {
+    /// What it shows, as part of a file's name: `delay-round-trip`.
+    pub name: &'static str,
+    /// What it shows, as a title.
+    pub title: String,
+    /// What to know when reading it.
+    pub caption: String,
+    /// The whole SVG document, dark on white, without references to anything outside.
+    pub svg: String,
+}
+
+/// Every chart that the stream's data allow; those over time need its passages.
+///
+/// # Errors
+/// [`ReportError::Chart`].
+pub fn charts(stream: &Stream<'_>) -> Result<Vec<Chart>, ReportError> {
+    let draw = |figure: crate::figure::Figure| {
+        let svg = draw(&figure, Shape::Wide, Theme::Alone)?;
+        Ok(Chart { name: figure.name, title: figure.title, caption: figure.caption, svg })
+    };
+    figures(stream).into_iter().map(draw).collect()
+}

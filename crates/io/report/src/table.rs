@@ -1,0 +1,75 @@
+//! The rows that every form of the report shows: forward, reverse, round trip.
+
+use romer_record::document::{DelayKind, Direction, Measurement};
+
+use crate::number::Unit;
+use crate::words::half_width;
+
+/// One of the three ways that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Forward,
+    Reverse,
+    RoundTrip,
+}
+
+impl Way {
+    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Reverse, Self::RoundTrip];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+            Self::RoundTrip => "round trip",
+        }
+    }
+    pub(crate) fn of(self, m: &Measurement) -> &Direction {
+        match self {
+            Self::Forward => &m.forward,
+            Self::Reverse => &m.reverse,
+            Self::RoundTrip => &m.round_trip,
+        }
+    }
+    /// `forward`, or `forward, variable` where only the part above the minimum is known.
+    pub(crate) fn label(self, m: &Measurement) -> String {
+        match self.of(m).delay_kind {
+            Some(DelayKind::Variable) => format!("{}, variable", self.name()),
+            Some(DelayKind::Absolute) | None => self.name().to_owned(),
+        }
+    }
+}
+
+/// The ways of which something is known: delays, or packets.
+pub(crate) fn ways(m: &Measurement) -> Vec<Way> {
+    let known = |way: &Way| {
+        let direction = way.of(m);
+        direction.delay_ns.count > 0 || direction.packets.sent.is_some()
+    };
+    Way::ALL.into_iter().filter(known).collect()
+}
+
+/// One unit and one number of decimals for a whole table, so that its columns can be compared at a glance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    pub(crate) unit: Unit,
+    pub(crate) decimals: usize,
+}
+
+impl Scale {
+    /// The unit is that of the greatest median; the decimals show about three digits of the least one, and one
+    /// digit of the widest interval, if that is less.
+    pub(crate) fn of(m: &Measurement) -> Self {
+        let directions = || Way::ALL.iter().map(|way| &way.of(m).delay_ns);
+        let medians = || directions().filter_map(|delay| delay.median);
+        let greatest = medians().fold(0.0, f64::max);
+        let unit = Unit::of(greatest);
+        let least = medians().filter(|median| *median > 0.0).fold(f64::INFINITY, f64::min);
+        let wanted = if least.is_finite() { unit.decimals(least) } else { 0 };
+        let widest = directions().filter_map(|delay| half_width(delay.median_interval)).fold(0.0, f64::max);
+        let useful = unit.decimals(widest * 10.0).max(unit.decimals(greatest));
+        Self { unit, decimals: if widest > 0.0 { wanted.min(useful) } else { wanted } }
+    }
+    pub(crate) fn number(self, nanos: Option<f64>) -> Option<String> {
+        nanos.map(|nanos| self.unit.number(nanos, self.decimals))
+    }
+}

@@ -1,0 +1,345 @@
+//! The summary on a terminal: what a person wants to know within ten seconds.
+
+use std::path::Path;
+
+use romer_record::document::{Histogram, Measurement, Summary};
+
+use crate::escape;
+use crate::number::percent;
+use crate::table::{Scale, Way, ways};
+use crate::words::{Words, half_width};
+
+/// How the terminal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Use ANSI colours.
+    pub color: bool,
+    /// Use characters beyond ASCII (µ, ±, lines, bars).
+    pub unicode: bool,
+    /// Columns, at least 40; fewer are taken for 40.
+    pub width: usize,
+}
+
+impl Default for TextStyle {
+    /// 80 columns of plain UTF-8.
+    fn default() -> Self {
+        Self { color: false, unicode: true, width: 80 }
+    }
+}
+
+/// The widest that prose is set, however wide the terminal.
+const WIDEST: usize = 110;
+/// Bars of a distribution.
+const BARS: usize = 32;
+
+/// The summary of the streams of one run. `kept` is where the run is kept, if it is. The text ends with a newline;
+/// everything in it that came from outside is escaped.
+pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextStyle) -> String {
+    let page =
+        Page { style: *style, words: Words { unicode: style.unicode }, width: style.width.clamp(40, WIDEST) };
+    let mut lines = Vec::new();
+    for (index, measurement) in measurements.iter().enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        page.stream(measurement, &mut lines);
+    }
+    if let Some(kept) = kept {
+        page.note("Kept in", &kept.to_string_lossy(), Paint::Plain, &mut lines);
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+#[derive(Clone, Copy)]
+enum Paint {
+    Plain,
+    Strong,
+    Faint,
+    Bad,
+    Warn,
+    Good,
+    Bars,
+}
+
+#[derive(Clone, Copy)]
+struct Page {
+    style: TextStyle,
+    words: Words,
+    width: usize,
+}
+
+/// A column of the table: its head, and what it says of a way.
+struct Column {
+    head: &'static str,
+    cells: Vec<Option<String>>,
+    /// The first to go where the terminal is narrow has the highest number; 0 stays.
+    dispensable: u8,
+    bad: bool,
+}
+
+impl Page {
+    fn paint(self, text: &str, paint: Paint) -> String {
+        let code = match paint {
+            Paint::Plain => return text.to_owned(),
+            _ if !self.style.color => return text.to_owned(),
+            Paint::Strong => "1",
+            Paint::Faint => "2",
+            Paint::Bad => "1;31",
+            Paint::Warn => "33",
+            Paint::Good => "32",
+            Paint::Bars => "36",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    fn stream(self, m: &Measurement, lines: &mut Vec<String>) {
+        self.heading(m, lines);
+        for line in wrap(&escape::terminal(&self.words.verdict(m)), self.width) {
+            lines.push(self.paint(&line, Paint::Strong));
+        }
+        lines.push(String::new());
+        self.table(m, lines);
+        self.distributions(m, lines);
+        lines.push(String::new());
+        self.notes(m, lines);
+    }
+
+    fn heading(self, m: &Measurement, lines: &mut Vec<String>) {
+        let target = escape::terminal(&m.target);
+        let mut when = escape::terminal(&self.words.moment(&m.started));
+        if m.partial {
+            when = format!("a part only, {when}");
+        }
+        let gap = self.width.saturating_sub(length(&target) + length(&when));
+        if gap >= 2 {
+            let target = self.paint(&target, Paint::Strong);
+            lines.push(format!("{target}{}{}", " ".repeat(gap), self.paint(&when, Paint::Faint)));
+        } else {
+            lines.extend(wrap(&target, self.width).iter().map(|line| self.paint(line, Paint::Strong)));
+            lines.push(self.paint(&when, Paint::Faint));
+        }
+        let rule = if self.style.unicode { "─" } else { "-" };
+        lines.push(self.paint(&rule.repeat(self.width), Paint::Faint));
+    }
+
+    fn table(self, m: &Measurement, lines: &mut Vec<String>) {
+        let ways = ways(m);
+        let scale = Scale::of(m);
+        let columns =
+            fit(self.columns(m, &ways, scale), self.width.saturating_sub(self.label_width(m, &ways)));
+        let label = self.label_width(m, &ways);
+        let unit = scale.unit.name(self.style.unicode);
+        let mut head = format!("{:label$}", format!("delay, {unit}"));
+        for column in &columns {
+            head.push_str(&format!("{:>1$}", column.head, width_of(column) + 2));
+        }
+        lines.push(self.paint(head.trim_end(), Paint::Faint));
+        for (row, way) in ways.iter().enumerate() {
+            let mut line = format!("{:label$}", way.label(m));
+            for column in &columns {
+                let cell = column.cells.get(row).cloned().flatten();
+                let bad = column.bad && cell.as_deref().is_some_and(|cell| cell != "0 %");
+                let cell = cell.unwrap_or_else(|| self.words.absent().to_owned());
+                let padded = pad_left(&cell, width_of(column) + 2);
+                line.push_str(&if bad { self.paint(&padded, Paint::Bad) } else { padded });
+            }
+            lines.push(line.trim_end().to_owned());
+        }
+    }
+
+    fn label_width(self, m: &Measurement, ways: &[Way]) -> usize {
+        ways.iter().map(|way| way.label(m).len()).max().unwrap_or(0).max("delay, us".len())
+    }
+
+    fn columns(self, m: &Measurement, ways: &[Way], scale: Scale) -> Vec<Column> {
+        let delays = |pick: fn(&Summary) -> Option<f64>| -> Vec<Option<String>> {
+            ways.iter().map(|way| scale.number(pick(&way.of(m).delay_ns))).collect()
+        };
+        let plus_minus = if self.style.unicode { "±" } else { "+-" };
+        let median: Vec<Option<String>> = ways
+            .iter()
+            .map(|way| {
+                let delay = &way.of(m).delay_ns;
+                let median = scale.number(delay.median)?;
+                Some(match scale.number(half_width(delay.median_interval)) {
+                    Some(half) => format!("{median} {plus_minus} {half}"),
+                    None => median,
+                })
+            })
+            .collect();
+        let ipdv = ways.iter().map(|way| scale.number(way.of(m).jitter_ns.delay_difference.p95)).collect();
+        let lost = ways.iter().map(|way| way.of(m).loss.ratio.map(percent)).collect();
+        let column = |head, cells, dispensable| Column { head, cells, dispensable, bad: false };
+        let mut columns = vec![
+            column("min", delays(|delay| delay.min), 4),
+            column("median", median, 0),
+            column("p95", delays(|delay| delay.p95), 3),
+            column("p99", delays(|delay| delay.p99), 0),
+            column("max", delays(|delay| delay.max), 1),
+            column("|ipdv| p95", ipdv, 2),
+        ];
+        columns.push(Column { head: "lost", cells: lost, dispensable: 0, bad: true });
+        columns
+    }
+
+    fn distributions(self, m: &Measurement, lines: &mut Vec<String>) {
+        if !self.style.unicode {
+            return;
+        }
+        let scale = Scale::of(m);
+        let ways = ways(m);
+        let label = self.label_width(m, &ways);
+        let mut drawn = Vec::new();
+        for way in &ways {
+            let direction = way.of(m);
+            let (Some(min), Some(p99)) = (direction.delay_ns.min, direction.delay_ns.p99) else { continue };
+            let room = self.width.saturating_sub(label + 24).min(BARS);
+            let Some(bars) = sparkline(&direction.histograms.delay, min, p99, room) else { continue };
+            let (low, high) = (scale.number(Some(min)), scale.number(Some(p99)));
+            drawn.push((way.label(m), low.unwrap_or_default(), bars, high.unwrap_or_default()));
+        }
+        if drawn.is_empty() {
+            return;
+        }
+        lines.push(String::new());
+        let low_width = drawn.iter().map(|(_, low, _, _)| length(low)).max().unwrap_or(0);
+        let high_width = drawn.iter().map(|(_, _, _, high)| length(high)).max().unwrap_or(0);
+        for (name, low, bars, high) in drawn {
+            let low = self.paint(&pad_left(&low, low_width + 2), Paint::Faint);
+            let high = self.paint(&format!("{} p99", pad_left(&high, high_width)), Paint::Faint);
+            lines.push(format!("{name:label$}{low} {} {high}", self.paint(&bars, Paint::Bars)));
+        }
+    }
+
+    fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
+        self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
+        for way in ways(m).into_iter().filter(|way| *way != Way::RoundTrip) {
+            let name = if way == Way::Forward { "There" } else { "Back" };
+            self.note(name, &self.words.packets(way.of(m)), Paint::Plain, lines);
+        }
+        let together = (m.forward.packets.sent, m.reverse.packets.sent);
+        if together.0.is_none() || m.forward.packets.lost.is_none() {
+            self.note("Packets", &self.words.packets(&m.round_trip), Paint::Plain, lines);
+        }
+        self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
+        let mut stamps = self.words.stamps(m);
+        if let Some(error) = self.words.location_error(m) {
+            stamps = format!("{stamps} {error}");
+        }
+        self.note("Stamps", &stamps, Paint::Plain, lines);
+        if let Some(calibration) = self.words.calibration(m) {
+            self.note("Tool", &calibration, Paint::Plain, lines);
+        }
+        for limit in &m.limits {
+            let value = limit.value.map_or_else(String::new, |value| format!(" (measured {value})"));
+            let (name, paint) = if limit.held { ("Held", Paint::Good) } else { ("Broken", Paint::Bad) };
+            self.note(name, &format!("{}{value}", limit.limit), paint, lines);
+        }
+        if let Some(comment) = &m.metadata.comment {
+            self.note("Comment", comment, Paint::Plain, lines);
+        }
+        for warning in &m.warnings {
+            self.note("Note", warning, Paint::Warn, lines);
+        }
+    }
+
+    /// A paragraph with its name in the margin.
+    fn note(self, name: &str, text: &str, paint: Paint, lines: &mut Vec<String>) {
+        const MARGIN: usize = 9;
+        for (index, line) in wrap(&escape::terminal(text), self.width - MARGIN).into_iter().enumerate() {
+            let margin = format!("{:MARGIN$}", if index == 0 { name } else { "" });
+            lines.push(format!("{}{}", self.paint(&margin, Paint::Faint), self.paint(&line, paint)));
+        }
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn pad_left(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(length(text))))
+}
+
+fn width_of(column: &Column) -> usize {
+    let cells = column.cells.iter().flatten().map(|cell| length(cell)).max().unwrap_or(1);
+    cells.max(column.head.len())
+}
+
+/// Leaves out the most dispensable columns until the others fit.
+fn fit(mut columns: Vec<Column>, room: usize) -> Vec<Column> {
+    let total = |columns: &[Column]| columns.iter().map(|column| width_of(column) + 2).sum::<usize>();
+    while total(&columns) > room {
+        let Some((index, _)) =
+            columns.iter().enumerate().filter(|(_, c)| c.dispensable > 0).max_by_key(|(_, c)| c.dispensable)
+        else {
+            break;
+        };
+        columns.remove(index);
+    }
+    columns
+}
+
+/// Breaks text into lines of at most `width` characters, at spaces where there are any.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let mut word = word;
+        if !line.is_empty() && length(&line) + 1 + length(word) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        // A word without end (a path, a hostile name) is broken anywhere.
+        while length(word) > width {
+            let cut = word.char_indices().nth(width).map_or(word.len(), |(at, _)| at);
+            let (head, tail) = word.split_at(cut);
+            lines.push(head.to_owned());
+            word = tail;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+/// The distribution between `low` and `high` as bars of eight heights; a bar that holds anything at all is seen.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a bar has eight heights, and the indices are bounded"
+)]
+fn sparkline(histogram: &Histogram, low: f64, high: f64, room: usize) -> Option<String> {
+    if high <= low || room < 8 {
+        return None;
+    }
+    let mut bars = vec![0.0_f64; room];
+    let width = (high - low) / room as f64;
+    for (edges, count) in histogram.bin_edges_ns.windows(2).zip(&histogram.counts) {
+        let [from, to] = edges else { continue };
+        let (from, to) = (*from as f64, *to as f64);
+        let share = *count as f64 / (to - from).max(1.0);
+        // A bin is spread evenly over the bars that it covers.
+        for (index, bar) in bars.iter_mut().enumerate() {
+            let (left, right) = (low + width * index as f64, low + width * (index + 1) as f64);
+            let overlap = to.min(right) - from.max(left);
+            if overlap > 0.0 {
+                *bar += share * overlap;
+            }
+        }
+    }
+    let greatest = bars.iter().copied().fold(0.0, f64::max);
+    if greatest <= 0.0 {
+        return None;
+    }
+    let glyph = |bar: f64| match bar {
+        none if none < 0.05 => ' ',
+        some => char::from_u32('▁' as u32 + ((some / greatest * 7.0).round() as u32).min(7)).unwrap_or(' '),
+    };
+    Some(bars.into_iter().map(glyph).collect())
+}

@@ -1,0 +1,256 @@
+//! What a measurement says, in sentences; the same on a terminal and in a page.
+
+use romer_record::document::{
+    ClockState, DelayKind, Direction, LocationErrors, Measurement, Summary, Traffic,
+};
+use romer_units::{Dscp, Place};
+
+use crate::number::{absent, count, counted, percent, time};
+
+/// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words {
+    pub(crate) unicode: bool,
+}
+
+impl Words {
+    fn time(self, nanos: f64) -> String {
+        time(nanos, self.unicode)
+    }
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn time_of(self, nanos: i64) -> String {
+        self.time(nanos as f64)
+    }
+    fn plus_minus(self) -> &'static str {
+        if self.unicode { "±" } else { "+-" }
+    }
+
+    /// The result in one or two sentences.
+    pub(crate) fn verdict(self, m: &Measurement) -> String {
+        let sent = m.round_trip.packets.sent.unwrap_or(0);
+        if sent == 0 {
+            return format!("No probe was sent to {}.", m.target);
+        }
+        let received = m.round_trip.packets.received.unwrap_or(0);
+        if received == 0 {
+            return format!("None of {} to {} came back.", counted(sent, "probe", "probes"), m.target);
+        }
+        let delay = &m.round_trip.delay_ns;
+        let middle = match (delay.median, half_width(delay.median_interval), delay.p99) {
+            (Some(median), Some(half), Some(p99)) => format!(
+                "The round trip to {} takes {} ({} {}); 99 % are back within {}.",
+                m.target,
+                self.time(median),
+                self.plus_minus(),
+                self.time(half),
+                self.time(p99)
+            ),
+            (Some(median), _, _) => format!("The round trip to {} takes {}.", m.target, self.time(median)),
+            _ => format!("Probes come back from {}, but their stamps are missing.", m.target),
+        };
+        format!("{middle} {}", self.loss_sentence(m, sent))
+    }
+
+    fn loss_sentence(self, m: &Measurement, sent: u64) -> String {
+        let lost = m.round_trip.packets.lost.unwrap_or(0);
+        let of = counted(sent, "probe", "probes");
+        if lost == 0 {
+            return format!("None of {of} was lost.");
+        }
+        let share =
+            m.round_trip.loss.ratio.map_or_else(String::new, |ratio| format!(" ({})", percent(ratio)));
+        let was = if lost == 1 { "was" } else { "were" };
+        let leg = match (m.forward.packets.lost, m.reverse.packets.lost) {
+            (Some(0), Some(_)) => ", all on the way back",
+            (Some(_), Some(0)) => ", all on the way there",
+            (Some(_), Some(_)) => ", on both ways",
+            _ => "",
+        };
+        let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
+        format!("{} of {of} {was} lost{share}{leg}.", count(lost))
+    }
+
+    /// What was sent: `poisson, 20 ms on average, 44-octet payloads (72-octet IP packets)`.
+    pub(crate) fn traffic(self, t: &Traffic) -> String {
+        let every = self.time_of(t.interval_ns);
+        let pace = if t.model == "periodic" {
+            format!("every {every}")
+        } else {
+            format!("{every} apart on average")
+        };
+        let mut text =
+            format!("{} {pace}, {} B of payload ({} B of IP)", t.model, t.payload_octets, t.packet_octets);
+        if t.dscp != 0 {
+            text.push_str(&format!(", DSCP {}", dscp_name(t.dscp)));
+        }
+        text
+    }
+
+    /// `500 sent, 497 arrived, 3 lost (0.60 %), 1 late, 2 duplicated, 4 out of order`.
+    pub(crate) fn packets(self, direction: &Direction) -> String {
+        let p = &direction.packets;
+        let mut parts = Vec::new();
+        let known = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), count);
+        parts.push(format!("{} sent", known(p.sent)));
+        parts.push(format!("{} arrived", known(p.received)));
+        match (p.lost, direction.loss.ratio) {
+            (Some(lost), Some(ratio)) if lost > 0 => {
+                parts.push(format!("{} lost ({})", count(lost), percent(ratio)));
+            }
+            (Some(lost), _) => parts.push(format!("{} lost", count(lost))),
+            (None, _) => parts.push("losses not known for this direction".to_owned()),
+        }
+        for (number, what) in [
+            (p.late, "late"),
+            (p.duplicated, "duplicated"),
+            (p.reordered, "out of order"),
+            (p.corrupted, "damaged"),
+            (p.not_sent, "refused by this host"),
+        ] {
+            if let Some(number) = number.filter(|number| *number > 0) {
+                parts.push(format!("{} {what}", count(number)));
+            }
+        }
+        parts.join(", ")
+    }
+
+    /// What the one-way figures mean.
+    pub(crate) fn clock(self, m: &Measurement) -> String {
+        let clock = &m.clock;
+        if clock.method == "shared" {
+            return "Both ends read one clock: one-way delays are the whole delays.".into();
+        }
+        let mut text = match (m.forward.delay_kind, m.reverse.delay_kind) {
+            (Some(DelayKind::Variable), _) | (_, Some(DelayKind::Variable)) => {
+                "The two clocks' offset is not known: forward and reverse are the part of the delay above its \
+                 least value. The round trip does not depend on it."
+            }
+            (None, None) => "There are no one-way delays; the round trip does not depend on the other clock.",
+            _ => "The clocks of the two ends have been related; one-way delays are absolute.",
+        }
+        .to_owned();
+        if let Some([low, high]) = clock.offset_bounds_ns {
+            text.push_str(&format!(
+                " The responder's clock minus this one lies within [{}, {}] (causality alone, no symmetry assumed).",
+                self.time_of(low),
+                self.time_of(high)
+            ));
+        }
+        text.push_str(&skew(clock));
+        text
+    }
+
+    /// Where the stamps were taken.
+    pub(crate) fn stamps(self, m: &Measurement) -> String {
+        let s = &m.stamps;
+        let all = [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival];
+        let name =
+            |place: Option<Place>| place.map_or_else(|| "not told".to_owned(), |place| place.to_string());
+        let mut text = match all {
+            [Some(first), rest @ ..] if rest.iter().all(|place| *place == Some(first)) => {
+                format!("All four stamps by the {}.", whose(first))
+            }
+            [t1, t2, t3, t4] => {
+                format!("Stamps: t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
+            }
+        };
+        let missing = &s.missing;
+        let missing = [
+            ("t1", missing.sender_departure),
+            ("t2", missing.responder_arrival),
+            ("t3", missing.responder_departure),
+            ("t4", missing.sender_arrival),
+        ];
+        let missing: Vec<String> =
+            missing.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
+        if !missing.is_empty() {
+            text.push_str(&format!(
+                " Missing stamps: {}; their packets are not in the delays.",
+                missing.join(", ")
+            ));
+        }
+        text
+    }
+
+    /// By how much the program's own stamps would have been wrong; `None` where both kinds are not at hand.
+    pub(crate) fn location_error(self, m: &Measurement) -> Option<String> {
+        let ends =
+            [("here", &m.location_error_ns.sender), ("at the responder", &m.location_error_ns.responder)];
+        let parts: Vec<String> =
+            ends.iter().filter_map(|(name, end)| self.location_errors(name, end)).collect();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "The program's own stamps would have been off by {} (median; 99 %).",
+                parts.join(", and ")
+            )
+        })
+    }
+
+    fn location_errors(self, name: &str, errors: &LocationErrors) -> Option<String> {
+        let part = |summary: &Summary, moment: &str| {
+            let (median, p99) = (summary.median?, summary.p99?);
+            Some(format!("{moment} {}; {}", self.time(median), self.time(p99)))
+        };
+        let parts: Vec<String> = [part(&errors.departure, "sending"), part(&errors.arrival, "receiving")]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
+    }
+
+    /// What the tool itself adds.
+    pub(crate) fn calibration(self, m: &Measurement) -> Option<String> {
+        let calibration = m.calibration.as_ref()?;
+        let baseline = calibration.baseline_ns?;
+        let half = calibration
+            .uncertainty_ns
+            .map_or_else(String::new, |half| format!(" {} {}", self.plus_minus(), self.time(half)));
+        let state = if calibration.subtracted { "is subtracted here" } else { "is not subtracted here" };
+        Some(format!(
+            "The tool's own share of a round trip on this machine, {}{half}, {state}.",
+            self.time(baseline)
+        ))
+    }
+
+    /// `2026-11-07 10:11:12 UTC` of an RFC 3339 time in UTC; anything else as it is.
+    pub(crate) fn moment(self, rfc3339: &str) -> String {
+        match (rfc3339.get(..10), rfc3339.get(11..19), rfc3339.ends_with('Z')) {
+            (Some(day), Some(time), true) => format!("{day} {time} UTC"),
+            _ => rfc3339.to_owned(),
+        }
+    }
+
+    pub(crate) fn absent(self) -> &'static str {
+        absent(self.unicode)
+    }
+}
+
+fn leg_of_one(leg: &str) -> &'static str {
+    if leg.ends_with("back") { ", on the way back" } else { ", on the way there" }
+}
+
+fn whose(place: Place) -> &'static str {
+    match place {
+        Place::Nic => "network cards",
+        Place::Kernel => "kernels, at the drivers' edge",
+        Place::Program => "programs in the kernel",
+        Place::User => "programs, which is where scheduling delays them",
+    }
+}
+
+fn skew(clock: &ClockState) -> String {
+    let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
+    let interval = clock
+        .skew_interval_ppm
+        .map_or_else(String::new, |[low, high]| format!(" (95 %: {low:.3} to {high:.3})"));
+    format!(" It runs {skew:+.3} ppm against this one{interval}, which is taken out.")
+}
+
+/// Half the width of an interval.
+pub(crate) fn half_width(interval: Option<[f64; 2]>) -> Option<f64> {
+    interval.map(|[low, high]| (high - low) / 2.0)
+}
+
+fn dscp_name(value: u8) -> String {
+    Dscp::new(value).map_or_else(|| value.to_string(), |dscp| dscp.to_string())
+}
