@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, thin};
 use crate::number::{grouped, time};
 
 /// A chart's proportions.
@@ -33,6 +33,8 @@ pub(crate) enum Theme {
 
 /// plotters places things on whole pixels; two to a pixel of the page make the points fine enough.
 const FINE: u32 = 2;
+/// Where the legend begins.
+const LEGEND_LEFT: u32 = 6;
 /// Height of text in the chart's own pixels (plotters draws it 1.24 times smaller than asked).
 const TEXT: u32 = 30;
 
@@ -43,6 +45,16 @@ impl Shape {
             (Self::Wide, true) => (880 * FINE, 120 * FINE),
             (Self::Narrow, false) => (340 * FINE, 260 * FINE),
             (Self::Narrow, true) => (340 * FINE, 130 * FINE),
+        }
+    }
+}
+
+impl Shape {
+    /// The most points of a series.
+    fn most_points(self) -> usize {
+        match self {
+            Self::Wide => 4_000,
+            Self::Narrow => 1_500,
         }
     }
 }
@@ -89,18 +101,19 @@ impl Ink {
 pub(crate) fn draw(figure: &Figure, shape: Shape, theme: Theme) -> Result<String, ReportError> {
     let size = shape.size(figure.low);
     let mut svg = String::new();
-    paint(figure, size, &mut svg)
+    paint(figure, shape, &mut svg)
         .map_err(|why| ReportError::Chart { chart: figure.name, why: why.to_string() })?;
     Ok(themed(&join_circles(&svg), size, theme, &figure.title))
 }
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-fn paint<'a>(figure: &Figure, (width, height): (u32, u32), svg: &'a mut String) -> Result<(), Failure<'a>> {
+fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), Failure<'a>> {
+    let (width, height) = shape.size(figure.low);
     let root = SVGBackend::with_string(svg, (width, height)).into_drawing_area();
     let labelled = figure.y.labels != Labels::Nothing;
     let mut chart = ChartBuilder::on(&root)
-        .margin_top(2 * TEXT + TEXT / 2)
+        .margin_top(TEXT * (2 + legend_rows(figure, width)))
         .margin_right(TEXT)
         .margin_bottom(TEXT + TEXT / 3)
         .x_label_area_size(TEXT + TEXT / 3)
@@ -119,7 +132,7 @@ fn paint<'a>(figure: &Figure, (width, height): (u32, u32), svg: &'a mut String) 
         .y_label_formatter(&|value| label(&figure.y, *value))
         .draw()?;
     for layer in &figure.layers {
-        draw_layer(&mut chart, figure, layer)?;
+        draw_layer(&mut chart, figure, layer, shape.most_points())?;
     }
     titles(&root, figure, width, height)?;
     root.present()
@@ -136,7 +149,7 @@ fn label(axis: &Axis, value: f64) -> String {
         Labels::Decades if (value - value.round()).abs() > 0.01 => String::new(),
         Labels::Decades => {
             let text = time(10f64.powf(value.round()), true);
-            text.replace(".00", "").replace(".0 ", " ")
+            text.replace(".00", "").replace(".0\u{a0}", "\u{a0}")
         }
         Labels::Numbers => {
             let length = axis.to - axis.from;
@@ -157,12 +170,19 @@ type Chart<'b, 'a> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-fn draw_layer<'a>(chart: &mut Chart<'_, 'a>, figure: &Figure, layer: &Layer) -> Result<(), Failure<'a>> {
+fn draw_layer<'a>(
+    chart: &mut Chart<'_, 'a>,
+    figure: &Figure,
+    layer: &Layer,
+    most: usize,
+) -> Result<(), Failure<'a>> {
     let (y0, y1) = (figure.y.from, figure.y.to);
     match layer {
         Layer::Points(ink, points) => {
             let style = ink.marker().mix(0.6).filled();
-            chart.draw_series(points.iter().map(|point| Circle::new(*point, FINE + 1, style)))?;
+            chart.draw_series(
+                thin(points, most).into_iter().map(|point| Circle::new(point, FINE + 1, style)),
+            )?;
         }
         Layer::Line(ink, points) => {
             chart
@@ -209,18 +229,36 @@ fn titles<'a>(
         &style(HPos::Right),
         (coordinate(width) - text, coordinate(height) - text - 4),
     )?;
-    let second_line = text + text / 4;
-    root.draw_text(&figure.y.title, &style(HPos::Left), (6, second_line))?;
-    let mut x = 6;
-    for (name, ink) in &figure.legend {
-        let swatch = [(x, text / 4), (x + text * 2 / 3, text * 3 / 4 + text / 8)];
+    let rows = coordinate(legend_rows(figure, width));
+    root.draw_text(&figure.y.title, &style(HPos::Left), (6, text * rows + text * 3 / 5))?;
+    for ((name, ink), (x, row)) in figure.legend.iter().zip(legend_places(figure, width)) {
+        let y = text * coordinate(row);
+        let swatch = [(x, y + text / 4), (x + text * 2 / 3, y + text * 7 / 8)];
         root.draw(&Rectangle::new(swatch, ink.marker().filled()))?;
-        root.draw_text(name, &style(HPos::Left), (x + text, text / 8))?;
-        // Text is measured by the eye: about half its height a letter.
-        let letters = i32::try_from(name.chars().count()).unwrap_or(0);
-        x += text * 2 + letters * text * 43 / 100;
+        root.draw_text(name, &style(HPos::Left), (x + text, y + text / 8))?;
     }
     Ok(())
+}
+
+/// Where each name of the legend stands: from the left, and in which row.
+fn legend_places(figure: &Figure, width: u32) -> Vec<(i32, u32)> {
+    let (mut x, mut row) = (LEGEND_LEFT, 0);
+    let mut places = Vec::new();
+    for (name, _) in &figure.legend {
+        // Text is measured by the eye: about half its height a letter.
+        let letters = u32::try_from(name.chars().count()).unwrap_or(0);
+        let length = TEXT * 2 + letters * TEXT * 43 / 100;
+        if x > LEGEND_LEFT && x + length > width {
+            (x, row) = (LEGEND_LEFT, row + 1);
+        }
+        places.push((i32::try_from(x).unwrap_or(0), row));
+        x += length;
+    }
+    places
+}
+
+fn legend_rows(figure: &Figure, width: u32) -> u32 {
+    legend_places(figure, width).last().map_or(0, |(_, row)| row + 1)
 }
 
 /// Gathers runs of equal circles into one path of round dots.

@@ -2,17 +2,17 @@
 //!
 //! A chart of a long run is thinned so that the page stays small: the points are put into buckets, and of each
 //! bucket the least and the greatest stay, so that the envelope is exact and no outlier disappears. At most
-//! [`MOST_POINTS`] are drawn of a series.
+//! 4,000 are drawn of a series, and 1,500 where the chart is narrow.
 
 use romer_record::document::{Direction, Histogram, Measurement};
 use romer_record::{Fate, Passage};
 
-use crate::number::{Unit, count, percent, time};
+use crate::number::{NO_BREAK, Unit, count, time};
 use crate::table::Way;
 use crate::{Passages, Stream};
 
-/// The most points of a series in a chart over time.
-pub(crate) const MOST_POINTS: usize = 4_000;
+/// The most marks at an edge.
+const MOST_MARKS: usize = 800;
 /// Steps of a drawn distribution function.
 const STEPS: usize = 400;
 /// Columns of the loss strip.
@@ -181,19 +181,25 @@ fn at(sorted: &[f64], quantile: f64) -> Option<f64> {
     sorted.get(index.min(last)).copied()
 }
 
-/// Where an axis ends: a little above all values, or, where a few outliers would flatten the rest, above the 99.5 %
-/// quantile.
-fn upper_end(sorted: &[f64]) -> f64 {
-    let (Some(most), Some(all)) = (at(sorted, 0.995), sorted.last().copied()) else { return 1.0 };
-    let end = if all > 2.5 * most && most > 0.0 { 1.6 * most } else { 1.06 * all };
-    end.max(1.0)
+/// Where an axis begins and ends: around all values, or, where a few outliers would flatten the rest, around 99.5 %
+/// of them. It begins at zero unless that would waste much of it.
+fn ends(sorted: &[f64]) -> (f64, f64) {
+    let (Some(least), Some(most), Some(all)) =
+        (sorted.first().copied(), at(sorted, 0.995), sorted.last().copied())
+    else {
+        return (0.0, 1.0);
+    };
+    let (usual, whole) = ((most - least).max(1.0), all - least);
+    let end = least + if whole > 2.5 * usual { 1.6 * usual } else { 1.06 * whole.max(1.0) };
+    let from = if least > 0.3 * end { least - 0.08 * (end - least) } else { least.min(0.0) };
+    (from, end)
 }
 
 fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Way]) -> Option<Figure> {
     let mut all: Vec<f64> = ways.iter().flat_map(|way| delays(passages.of(*way))).collect();
     all.sort_unstable_by(f64::total_cmp);
-    let least = all.first().copied()?;
-    let end = upper_end(&all);
+    all.first()?;
+    let (from, end) = ends(&all);
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
@@ -206,9 +212,9 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
             .collect();
         let (within, above): (Vec<_>, Vec<_>) = points.into_iter().partition(|(_, delay)| *delay <= end);
         beyond += above.len();
-        let scaled = thin(&within).into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
+        let scaled = within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
         layers.push(Layer::Points((*way).into(), scaled));
-        layers.push(Layer::Above((*way).into(), thin(&above).into_iter().map(|(x, _)| x).collect()));
+        layers.push(Layer::Above((*way).into(), thin_marks(above.into_iter().map(|(x, _)| x).collect())));
     }
     let round_trip = ways == [Way::RoundTrip];
     let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
@@ -226,7 +232,6 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
         legend.push(("lost".into(), Ink::Lost));
         layers.push(Layer::Below(Ink::Lost, thin_marks(lost)));
     }
-    let from = if least > 0.5 * end { least - 0.06 * (end - least) } else { least.min(0.0) };
     Some(Figure {
         name: if round_trip { "delay-round-trip" } else { "delay-one-way" },
         title: if round_trip { "Round-trip delay".into() } else { "One-way delay".into() },
@@ -245,12 +250,12 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
 }
 
 /// Keeps the least and the greatest of each bucket of consecutive points.
-fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    if points.len() <= MOST_POINTS {
+pub(crate) fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    if points.len() <= most {
         return points.to_vec();
     }
-    let bucket = points.len().div_ceil(MOST_POINTS / 2);
-    let mut kept = Vec::with_capacity(MOST_POINTS);
+    let bucket = points.len().div_ceil(most / 2);
+    let mut kept = Vec::with_capacity(most);
     for chunk in points.chunks(bucket) {
         let by_delay = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let (Some(least), Some(greatest)) = (chunk.iter().min_by(by_delay), chunk.iter().max_by(by_delay))
@@ -263,10 +268,10 @@ fn thin(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Marks nearer than a pixel of the widest chart are one.
+/// Marks nearer than about a pixel of the widest chart are one.
 fn thin_marks(mut marks: Vec<f64>) -> Vec<f64> {
     marks.sort_unstable_by(f64::total_cmp);
-    let step = marks.last().copied().unwrap_or(0.0) / 2_000.0;
+    let step = marks.last().copied().unwrap_or(0.0) * share(1, MOST_MARKS);
     marks.dedup_by(|later, earlier| *later - *earlier < step);
     marks
 }
@@ -297,30 +302,42 @@ fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
     let mut layers = Vec::new();
     for (index, (_, ink, marks)) in rows.iter().enumerate() {
         let lost = per_column(marks.iter().copied(), end);
-        let (bottom, top) = (share(index, rows.len()), share(index + 1, rows.len()));
-        let bars = lost.iter().zip(&sent).enumerate().filter(|(_, (lost, _))| **lost > 0).map(
-            |(column, (lost, sent))| {
-                let opacity = 0.35 + 0.65 * share(*lost, *sent);
-                (
-                    [end * share(column, STRIP), end * share(column + 1, STRIP), bottom + 0.06, top - 0.06],
-                    opacity,
-                )
-            },
-        );
-        layers.push(Layer::Bars(*ink, bars.collect()));
+        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
+        layers.push(Layer::Bars(*ink, strip(&lost, &sent, end, edges)));
     }
     Some(Figure {
         name: "loss",
         title: "Losses".into(),
-        caption: format!(
-            "The darker a mark, the larger the share lost of the probes sent in that moment; the strip has {STRIP} columns."
-        ),
+        caption:
+            "The shade tells the share lost of the probes sent in that moment: under 10 %, under 50 %, more."
+                .into(),
         x: times.axis(),
         y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
         layers,
         legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
         low: true,
     })
+}
+
+/// The columns with losses as bars between `edges`; neighbours of one shade are one bar.
+fn strip(lost: &[usize], sent: &[usize], end: f64, [bottom, top]: [f64; 2]) -> Vec<([f64; 4], f64)> {
+    let shade = |(lost, sent): (&usize, &usize)| match share(*lost, *sent) {
+        none if none <= 0.0 => 0.0,
+        few if few < 0.1 => 0.5,
+        some if some < 0.5 => 0.75,
+        _ => 1.0,
+    };
+    let shades: Vec<f64> = lost.iter().zip(sent).map(shade).collect();
+    let mut bars = Vec::new();
+    let mut column = 0;
+    for same in shades.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
+        let (left, right) = (end * share(column, STRIP), end * share(column + same.len(), STRIP));
+        column += same.len();
+        if let Some(shade) = same.first().filter(|shade| **shade > 0.0) {
+            bars.push(([left, right, bottom, top], *shade));
+        }
+    }
+    bars
 }
 
 fn per_column(times: impl Iterator<Item = f64>, end: f64) -> Vec<usize> {
@@ -340,11 +357,12 @@ fn per_column(times: impl Iterator<Item = f64>, end: f64) -> Vec<usize> {
     columns
 }
 
-/// The end of the axis of distributions: the greatest of the ways' upper ends, by their quantiles.
+/// The end of the axis of distributions: the greatest delay of any way, or, where that is far out, a little more
+/// than the greatest p99.
 fn common_end(m: &Measurement) -> Option<f64> {
     let end = |direction: &Direction| {
-        let (p99, p99_9, max) = (direction.delay_ns.p99?, direction.delay_ns.p99_9, direction.delay_ns.max?);
-        Some(if max > 2.5 * p99 { p99_9.map_or(1.5 * p99, |p99_9| p99_9.min(2.0 * p99)) } else { max })
+        let (p99, max) = (direction.delay_ns.p99?, direction.delay_ns.max?);
+        Some(if max > 1.3 * p99 { 1.15 * p99 } else { max })
     };
     Way::ALL.iter().filter_map(|way| end(way.of(m))).reduce(f64::max).filter(|end| *end > 0.0)
 }
@@ -487,7 +505,7 @@ fn spacing(passages: &Passages<'_>) -> Option<Figure> {
         })
         .collect();
     let worst = rows.iter().map(|(name, _, values)| {
-        format!("{name}: {} within {}", percent(0.99), time(at(values, 0.99).unwrap_or(0.0), true))
+        format!("{name}: 99{NO_BREAK}% within {}", time(at(values, 0.99).unwrap_or(0.0), true))
     });
     Some(Figure {
         name: "spacing",
@@ -537,8 +555,8 @@ mod tests {
         let points: Vec<(f64, f64)> = (0..100_000u32)
             .map(|n| (f64::from(n), if n == 77_777 { 1e6 } else { f64::from(n % 13) }))
             .collect();
-        let thinned = thin(&points);
-        assert!(thinned.len() <= MOST_POINTS);
+        let thinned = thin(&points, 4_000);
+        assert!(thinned.len() <= 4_000);
         assert!(thinned.contains(&(77_777.0, 1e6)), "an outlier does not disappear");
         let count = thinned.iter().filter(|(_, y)| *y <= 0.0).count();
         assert!(count > 1_000, "nor do the least values");

@@ -61,10 +61,28 @@ impl Unit {
     }
 }
 
+/// Between a number and its unit, so that no line ends there; a plain space on terminals.
+pub(crate) const NO_BREAK: char = '\u{a0}';
+
 /// A time with its own unit and about three significant digits: `21.4 µs`.
 pub(crate) fn time(nanos: f64, unicode: bool) -> String {
     let unit = Unit::of(nanos);
-    format!("{} {}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
+    format!("{}{NO_BREAK}{}", unit.number(nanos, unit.decimals(nanos)), unit.name(unicode))
+}
+
+/// A time and its uncertainty in one unit, with the digits that the uncertainty leaves: `121.8 ± 0.7 µs`.
+pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
+    let unit = Unit::of(nanos);
+    let mut decimals = unit.decimals(nanos);
+    let mut step = 10f64.powf(-f64::from(u8::try_from(decimals).unwrap_or(0)));
+    // A half of nothing at all (all values alike) asks for no digits.
+    while half > 0.0 && half / unit.nanos() < 0.95 * step && decimals < unit.finest().min(3) {
+        decimals += 1;
+        step /= 10.0;
+    }
+    let plus_minus = if unicode { "±" } else { "+-" };
+    let (value, half) = (unit.number(nanos, decimals), unit.number(half, decimals));
+    format!("{value}{NO_BREAK}{plus_minus}{NO_BREAK}{half}{NO_BREAK}{}", unit.name(unicode))
 }
 
 /// A time that may be absent.
@@ -114,11 +132,11 @@ fn in_threes(digits: &str) -> String {
 pub(crate) fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     match percent {
-        none if none <= 0.0 => "0 %".to_owned(),
-        little if little < 0.01 => "< 0.01 %".to_owned(),
-        small if small < 9.995 => format!("{small:.2} %"),
-        all if all >= 100.0 => "100 %".to_owned(),
-        most => format!("{:.1} %", most.min(99.9)),
+        none if none <= 0.0 => format!("0{NO_BREAK}%"),
+        little if little < 0.01 => format!("<{NO_BREAK}0.01{NO_BREAK}%"),
+        small if small < 9.995 => format!("{small:.2}{NO_BREAK}%"),
+        all if all >= 100.0 => format!("100{NO_BREAK}%"),
+        most => format!("{:.1}{NO_BREAK}%", most.min(99.9)),
     }
 }
 
@@ -144,9 +162,19 @@ mod tests {
             (-3_200.0, "-3.20 µs"),
             (45.2e9, "45.2 s"),
         ] {
-            assert_eq!(time(nanos, true), text);
+            assert_eq!(time(nanos, true).replace(NO_BREAK, " "), text);
         }
-        assert_eq!(time(1_500.0, false), "1.50 us");
+        assert_eq!(time(1_500.0, false), "1.50\u{a0}us");
+        for (nanos, half, text) in [
+            (121_800.0, 683.0, "121.8 ± 0.7 µs"),
+            (34_901_000.0, 68_000.0, "34.90 ± 0.07 ms"),
+            (130_000.0, 4_000.0, "130 ± 4 µs"),
+            (130_000.0, 0.0, "130 ± 0 µs"),
+            (130_000.0, 1.0, "130.000 ± 0.001 µs"),
+            (800.0, 3.0, "800 ± 3 ns"),
+        ] {
+            assert_eq!(time_with_half(nanos, half, true).replace(NO_BREAK, " "), text);
+        }
     }
 
     #[test]
@@ -167,7 +195,7 @@ mod tests {
             (0.99999, "99.9 %"),
             (1.0, "100 %"),
         ] {
-            assert_eq!(percent(ratio), text);
+            assert_eq!(percent(ratio).replace(NO_BREAK, " "), text);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_record::document::{Histogram, Measurement, Summary};
 
 use crate::escape;
-use crate::number::percent;
+use crate::number::{NO_BREAK, percent};
 use crate::table::{Scale, Way, ways};
 use crate::words::{Words, half_width};
 
@@ -47,7 +47,7 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
     if let Some(kept) = kept {
         page.note("Kept in", &kept.to_string_lossy(), Paint::Plain, &mut lines);
     }
-    let mut text = lines.join("\n");
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
 }
@@ -137,10 +137,10 @@ impl Page {
         }
         lines.push(self.paint(head.trim_end(), Paint::Faint));
         for (row, way) in ways.iter().enumerate() {
-            let mut line = format!("{:label$}", way.label(m));
+            let mut line = format!("{:label$}", self.label(m, *way));
             for column in &columns {
                 let cell = column.cells.get(row).cloned().flatten();
-                let bad = column.bad && cell.as_deref().is_some_and(|cell| cell != "0 %");
+                let bad = column.bad && ways.get(row).is_some_and(|way| way.of(m).loss.ratio > Some(0.0));
                 let cell = cell.unwrap_or_else(|| self.words.absent().to_owned());
                 let padded = pad_left(&cell, width_of(column) + 2);
                 line.push_str(&if bad { self.paint(&padded, Paint::Bad) } else { padded });
@@ -149,8 +149,13 @@ impl Page {
         }
     }
 
+    /// A way's name in the margin; where there is little room, the note on the clocks alone says what is variable.
+    fn label(self, m: &Measurement, way: Way) -> String {
+        if self.width < 60 { way.name().to_owned() } else { way.label(m) }
+    }
+
     fn label_width(self, m: &Measurement, ways: &[Way]) -> usize {
-        ways.iter().map(|way| way.label(m).len()).max().unwrap_or(0).max("delay, us".len())
+        ways.iter().map(|way| self.label(m, *way).len()).max().unwrap_or(0).max("delay, us".len())
     }
 
     fn columns(self, m: &Measurement, ways: &[Way], scale: Scale) -> Vec<Column> {
@@ -173,12 +178,12 @@ impl Page {
         let lost = ways.iter().map(|way| way.of(m).loss.ratio.map(percent)).collect();
         let column = |head, cells, dispensable| Column { head, cells, dispensable, bad: false };
         let mut columns = vec![
-            column("min", delays(|delay| delay.min), 4),
+            column("min", delays(|delay| delay.min), 5),
             column("median", median, 0),
-            column("p95", delays(|delay| delay.p95), 3),
-            column("p99", delays(|delay| delay.p99), 0),
-            column("max", delays(|delay| delay.max), 1),
-            column("|ipdv| p95", ipdv, 2),
+            column("p95", delays(|delay| delay.p95), 4),
+            column("p99", delays(|delay| delay.p99), 1),
+            column("max", delays(|delay| delay.max), 2),
+            column("|ipdv| p95", ipdv, 3),
         ];
         columns.push(Column { head: "lost", cells: lost, dispensable: 0, bad: true });
         columns
@@ -198,7 +203,7 @@ impl Page {
             let room = self.width.saturating_sub(label + 24).min(BARS);
             let Some(bars) = sparkline(&direction.histograms.delay, min, p99, room) else { continue };
             let (low, high) = (scale.number(Some(min)), scale.number(Some(p99)));
-            drawn.push((way.label(m), low.unwrap_or_default(), bars, high.unwrap_or_default()));
+            drawn.push((self.label(m, *way), low.unwrap_or_default(), bars, high.unwrap_or_default()));
         }
         if drawn.is_empty() {
             return;
@@ -233,7 +238,8 @@ impl Page {
             self.note("Tool", &calibration, Paint::Plain, lines);
         }
         for limit in &m.limits {
-            let value = limit.value.map_or_else(String::new, |value| format!(" (measured {value})"));
+            let value = self.words.limit_value(limit);
+            let value = value.map_or_else(String::new, |value| format!(", measured {value}"));
             let (name, paint) = if limit.held { ("Held", Paint::Good) } else { ("Broken", Paint::Bad) };
             self.note(name, &format!("{}{value}", limit.limit), paint, lines);
         }

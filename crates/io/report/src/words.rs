@@ -1,11 +1,9 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
-use romer_record::document::{
-    ClockState, DelayKind, Direction, LocationErrors, Measurement, Summary, Traffic,
-};
+use romer_record::document::{ClockState, DelayKind, Direction, Limit, Measurement, Traffic};
 use romer_units::{Dscp, Place};
 
-use crate::number::{absent, count, counted, percent, time};
+use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
 
 /// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +36,9 @@ impl Words {
         let delay = &m.round_trip.delay_ns;
         let middle = match (delay.median, half_width(delay.median_interval), delay.p99) {
             (Some(median), Some(half), Some(p99)) => format!(
-                "The round trip to {} takes {} ({} {}); 99 % are back within {}.",
+                "The round trip to {} takes {}; 99{NO_BREAK}% are back within {}.",
                 m.target,
-                self.time(median),
-                self.plus_minus(),
-                self.time(half),
+                time_with_half(median, half, self.unicode),
                 self.time(p99)
             ),
             (Some(median), _, _) => format!("The round trip to {} takes {}.", m.target, self.time(median)),
@@ -78,8 +74,10 @@ impl Words {
         } else {
             format!("{every} apart on average")
         };
-        let mut text =
-            format!("{} {pace}, {} B of payload ({} B of IP)", t.model, t.payload_octets, t.packet_octets);
+        let mut text = format!(
+            "{} {pace}, {}{NO_BREAK}B of payload ({}{NO_BREAK}B of IP)",
+            t.model, t.payload_octets, t.packet_octets
+        );
         if t.dscp != 0 {
             text.push_str(&format!(", DSCP {}", dscp_name(t.dscp)));
         }
@@ -172,30 +170,38 @@ impl Words {
         text
     }
 
-    /// By how much the program's own stamps would have been wrong; `None` where both kinds are not at hand.
+    /// By how much the programs' own stamps would have been wrong; `None` where both kinds are not at hand.
     pub(crate) fn location_error(self, m: &Measurement) -> Option<String> {
-        let ends =
-            [("here", &m.location_error_ns.sender), ("at the responder", &m.location_error_ns.responder)];
-        let parts: Vec<String> =
-            ends.iter().filter_map(|(name, end)| self.location_errors(name, end)).collect();
-        (!parts.is_empty()).then(|| {
-            format!(
-                "The program's own stamps would have been off by {} (median; 99 %).",
-                parts.join(", and ")
-            )
+        let (here, there) = (&m.location_error_ns.sender, &m.location_error_ns.responder);
+        let parts: Vec<String> = [
+            ("on arrival here", &here.arrival),
+            ("on departure here", &here.departure),
+            ("on arrival there", &there.arrival),
+            ("on departure there", &there.departure),
+        ]
+        .into_iter()
+        .filter_map(|(moment, error)| {
+            let (median, p99) = (error.median?, error.p99?);
+            Some(format!("{} {moment} (99{NO_BREAK}%: {})", self.time(median), self.time(p99)))
         })
+        .collect();
+        let (last, others) = parts.split_last()?;
+        let parts =
+            if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+        Some(format!("The programs' own stamps would have been off by {parts}."))
     }
 
-    fn location_errors(self, name: &str, errors: &LocationErrors) -> Option<String> {
-        let part = |summary: &Summary, moment: &str| {
-            let (median, p99) = (summary.median?, summary.p99?);
-            Some(format!("{moment} {}; {}", self.time(median), self.time(p99)))
-        };
-        let parts: Vec<String> = [part(&errors.departure, "sending"), part(&errors.arrival, "receiving")]
-            .into_iter()
-            .flatten()
-            .collect();
-        (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
+    /// A limit's measured value, in the unit that its name tells.
+    pub(crate) fn limit_value(self, limit: &Limit) -> Option<String> {
+        let value = limit.value?;
+        let name = limit.limit.split(['<', '>', '=']).next().unwrap_or_default();
+        Some(if name.contains("_ns") {
+            self.time(value)
+        } else if name.contains("ratio") {
+            percent(value)
+        } else {
+            value.to_string()
+        })
     }
 
     /// What the tool itself adds.
@@ -242,8 +248,8 @@ fn skew(clock: &ClockState) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
     let interval = clock
         .skew_interval_ppm
-        .map_or_else(String::new, |[low, high]| format!(" (95 %: {low:.3} to {high:.3})"));
-    format!(" It runs {skew:+.3} ppm against this one{interval}, which is taken out.")
+        .map_or_else(String::new, |[low, high]| format!(" (95{NO_BREAK}%: {low:.3} to {high:.3})"));
+    format!(" It runs {skew:+.3}{NO_BREAK}ppm against this one{interval}, which is taken out.")
 }
 
 /// Half the width of an interval.

@@ -52,8 +52,9 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
         row(m, way, scale, end, page);
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"when\">± is half the 95 % interval of the median. The box holds the middle half of the \
-         packets, the line reaches from the least delay to p99, the mark is the median.</p></section>\n",
+        "</tbody></table></div>\n<p class=\"when\">± is half the 95 % interval of the median.<span class=\"less\"> The box \
+         holds the middle half of the packets, the line reaches from the least delay to p99, the mark is the \
+         median.</span></p></section>\n",
     );
 }
 
@@ -111,7 +112,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     for limit in &m.limits {
         let verdict =
             if limit.held { "<td class=\"good\">held</td>" } else { "<td class=\"bad\">broken</td>" };
-        let value = limit.value.map_or_else(|| WORDS.absent().to_owned(), |value| value.to_string());
+        let value = WORDS.limit_value(limit).unwrap_or_else(|| WORDS.absent().to_owned());
         page.push_str(&format!(
             "<tr><th><code>{}</code></th><td>{value}</td>{verdict}</tr>\n",
             markup(&limit.limit)

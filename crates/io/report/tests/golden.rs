@@ -1,0 +1,131 @@
+//! What a person reads, compared letter by letter with what is kept under `tests/golden`. `ROMER_GOLDEN=write`
+//! writes the files anew; look at the difference before it is committed.
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{bad, good, hostile, make};
+use romer_report::text::{TextStyle, summary};
+use romer_report::{html, svg};
+
+fn golden(name: &str, found: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("ROMER_GOLDEN").is_some_and(|value| value == "write") {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name} differs; ROMER_GOLDEN=write writes it anew. It is now:\n{found}");
+}
+
+fn plain(width: usize) -> TextStyle {
+    TextStyle { width, ..TextStyle::default() }
+}
+
+#[test]
+fn the_summary_reads_as_it_is_kept() {
+    let kept = Some(Path::new("/home/ole/.local/state/romer/runs/20261107T101112Z-198.18.0.2"));
+    let (good, bad) = (make(&good()).measurement, make(&bad()).measurement);
+    golden("good-80.txt", &summary(std::slice::from_ref(&good), kept, &plain(80)));
+    golden("bad-80.txt", &summary(std::slice::from_ref(&bad), kept, &plain(80)));
+    golden("bad-52.txt", &summary(std::slice::from_ref(&bad), kept, &plain(52)));
+    golden("both-120.txt", &summary(&[good.clone(), bad.clone()], kept, &plain(120)));
+    let ascii = TextStyle { unicode: false, ..TextStyle::default() };
+    golden("bad-ascii.txt", &summary(std::slice::from_ref(&bad), kept, &ascii));
+    let color = TextStyle { color: true, ..TextStyle::default() };
+    golden("bad-color.txt", &summary(&[bad], kept, &color));
+}
+
+#[test]
+fn a_summary_without_answers_says_so() {
+    let mut lost = make(&good()).measurement;
+    for direction in [&mut lost.forward, &mut lost.reverse, &mut lost.round_trip] {
+        let sent = direction.packets.sent;
+        *direction = Default::default();
+        direction.packets.sent = sent;
+        direction.packets.received = Some(0);
+    }
+    lost.round_trip.packets.lost = Some(1_500);
+    lost.round_trip.loss.ratio = Some(1.0);
+    lost.location_error_ns = Default::default();
+    lost.partial = true;
+    golden("silent-80.txt", &summary(&[lost], None, &plain(80)));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let made = [good(), bad(), hostile()].map(|path| make(&path).measurement);
+    for width in 40..130 {
+        for unicode in [true, false] {
+            let text = summary(&made, Some(Path::new("/a/b")), &TextStyle { width, unicode, color: false });
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width.clamp(40, 110), "{widest} columns of {width}:\n{text}");
+            assert!(unicode || text.is_ascii(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_hostile_name_does_nothing_anywhere() {
+    let made = make(&hostile());
+    let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text}");
+    let page = html::report(&[made.stream()]).unwrap();
+    assert!(!page.contains(|c: char| c.is_control() && c != '\n') && !page.contains('\u{202e}'));
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script"));
+}
+
+#[test]
+fn the_page_needs_nothing_from_outside_and_is_well_formed() {
+    let made = [make(&good()), make(&bad())];
+    let page = html::report(&[made[0].stream(), made[1].stream()]).unwrap();
+    for outside in
+        ["http://", "https://", "url(", "@import", "src=", "href=", "<script", "<link", "NaN", "inf"]
+    {
+        let found = page.find(outside).map(|at| &page[at.saturating_sub(60)..(at + 60).min(page.len())]);
+        assert!(found.is_none(), "{outside}: {found:?}");
+    }
+    assert!(!page.contains("\"#0"), "a marker colour was left");
+    balanced(&page);
+    for chart in made.iter().flat_map(|made| svg::charts(&made.stream()).unwrap()) {
+        assert!(chart.svg.starts_with("<svg xmlns=") && !chart.svg.contains("var("), "{}", chart.name);
+        assert!(!chart.svg.contains("NaN") && !chart.svg.contains("<circle"));
+        balanced(&chart.svg);
+    }
+}
+
+/// Every element is closed in its turn.
+fn balanced(markup: &str) {
+    const VOID: [&str; 2] = ["meta", "!doctype"];
+    let mut open: Vec<&str> = Vec::new();
+    for tag in markup.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        let name = tag.split([' ', '/', '\n']).find(|part| !part.is_empty()).unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "</{name}> closes something else");
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}
+
+#[test]
+fn a_long_run_makes_no_long_page() {
+    let made = make(&common::Path { probes: 200_000, ..bad() });
+    let page = html::report(&[made.stream()]).unwrap();
+    assert!(page.len() < 700_000, "{} octets", page.len());
+}
+
+#[test]
+fn little_or_nothing_measured_makes_a_page_too() {
+    for probes in [0, 1, 2] {
+        let made = make(&common::Path { probes, ..good() });
+        let page = html::report(&[made.stream()]).unwrap();
+        balanced(&page);
+        assert!(!page.contains("NaN") && !page.contains("inf"), "{probes}");
+        let without = romer_report::Stream { passages: None, ..made.stream() };
+        balanced(&html::report(&[without]).unwrap());
+        let _ = summary(&[made.measurement], None, &plain(80));
+    }
+}
