@@ -1,1 +1,47 @@
-fn main() {}
+//! `romer`: the command line.
+//!
+//! This crate reads arguments, calls the engines and prints. Exit codes: 0 done; 1 a fault of romer itself; 2
+//! usage; 3 bad data in a file; 4 environment or permission; 5 the other end refused or cannot be reached; 6 a
+//! stated limit is broken; 130 interrupted.
+
+mod args;
+mod demo;
+mod doctor;
+mod failure;
+mod lab;
+mod measure;
+mod output;
+mod report;
+mod respond;
+mod signals;
+
+use std::process::ExitCode;
+
+use args::{Command, Invocation};
+
+fn main() -> ExitCode {
+    // A lab's holder must be the first thing: it may not have threads when it makes its namespaces.
+    if let Some(code) = lab::holder() {
+        return code;
+    }
+    let arguments = match args::read(std::env::args_os()) {
+        Ok(Invocation::Run(arguments)) => arguments,
+        Ok(Invocation::Show(text)) => {
+            output::print(&text);
+            return ExitCode::SUCCESS;
+        }
+        Err(failure) => return failure.report(),
+    };
+    let outcome = match arguments.command {
+        Command::Measure(arguments) => measure::run(&arguments),
+        Command::Respond(arguments) => respond::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(),
+    }
+}

@@ -364,7 +364,7 @@ pub struct Loss {
 pub struct Reordering {
     /// Reordered over received.
     pub ratio: Option<f64>,
-    /// Extent of each reordered packet (RFC 4737 section 4.2.2).
+    /// Extent of each reordered packet (RFC 4737 section 4.2.3).
     pub extents: Vec<u64>,
 }
 

@@ -95,7 +95,7 @@ impl TransmitEvents {
 
 impl StampingSocket {
     /// Takes transmit stamps and path errors that have come back, without blocking, and gives how many there were.
-    /// What `events` held before is gone. An answer of 0 means that none is left for now.
+    /// What `events` held before is gone. An answer of 0 means that none is left at present.
     ///
     /// A stamp whose datagram the kernel never passed to a driver (dropped in a queue, or when the receive buffer
     /// had no room for the stamp) never comes.

@@ -1,0 +1,505 @@
+//! The arguments: what there is, and how it is explained.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use romer_measure::names::Target;
+use romer_session::reflector::Prefix;
+use romer_traffic::TrafficModel;
+use romer_units::random::Seed;
+use romer_units::{Dscp, Duration, Rate, Size};
+
+use crate::failure::Failure;
+use crate::output::Color;
+
+/// The longest argument that is looked at.
+const LONGEST: usize = 4_096;
+/// What `--duration forever` means: until it is interrupted, or for this long.
+const FOREVER: Duration = Duration::from_secs(30 * 86_400);
+/// The longest duration that can be asked for.
+const LONGEST_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// A network-performance laboratory: measure a path, and know how far each number can be trusted.
+#[derive(Debug, Parser)]
+#[command(
+    name = "romer",
+    version,
+    about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.",
+    long_about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.\n\n\
+        Start a responder on one host and measure it from another:\n\n    \
+        there$ romer respond\n    here$  romer measure THERE\n\n\
+        or see it all on this machine, without a network:\n\n    romer demo",
+    after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
+        Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 130 interrupted.",
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = false
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What romer does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure delay, its variation, loss and order to one or more targets
+    Measure(Box<MeasureArgs>),
+    /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
+    Respond(RespondArgs),
+    /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
+    Report(ReportArgs),
+    /// Test hosts in network namespaces of this machine
+    Lab(LabArgs),
+    /// The whole story on this machine: lab, voice streams, report
+    Demo(DemoArgs),
+    /// What this machine can do, what follows from it, and what to mend
+    Doctor(DoctorArgs),
+}
+
+/// Arguments of `romer measure`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Measure delay, its variation, loss and order to one or more targets.\n\n\
+        The target runs `romer respond`, whose log then comes back, so that both directions are known by stamps of \
+        both kernels. Where no romer answers, any STAMP or TWAMP-Light reflector at UDP port 862 is measured, with \
+        what it tells. Each run is kept in a folder of its own, also when it is interrupted or killed.",
+    after_help = "Examples:\n  \
+        romer measure voice.example --traffic melp --duration 1m --dscp ef\n  \
+        romer measure 192.0.2.1 2001:db8::1 --interval 20ms --count 1000 --json result.json\n  \
+        romer measure 192.0.2.7:8620 --stamp-only"
+)]
+pub(crate) struct MeasureArgs {
+    /// Where to: HOST, HOST:CONTROLPORT, [IPV6]:CONTROLPORT; with --stamp-only the port is the reflector's UDP port
+    #[arg(required = true, value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
+    pub(crate) targets: Vec<Target>,
+    /// Send so many probes
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    pub(crate) count: Option<u64>,
+    /// Send for so long, or `forever` [default: 10s]
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Mean time between probes [default: 100ms; codecs have their own]
+    #[arg(long, value_name = "D", value_parser = interval)]
+    pub(crate) interval: Option<Duration>,
+    /// Octets of UDP payload [default: 44B, a STAMP packet]
+    #[arg(long, value_name = "B", value_parser = size, conflicts_with = "packet_size")]
+    pub(crate) size: Option<u32>,
+    /// Octets of IP packet
+    #[arg(long, value_name = "B", value_parser = size)]
+    pub(crate) packet_size: Option<u32>,
+    /// When probes leave: periodic, poisson, melp
+    #[arg(long, value_name = "MODEL", default_value = "periodic", value_parser = |text: &str| text.parse::<TrafficModel>().map_err(|error| error.to_string()))]
+    pub(crate) traffic: TrafficModel,
+    /// Codec frames in a packet (melp: 2 to 5) [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) bundle: Option<u32>,
+    /// Which stamps: best, kernel, user
+    #[arg(long, value_name = "PLACE", default_value = "best")]
+    pub(crate) stamp: StampPlace,
+    /// Code point of the probes: EF, AF41, CS5 or 0 to 63
+    #[arg(long, value_name = "NAME|N", default_value = "cs0", value_parser = |text: &str| text.parse::<Dscp>().map_err(|error| error.to_string()))]
+    pub(crate) dscp: Dscp,
+    /// Time to live, or hop limit, of the probes [default: 255]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) ttl: Option<u8>,
+    /// Source address of the probes
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) source: Option<IpAddr>,
+    /// Interface of the probes
+    #[arg(long, value_name = "IF")]
+    pub(crate) interface: Option<String>,
+    /// Measure a reflector that is not romer: no control channel, port 862 unless the target has one
+    #[arg(long)]
+    pub(crate) stamp_only: bool,
+    /// Wait so long for a reflection before it counts as lost
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = waiting)]
+    pub(crate) waiting_time: Duration,
+    /// Words to keep with the run
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) comment: Option<String>,
+    /// Seed of random schedules: six numbers, as a run prints them [default: a random one]
+    #[arg(long, value_name = "S1,...,S6", value_parser = |text: &str| text.parse::<Seed>().map_err(|error| error.to_string()))]
+    pub(crate) seed: Option<Seed>,
+    /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the run in --out, and the file of --json
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write the measurement document (romer/measurement/1) at the end; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Write one JSON object a line to standard output while running
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Time between two lines of --stream
+    #[arg(long, value_name = "D", default_value = "500ms", value_parser = stream_interval)]
+    pub(crate) stream_interval: Duration,
+    /// Print no prose
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// IPv4 only
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long = "ipv6")]
+    pub(crate) ipv6: bool,
+    /// Colour of the summary
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// Where stamps are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StampPlace {
+    /// The nearest to the wire that both ends have
+    Best,
+    /// By the network card
+    Nic,
+    /// By the kernel
+    Kernel,
+    /// By the program
+    User,
+}
+
+/// Arguments of `romer respond`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
+        romer's own sessions.\n\nOpen to all by default, within its limits: a reply is never longer than its request, \
+        and each /32 or /56 has a rate. It runs until it is interrupted or ended by SIGTERM.",
+    after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
+)]
+pub(crate) struct RespondArgs {
+    /// Where test packets are received; repeat for more [default: port 862 of all addresses]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Where control conversations are received; repeat for more [default: port 8862 of the same addresses]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    pub(crate) control: Vec<SocketAddr>,
+    /// Which stamps: best, kernel, user
+    #[arg(long, value_name = "PLACE", default_value = "best")]
+    pub(crate) stamp: StampPlace,
+    /// Answer only this range; repeat for more [default: all]
+    #[arg(long, value_name = "PREFIX", value_parser = |text: &str| text.parse::<Prefix>())]
+    pub(crate) allow: Vec<Prefix>,
+    /// Packets that one /32 or /56 may send, burst one second
+    #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = packet_rate)]
+    pub(crate) rate: u64,
+    /// Print no prose
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `romer report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
+    romer report RUN --csv packets.csv --html report.html")]
+pub(crate) struct ReportArgs {
+    /// Folder of a run
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Write the charts, each a file, to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the packet log; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// Write the document, computed again from the packet log; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Which stream of the run, from 0, for --csv [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) stream: Option<u16>,
+    /// Overwrite files
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print no prose
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Colour of the summary
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// Arguments of `romer lab`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Test hosts in network namespaces of this machine, as root or (where the kernel allows it) without.\n\n\
+        path    A/t0 - E/e0, E/e1 - B/t1: one network, with a place between for an emulator\n\
+        router  A/t0 - R/r0, R/r1 - B/t1: a real Linux router between two networks",
+    after_help = "Examples:\n  romer lab up path\n  romer lab run B -- romer respond &\n  romer lab run A -- romer measure 198.18.0.3\n  romer lab down"
+)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+/// What a lab does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Make the hosts and their links
+    Up {
+        /// path or router
+        kind: LabKind,
+        /// What the hosts' names begin with
+        #[arg(long, default_value = "romer", value_name = "X")]
+        prefix: String,
+    },
+    /// Remove everything that `up` made
+    Down {
+        /// What the hosts' names begin with
+        #[arg(long, default_value = "romer", value_name = "X")]
+        prefix: String,
+    },
+    /// Run a command on a host
+    Run {
+        /// A, B, E or R, or the host's whole name
+        host: String,
+        /// What the hosts' names begin with
+        #[arg(long, default_value = "romer", value_name = "X")]
+        prefix: String,
+        /// The command and its arguments, after --
+        #[arg(required = true, last = true, value_name = "CMD")]
+        command: Vec<OsString>,
+    },
+}
+
+/// The kinds of lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LabKind {
+    /// Two hosts on one network, with a place between for an emulator
+    Path,
+    /// Two hosts in two networks, with a router between
+    Router,
+}
+
+/// Arguments of `romer demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Measure for so long
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Write the document (romer/demo/1); - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the run in --out, and the file of --json
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print no prose
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Colour of the summary
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+    /// The part of the demonstration that runs on the lab's first host, towards this target
+    #[arg(long, hide = true, value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
+    pub(crate) inside: Option<Target>,
+}
+
+/// Arguments of `romer doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Write the document (romer/doctor/1) to standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// What the arguments come to.
+pub(crate) enum Invocation {
+    /// Do this.
+    Run(Cli),
+    /// Show this text: help, or the version.
+    Show(String),
+}
+
+/// Reads the arguments.
+pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Failure> {
+    let arguments = checked(arguments)?;
+    let command = Cli::command();
+    match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(Invocation::Run(cli)),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Ok(Invocation::Show(error.render().to_string()))
+            }
+            _ => Err(Failure::usage(explained(&error))),
+        },
+    }
+}
+
+/// Arguments that are text and of a sane length. What follows `--` belongs to another program and is left alone.
+fn checked(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, Failure> {
+    let mut ours = true;
+    let mut checked = Vec::new();
+    for (place, argument) in arguments.into_iter().enumerate() {
+        if ours && place > 0 {
+            let Some(text) = argument.to_str() else {
+                return Err(Failure::usage(format!(
+                    "an argument is not text (argument {place}): {:?} is not valid UTF-8; write it in UTF-8",
+                    argument.to_string_lossy().chars().take(80).collect::<String>()
+                )));
+            };
+            if text.len() > LONGEST {
+                return Err(Failure::usage(format!(
+                    "an argument is too long (argument {place}): {:?}... has {} octets; at most {LONGEST} are read",
+                    text.chars().take(60).collect::<String>(),
+                    text.len()
+                )));
+            }
+            ours = text != "--";
+        }
+        checked.push(argument);
+    }
+    Ok(checked)
+}
+
+/// clap's error as one line: what, where, why, what to do.
+fn explained(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        Some(ContextValue::StyledStrs(texts)) => {
+            Some(texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => None,
+    };
+    let short = |text: String| -> String { text.chars().take(200).collect() };
+    let argument = context(ContextKind::InvalidArg).map(short).unwrap_or_default();
+    let flag = argument.split(' ').next().unwrap_or_default().to_string();
+    let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let mend = did_you_mean(ContextKind::SuggestedArg)
+                .unwrap_or_else(|| "; see --help for those that there are".into());
+            format!("unknown argument ({flag}): there is none of this name{mend}")
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
+            let mend = did_you_mean(ContextKind::SuggestedSubcommand)
+                .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
+            format!("unknown command ({name}): there is none of this name{mend}")
+        }
+        ErrorKind::MissingSubcommand => {
+            "no command is given: say what to do, for instance `romer measure TARGET`; see `romer --help`"
+                .into()
+        }
+        ErrorKind::MissingRequiredArgument => {
+            format!("an argument is missing ({argument}): it cannot be left out; see --help for an example")
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = context(ContextKind::PriorArg).unwrap_or_default();
+            format!("two arguments contradict each other ({flag}, {other}): only one can hold; choose one")
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();
+            let valid = context(ContextKind::ValidValue);
+            match (std::error::Error::source(error), valid) {
+                (Some(why), _) => format!("bad value ({flag}): {why}"),
+                (None, Some(valid)) if value.is_empty() => {
+                    format!("a value is missing ({flag}): choose one of {valid}")
+                }
+                (None, Some(valid)) => {
+                    format!("bad value ({flag}): {value:?} is none of {valid}; choose one")
+                }
+                (None, None) => format!("a value is missing ({flag}): it cannot be left out; see --help"),
+            }
+        }
+        ErrorKind::WrongNumberOfValues | ErrorKind::TooManyValues | ErrorKind::TooFewValues => {
+            format!("wrong number of values ({flag}): see --help for how many it takes")
+        }
+        _ => short(error.render().to_string().trim_start_matches("error: ").replace('\n', " ")),
+    }
+}
+
+fn quantity<T: std::str::FromStr<Err = romer_units::QuantityError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: romer_units::QuantityError| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    if text == "forever" {
+        return Ok(FOREVER);
+    }
+    match quantity::<Duration>(text)? {
+        duration if duration == Duration::ZERO => {
+            Err("0 means nothing here: write how long, or `forever` to go on until interrupted".into())
+        }
+        duration if duration < Duration::ZERO => {
+            Err(format!("{text:?} is negative: write how long, such as 10s"))
+        }
+        duration if duration > LONGEST_DURATION => {
+            Err(format!("{text:?} is over 100 years: write `forever`"))
+        }
+        duration => Ok(duration),
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = quantity::<Duration>(text)?;
+    if interval < Duration::from_micros(1) {
+        return Err(format!("{text:?} is less than this program can keep: at least 1us"));
+    }
+    if interval > Duration::from_secs(86_400) {
+        return Err(format!("{text:?} is more than a day between two probes: at most 24h"));
+    }
+    Ok(interval)
+}
+
+fn waiting(text: &str) -> Result<Duration, String> {
+    let waiting = quantity::<Duration>(text)?;
+    if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {
+        return Err(format!("{text:?} is out of range: from 1ms to 10m"));
+    }
+    Ok(waiting)
+}
+
+fn stream_interval(text: &str) -> Result<Duration, String> {
+    let interval = quantity::<Duration>(text)?;
+    if !(Duration::from_millis(20)..=Duration::from_secs(3_600)).contains(&interval) {
+        return Err(format!("{text:?} is out of range: from 20ms to 1h"));
+    }
+    Ok(interval)
+}
+
+fn size(text: &str) -> Result<u32, String> {
+    let size: Size = quantity(text)?;
+    u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
+        format!(
+            "{text:?} is more than an IP packet holds: UDP carries at most 65507B (IPv4) or 65527B (IPv6)"
+        )
+    })
+}
+
+fn packet_rate(text: &str) -> Result<u64, String> {
+    match quantity::<Rate>(text)? {
+        Rate::Packets(packets) => Ok(packets),
+        Rate::Bits(_) => Err(format!("{text:?} counts bits: write packets a second, such as 100000pps")),
+    }
+}
+
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let shown: String = text.chars().take(80).collect();
+    if let Some(port) =
+        text.rsplit(':').next().filter(|port| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+        && port.parse::<u16>().is_err()
+    {
+        return Err(format!("{shown:?} has no port from 0 to 65535"));
+    }
+    text.parse().map_err(|_| {
+        format!("{shown:?} is not an address and port: write 192.0.2.1:862 or [2001:db8::1]:862")
+    })
+}

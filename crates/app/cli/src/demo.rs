@@ -1,0 +1,181 @@
+//! `romer demo`: a lab, a responder on one of its hosts, voice streams from the other, the report.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration as StdDuration, Instant};
+
+use romer_lab::{Host, Kind, Lab};
+use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
+use romer_measure::names::{Family, Target};
+use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements};
+use romer_record::manifest::StampRequest;
+use romer_traffic::{Limit, Request, TrafficModel};
+use romer_units::{Dscp, Duration};
+
+use crate::args::DemoArgs;
+use crate::failure::Failure;
+use crate::measure::{Narrator, Talk, expected, location};
+use crate::{output, report, signals};
+
+/// The second voice stream: one packet each 20 ms, as G.711 sends them.
+const VOICE_INTERVAL: Duration = Duration::from_millis(20);
+/// Address of the lab's second host.
+const FAR: &str = "198.18.0.3";
+/// How long a responder may take to be ready.
+const PATIENCE: StdDuration = StdDuration::from_secs(10);
+
+/// Shows the whole story, and gives the exit code.
+pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
+    match &arguments.inside {
+        Some(target) => inside(arguments, target),
+        None => outside(arguments),
+    }
+}
+
+/// A lab that is taken down whatever happens.
+struct Standing {
+    prefix: String,
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        let _ = Lab::down(&self.prefix);
+    }
+}
+
+/// A program that is ended whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
+    // The flags are for this process only: the program on the lab's host has its own, and ends in good order.
+    let interrupted = signals::interruption()?;
+    let prefix = format!("rdemo{}", std::process::id());
+    let say = |text: &str| {
+        if !arguments.quiet {
+            output::eprint_line(text);
+        }
+    };
+    say("Two hosts are made on this machine, A and B, with a path between them.");
+    let lab = Lab::up(Kind::Path, &prefix)?;
+    let _standing = Standing { prefix };
+    say(
+        "B answers (romer respond). A sends two voice streams to it: MELP, a packet each 45 ms; and one each 20 ms.",
+    );
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
+    })?;
+    let _responder = respond(&lab, &program)?;
+    let mut command = lab.command(Host::A, &program)?;
+    command.args(["demo", "--inside", FAR]).args(std::env::args_os().skip(2));
+    let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
+    loop {
+        match child.0.try_wait() {
+            Ok(Some(status)) => {
+                return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                return Err(Failure::environment(format!("cannot wait for the measurement (demo): {error}")));
+            }
+        }
+        // An interrupt from the terminal has reached the program too; one sent to us alone is handed on.
+        if interrupted.load(Ordering::Acquire) {
+            interrupt(&child.0);
+        }
+        std::thread::sleep(StdDuration::from_millis(50));
+    }
+}
+
+fn interrupt(child: &Child) {
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
+}
+
+fn spawn_failed(error: &std::io::Error) -> Failure {
+    Failure::environment(format!(
+        "cannot start a program on the lab's host (demo): {error}; see `romer doctor`"
+    ))
+}
+
+fn respond(lab: &Lab, program: &std::path::Path) -> Result<Running, Failure> {
+    let mut command = lab.command(Host::B, program)?;
+    let listen = format!("{FAR}:862");
+    command
+        .args(["respond", "--listen", &listen])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
+    let ready = child.0.stdout.take();
+    let started = Instant::now();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = ready.map(|out| std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line));
+        let _ = tell.send(matches!(read, Some(Ok(length)) if length > 0));
+    });
+    match told.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
+        Ok(true) => Ok(child),
+        _ => Err(Failure::environment(
+            "the responder did not start on the lab's host (demo): it said nothing; try `romer lab up path` and \
+             `romer lab run B -- romer respond` by hand",
+        )),
+    }
+}
+
+/// The part that runs on the lab's first host.
+fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
+    let stream = |model, interval| StreamOptions {
+        target: target.clone(),
+        traffic: Request { interval, ..Request::new(model, Limit::Duration(arguments.duration)) },
+        size: ProbeSize::Natural,
+    };
+    let options = MeasureOptions {
+        streams: vec![stream(TrafficModel::Melp, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
+        family: Family::Any,
+        stamp_only: false,
+        stamp: StampRequest::Best,
+        dscp: Dscp::EF,
+        ttl: None,
+        source: None,
+        interface: None,
+        waiting_time: WAITING_TIME,
+        comment: Some("demonstration between two hosts of this machine".into()),
+        command: format!("romer demo --duration {}", arguments.duration),
+        location: location(arguments.out.as_deref(), arguments.force, "demo")?,
+        report_every: Duration::from_millis(250),
+    };
+    let interrupted = signals::interruption()?;
+    let mut observer = Narrator::new(Talk { quiet: arguments.quiet, stream: false }, expected(&options));
+    let outcome = measure::measure(&options, &interrupted, &mut observer)?;
+    observer.finish();
+    conclude(&outcome, arguments)
+}
+
+fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
+    let measurements = outcome.measurements();
+    if !arguments.quiet && arguments.json.as_deref() != Some("-") {
+        output::print(&report::summary(&measurements, arguments.color, Some(&outcome.folder)));
+    }
+    if let Some(file) = &arguments.json {
+        let demo = Demo {
+            schema: DEMO.into(),
+            measurement: Measurements { schema: MEASUREMENT.into(), measurements },
+            emulation: None,
+            comparison: None,
+        };
+        let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.force)?;
+    }
+    if let Some(error) = &outcome.not_kept {
+        return Err(Failure::with_code(error.exit_class().code(), error));
+    }
+    Ok(if outcome.partial { 130 } else { 0 })
+}

@@ -1,0 +1,71 @@
+//! How a command fails: one line on standard error, and an exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use romer_measure::MeasureError;
+use romer_store::StoreError;
+
+use crate::output;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    /// A command that asks for something that cannot be.
+    pub(crate) fn usage(text: impl Display) -> Self {
+        Self { code: 2, text: text.to_string() }
+    }
+    /// The environment or a missing right stands in the way.
+    pub(crate) fn environment(text: impl Display) -> Self {
+        Self { code: 4, text: text.to_string() }
+    }
+    /// A fault of romer itself.
+    pub(crate) fn own(text: impl Display) -> Self {
+        Self { code: 1, text: format!("{text}; this is a fault of romer, please report it") }
+    }
+    /// With this exit code.
+    pub(crate) fn with_code(code: u8, text: impl Display) -> Self {
+        Self { code, text: text.to_string() }
+    }
+
+    /// Prints the line and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        output::eprint_line(&format!("error: {}", one_line(&self.text)));
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        Self { code: error.exit_code(), text: error.to_string() }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self { code: error.exit_class().code(), text: error.to_string() }
+    }
+}
+
+/// The text on one line, with what could speak to the terminal made visible.
+fn one_line(text: &str) -> String {
+    let joined = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    romer_report::escape::terminal(&joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line_that_cannot_speak_to_the_terminal() {
+        let shown = one_line("first\n   second \u{1b}[31m\u{7}third");
+        assert!(!shown.contains(|c: char| c.is_control()), "{shown:?}");
+        assert!(shown.starts_with("first second"));
+    }
+}

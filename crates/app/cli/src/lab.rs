@@ -1,0 +1,66 @@
+//! `romer lab`.
+
+use std::process::ExitCode;
+
+use romer_lab::{HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, holder_main};
+
+use crate::args::{LabArgs, LabCommand, LabKind};
+use crate::failure::Failure;
+use crate::output;
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        if error.is_usage() { Self::usage(error) } else { Self::environment(error) }
+    }
+}
+
+/// The life of a rootless lab's holder, if this process was started as one.
+pub(crate) fn holder() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let only = arguments.next().filter(|_| arguments.next().is_none())?;
+    (only == HOLDER_ARGUMENT).then(holder_main)
+}
+
+/// Does what a lab does, and gives the exit code.
+pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
+    match &arguments.command {
+        LabCommand::Up { kind, prefix } => up(*kind, prefix),
+        LabCommand::Down { prefix } => {
+            Lab::down(prefix)?;
+            Ok(0)
+        }
+        LabCommand::Run { host, prefix, command } => {
+            let Some((program, rest)) = command.split_first() else {
+                return Err(Failure::usage("a command is missing (lab run): write it after --"));
+            };
+            // Only a failure comes back from here.
+            Err(Lab::run(host, prefix, program, rest).into())
+        }
+    }
+}
+
+fn up(kind: LabKind, prefix: &str) -> Result<u8, Failure> {
+    let kind = match kind {
+        LabKind::Path => Kind::Path,
+        LabKind::Router => Kind::Router,
+    };
+    let lab = Lab::up(kind, prefix)?;
+    let place = match lab.mode() {
+        Mode::Machine => "network namespaces of this machine",
+        Mode::UserNamespace => "a user namespace, without root",
+    };
+    let (far, picture) = match kind {
+        Kind::Path => {
+            ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {prefix}E - 198.18.0.3 {prefix}B/t1"))
+        }
+        Kind::Router => {
+            ("198.19.0.2", format!("{prefix}A/t0 198.18.0.2 - {prefix}R - 198.19.0.2 {prefix}B/t1"))
+        }
+    };
+    let option = if prefix == "romer" { String::new() } else { format!(" --prefix {prefix}") };
+    output::print(&format!(
+        "{picture}, in {place}\n  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
+         romer lab down{option}\n"
+    ));
+    Ok(0)
+}

@@ -1,0 +1,279 @@
+//! `romer measure`.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::Duration as StdDuration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use romer_measure::measure::{self, MeasureOptions, Observer, Outcome, ProbeSize, StreamOptions};
+use romer_measure::names::Family;
+use romer_record::document::{STREAM, StreamInterval, StreamLine};
+use romer_record::manifest::StampRequest;
+use romer_store::{Location, Runs, document_of};
+use romer_traffic::{Limit, Request};
+use romer_units::Duration;
+use romer_units::random::Seed;
+
+use crate::args::{MeasureArgs, StampPlace};
+use crate::failure::Failure;
+use crate::{output, report, signals};
+
+/// How long is measured when nothing is said.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+
+impl From<StampPlace> for StampRequest {
+    fn from(place: StampPlace) -> Self {
+        match place {
+            StampPlace::Best => Self::Best,
+            StampPlace::Nic => Self::Nic,
+            StampPlace::Kernel => Self::Kernel,
+            StampPlace::User => Self::User,
+        }
+    }
+}
+
+/// Measures, and gives the exit code.
+pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
+    let options = options(arguments)?;
+    let interrupted = signals::interruption()?;
+    let talk = Talk { quiet: arguments.quiet, stream: arguments.stream };
+    let mut observer = Narrator::new(talk, expected(&options));
+    let outcome = measure::measure(&options, &interrupted, &mut observer)?;
+    observer.finish();
+    conclude(&outcome, arguments)
+}
+
+fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
+    let measurements = outcome.measurements();
+    if arguments.stream {
+        for (measurement, stream) in measurements.iter().zip(0..) {
+            let line = StreamLine::Final {
+                schema: STREAM.into(),
+                stream,
+                measurement: Box::new(measurement.clone()),
+            };
+            print_line(&line);
+        }
+    }
+    let stdout_is_taken = arguments.stream || arguments.json.as_deref() == Some("-");
+    if !arguments.quiet && !stdout_is_taken {
+        output::print(&report::summary(&measurements, arguments.color, Some(&outcome.folder)));
+    }
+    if let Some(file) = &arguments.json {
+        let text = document_of(&measurements).map_err(Failure::own)?;
+        output::write_document(file, &text, arguments.force)?;
+    }
+    if let Some(error) = &outcome.not_kept {
+        return Err(Failure::with_code(error.exit_class().code(), error));
+    }
+    Ok(if outcome.partial { 130 } else { 0 })
+}
+
+fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
+    let limit = match (arguments.count, arguments.duration) {
+        (Some(count), _) => Limit::Count(count),
+        (None, duration) => Limit::Duration(duration.unwrap_or(DEFAULT_DURATION)),
+    };
+    let traffic = Request {
+        interval: arguments.interval,
+        bundle: arguments.bundle,
+        seed: arguments.seed.unwrap_or_else(random_seed),
+        ..Request::new(arguments.traffic, limit)
+    };
+    let size = match (arguments.size, arguments.packet_size) {
+        (Some(octets), _) => ProbeSize::Payload(octets),
+        (None, Some(octets)) => ProbeSize::Packet(octets),
+        (None, None) => ProbeSize::Natural,
+    };
+    let streams = arguments
+        .targets
+        .iter()
+        .map(|target| StreamOptions { target: target.clone(), traffic, size })
+        .collect();
+    let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
+    Ok(MeasureOptions {
+        streams,
+        family: match (arguments.ipv4, arguments.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        },
+        stamp_only: arguments.stamp_only,
+        stamp: arguments.stamp.into(),
+        dscp: arguments.dscp,
+        ttl: arguments.ttl,
+        source: arguments.source,
+        interface: arguments.interface.clone(),
+        waiting_time: arguments.waiting_time,
+        comment: arguments.comment.clone(),
+        command: repeating_command(
+            traffic.model.is_random().then_some(traffic.seed),
+            arguments.seed.is_some(),
+        ),
+        location: location(arguments.out.as_deref(), arguments.force, name)?,
+        report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
+    })
+}
+
+/// Where a run is kept.
+pub(crate) fn location(out: Option<&Path>, force: bool, name: &str) -> Result<Location, Failure> {
+    match out {
+        Some(path) => Ok(Location::Folder { path: path.to_path_buf(), force }),
+        None => Ok(Runs::of_user()?.location(name)),
+    }
+}
+
+/// Six fresh words.
+pub(crate) fn random_seed() -> Seed {
+    Seed(romer_measure::random_words())
+}
+
+/// The command as it was given, quoted for a shell, with the seed that a random schedule drew.
+fn repeating_command(seed: Option<Seed>, given: bool) -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(first) = words.first_mut() {
+        *first = "romer".into();
+    }
+    if let (Some(seed), false) = (seed, given) {
+        words.push("--seed".into());
+        words.push(seed.to_string());
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// How long the measurement will take, where that is known.
+pub(crate) fn expected(options: &MeasureOptions) -> Option<Duration> {
+    options
+        .streams
+        .iter()
+        .map(|stream| match stream.traffic.limit {
+            Limit::Duration(duration) => Some(duration),
+            Limit::Count(count) => {
+                let interval = stream
+                    .traffic
+                    .interval
+                    .or(romer_traffic::Schedule::new(&stream.traffic).ok().map(|s| s.interval()))?;
+                interval.checked_mul(i64::try_from(count).ok()?)
+            }
+        })
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .max()
+}
+
+/// What is told while measuring.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Talk {
+    /// No prose.
+    pub(crate) quiet: bool,
+    /// JSON lines on standard output.
+    pub(crate) stream: bool,
+}
+
+/// Tells how a measurement goes on: JSON lines, or a live line on a terminal.
+pub(crate) struct Narrator {
+    talk: Talk,
+    bar: ProgressBar,
+    expected: Option<Duration>,
+    latest: Vec<StreamInterval>,
+}
+
+impl Narrator {
+    /// A narrator of a measurement that takes `expected`.
+    pub(crate) fn new(talk: Talk, expected: Option<Duration>) -> Self {
+        let shown = !talk.quiet && io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let length = expected.map_or(0, |time| time.as_nanos().unsigned_abs() / 1_000_000);
+        let bar = ProgressBar::with_draw_target(Some(length.max(1)), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
+            bar.set_style(style.progress_chars("━━─"));
+        }
+        Self { talk, bar, expected, latest: Vec::new() }
+    }
+
+    /// The live line goes.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn line(&self) -> String {
+        let sent: u64 = self.latest.iter().map(|one| one.sent).sum();
+        let returned: u64 = self.latest.iter().map(|one| one.returned).sum();
+        let elapsed = self.latest.iter().map(|one| one.elapsed_ns).max().unwrap_or(0) / 1_000_000_000;
+        let of =
+            self.expected.map_or(String::new(), |time| format!(" of {} s", time.as_nanos() / 1_000_000_000));
+        let delay = self.latest.first().and_then(|one| one.round_trip_delay_ns.median);
+        let delay = delay.map_or(String::new(), |ns| format!(", round trip {}", microseconds(ns)));
+        format!("{elapsed} s{of}, {sent} sent, {returned} back{delay}")
+    }
+}
+
+fn microseconds(nanos: f64) -> String {
+    if nanos < 1e6 { format!("{:.1} us", nanos / 1e3) } else { format!("{:.2} ms", nanos / 1e6) }
+}
+
+fn print_line(line: &StreamLine) {
+    if let Ok(mut text) = serde_json::to_string(line) {
+        text.push('\n');
+        output::print(&text);
+    }
+}
+
+impl Observer for Narrator {
+    fn on_start(&mut self, folder: &Path, _streams: usize) {
+        if self.talk.stream {
+            let folder = romer_report::escape::terminal(&folder.to_string_lossy());
+            print_line(&StreamLine::Event {
+                schema: STREAM.into(),
+                stream: 0,
+                text: format!("run kept in {folder}"),
+            });
+        }
+        self.bar.enable_steady_tick(StdDuration::from_millis(250));
+    }
+
+    fn on_note(&mut self, stream: u16, text: &str) {
+        let text = romer_report::escape::terminal(text);
+        if self.talk.stream {
+            print_line(&StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
+        }
+        if !self.talk.quiet {
+            self.bar.suspend(|| output::eprint_line(&format!("note: {text}")));
+        }
+    }
+
+    fn on_interval(&mut self, interval: &StreamInterval) {
+        if self.talk.stream {
+            print_line(&StreamLine::Interval(Box::new(interval.clone())));
+        }
+        match self.latest.iter_mut().find(|one| one.stream == interval.stream) {
+            Some(one) => one.clone_from(interval),
+            None => self.latest.push(interval.clone()),
+        }
+        self.bar.set_position((interval.elapsed_ns / 1_000_000).unsigned_abs());
+        self.bar.set_message(self.line());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
+        assert_eq!(quoted("192.0.2.1:862"), "192.0.2.1:862");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
+    }
+}

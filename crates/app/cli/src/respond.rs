@@ -1,0 +1,86 @@
+//! `romer respond`.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use romer_measure::respond::{RespondOptions, Responder, Totals};
+
+use crate::args::{RespondArgs, StampPlace};
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// How often the signals are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Answers until it is ended, and gives the exit code.
+pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
+    if arguments.stamp == StampPlace::Nic {
+        return Err(Failure::usage(
+            "stamps of the network card cannot be taken (--stamp nic): this romer reads the kernel's and its own; use \
+             --stamp best or kernel",
+        ));
+    }
+    if arguments
+        .listen
+        .iter()
+        .chain(&arguments.control)
+        .any(|address| address.port() == 0 && !address.ip().is_loopback())
+    {
+        return Err(Failure::usage(
+            "a server needs a fixed port (--listen, --control): 0 leaves it to chance; write a number from 1 to 65535",
+        ));
+    }
+    let [interrupted, terminated] = signals::ending()?;
+    let responder = Responder::start(&RespondOptions {
+        listen: arguments.listen.clone(),
+        control: arguments.control.clone(),
+        kernel_stamps: arguments.stamp != StampPlace::User,
+        allow: arguments.allow.clone(),
+        rate: arguments.rate,
+    })?;
+    if !arguments.quiet {
+        let list = |addresses: &[std::net::SocketAddr]| {
+            addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        output::print(&format!(
+            "responding: test packets at UDP {}, control at TCP {}\n",
+            list(responder.test_addresses()),
+            list(responder.control_addresses())
+        ));
+    }
+    while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
+        if responder.has_failed() {
+            return Err(Failure::own("a thread of the responder has ended (respond): it said why above"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let totals = responder.finish();
+    if !arguments.quiet {
+        output::eprint_line(&words(&totals));
+    }
+    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+}
+
+/// The totals in a line.
+fn words(totals: &Totals) -> String {
+    let counts = &totals.reflector;
+    let mut text =
+        format!("{} received, {} reflected, {} sessions", counts.received, counts.reflected, totals.sessions);
+    for (count, what) in [
+        (counts.too_short, "too short"),
+        (counts.bad_source, "from a bad source"),
+        (counts.looped, "from ourselves"),
+        (counts.not_request, "replies, not requests"),
+        (counts.not_allowed, "not allowed"),
+        (counts.rate_limited, "over the rate"),
+        (counts.nonzero_mbz, "with octets that must be zero"),
+        (counts.bad_error_estimate, "with a bad error estimate"),
+        (totals.not_sent, "replies not sent"),
+        (totals.kernel_drops, "dropped by the kernel"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text
+}

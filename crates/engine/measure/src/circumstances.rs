@@ -1,0 +1,62 @@
+//! What is to be known about this host before it measures.
+
+use romer_host::host_info;
+use romer_record::document::{ClockSync, Metadata};
+use romer_session::control::ClockIdentity;
+use romer_units::Duration;
+use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
+
+use crate::SOFTWARE;
+
+/// The error that is stated for a clock whose own kernel does not know any (NTP's largest distance, RFC 5905).
+const UNKNOWN_ERROR: Duration = Duration::from_secs(16);
+
+/// By what another romer finds out that it reads the same clock.
+pub(crate) fn clock_identity() -> ClockIdentity {
+    ClockIdentity {
+        boot_id: host_info::boot_id().unwrap_or_default(),
+        realtime_minus_boottime_ns: romer_host::clock::realtime_minus_boottime().as_nanos(),
+    }
+}
+
+/// How well the kernel holds its clock to be known, for the error estimate of a packet.
+pub(crate) fn clock_error() -> ErrorEstimate {
+    match host_info::clock_sync() {
+        Ok(state) => {
+            let error = if state.synchronised { state.maximum_error } else { UNKNOWN_ERROR };
+            ErrorEstimate::at_least(error, state.synchronised, TimestampFormat::Ntp)
+        }
+        Err(_) => ErrorEstimate::at_least(UNKNOWN_ERROR, false, TimestampFormat::Ntp),
+    }
+}
+
+/// The circumstances of a measurement that leaves by `interface`.
+pub(crate) fn metadata(interface: Option<&str>, comment: Option<String>, command: String) -> Metadata {
+    let sync = host_info::clock_sync().ok();
+    Metadata {
+        comment,
+        host: host_info::host_name().unwrap_or_default(),
+        kernel: host_info::kernel_release().unwrap_or_default(),
+        nic_driver: interface.and_then(|name| host_info::interface_driver(name).ok().flatten()),
+        clock_source: host_info::clock_source().ok(),
+        clock_sync: ClockSync {
+            synchronised: sync.map(|state| state.synchronised),
+            estimated_error_ns: sync.map(|state| state.estimated_error.as_nanos()),
+            maximum_error_ns: sync.map(|state| state.maximum_error.as_nanos()),
+        },
+        route: None,
+        command,
+        software: SOFTWARE.into(),
+        responder_software: None,
+    }
+}
+
+/// Secret octets from the kernel.
+///
+/// # Panics
+/// If the kernel has no randomness, which no Linux since 3.17 is without once it has started.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut octets = [0; N];
+    getrandom::fill(&mut octets).expect("the kernel gives randomness");
+    octets
+}

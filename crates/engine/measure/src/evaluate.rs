@@ -1,0 +1,144 @@
+//! From a stream's manifest and rows to its measurement document. Nothing else goes in, so that the document can
+//! be made again from a run folder at any time.
+
+use romer_metrics::{DirectionContext, direction};
+use romer_record::document::{Direction, MEASUREMENT, Measurement};
+use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::{Passage, RoundTrip};
+use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
+use romer_units::{Dscp, Duration};
+
+/// A stream's passages by direction, as the charts of a report want them, with its document.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// The document.
+    pub measurement: Measurement,
+    /// The passages behind it.
+    pub related: Related,
+    /// The stamps that were chosen.
+    pub selection: Selection,
+}
+
+impl Evaluated {
+    /// As a report takes it.
+    pub fn for_report(&self) -> romer_report::Stream<'_> {
+        romer_report::Stream {
+            measurement: &self.measurement,
+            passages: Some(romer_report::Passages {
+                forward: &self.related.forward,
+                reverse: &self.related.reverse,
+                round_trip: &self.related.round_trip,
+            }),
+        }
+    }
+}
+
+/// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `partial` says that
+/// the run did not end as asked.
+pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated {
+    let far_log = match (stream.far_log, stream.far_log_complete) {
+        (false, _) => FarLog::None,
+        (true, false) => FarLog::Partial,
+        (true, true) => FarLog::Complete,
+    };
+    let selection = Selection::choose(rows, stream.stamp_request, stream.far_log);
+    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
+    let related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
+    let measurement = Measurement {
+        schema: MEASUREMENT.into(),
+        target: stream.target.clone(),
+        started: stream.started.clone(),
+        ended: stream.ended.clone(),
+        partial,
+        traffic: stream.traffic.clone(),
+        calibration: None,
+        limits: Vec::new(),
+        metadata: stream.metadata.clone(),
+        stamps: selection.document(related.missing.clone()),
+        location_error_ns: location_errors(rows),
+        forward: forward(stream, &related),
+        reverse: reverse(&related),
+        round_trip: round_trip(stream, &related),
+        clock: related.clock.clone(),
+        warnings: warnings(stream, &related, rows, partial),
+    };
+    Evaluated { measurement, related, selection }
+}
+
+fn direction_of(passages: &[Passage], context: DirectionContext) -> Direction {
+    direction(passages, &context)
+}
+
+fn forward(stream: &Stream, related: &Related) -> Direction {
+    let context = DirectionContext {
+        delay_kind: related.delay_kind,
+        complete: true,
+        not_sent: Some(related.not_sent),
+        dscp_sent: Dscp::new(stream.traffic.dscp),
+    };
+    direction_of(&related.forward, context)
+}
+
+fn reverse(related: &Related) -> Direction {
+    // Whether the far end marks its replies, and how, is not known; what arrived is.
+    let context = DirectionContext {
+        delay_kind: related.delay_kind,
+        complete: related.reverse_complete,
+        not_sent: None,
+        dscp_sent: None,
+    };
+    direction_of(&related.reverse, context)
+}
+
+fn round_trip(stream: &Stream, related: &Related) -> Direction {
+    let context = DirectionContext {
+        delay_kind: romer_record::document::DelayKind::Absolute,
+        complete: true,
+        not_sent: Some(related.not_sent),
+        dscp_sent: Dscp::new(stream.traffic.dscp),
+    };
+    direction_of(&related.round_trip, context)
+}
+
+fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |condition: bool, text: String| {
+        if condition {
+            warnings.push(text);
+        }
+    };
+    warn(partial, "the run did not end as asked: these are the statistics of a part".into());
+    warn(rows.is_empty(), "no probe was sent: there are no statistics".into());
+    warn(
+        !stream.far_log && !rows.is_empty(),
+        "the far end keeps no log for us: the direction of a loss is not known, and its departure stamp is taken \
+         before sending"
+            .into(),
+    );
+    warn(
+        stream.far_log && !stream.far_log_complete,
+        "the far end's log did not come back whole: the direction of some losses is not known, and departures \
+         there are stamped before sending"
+            .into(),
+    );
+    warn(
+        stream.clock_relation == ClockRelation::Unknown && !rows.is_empty(),
+        "the two clocks' offset is not known: one-way delays are the part above the least one, and a difference \
+         in the clocks' rates (tens of microseconds a second between free-running clocks) is still in them"
+            .into(),
+    );
+    warn(
+        related.not_sent > 0,
+        format!("this host refused to send {} probes: they are neither sent nor lost", related.not_sent),
+    );
+    let missing = &related.missing;
+    let stamps = missing.sender_departure
+        + missing.sender_arrival
+        + missing.responder_arrival
+        + missing.responder_departure;
+    warn(
+        stamps > 0,
+        format!("{stamps} stamps did not come: their packets count, but are left out of the delays"),
+    );
+    warnings
+}

@@ -1,0 +1,197 @@
+//! The sender's side of a control conversation.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration as StdDuration, Instant};
+
+use romer_record::log::Far as Record;
+use romer_session::association::Token;
+use romer_session::control::{
+    CodecError, Decoder, End, Granted, Hello, Message, Request, VERSION, Welcome, unhex,
+};
+
+use crate::circumstances::clock_identity;
+use crate::{MeasureError, SOFTWARE};
+
+/// How long a connection may take to be made. A path of one second each way is measured all the same.
+const CONNECT: StdDuration = StdDuration::from_secs(3);
+/// How long an answer may take.
+const ANSWER: StdDuration = StdDuration::from_secs(5);
+/// How long the log may take to come back once the far end was told to stop.
+const LOG: StdDuration = StdDuration::from_secs(30);
+
+/// Why there is no romer at the far end.
+#[derive(Debug)]
+pub(super) enum Absent {
+    /// Nobody listens, or nobody answers.
+    Unreachable(String),
+    /// Somebody answers, but not in our protocol.
+    Foreign(String),
+}
+
+/// A conversation with a responder.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    address: SocketAddr,
+    stream: TcpStream,
+    decoder: Decoder,
+    broken: bool,
+    pub(super) welcome: Welcome,
+}
+
+impl Conversation {
+    /// Connects and greets.
+    pub(super) fn begin(address: SocketAddr) -> Result<Self, Absent> {
+        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(unreachable)?;
+        let _ = stream.set_nodelay(true);
+        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity() };
+        let mut conversation = Self {
+            address,
+            stream,
+            decoder: Decoder::default(),
+            broken: false,
+            welcome: Welcome {
+                version: VERSION,
+                software: String::new(),
+                clock: clock_identity(),
+                test_port: 0,
+                kernel_stamps: false,
+            },
+        };
+        conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
+        match conversation.hear(ANSWER) {
+            Ok(Some(Message::Welcome(welcome))) if welcome.version == VERSION => {
+                conversation.welcome = welcome;
+                Ok(conversation)
+            }
+            Ok(Some(Message::Complaint(complaint))) => Err(Absent::Foreign(complaint.message)),
+            Ok(Some(_)) => Err(Absent::Foreign("it speaks another version of the control protocol".into())),
+            Ok(None) => Err(Absent::Foreign("it does not answer in romer's control protocol".into())),
+            Err(error) => Err(Absent::Foreign(plain(&error))),
+        }
+    }
+
+    /// Asks for a session.
+    pub(super) fn request(&mut self, request: Request) -> Result<Token, MeasureError> {
+        self.say(&Message::Request(request)).map_err(|error| self.lost(&error))?;
+        match self.hear(ANSWER) {
+            Ok(Some(Message::Granted(Granted { token, .. }))) => unhex(&token).ok_or_else(|| self.odd()),
+            Ok(Some(Message::Refused(refused))) => {
+                let mend = match (refused.retry_after_seconds, refused.granted) {
+                    (Some(seconds), _) => format!("try again after {seconds} s"),
+                    (None, Some(limit)) => format!("ask for {limit} at the most"),
+                    (None, None) => "change what is asked for".into(),
+                };
+                Err(MeasureError::Refused { address: self.address, why: refused.message, mend })
+            }
+            Ok(_) => Err(self.odd()),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Whether the far end has confirmed the association; waits for it up to `time`.
+    pub(super) fn associated(&mut self, time: StdDuration) -> Result<bool, MeasureError> {
+        match self.hear(time) {
+            Ok(Some(Message::Associated(_))) => Ok(true),
+            Ok(_) => Ok(false),
+            Err(error) if timed_out(&error) => Ok(false),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    /// Takes the records that have come, without waiting. `None` once the conversation is broken.
+    pub(super) fn records(&mut self) -> Option<Vec<Record>> {
+        let mut records = Vec::new();
+        while !self.broken {
+            match self.hear(StdDuration::ZERO) {
+                Ok(Some(Message::Log(more))) => records.extend(more),
+                Ok(Some(_)) => {}
+                Err(error) if timed_out(&error) => return Some(records),
+                Ok(None) | Err(_) => self.broken = true,
+            }
+        }
+        if records.is_empty() { None } else { Some(records) }
+    }
+
+    /// Tells the far end to stop, and hands its records to `keep` as they come. Gives the totals, or `None` where
+    /// they did not come.
+    pub(super) fn finish(mut self, mut keep: impl FnMut(&Record)) -> Option<End> {
+        if self.broken || self.say(&Message::Stop).is_err() {
+            return None;
+        }
+        let deadline = Instant::now() + LOG;
+        loop {
+            let left = deadline.checked_duration_since(Instant::now())?;
+            match self.hear(left) {
+                Ok(Some(Message::Log(records))) => records.iter().for_each(&mut keep),
+                Ok(Some(Message::End(end))) => return Some(end),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+
+    fn say(&mut self, message: &Message) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        message.encode(&mut bytes);
+        self.stream.set_nonblocking(false)?;
+        self.stream.set_write_timeout(Some(ANSWER))?;
+        self.stream.write_all(&bytes)
+    }
+
+    /// The next message within `time`; `Ok(None)` where the other end has hung up or does not speak our protocol.
+    fn hear(&mut self, time: StdDuration) -> io::Result<Option<Message>> {
+        let deadline = Instant::now() + time;
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            match self.decoder.next() {
+                Ok(Some(Message::Unknown(_))) | Err(CodecError::Body { .. }) => continue,
+                Ok(Some(message)) => return Ok(Some(message)),
+                Err(CodecError::Length { .. }) => return Ok(None),
+                Ok(None) => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.stream.set_nonblocking(left.is_zero())?;
+            if !left.is_zero() {
+                self.stream.set_read_timeout(Some(left))?;
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.decoder.extend(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn lost(&self, error: &io::Error) -> MeasureError {
+        MeasureError::Unreachable {
+            address: self.address.to_string(),
+            why: format!("the control conversation broke off: {}", plain(error)),
+            mend: "see whether `romer respond` still runs there",
+        }
+    }
+
+    fn odd(&self) -> MeasureError {
+        MeasureError::Unreachable {
+            address: self.address.to_string(),
+            why: "the answer to the request makes no sense".into(),
+            mend: "use the same version of romer at both ends",
+        }
+    }
+}
+
+fn timed_out(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// An error of the system without its number.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nobody listens at the control port".into(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
+        io::ErrorKind::ConnectionReset => "the connection was reset".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,276 @@
+//! Measuring: streams of probes side by side, kept in a run folder.
+//!
+//! One thread keeps the schedule of all streams, others read what comes back, and what happens is handed to the
+//! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
+//! logs home, joins everything and writes the run.
+
+mod far;
+mod live;
+mod options;
+mod preparing;
+mod receiving;
+mod sending;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration as StdDuration;
+
+use romer_host::clock;
+use romer_host::socket::Waker;
+use romer_record::document::{Measurement, StreamInterval};
+use romer_record::log::Entry;
+use romer_record::manifest::{MANIFEST, Manifest, Status};
+use romer_record::{RoundTrip, assemble};
+use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
+use romer_units::Duration;
+
+use crate::evaluate::{Evaluated, evaluate};
+use crate::{MeasureError, SOFTWARE};
+use live::Live;
+pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
+use preparing::Prepared;
+use sending::Leg;
+
+/// Entries that the packet log's queue holds: 0.65 s at 100,000 a second.
+const LOG_QUEUE: usize = 65_536;
+/// From the last preparation to the first probe.
+const LEAD: Duration = Duration::from_millis(20);
+/// How often the caller's thread looks on.
+const LOOK: StdDuration = StdDuration::from_millis(20);
+
+/// Who is told how a measurement goes on.
+pub trait Observer {
+    /// The run is in this folder, and about to begin.
+    fn on_start(&mut self, folder: &Path, streams: usize);
+    /// Something worth a line.
+    fn on_note(&mut self, stream: u16, text: &str);
+    /// What happened up to now.
+    fn on_interval(&mut self, interval: &StreamInterval);
+}
+
+/// A finished measurement.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The streams with their documents.
+    pub streams: Vec<Evaluated>,
+    /// It was interrupted.
+    pub partial: bool,
+    /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
+    /// measured all the same.
+    pub not_kept: Option<StoreError>,
+}
+
+impl Outcome {
+    /// The documents, one for each stream.
+    pub fn measurements(&self) -> Vec<Measurement> {
+        self.streams.iter().map(|stream| stream.measurement.clone()).collect()
+    }
+}
+
+/// Measures. `interrupted` ends it early: no more probes are sent, those on their way are waited for, and what was
+/// measured is kept as a partial run.
+///
+/// # Errors
+/// [`MeasureError`] of the kind that stands in the way; once probes have been sent, only [`MeasureError::Store`]
+/// where not even the log can be read back.
+pub fn measure(
+    options: &MeasureOptions,
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, MeasureError> {
+    let mut streams = preparing::prepare(options, observer)?;
+    let manifest = Manifest {
+        schema: MANIFEST.into(),
+        name: String::new(),
+        created: rfc3339_now(),
+        status: Status::Running,
+        software: SOFTWARE.into(),
+        streams: streams.iter().map(|stream| stream.manifest.clone()).collect(),
+    };
+    let mut run = NewRun::create(&options.location, manifest)?;
+    let log = run.start_log(LOG_QUEUE)?;
+    observer.on_start(run.folder(), streams.len());
+    let partial = exchange(options, &mut streams, &log, interrupted, observer)?;
+    bring_home(&mut streams, &log.sender(), observer);
+    let folder = run.folder().to_path_buf();
+    let (rows, not_kept) = close_log(log, &folder)?;
+    conclude(run, &streams, &rows, partial, not_kept)
+}
+
+/// Sends and receives until everything is back. Gives whether it was interrupted.
+fn exchange(
+    options: &MeasureOptions,
+    streams: &mut [Prepared],
+    log: &LogThread,
+    interrupted: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<bool, MeasureError> {
+    let stop_sending = Waker::new().map_err(|error| {
+        MeasureError::host("make an event descriptor", "sender", "raise the limit of open files", error)
+    })?;
+    let stop_receiving = AtomicBool::new(false);
+    let (live_sender, live_receiver) = sync_channel(1 << 16);
+    let legs = legs(options, streams);
+    let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
+    let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let mut live = Live::new(options, streams, live_receiver, log);
+    let partial = std::thread::scope(|scope| {
+        for group in shared.chunks(receiving::STREAMS_OF_ONE) {
+            let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
+            scope.spawn(move || receiving::receive_all(group, &sender, &live_sender, stop));
+        }
+        let (sender, stop) = (log.sender(), &stop_sending);
+        scope.spawn(move || sending::send_all(legs, interval, &sender, stop));
+        let mut partial = false;
+        loop {
+            std::thread::sleep(LOOK);
+            if interrupted.load(Ordering::Acquire) && !partial {
+                partial = true;
+                stop_sending.wake();
+            }
+            take_far_records(streams, &log.sender(), observer);
+            live.look(observer);
+            let now = clock::monotonic_now();
+            if shared.iter().all(|stream| stream.is_done(now, options.waiting_time)) {
+                break;
+            }
+        }
+        stop_receiving.store(true, Ordering::Release);
+        partial
+    });
+    live.last(observer);
+    Ok(partial)
+}
+
+/// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
+fn legs(options: &MeasureOptions, streams: &mut [Prepared]) -> Vec<Leg> {
+    let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
+    let error = crate::circumstances::clock_error();
+    let start = clock::monotonic_now() + LEAD;
+    let started = rfc3339_after(LEAD);
+    debug_assert_eq!(options.streams.len(), streams.len());
+    let mut legs = Vec::with_capacity(streams.len());
+    for (stream, place) in streams.iter_mut().zip(0i64..) {
+        stream.manifest.started.clone_from(&started);
+        let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
+        let size = stream.payload;
+        let departures = stream.schedule.clone().map(move |departure| (departure.offset, size));
+        let probes = sending::Probes::new(
+            Box::new(departures),
+            start + shift,
+            stream.shared.ssid,
+            error,
+            Arc::clone(&stream.shared.echoes),
+        );
+        legs.push(Leg { shared: Arc::clone(&stream.shared), probes });
+    }
+    legs
+}
+
+/// Takes what the far ends send back during the run because their buffers are half full.
+fn take_far_records(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
+    for stream in streams {
+        let Some(conversation) = &mut stream.conversation else { continue };
+        match conversation.records() {
+            Some(records) => {
+                for record in &records {
+                    log.append(stream.shared.number, &Entry::Far(*record));
+                }
+            }
+            None => {
+                stream.conversation = None;
+                observer.on_note(
+                    stream.shared.number,
+                    "the control conversation broke off: the far end's log will not come back whole",
+                );
+            }
+        }
+    }
+}
+
+/// Ends the conversations and brings the rest of the far logs home.
+fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
+    for stream in streams {
+        stream.manifest.ended = Some(rfc3339_now());
+        let Some(conversation) = stream.conversation.take() else { continue };
+        let number = stream.shared.number;
+        // Nothing is in a hurry any more.
+        let end = conversation.finish(|record| log.append_patiently(number, &Entry::Far(*record)));
+        let lost = end.map(|end| end.records_lost);
+        stream.manifest.far_log_complete = lost == Some(0);
+        match lost {
+            Some(0) => {}
+            Some(lost) => {
+                observer.on_note(number, &format!("the far end had no room for {lost} records of its log"));
+            }
+            None => observer.on_note(number, "the far end's log did not come back whole"),
+        }
+    }
+}
+
+type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
+
+/// Ends the log and reads it back, so that what is reported is what is kept; what could not be kept is taken from
+/// memory.
+fn close_log(log: LogThread, folder: &Path) -> Result<(RowsByStream, Option<StoreError>), MeasureError> {
+    let outcome = log.finish();
+    let mut entries = romer_store::recover(&folder.join("packets.log"))?.streams;
+    for (stream, entry) in outcome.not_kept {
+        entries.entry(stream).or_default().push(entry);
+    }
+    let rows = entries.iter().map(|(stream, entries)| (*stream, assemble(entries))).collect();
+    Ok((rows, outcome.error))
+}
+
+fn conclude(
+    mut run: NewRun,
+    streams: &[Prepared],
+    rows: &RowsByStream,
+    partial: bool,
+    not_kept: Option<StoreError>,
+) -> Result<Outcome, MeasureError> {
+    let folder = run.folder().to_path_buf();
+    let nothing = Vec::new();
+    let evaluated: Vec<Evaluated> = streams
+        .iter()
+        .map(|stream| {
+            let rows = rows.get(&stream.shared.number).unwrap_or(&nothing);
+            let mut one = evaluate(&stream.manifest, rows, partial);
+            one.measurement.warnings.extend(stream.warnings());
+            one
+        })
+        .collect();
+    let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
+    let html = page(&evaluated);
+    let manifests: Vec<_> = streams.iter().map(|stream| stream.manifest.clone()).collect();
+    let status = if partial { Status::Partial } else { Status::Complete };
+    let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
+        run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
+    });
+    let not_kept = not_kept.or(written.err());
+    Ok(Outcome { folder, streams: evaluated, partial, not_kept })
+}
+
+/// The report of `streams` as a page. A chart that cannot be drawn leaves a page that says so.
+pub fn page(streams: &[Evaluated]) -> String {
+    let streams: Vec<_> = streams.iter().map(Evaluated::for_report).collect();
+    romer_report::html::report(&streams).unwrap_or_else(|error| {
+        let text = romer_report::escape::markup(&error.to_string());
+        format!("<!doctype html><meta charset=\"utf-8\"><title>romer</title><p>{text}</p>")
+    })
+}
+
+fn rfc3339_now() -> String {
+    rfc3339_after(Duration::ZERO)
+}
+
+fn rfc3339_after(later: Duration) -> String {
+    let time = std::time::SystemTime::now() + later.to_std();
+    humantime::format_rfc3339_micros(time).to_string()
+}

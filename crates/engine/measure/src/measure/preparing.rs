@@ -1,0 +1,274 @@
+//! From a target to a stream that is ready to begin.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration as StdDuration, Instant};
+
+use romer_host::host_info;
+use romer_host::link::Network;
+use romer_host::socket::{Outgoing, SocketOptions, StampingSocket};
+use romer_record::document::Traffic;
+use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_session::control::{self, Request};
+use romer_session::{association, sender};
+use romer_traffic::{Limit, Schedule};
+use romer_units::Duration;
+use romer_wire::stamp;
+
+use super::far::{Absent, Conversation};
+use super::options::{StreamOptions, TTL, header_octets, payload_octets};
+use super::stream::Shared;
+use super::{MeasureOptions, Observer, rfc3339_now};
+use crate::{MeasureError, circumstances};
+
+/// How long the association datagram is repeated until it is given up.
+const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
+/// Time between two repetitions.
+const REPETITION: StdDuration = StdDuration::from_millis(150);
+
+/// A stream that is ready to begin.
+pub(super) struct Prepared {
+    pub(super) shared: Arc<Shared>,
+    pub(super) schedule: Schedule,
+    pub(super) interval: Duration,
+    pub(super) payload: u32,
+    pub(super) manifest: Stream,
+    pub(super) conversation: Option<Conversation>,
+}
+
+impl Prepared {
+    /// What was seen that the rows do not tell.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let strays = self.shared.strays.load(Ordering::Acquire);
+        let errors = self.shared.path_errors.load(Ordering::Acquire);
+        let mut warnings = Vec::new();
+        if strays > 0 {
+            warnings.push(format!(
+                "{strays} datagrams came that were not reflections of this stream; not counted"
+            ));
+        }
+        if errors > 0 {
+            warnings.push(format!("the path reported {errors} errors (ICMP) about the probes"));
+        }
+        warnings
+    }
+}
+
+/// Resolves, greets, opens and associates every stream.
+pub(super) fn prepare(
+    options: &MeasureOptions,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Prepared>, MeasureError> {
+    if options.stamp == StampRequest::Nic {
+        return Err(MeasureError::Usage(
+            "stamps of the network card cannot be taken (--stamp nic): this romer reads the kernel's and its own; use \
+             --stamp best or kernel"
+                .into(),
+        ));
+    }
+    options
+        .streams
+        .iter()
+        .zip(0..)
+        .map(|(stream, number)| prepare_one(options, stream, number, observer))
+        .collect()
+}
+
+fn prepare_one(
+    options: &MeasureOptions,
+    stream: &StreamOptions,
+    number: u16,
+    observer: &mut dyn Observer,
+) -> Result<Prepared, MeasureError> {
+    let schedule = Schedule::new(&stream.traffic).map_err(|error| MeasureError::Usage(error.to_string()))?;
+    let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
+    let address = stream.target.resolve(options.family, port)?;
+    let local = local_address(options, address)?;
+    let mtu = mtu(address, options);
+    let payload = payload_octets(stream, schedule.size(), address, mtu)?;
+    let conversation = if options.stamp_only { None } else { greet(address, number, observer)? };
+    let test_port = conversation.as_ref().map_or_else(
+        || if options.stamp_only { address.port() } else { stamp::PORT },
+        |conversation| conversation.welcome.test_port,
+    );
+    let target = with_port(address, test_port);
+    let socket = open(options, local)?;
+    let ssid = u16::from_be_bytes(circumstances::random()).max(1);
+    let expected = schedule.expected_count();
+    let shared = Arc::new(Shared::new(number, socket, target, ssid, expected));
+    let mut manifest = manifest(options, stream, &schedule, payload, target);
+    let conversation = match conversation {
+        None => None,
+        Some(conversation) => {
+            manifest.far_log = true;
+            manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
+            if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
+                manifest.clock_relation = ClockRelation::Shared;
+            }
+            let request = Request {
+                ssid,
+                interval_ns: schedule.interval().as_nanos(),
+                count: expected.max(1),
+                payload_octets: payload,
+            };
+            Some(associate(conversation, request, &shared)?)
+        }
+    };
+    let interval = schedule.interval();
+    Ok(Prepared { shared, schedule, interval, payload, manifest, conversation })
+}
+
+/// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.
+fn mtu(target: SocketAddr, options: &MeasureOptions) -> Option<u32> {
+    match &options.interface {
+        Some(interface) => host_info::interface_mtu(interface).ok(),
+        None => host_info::route_to(target).ok().map(|route| route.mtu),
+    }
+}
+
+fn interfaces() -> String {
+    let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
+    links.into_iter().map(|link| link.name).collect::<Vec<_>>().join(", ")
+}
+
+fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+    address.set_port(port);
+    address
+}
+
+fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketAddr, MeasureError> {
+    let any =
+        if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    match options.source {
+        Some(source) if source.is_ipv4() != target.is_ipv4() => Err(MeasureError::Usage(format!(
+            "the source is of another family than the target (--source): {source} cannot send to {}; give an address \
+             of the same family, or choose the target's with -4 or -6",
+            target.ip()
+        ))),
+        source => Ok(SocketAddr::new(source.unwrap_or(any), 0)),
+    }
+}
+
+fn open(options: &MeasureOptions, local: SocketAddr) -> Result<StampingSocket, MeasureError> {
+    let socket_options = SocketOptions {
+        interface: options.interface.clone(),
+        dscp: options.dscp,
+        ttl: Some(options.ttl.unwrap_or(TTL)),
+        kernel_stamps: options.stamp != StampRequest::User,
+        dont_fragment: true,
+        path_errors: true,
+        ..SocketOptions::default()
+    };
+    StampingSocket::bind(local, &socket_options).map_err(|error| {
+        let (place, mend) = match (&options.interface, options.source) {
+            (Some(interface), _) if error.errno() == Some(19) => (
+                format!("--interface {interface}"),
+                format!("name one of this host's interfaces: {}", interfaces()),
+            ),
+            (_, Some(source)) => (format!("--source {source}"), "name an address of this host".to_string()),
+            _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
+        };
+        MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
+    })
+}
+
+/// A conversation with the romer at the far end, or none where there is no romer.
+fn greet(
+    address: SocketAddr,
+    number: u16,
+    observer: &mut dyn Observer,
+) -> Result<Option<Conversation>, MeasureError> {
+    match Conversation::begin(address) {
+        Ok(conversation) => Ok(Some(conversation)),
+        Err(Absent::Unreachable(why) | Absent::Foreign(why)) => {
+            observer.on_note(
+                number,
+                &format!(
+                    "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is \
+                     taken before sending, and the direction of a loss cannot be told",
+                    stamp::PORT
+                ),
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// Asks for the session and proves the address of the test packets.
+fn associate(
+    mut conversation: Conversation,
+    request: Request,
+    shared: &Shared,
+) -> Result<Conversation, MeasureError> {
+    let token = conversation.request(request)?;
+    let datagram = association::datagram(token);
+    let deadline = Instant::now() + ASSOCIATION;
+    // Their transmit stamps carry a number that no probe has had by then.
+    let outgoing = Outgoing::new(&datagram, shared.target, sender::wire_sequence(u64::MAX));
+    while Instant::now() < deadline {
+        let refused = shared.socket.send(&outgoing).err();
+        if conversation.associated(REPETITION)? {
+            return Ok(conversation);
+        }
+        if let Some(error) = refused.filter(romer_host::HostError::is_permission) {
+            return Err(MeasureError::host(
+                "send probes",
+                shared.target.to_string(),
+                "see the host's packet filter",
+                error,
+            ));
+        }
+    }
+    Err(MeasureError::Unreachable {
+        address: format!("UDP {}", shared.target),
+        why: "the control channel works, but no test packet arrives".into(),
+        mend: "let UDP to this port through the filters on the way, or choose another port with `romer respond --listen`",
+    })
+}
+
+fn manifest(
+    options: &MeasureOptions,
+    stream: &StreamOptions,
+    schedule: &Schedule,
+    payload: u32,
+    target: SocketAddr,
+) -> Stream {
+    let (count, duration_ns) = match schedule.limit() {
+        Limit::Count(count) => (Some(count), None),
+        Limit::Duration(duration) => (None, Some(duration.as_nanos())),
+    };
+    let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
+    let protocol = if payload < sender::STAMP_PAYLOAD {
+        "TWAMP-Light (RFC 5357 appendix I), unauthenticated"
+    } else {
+        "STAMP (RFC 8762), unauthenticated"
+    };
+    Stream {
+        target: stream.target.text.clone(),
+        started: rfc3339_now(),
+        ended: None,
+        traffic: Traffic {
+            model: stream.traffic.model.name().into(),
+            interval_ns: schedule.interval().as_nanos(),
+            payload_octets: payload,
+            packet_octets: payload + header_octets(target),
+            count,
+            duration_ns,
+            dscp: options.dscp.value(),
+            ttl: Some(options.ttl.unwrap_or(TTL)),
+            seed: stream.traffic.model.is_random().then_some(stream.traffic.seed.0),
+            waiting_time_ns: options.waiting_time.as_nanos(),
+            protocol: protocol.into(),
+        },
+        metadata: circumstances::metadata(
+            interface.as_deref(),
+            options.comment.clone(),
+            options.command.clone(),
+        ),
+        clock_relation: ClockRelation::Unknown,
+        far_log: false,
+        far_log_complete: false,
+        stamp_request: options.stamp,
+    }
+}

@@ -1,0 +1,147 @@
+//! The threads that read reflections and transmit stamps.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+
+use romer_host::clock::Realtime;
+use romer_host::socket::{MAX_WAITED, ReceiveBatch, TransmitEvents, wait_any};
+use romer_record::log::Entry;
+use romer_session::sender::{Arrival, Returns, wire_sequence};
+use romer_store::LogSender;
+use romer_units::Duration;
+
+use super::stream::Shared;
+
+/// Streams that one thread reads.
+pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
+/// Longest time between two looks at the end of the run.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A delay as it is seen while the run goes on, from stamps that are at hand: for the live display only.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) stream: u16,
+    pub(super) round_trip_ns: i64,
+}
+
+/// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`. Gives the counts of what was no
+/// reflection with the streams.
+pub(super) fn receive_all(
+    streams: &[Arc<Shared>],
+    log: &LogSender,
+    live: &SyncSender<Seen>,
+    stop: &AtomicBool,
+) {
+    let Some(first) = streams.first() else { return };
+    let mut descriptors = [first.socket.as_fd(); MAX_WAITED];
+    for (descriptor, stream) in descriptors.iter_mut().zip(streams) {
+        *descriptor = stream.socket.as_fd();
+    }
+    let watched = &descriptors[..streams.len().min(MAX_WAITED)];
+    let mut returns: Vec<Returns> = streams
+        .iter()
+        .map(|stream| Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes)))
+        .collect();
+    let mut batch = ReceiveBatch::new(64, 2_048);
+    let mut events = TransmitEvents::new(256);
+    while !stop.load(Ordering::Acquire) {
+        let ready = wait_any(watched, None, Some(LOOK));
+        for ((stream, returns), index) in streams.iter().zip(&mut returns).zip(0..) {
+            let (readable, errors) = match &ready {
+                Ok(ready) => (ready.readable(index), ready.errors(index)),
+                Err(_) => (true, true),
+            };
+            if readable {
+                receive(stream, returns, &mut batch, log, live);
+            }
+            if errors {
+                collect_stamps(stream, &mut events, log);
+            }
+        }
+    }
+}
+
+fn receive(
+    stream: &Shared,
+    returns: &mut Returns,
+    batch: &mut ReceiveBatch,
+    log: &LogSender,
+    live: &SyncSender<Seen>,
+) {
+    for _ in 0..8 {
+        match stream.socket.receive_batch(batch) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        let sent = stream.sent.load(Ordering::Acquire);
+        for datagram in batch.iter() {
+            let arrival = Arrival {
+                payload: datagram.payload,
+                source: datagram.peer,
+                user_ns: datagram.user.as_nanos(),
+                kernel_ns: datagram.kernel.map(Realtime::as_nanos),
+                ttl: datagram.ttl,
+                tos: datagram.tos,
+            };
+            if let Ok(entry) = returns.on_datagram(&arrival, sent) {
+                log.append(stream.number, &entry);
+                if let Some(seen) = seen(stream, &entry) {
+                    // A display that lags behind misses some.
+                    let _ = live.try_send(seen);
+                }
+            }
+        }
+    }
+    stream.returned.store(returns.distinct(), Ordering::Release);
+    stream.strays.store(returns.strays().total(), Ordering::Release);
+}
+
+fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
+    let Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, .. } = entry else {
+        return None;
+    };
+    let t1 = stream.echoes.departure(*sequence)?;
+    let there = told_t3_ns.zip(*told_t2_ns).map_or(0, |(t3, t2)| t3.saturating_sub(t2));
+    let round_trip_ns = kernel_ns.unwrap_or(*user_ns).saturating_sub(t1).saturating_sub(there);
+    Some(Seen { stream: stream.number, round_trip_ns })
+}
+
+fn collect_stamps(stream: &Shared, events: &mut TransmitEvents, log: &LogSender) {
+    for _ in 0..64 {
+        match stream.socket.transmit_events(events) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let sent = stream.sent.load(Ordering::Acquire);
+        for stamp in events.stamps() {
+            let Some(sequence) = numbered(stamp.id, sent) else { continue };
+            log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns: stamp.kernel.as_nanos() });
+        }
+        let stamps = u64::try_from(events.stamps().len()).unwrap_or(0);
+        let errors = u64::try_from(events.path_errors().len()).unwrap_or(0);
+        stream.stamped.fetch_add(stamps, Ordering::Release);
+        stream.path_errors.fetch_add(errors, Ordering::Release);
+    }
+}
+
+/// The probe that left with this number of 32 bits: the latest of those that were sent.
+fn numbered(id: u32, sent: u64) -> Option<u64> {
+    let last = sent.checked_sub(1)?;
+    let back = wire_sequence(last).wrapping_sub(id);
+    last.checked_sub(u64::from(back))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_of_the_latest_probe_with_its_number() {
+        assert_eq!(numbered(0, 0), None);
+        assert_eq!(numbered(4, 5), Some(4));
+        assert_eq!(numbered(u32::MAX, (1 << 32) + 2), Some((1 << 32) - 1));
+        assert_eq!(numbered(9, 5), None, "not sent yet");
+    }
+}

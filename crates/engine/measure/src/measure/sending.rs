@@ -1,0 +1,80 @@
+//! The thread that keeps the schedule of all streams.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use romer_host::clock::{self, Realtime};
+use romer_host::pacing::{Pacer, Scheduling};
+use romer_host::socket::{Outgoing, Waker};
+use romer_record::log::Entry;
+use romer_session::sender::{Departures, Due, wire_sequence};
+use romer_store::LogSender;
+use romer_units::Duration;
+
+use super::stream::Shared;
+
+/// A stream's schedule, with what turns it into packets.
+pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + Send>>;
+
+/// What the sending thread needs of one stream.
+pub(super) struct Leg {
+    pub(super) shared: Arc<Shared>,
+    pub(super) probes: Probes,
+}
+
+/// Sends all probes of all streams at their times, until they are sent or `stop` is used. Gives the scheduling class
+/// that the thread had.
+pub(super) fn send_all(mut legs: Vec<Leg>, interval: Duration, log: &LogSender, stop: &Waker) -> Scheduling {
+    let mut buffer = vec![0; 65_535];
+    let mut queue = BinaryHeap::with_capacity(legs.len());
+    for (index, leg) in legs.iter_mut().enumerate() {
+        match leg.probes.next_due() {
+            Some(due) => queue.push(Reverse((due.at, index, due.sequence, due.size))),
+            None => leg.shared.departed_all(),
+        }
+    }
+    let mut pacer = Pacer::start(interval);
+    while let Some(Reverse((at, index, sequence, size))) = queue.pop() {
+        let due = Due { sequence, at, size };
+        let Ok(Some(wake)) = pacer.wait_until_or(due.at, stop) else { break };
+        let leg = &mut legs[index];
+        send_one(leg, &due, wake.late, log, &mut buffer);
+        match leg.probes.next_due() {
+            Some(next) => queue.push(Reverse((next.at, index, next.sequence, next.size))),
+            None => leg.shared.departed_all(),
+        }
+    }
+    for leg in &legs {
+        leg.shared.departed_all();
+    }
+    pacer.scheduling()
+}
+
+fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut [u8]) {
+    let shared = &leg.shared;
+    let t1 = clock::realtime_now();
+    let Some(length) = leg.probes.write(due, t1.as_nanos(), buffer) else { return };
+    // Before the send call: the reflection may be back before that call returns.
+    shared.sent.store(due.sequence + 1, Ordering::Release);
+    let outgoing = Outgoing::new(&buffer[..length], shared.target, wire_sequence(due.sequence));
+    let entry = match shared.socket.send(&outgoing) {
+        Ok(sent) => Entry::Sent {
+            sequence: due.sequence,
+            size: due.size,
+            wake_error_ns: late.as_nanos(),
+            user_ns: Realtime::as_nanos(sent.user),
+        },
+        Err(error) => {
+            shared.not_sent.fetch_add(1, Ordering::Release);
+            Entry::NotSent {
+                sequence: due.sequence,
+                size: due.size,
+                errno: error.errno().unwrap_or(0),
+                user_ns: t1.as_nanos(),
+            }
+        }
+    };
+    log.append(shared.number, &entry);
+}

@@ -1,0 +1,206 @@
+//! Targets as people write them.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use crate::MeasureError;
+
+/// A target: `HOST`, `HOST:PORT`, `192.0.2.1:PORT`, `2001:db8::1`, `[2001:db8::1]:PORT`, `fe80::1%eth0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Name or address.
+    pub host: String,
+    /// The port, if one was written.
+    pub port: Option<u16>,
+    /// As it was written.
+    pub text: String,
+}
+
+/// Which addresses of a name may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// The first that the resolver gives.
+    #[default]
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, port) = split(text)?;
+        let port = port
+            .map(|port| match port.parse::<u16>() {
+                Ok(0) | Err(_) => {
+                    Err(format!("{} is not a port: write a number from 1 to 65535", quoted(port)))
+                }
+                Ok(port) => Ok(port),
+            })
+            .transpose()?;
+        check_host(host)?;
+        Ok(Self { host: host.into(), port, text: text.into() })
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("{:?}", text.chars().take(80).collect::<String>())
+}
+
+fn split(text: &str) -> Result<(&str, Option<&str>), String> {
+    if text.is_empty() {
+        return Err("the target is empty: write a host name or an address".into());
+    }
+    if text.len() > 300 {
+        return Err(format!("{} is too long for a host name: at most 253 characters", quoted(text)));
+    }
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest
+            .split_once(']')
+            .ok_or_else(|| format!("{} has no closing bracket: write [2001:db8::1]:8862", quoted(text)))?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if rest.is_empty() => Ok((host, None)),
+            None => {
+                Err(format!("{} has something behind its bracket: write [2001:db8::1]:8862", quoted(text)))
+            }
+        };
+    }
+    match text.matches(':').count() {
+        0 => Ok((text, None)),
+        1 => Ok(text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)))),
+        _ => {
+            let bare = text.split('%').next().unwrap_or(text);
+            let address = bare.parse::<std::net::Ipv6Addr>();
+            let groups = bare.split(':').filter(|group| !group.is_empty()).count();
+            // Eight groups, or a short last one, are an address; `2001:db8::1:5000` could also mean a port.
+            let last = bare.rsplit(':').next().unwrap_or("");
+            let like_port = last.len() >= 4 && last.bytes().all(|b| b.is_ascii_digit()) && groups < 8;
+            match address {
+                Ok(_) if like_port && bare.contains("::") && groups > 1 => {
+                    let (host, port) = bare.rsplit_once(':').unwrap_or((bare, ""));
+                    Err(format!(
+                        "{} can be an address, or an address with a port: write [{bare}] or [{host}]:{port}",
+                        quoted(text)
+                    ))
+                }
+                Ok(_) => Ok((text, None)),
+                Err(_) => Err(format!("{} is neither an address nor a host name with a port", quoted(text))),
+            }
+        }
+    }
+}
+
+fn check_host(host: &str) -> Result<(), String> {
+    if host.is_empty() {
+        return Err("the target has no host: write a host name or an address before the port".into());
+    }
+    let bare = host.split('%').next().unwrap_or(host);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return check_address(address, host);
+    }
+    let numeric = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let legal = host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
+    if numeric || !legal || host.starts_with('-') || host.split('.').any(|label| label.len() > 63) {
+        return Err(format!("{} is not an address and not a host name", quoted(host)));
+    }
+    Ok(())
+}
+
+fn check_address(address: IpAddr, host: &str) -> Result<(), String> {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    if address.is_unspecified() {
+        return Err(format!("{host} is the unspecified address: it is not a destination"));
+    }
+    if address.is_multicast() || broadcast {
+        return Err(format!(
+            "{host} is a multicast or broadcast address: romer measures paths to single hosts"
+        ));
+    }
+    if matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) && !host.contains('%') {
+        return Err(format!("{host} is link-local and needs its interface: write {host}%eth0"));
+    }
+    Ok(())
+}
+
+impl Target {
+    /// The first address of the target in `family`, with `port`.
+    ///
+    /// # Errors
+    /// [`MeasureError::Name`] where the resolver gives none; [`MeasureError::Usage`] where the address is no
+    /// destination.
+    pub fn resolve(&self, family: Family, port: u16) -> Result<SocketAddr, MeasureError> {
+        let named = |why: String| MeasureError::Name { name: self.host.clone(), why };
+        let found: Vec<SocketAddr> =
+            (self.host.as_str(), port).to_socket_addrs().map_err(|error| named(error.to_string()))?.collect();
+        let suits = |address: &&SocketAddr| match family {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        };
+        let address = *found.iter().find(suits).ok_or_else(|| {
+            named(match family {
+                Family::V4 => "it has no IPv4 address".into(),
+                Family::V6 => "it has no IPv6 address".into(),
+                Family::Any => "the resolver knows none".into(),
+            })
+        })?;
+        check_address(address.ip(), &self.host).map_err(MeasureError::Usage).or_else(|error| {
+            // A scope came with the name, not with the bare address.
+            if matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0) { Ok(()) } else { Err(error) }
+        })?;
+        Ok(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_as_people_write_them() {
+        for (text, host, port) in [
+            ("host.example", "host.example", None),
+            ("host.example:8862", "host.example", Some(8862)),
+            ("192.0.2.1", "192.0.2.1", None),
+            ("192.0.2.1:862", "192.0.2.1", Some(862)),
+            ("2001:db8::1", "2001:db8::1", None),
+            ("::1", "::1", None),
+            ("[2001:db8::1]:5000", "2001:db8::1", Some(5000)),
+            ("[2001:db8::1]", "2001:db8::1", None),
+            ("fe80::1%eth0", "fe80::1%eth0", None),
+        ] {
+            let target: Target = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!((target.host.as_str(), target.port), (host, port), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_destination_is_refused_with_the_reason() {
+        for (text, part) in [
+            ("", "empty"),
+            ("256.1.1.1", "not an address and not a host name"),
+            ("2001:db8::1:5000", "[2001:db8::1]:5000"),
+            ("fe80::1", "%eth0"),
+            ("224.0.0.1", "multicast"),
+            ("255.255.255.255", "broadcast"),
+            ("0.0.0.0", "unspecified"),
+            ("::", "unspecified"),
+            ("host:0", "port"),
+            ("host:70000", "port"),
+            ("host:x", "port"),
+            (":862", "no host"),
+            ("[::1", "bracket"),
+            ("ho\u{1b}[31mst", "\\u{1b}"),
+            ("-rf", "not an address"),
+        ] {
+            let error = text.parse::<Target>().unwrap_err();
+            assert!(error.contains(part), "{text:?}: {error}");
+            assert!(!error.contains('\u{1b}'));
+        }
+        assert!("x".repeat(200_000).parse::<Target>().unwrap_err().len() < 300);
+    }
+}

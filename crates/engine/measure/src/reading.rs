@@ -1,0 +1,60 @@
+//! Runs read again: the documents from the rows, and killed runs completed from their logs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use romer_record::RoundTrip;
+use romer_record::manifest::Status;
+use romer_store::{Finished, Rows, Run, State};
+
+use crate::MeasureError;
+use crate::evaluate::{Evaluated, evaluate};
+use crate::measure::page;
+
+/// A run as it is read.
+#[derive(Debug)]
+pub struct Reading {
+    /// The run.
+    pub run: Run,
+    /// Its rows, by stream.
+    pub rows: BTreeMap<u16, Vec<RoundTrip>>,
+    /// Its streams, computed again from the rows.
+    pub streams: Vec<Evaluated>,
+    /// It had been killed, and was completed just now.
+    pub recovered: bool,
+}
+
+/// Reads the run in `folder`. One whose program was killed is completed from its log first, so that it has its
+/// rows, its document and its report like any other.
+///
+/// # Errors
+/// [`MeasureError::Store`] where the folder is no run, is being written, or is damaged.
+pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
+    let run = Run::open(folder)?;
+    let Rows { streams: rows, .. } = run.rows()?;
+    let killed = run.state() == State::Killed;
+    let partial = killed || matches!(run.state(), State::Partial | State::Recovered | State::Running);
+    let streams = evaluated(&run, &rows, partial);
+    if !killed {
+        return Ok(Reading { run, rows, streams, recovered: false });
+    }
+    let measurements: Vec<_> = streams.iter().map(|one| one.measurement.clone()).collect();
+    let html = page(&streams);
+    let run = run.resume()?.finish(&Finished {
+        status: Status::Recovered,
+        rows: &rows,
+        measurements: &measurements,
+        html: &html,
+    })?;
+    Ok(Reading { run, rows, streams, recovered: true })
+}
+
+fn evaluated(run: &Run, rows: &BTreeMap<u16, Vec<RoundTrip>>, partial: bool) -> Vec<Evaluated> {
+    let nothing = Vec::new();
+    run.manifest()
+        .streams
+        .iter()
+        .zip(0..)
+        .map(|(stream, number)| evaluate(stream, rows.get(&number).unwrap_or(&nothing), partial))
+        .collect()
+}

@@ -1,0 +1,290 @@
+//! The thread that holds the control conversations.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use romer_host::clock;
+use romer_host::socket::Waker;
+use romer_host::stream::{Waited, wait_many};
+use romer_session::control::{Action, Limits, Server, VERSION, Welcome};
+use romer_units::Duration;
+
+use super::Totals;
+use super::reflecting::{Note, Order};
+use crate::SOFTWARE;
+use crate::circumstances::{clock_identity, random};
+
+/// Connections at a time, from all and from one address.
+const MOST_CONNECTIONS: usize = 512;
+const MOST_FROM_ONE: usize = 32;
+/// Sessions at a time.
+const MOST_SESSIONS: usize = 256;
+/// Octets that may wait to be written to one connection: two full sets of records.
+const LONGEST_OUTBOX: usize = 8 << 20;
+/// Longest time between two looks at deadlines, and at records while sessions are open.
+const LOOK: Duration = Duration::from_millis(250);
+const RECORD_LOOK: Duration = Duration::from_millis(20);
+
+/// The thread's connections.
+pub(super) struct Links {
+    pub(super) commands: SyncSender<Order>,
+    pub(super) events: Receiver<Note>,
+    pub(super) waker: Arc<Waker>,
+    pub(super) reflecting_waker: Arc<Waker>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) totals: Arc<Mutex<Totals>>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    peer: IpAddr,
+    server: Server,
+    outbox: Vec<u8>,
+    session: Option<u32>,
+    closing: bool,
+}
+
+/// The thread that holds the control conversations.
+pub(super) struct Controlling {
+    listeners: Vec<TcpListener>,
+    limits: Limits,
+    welcome: Welcome,
+    links: Links,
+    connections: Vec<Connection>,
+    by_session: HashMap<u32, usize>,
+    next_session: u32,
+}
+
+impl Controlling {
+    pub(super) fn new(
+        listeners: Vec<TcpListener>,
+        limits: Limits,
+        test_port: u16,
+        kernel_stamps: bool,
+        links: Links,
+    ) -> Self {
+        let welcome = Welcome {
+            version: VERSION,
+            software: SOFTWARE.into(),
+            clock: clock_identity(),
+            test_port,
+            kernel_stamps,
+        };
+        Self {
+            listeners,
+            limits,
+            welcome,
+            links,
+            connections: Vec::new(),
+            by_session: HashMap::new(),
+            next_session: 0,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while !self.links.stop.load(Ordering::Acquire) {
+            let ready = self.wait();
+            let (listeners, connections) = ready.split_at(self.listeners.len().min(ready.len()));
+            for (index, _) in connections.iter().enumerate().filter(|(_, ready)| **ready) {
+                self.converse(index);
+            }
+            self.take_notes();
+            self.keep_time();
+            self.sweep();
+            for (index, _) in listeners.iter().enumerate().filter(|(_, ready)| **ready) {
+                self.accept(index);
+            }
+        }
+    }
+
+    fn wait(&self) -> Vec<bool> {
+        let listeners = self.listeners.iter().map(|one| Waited { descriptor: one.as_fd(), writing: false });
+        let connections = self
+            .connections
+            .iter()
+            .map(|one| Waited { descriptor: one.stream.as_fd(), writing: !one.outbox.is_empty() });
+        let waited: Vec<Waited<'_>> = listeners.chain(connections).collect();
+        let longest = if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
+        wait_many(&waited, &self.links.waker, Some(longest)).unwrap_or_default()
+    }
+
+    fn accept(&mut self, index: usize) {
+        while let Ok((stream, address)) = self.listeners[index].accept() {
+            let peer = address.ip().to_canonical();
+            let from_one = self.connections.iter().filter(|one| one.peer == peer).count();
+            if self.connections.len() >= MOST_CONNECTIONS
+                || from_one >= MOST_FROM_ONE
+                || stream.set_nonblocking(true).is_err()
+            {
+                continue;
+            }
+            // Small frames go at once; a failure only makes them slower.
+            let _ = stream.set_nodelay(true);
+            let token = random();
+            let mut welcome = self.welcome.clone();
+            welcome.clock = clock_identity();
+            let server = Server::new(self.limits, welcome, token, clock::monotonic_now());
+            self.connections.push(Connection {
+                stream,
+                peer,
+                server,
+                outbox: Vec::new(),
+                session: None,
+                closing: false,
+            });
+        }
+    }
+
+    fn converse(&mut self, index: usize) {
+        self.write_out(index);
+        let mut buffer = [0; 16 * 1024];
+        // A peer that writes without pause waits its turn.
+        for _ in 0..4 {
+            let connection = &mut self.connections[index];
+            if connection.closing {
+                return;
+            }
+            match connection.stream.read(&mut buffer) {
+                Ok(0) => {
+                    connection.closing = true;
+                    connection.outbox.clear();
+                    return;
+                }
+                Ok(count) => {
+                    let busy = self.by_session.len() >= MOST_SESSIONS;
+                    let now = clock::monotonic_now();
+                    let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
+                    self.carry_out(index, actions);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    connection.closing = true;
+                    connection.outbox.clear();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, index: usize, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(message) => {
+                    let connection = &mut self.connections[index];
+                    if connection.outbox.len() > LONGEST_OUTBOX {
+                        // It does not read what it asked for.
+                        connection.closing = true;
+                        connection.outbox.clear();
+                    } else {
+                        message.encode(&mut connection.outbox);
+                    }
+                }
+                Action::Open(session) => {
+                    let number = self.next_session;
+                    self.next_session = self.next_session.wrapping_add(1);
+                    let peer = self.connections[index].peer;
+                    self.connections[index].session = Some(number);
+                    self.by_session.insert(number, index);
+                    self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).sessions += 1;
+                    self.order(Order::Open {
+                        session: number,
+                        token: session.token,
+                        ssid: session.ssid,
+                        peer,
+                    });
+                }
+                Action::Finish => {
+                    if let Some(session) = self.connections[index].session {
+                        self.order(Order::Flush { session });
+                    }
+                }
+                Action::Close => self.connections[index].closing = true,
+            }
+        }
+        self.write_out(index);
+    }
+
+    fn order(&self, order: Order) {
+        // The reflecting thread takes orders at every turn; waiting for it here holds up no packet.
+        if self.links.commands.send(order).is_ok() {
+            self.links.reflecting_waker.wake();
+        }
+    }
+
+    fn write_out(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        while !connection.outbox.is_empty() {
+            match connection.stream.write(&connection.outbox) {
+                Ok(count) if count > 0 => drop(connection.outbox.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(_) | Err(_) => {
+                    connection.closing = true;
+                    connection.outbox.clear();
+                }
+            }
+        }
+    }
+
+    fn take_notes(&mut self) {
+        // Bounded, so that a flood of records does not keep others from being heard.
+        for _ in 0..65_536 {
+            let Ok(note) = self.links.events.try_recv() else { return };
+            let session = match note {
+                Note::Associated { session, .. }
+                | Note::Record { session, .. }
+                | Note::Flushed { session, .. } => session,
+            };
+            let Some(index) = self.by_session.get(&session).copied() else { continue };
+            let server = &mut self.connections[index].server;
+            let actions = match note {
+                Note::Associated { address, .. } => server.on_associated(address, clock::monotonic_now()),
+                Note::Record { record, .. } => server.on_record(record),
+                Note::Flushed { lost, .. } => {
+                    server.on_records_lost(lost);
+                    server.finish()
+                }
+            };
+            if !actions.is_empty() {
+                self.carry_out(index, actions);
+            }
+        }
+    }
+
+    fn keep_time(&mut self) {
+        let now = clock::monotonic_now();
+        for index in 0..self.connections.len() {
+            let actions = self.connections[index].server.on_time(now);
+            if !actions.is_empty() {
+                self.connections[index].outbox.clear();
+                self.carry_out(index, actions);
+            }
+        }
+    }
+
+    /// Ends the conversations that are over and whose last words are written.
+    fn sweep(&mut self) {
+        let over = |connection: &Connection| connection.closing && connection.outbox.is_empty();
+        if !self.connections.iter().any(over) {
+            return;
+        }
+        let ended: Vec<u32> =
+            self.connections.iter().filter(|one| over(one)).filter_map(|one| one.session).collect();
+        self.connections.retain(|connection| !over(connection));
+        for session in ended {
+            self.order(Order::Close { session });
+        }
+        self.by_session = self
+            .connections
+            .iter()
+            .enumerate()
+            .filter_map(|(index, one)| Some((one.session?, index)))
+            .collect();
+    }
+}

@@ -1,0 +1,250 @@
+//! The responder: a STAMP reflector (RFC 8762) for anybody, and the far end of romer's own sessions.
+//!
+//! Two threads. One reflects: it reads test packets, answers them at once, and collects the transmit stamps that
+//! the kernel hands back. One holds the control conversations. They talk through bounded queues; the reflecting
+//! thread never waits for the other, and what it cannot hand over is counted.
+
+mod controlling;
+mod reflecting;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use romer_host::HostError;
+use romer_host::socket::{SocketOptions, StampingSocket, Waker};
+use romer_session::control::{self, Limits};
+use romer_session::reflector::{Counters, Prefix};
+use romer_wire::stamp;
+
+use crate::MeasureError;
+
+/// How a responder is to be set up.
+#[derive(Clone, Debug)]
+pub struct RespondOptions {
+    /// Where test packets are received; empty for port 862 of all addresses of both families.
+    pub listen: Vec<SocketAddr>,
+    /// Where control conversations are received; empty for port 8862 of the addresses of `listen`.
+    pub control: Vec<SocketAddr>,
+    /// Take stamps in the kernel.
+    pub kernel_stamps: bool,
+    /// Address ranges that are answered; empty for all.
+    pub allow: Vec<Prefix>,
+    /// Packets a second that one /32 or /56 may send.
+    pub rate: u64,
+}
+
+impl Default for RespondOptions {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            control: Vec::new(),
+            kernel_stamps: true,
+            allow: Vec::new(),
+            rate: 100_000,
+        }
+    }
+}
+
+/// Totals of a responder up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Of the reflector.
+    pub reflector: Counters,
+    /// Datagrams that the kernel dropped before they could be read.
+    pub kernel_drops: u64,
+    /// Replies that the kernel would not take.
+    pub not_sent: u64,
+    /// Sessions granted.
+    pub sessions: u64,
+}
+
+/// A responder at work. Dropping it ends it.
+#[derive(Debug)]
+pub struct Responder {
+    stop: Arc<AtomicBool>,
+    wakers: [Arc<Waker>; 2],
+    threads: Vec<JoinHandle<()>>,
+    totals: Arc<Mutex<Totals>>,
+    test_addresses: Vec<SocketAddr>,
+    control_addresses: Vec<SocketAddr>,
+}
+
+impl Responder {
+    /// Opens the sockets and starts the threads.
+    ///
+    /// # Errors
+    /// [`MeasureError::Host`] where an address cannot be bound.
+    pub fn start(options: &RespondOptions) -> Result<Self, MeasureError> {
+        let sockets = test_sockets(options)?;
+        let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
+        let listeners = control_listeners(options, &test_addresses)?;
+        let control_addresses: Vec<SocketAddr> =
+            listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let wakers = [new_waker()?, new_waker()?];
+        let stop = Arc::new(AtomicBool::new(false));
+        let totals = Arc::new(Mutex::new(Totals::default()));
+        let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
+        let (notes, events) = std::sync::mpsc::sync_channel(65_536);
+        let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
+        let reflecting = reflecting::Reflecting::new(
+            sockets,
+            options,
+            reflecting::Links {
+                orders,
+                notes,
+                waker: Arc::clone(&wakers[0]),
+                control_waker: Arc::clone(&wakers[1]),
+                stop: Arc::clone(&stop),
+                totals: Arc::clone(&totals),
+            },
+        );
+        let limits = Limits { packets_per_second: options.rate, ..Limits::default() };
+        let controlling = controlling::Controlling::new(
+            listeners,
+            limits,
+            test_port,
+            options.kernel_stamps,
+            controlling::Links {
+                commands,
+                events,
+                waker: Arc::clone(&wakers[1]),
+                reflecting_waker: Arc::clone(&wakers[0]),
+                stop: Arc::clone(&stop),
+                totals: Arc::clone(&totals),
+            },
+        );
+        let mut responder =
+            Self { stop, wakers, threads: Vec::new(), totals, test_addresses, control_addresses };
+        responder.threads.push(spawn("romer-reflect", move || reflecting.run())?);
+        responder.threads.push(spawn("romer-control", move || controlling.run())?);
+        Ok(responder)
+    }
+
+    /// Where test packets are received.
+    pub fn test_addresses(&self) -> &[SocketAddr] {
+        &self.test_addresses
+    }
+
+    /// Where control conversations are received.
+    pub fn control_addresses(&self) -> &[SocketAddr] {
+        &self.control_addresses
+    }
+
+    /// What has been counted up to now; at most a second old.
+    pub fn totals(&self) -> Totals {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a thread has ended by itself, which only a fault of romer's makes it do.
+    pub fn has_failed(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Ends both threads and gives the totals.
+    pub fn finish(mut self) -> Totals {
+        self.end();
+        self.totals()
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.wakers.iter().for_each(|waker| waker.wake());
+        for thread in self.threads.drain(..) {
+            // A panic of the thread has been reported by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn spawn(name: &'static str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, MeasureError> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| {
+        MeasureError::Usage(format!("cannot start a thread ({name}): {error}; raise the limit of processes"))
+    })
+}
+
+fn new_waker() -> Result<Arc<Waker>, MeasureError> {
+    Waker::new().map(Arc::new).map_err(|error| {
+        MeasureError::host("make an event descriptor", "responder", "raise the limit of open files", error)
+    })
+}
+
+fn everywhere(port: u16) -> Vec<SocketAddr> {
+    [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)]
+        .map(|address| SocketAddr::new(address, port))
+        .to_vec()
+}
+
+/// Without IPv6 in the kernel its wildcard cannot be bound; that is no fault where nobody asked for it.
+fn optional(asked: bool, address: SocketAddr, error: Option<i32>) -> bool {
+    const EAFNOSUPPORT: i32 = 97;
+    const EADDRNOTAVAIL: i32 = 99;
+    !asked && address.is_ipv6() && matches!(error, Some(EAFNOSUPPORT | EADDRNOTAVAIL))
+}
+
+fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, MeasureError> {
+    let asked = !options.listen.is_empty();
+    let addresses = if asked { options.listen.clone() } else { everywhere(stamp::PORT) };
+    let socket_options = SocketOptions {
+        kernel_stamps: options.kernel_stamps,
+        // Hops are counted from 255 (RFC 5357 section 4.1.2).
+        ttl: Some(255),
+        ..SocketOptions::default()
+    };
+    let mut sockets = Vec::new();
+    for address in addresses {
+        match StampingSocket::bind(address, &socket_options) {
+            Ok(socket) => sockets.push(socket),
+            Err(error) if optional(asked, address, error.errno()) => {}
+            Err(error) => return Err(bind_error("receive test packets", address, error)),
+        }
+    }
+    Ok(sockets)
+}
+
+fn control_listeners(
+    options: &RespondOptions,
+    tests: &[SocketAddr],
+) -> Result<Vec<TcpListener>, MeasureError> {
+    let asked = !options.control.is_empty();
+    let addresses = if asked {
+        options.control.clone()
+    } else {
+        tests.iter().map(|address| SocketAddr::new(address.ip(), control::PORT)).collect()
+    };
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let bound = romer_host::stream::listen(address);
+        match bound {
+            Ok(listener) => listeners.push(listener),
+            Err(error) if optional(asked, address, error.errno()) => {}
+            Err(error) => return Err(bind_error("receive control conversations", address, error)),
+        }
+    }
+    Ok(listeners)
+}
+
+fn bind_error(what: &'static str, address: SocketAddr, source: HostError) -> MeasureError {
+    let mend = if source.is_permission() {
+        format!(
+            "port {} needs the capability CAP_NET_BIND_SERVICE: run as root, or `sudo setcap \
+             cap_net_bind_service+ep $(command -v romer)`, or choose a port above 1023 with --listen",
+            address.port()
+        )
+    } else {
+        match source.errno() {
+            Some(98) => {
+                "another program has this port: end it, or choose another with --listen and --control".into()
+            }
+            _ => "choose an address of this host with --listen and --control".into(),
+        }
+    };
+    MeasureError::Host { what, place: address.to_string(), source: Box::new(source), mend }
+}

@@ -1,0 +1,394 @@
+//! The thread that reflects.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use romer_host::clock::{self, Realtime};
+use romer_host::socket::{
+    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, Source, StampingSocket, TransmitEvents, Waker, wait_any,
+};
+use romer_record::log::Far;
+use romer_session::association::Token;
+use romer_session::limit::Limiter;
+use romer_session::reflector::{Incoming, Reflector, Verdict};
+use romer_units::{Duration, Monotonic, Responder, Timestamp};
+use romer_wire::stamp::ErrorEstimate;
+
+use super::{RespondOptions, Totals};
+use crate::circumstances::{clock_error, random};
+
+/// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
+const LIMITER_SETS: usize = 1_024;
+/// Records that wait for their transmit stamp, for each socket.
+const PENDING: usize = 16_384;
+/// How long a transmit stamp is waited for. It takes microseconds; a driver that delivers none never does.
+const STAMP_WAIT: Duration = Duration::from_millis(200);
+/// Longest time between two looks while a session waits for its last stamps.
+const FLUSH_LOOK: Duration = Duration::from_millis(5);
+/// Longest time between two looks at the orders, the clock's quality and the totals.
+const HOUSEKEEPING: Duration = Duration::from_millis(250);
+
+/// What the control thread orders.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Expect an association with this token from this address.
+    Open { session: u32, token: Token, ssid: u16, peer: IpAddr },
+    /// Hand over what is still waiting, then say so.
+    Flush { session: u32 },
+    /// Forget the session.
+    Close { session: u32 },
+}
+
+/// What the reflecting thread tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Note {
+    /// The session's address is proved.
+    Associated { session: u32, address: SocketAddr },
+    /// A test packet of the session.
+    Record { session: u32, record: Far },
+    /// Everything of the session has been handed over; so many records did not fit the queue.
+    Flushed { session: u32, lost: u64 },
+}
+
+/// The thread's connections.
+pub(super) struct Links {
+    pub(super) orders: Receiver<Order>,
+    pub(super) notes: SyncSender<Note>,
+    pub(super) waker: Arc<Waker>,
+    pub(super) control_waker: Arc<Waker>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) totals: Arc<Mutex<Totals>>,
+}
+
+struct Session {
+    ssid: u16,
+    address: Option<SocketAddr>,
+    highest: u64,
+    lost: u64,
+    flush: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    session: u32,
+    record: Far,
+    until: Timestamp<Monotonic>,
+}
+
+/// One test socket with its transmit stamps.
+struct Port {
+    socket: StampingSocket,
+    next_id: u32,
+    waiting: Vec<Option<Waiting>>,
+    in_waiting: usize,
+}
+
+/// The thread that reflects.
+pub(super) struct Reflecting {
+    ports: Vec<Port>,
+    reflector: Reflector,
+    links: Links,
+    tokens: HashMap<Token, (u32, IpAddr)>,
+    proved: HashMap<(SocketAddr, u16), u32>,
+    sessions: HashMap<u32, Session>,
+    events: TransmitEvents,
+    reply: Box<[u8]>,
+    error: ErrorEstimate,
+    not_sent: u64,
+}
+
+impl Reflecting {
+    pub(super) fn new(sockets: Vec<StampingSocket>, options: &RespondOptions, links: Links) -> Self {
+        let key = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));
+        let limiter = Limiter::new(options.rate, LIMITER_SETS, key, clock::monotonic_now());
+        let port = |socket| Port { socket, next_id: 0, waiting: vec![None; PENDING], in_waiting: 0 };
+        Self {
+            ports: sockets.into_iter().map(port).collect(),
+            reflector: Reflector::new(limiter, options.allow.clone()),
+            links,
+            tokens: HashMap::with_capacity(1_024),
+            proved: HashMap::with_capacity(1_024),
+            sessions: HashMap::with_capacity(1_024),
+            events: TransmitEvents::new(256),
+            reply: vec![0; 65_535].into(),
+            error: clock_error(),
+            not_sent: 0,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut housekeeping = clock::monotonic_now();
+        let mut batch = ReceiveBatch::new(32, 65_535);
+        while !self.links.stop.load(Ordering::Acquire) {
+            self.wait();
+            for index in 0..self.ports.len() {
+                self.receive(index, &mut batch);
+                self.collect_stamps(index);
+            }
+            while let Ok(order) = self.links.orders.try_recv() {
+                self.obey(&order);
+            }
+            self.flush_sessions();
+            let now = clock::monotonic_now();
+            if now - housekeeping > HOUSEKEEPING {
+                housekeeping = now;
+                self.give_up_waiting(now);
+                self.error = clock_error();
+                self.publish();
+            }
+        }
+        self.publish();
+    }
+
+    fn wait(&self) {
+        let Some(first) = self.ports.first() else { return };
+        let mut descriptors = [first.socket.as_fd(); MAX_WAITED];
+        for (descriptor, port) in descriptors.iter_mut().zip(&self.ports) {
+            *descriptor = port.socket.as_fd();
+        }
+        let flushing = self.sessions.values().any(|session| session.flush);
+        let longest = if flushing { FLUSH_LOOK } else { HOUSEKEEPING };
+        let watched = &descriptors[..self.ports.len().min(MAX_WAITED)];
+        // A refusal leaves the sockets to be looked at, which do not block.
+        let _ = wait_any(watched, Some(&self.links.waker), Some(longest));
+    }
+
+    fn receive(&mut self, index: usize, batch: &mut ReceiveBatch) {
+        // A peer that sends without pause must not keep us from the stamps and the orders.
+        for _ in 0..8 {
+            match self.ports[index].socket.receive_batch(batch) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => batch.iter().for_each(|datagram| self.answer(index, &datagram)),
+            }
+        }
+    }
+
+    fn answer(&mut self, index: usize, datagram: &Datagram<'_>) {
+        let local = self.ports[index].socket.local_address();
+        let arrived = datagram.kernel.unwrap_or(datagram.user);
+        let incoming = Incoming {
+            payload: datagram.payload,
+            source: datagram.peer,
+            destination: SocketAddr::new(datagram.destination.unwrap_or(local.ip()), local.port()),
+            ttl: datagram.ttl,
+            arrived: arrived.on::<Responder>(),
+            proved: self.is_proved(datagram.peer),
+        };
+        match self.reflector.on_datagram(&incoming, clock::monotonic_now()) {
+            Verdict::Refused(_) => {}
+            Verdict::Association(token) => self.associate(token, datagram.peer),
+            Verdict::Answer(answer) => {
+                let departs = clock::realtime_now();
+                let Some(length) = answer.write(departs.on(), self.error, &mut self.reply) else { return };
+                let port = &mut self.ports[index];
+                let id = port.next_id;
+                port.next_id = port.next_id.wrapping_add(1);
+                let from =
+                    datagram.destination.map(|address| Source { address, interface: datagram.interface });
+                let outgoing = Outgoing {
+                    payload: &self.reply[..length],
+                    to: datagram.peer,
+                    from,
+                    // The code point of the request, without its ECN bits: what comes back was marked alike.
+                    tos: datagram.tos.map(|tos| tos & 0b1111_1100),
+                    id,
+                };
+                let sent = port.socket.send(&outgoing).ok().map(|sent| sent.user);
+                match sent {
+                    Some(_) => self.reflector.on_reflected(length),
+                    None => self.not_sent += 1,
+                }
+                let session = self.proved.get(&(datagram.peer, answer.ssid())).copied();
+                if let Some(session) = session {
+                    self.record(index, id, session, answer.sequence(), datagram, sent);
+                }
+            }
+        }
+    }
+
+    fn is_proved(&self, peer: SocketAddr) -> bool {
+        // Only ports of ill repute ask for this; an ordinary sender costs nothing.
+        peer.port() < 1_024 && self.proved.keys().any(|(address, _)| *address == peer)
+    }
+
+    fn record(
+        &mut self,
+        index: usize,
+        id: u32,
+        session: u32,
+        sequence: u32,
+        datagram: &Datagram<'_>,
+        sent: Option<Realtime>,
+    ) {
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        let sequence = nearest(sequence, state.highest);
+        state.highest = state.highest.max(sequence);
+        let record = Far {
+            sequence,
+            t2_user_ns: datagram.user.as_nanos(),
+            t2_kernel_ns: datagram.kernel.map(Realtime::as_nanos),
+            t3_user_ns: sent.map(Realtime::as_nanos),
+            t3_kernel_ns: None,
+            ttl: datagram.ttl,
+            tos: datagram.tos,
+        };
+        if sent.is_none() || !self.ports[index].socket.has_kernel_stamps() {
+            self.hand_over(session, record);
+            return;
+        }
+        let until = clock::monotonic_now() + STAMP_WAIT;
+        let port = &mut self.ports[index];
+        let slot = usize::try_from(id).unwrap_or(0) % PENDING;
+        let overtaken = port.waiting[slot].replace(Waiting { session, record, until });
+        port.in_waiting += usize::from(overtaken.is_none());
+        if let Some(overtaken) = overtaken {
+            self.hand_over(overtaken.session, overtaken.record);
+        }
+    }
+
+    fn collect_stamps(&mut self, index: usize) {
+        for _ in 0..64 {
+            let port = &mut self.ports[index];
+            match port.socket.transmit_events(&mut self.events) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            for position in 0..self.events.stamps().len() {
+                let stamp = self.events.stamps()[position];
+                let port = &mut self.ports[index];
+                let slot = usize::try_from(stamp.id).unwrap_or(0) % PENDING;
+                if let Some(mut waiting) = port.waiting[slot].take() {
+                    port.in_waiting -= 1;
+                    waiting.record.t3_kernel_ns = Some(stamp.kernel.as_nanos());
+                    self.hand_over(waiting.session, waiting.record);
+                }
+            }
+        }
+    }
+
+    fn hand_over(&mut self, session: u32, record: Far) {
+        if self.links.notes.try_send(Note::Record { session, record }).is_err()
+            && let Some(state) = self.sessions.get_mut(&session)
+        {
+            state.lost += 1;
+        }
+    }
+
+    fn associate(&mut self, token: Token, peer: SocketAddr) {
+        let Some((session, expected)) = self.tokens.get(&token).copied() else { return };
+        if expected.to_canonical() != peer.ip().to_canonical() {
+            return;
+        }
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        if let Some(before) = state.address.replace(peer) {
+            self.proved.remove(&(before, state.ssid));
+        }
+        self.proved.insert((peer, state.ssid), session);
+        if self.links.notes.try_send(Note::Associated { session, address: peer }).is_ok() {
+            self.links.control_waker.wake();
+        }
+    }
+
+    fn obey(&mut self, order: &Order) {
+        match *order {
+            Order::Open { session, token, ssid, peer } => {
+                self.tokens.insert(token, (session, peer));
+                self.sessions
+                    .insert(session, Session { ssid, address: None, highest: 0, lost: 0, flush: false });
+            }
+            Order::Flush { session } => {
+                if let Some(state) = self.sessions.get_mut(&session) {
+                    state.flush = true;
+                }
+            }
+            Order::Close { session } => {
+                self.tokens.retain(|_, (owner, _)| *owner != session);
+                if let Some(Session { ssid, address: Some(address), .. }) = self.sessions.remove(&session) {
+                    self.proved.remove(&(address, ssid));
+                }
+            }
+        }
+    }
+
+    /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time.
+    fn flush_sessions(&mut self) {
+        if !self.sessions.values().any(|session| session.flush) {
+            return;
+        }
+        let now = clock::monotonic_now();
+        self.give_up_waiting(now);
+        let still_waiting = |session: u32| {
+            self.ports.iter().flat_map(|port| port.waiting.iter().flatten()).any(|w| w.session == session)
+        };
+        let done: Vec<u32> = self
+            .sessions
+            .iter()
+            .filter(|(id, session)| session.flush && !still_waiting(**id))
+            .map(|(id, _)| *id)
+            .collect();
+        for session in done {
+            if let Some(state) = self.sessions.get_mut(&session) {
+                let note = Note::Flushed { session, lost: state.lost };
+                if self.links.notes.try_send(note).is_ok() {
+                    state.flush = false;
+                    self.links.control_waker.wake();
+                }
+            }
+        }
+    }
+
+    fn give_up_waiting(&mut self, now: Timestamp<Monotonic>) {
+        for index in 0..self.ports.len() {
+            if self.ports[index].in_waiting == 0 {
+                continue;
+            }
+            for slot in 0..PENDING {
+                let port = &mut self.ports[index];
+                if port.waiting[slot].is_some_and(|waiting| waiting.until <= now)
+                    && let Some(waiting) = port.waiting[slot].take()
+                {
+                    port.in_waiting -= 1;
+                    self.hand_over(waiting.session, waiting.record);
+                }
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let drops = self.ports.iter().filter_map(|port| port.socket.kernel_drops().ok()).map(u64::from).sum();
+        let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.reflector = *self.reflector.counters();
+        totals.kernel_drops = drops;
+        totals.not_sent = self.not_sent;
+    }
+}
+
+/// The number nearest to `highest` whose last 32 bits are `on_wire`.
+fn nearest(on_wire: u32, highest: u64) -> u64 {
+    const ERA: u64 = 1 << 32;
+    let candidate = (highest & !(ERA - 1)) | u64::from(on_wire);
+    let lower = candidate.checked_sub(ERA);
+    let upper = candidate.checked_add(ERA);
+    [lower, Some(candidate), upper]
+        .into_iter()
+        .flatten()
+        .min_by_key(|n| n.abs_diff(highest))
+        .unwrap_or(candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_continue_past_the_end_of_32_bits() {
+        assert_eq!(nearest(0, 0), 0);
+        assert_eq!(nearest(0, 0xffff_ffff), 1 << 32);
+        assert_eq!(nearest(0xffff_fffe, (1 << 32) + 1), 0xffff_fffe);
+        assert_eq!(nearest(u32::MAX, 0), u64::from(u32::MAX));
+    }
+}
