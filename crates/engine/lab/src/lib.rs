@@ -1,1 +1,35 @@
-//! x
+//! Test hosts in network namespaces of this machine.
+//!
+//! Two laboratories can be put up. The **path** has two hosts and between them a place for an emulator, where a
+//! bridge passes everything on until an emulator takes its two ports over:
+//!
+//! ```text
+//! XA/t0 --- XE/e0 (br0) XE/e1 --- XB/t1
+//! ```
+//!
+//! The **router** has two hosts and between them a router of this machine's kernel:
+//!
+//! ```text
+//! XA/t0 --- XR/r0  XR/r1 --- XB/t1
+//! ```
+//!
+//! `X` is the prefix. With the rights for it the namespaces are named ones of this machine, as `ip netns` shows
+//! them. Without, they live in a user namespace that a process of the laboratory holds; programs get inside by
+//! [`Lab::command`].
+//!
+//! Two laboratories of different prefixes do not know of each other. What was begun and then killed is noted in a
+//! state file before it is made, so that the next [`Lab::up`] or [`Lab::down`] clears it away; what the state file
+//! does not name is never touched.
+#![forbid(unsafe_code)]
+
+mod build;
+mod error;
+mod holder;
+mod lab;
+mod state;
+mod topology;
+
+pub use error::LabError;
+pub use holder::{HOLDER_ARGUMENT, holder_main};
+pub use lab::{Lab, Mode, Status};
+pub use topology::{DEFAULT_PREFIX, Endpoint, Host, Kind, Port, SETTLE};

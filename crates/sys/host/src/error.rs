@@ -94,6 +94,11 @@ impl HostError {
         matches!(self.errno(), Some(libc::EPERM | libc::EACCES))
     }
 
+    /// Whether a name was to be entered on which no namespace is mounted (`EINVAL`), as a crash may leave it.
+    pub fn is_not_a_namespace(&self) -> bool {
+        self.errno() == Some(libc::EINVAL)
+    }
+
     /// Whether a datagram was refused because it is longer than the path or the protocol allows (`EMSGSIZE`).
     pub fn is_too_long(&self) -> bool {
         self.errno() == Some(libc::EMSGSIZE)

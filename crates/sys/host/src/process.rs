@@ -95,6 +95,21 @@ fn signal_process(process: BorrowedFd<'_>, signal: libc::c_int, id: u32) -> Resu
     if error.errno() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
 }
 
+/// Takes note that the child `id` has ended, so that the system can forget it; without effect for one that still
+/// runs or is no child of ours.
+pub fn reap(id: u32) {
+    if let Ok(id) = libc::pid_t::try_from(id) {
+        // SAFETY: no status is asked for.
+        unsafe { libc::waitpid(id, std::ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
+/// The effective user of this process.
+pub fn user() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Cuts this process off from whoever started it: from its terminal and session, its folder, and every open
 /// descriptor but the three standard ones.
 ///

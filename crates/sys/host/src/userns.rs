@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::netns::{c_path, failed, mount, set_namespace, unshare};
+use crate::netns::{c_path, failed, mount, set_namespace};
 use crate::{HostError, netns};
 
 /// Makes a user, a network and a mount namespace and moves this process into them. Inside, the user is root over
@@ -25,23 +25,20 @@ use crate::{HostError, netns};
 /// (`EPERM`, `ENOSPC`, `EUSERS`), or a security module takes away their rights (`EPERM`, `EACCES`).
 pub fn enter() -> Result<(), HostError> {
     require_single_thread()?;
-    let (user, group) = identity();
-    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWNS)?;
-    write("/proc/self/uid_map", &format!("0 {user} 1\n"))?;
-    // Without this the kernel lets nobody unprivileged map a group, lest they drop one that denies them access.
-    write("/proc/self/setgroups", "deny\n")?;
-    write("/proc/self/gid_map", &format!("0 {group} 1\n"))?;
-    mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
-    private_names()
+    enter_new().map_err(|source| HostError::System {
+        operation: "make a user namespace",
+        subject: String::new(),
+        source,
+    })?;
+    own_names()
 }
 
-/// Effective user and group.
-fn identity() -> (libc::uid_t, libc::gid_t) {
-    // SAFETY: the call takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
-    // SAFETY: the call takes nothing and cannot fail.
-    let group = unsafe { libc::getegid() };
-    (user, group)
+/// `command`, to be run in a new user, network and mount namespace, as by [`enter`] but for the folder of named
+/// namespaces: a program that makes some calls [`own_names`] first. This process may have any number of threads.
+pub fn into_command(mut command: Command) -> Command {
+    // SAFETY: `enter_new` makes system calls over constants and its own stack; it neither allocates nor locks.
+    unsafe { command.pre_exec(enter_new) };
+    command
 }
 
 fn require_single_thread() -> Result<(), HostError> {
@@ -54,12 +51,66 @@ fn require_single_thread() -> Result<(), HostError> {
     }
 }
 
-fn write(path: &str, text: &str) -> Result<(), HostError> {
-    std::fs::write(path, text).map_err(|source| failed("write", Path::new(path), source))
+/// Enters the new namespaces, in which this user and group are called 0. Makes system calls only.
+fn enter_new() -> io::Result<()> {
+    // SAFETY: the call takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    // SAFETY: the call takes nothing and cannot fail.
+    let group = unsafe { libc::getegid() };
+    let kinds = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWNS;
+    // SAFETY: the call takes plain numbers.
+    if unsafe { libc::unshare(kinds) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut line = [0; 16];
+    raw_write(c"/proc/self/uid_map", map_line(user, &mut line))?;
+    // Without this the kernel lets nobody unprivileged map a group, lest they drop one that denies them access.
+    raw_write(c"/proc/self/setgroups", b"deny\n")?;
+    raw_write(c"/proc/self/gid_map", map_line(group, &mut line))?;
+    raw_mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)
 }
 
-/// Lays an empty folder of our own over that of the named namespaces.
-fn private_names() -> Result<(), HostError> {
+/// `0 ID 1`, which calls ID 0 inside, and nobody else anything.
+fn map_line(id: u32, line: &mut [u8; 16]) -> &[u8] {
+    let mut begin = line.len();
+    let mut put = |octet| {
+        begin -= 1;
+        line[begin] = octet;
+    };
+    put(b'1');
+    put(b' ');
+    let mut rest = id;
+    loop {
+        put(b'0' + u8::try_from(rest % 10).unwrap_or(0));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    put(b' ');
+    put(b'0');
+    &line[begin..]
+}
+
+/// Writes a small file of `/proc` without allocation.
+fn raw_write(path: &CStr, octets: &[u8]) -> io::Result<()> {
+    // SAFETY: the path is a string that outlives the call.
+    let descriptor = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was opened just now and nobody else has it.
+    let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // SAFETY: pointer and length describe `octets`, which the call only reads.
+    let written = unsafe { libc::write(file.as_raw_fd(), octets.as_ptr().cast(), octets.len()) };
+    if usize::try_from(written) == Ok(octets.len()) { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lays an empty folder of our own over that of the named namespaces. For a process inside a new mount namespace.
+///
+/// # Errors
+/// The rights are missing (`EPERM`), or a folder cannot be made.
+pub fn own_names() -> Result<(), HostError> {
     let folder = Path::new(netns::FOLDER);
     if !folder.exists() {
         let parent = folder.parent().unwrap_or(folder);
@@ -209,4 +260,31 @@ pub fn open_process(id: u32) -> Result<OwnedFd, HostError> {
     };
     // SAFETY: the descriptor was opened just now and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_map_names_the_outer_id() {
+        for id in [0, 7, 1_000, 65_534, u32::MAX] {
+            let mut line = [0; 16];
+            assert_eq!(map_line(id, &mut line), format!("0 {id} 1").as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_process_with_several_threads_is_refused() {
+        let (leave, stay) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || stay.recv());
+        assert!(matches!(enter(), Err(HostError::Unsuitable(_))));
+        drop(leave);
+        assert!(thread.join().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_holds_nothing() {
+        assert!(Entry::held_by(u32::MAX >> 1, "x").is_err());
+    }
 }

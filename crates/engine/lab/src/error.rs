@@ -1,0 +1,107 @@
+//! What can go wrong with a laboratory.
+
+use std::path::PathBuf;
+
+use romer_host::HostError;
+
+/// Why a laboratory did not do what was asked. Each message ends with what to do about it, where that is known.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The prefix cannot begin the name of a namespace.
+    #[error("{prefix:?} cannot be a prefix: {why}; give up to 64 letters, digits, - and _, such as romer")]
+    BadPrefix {
+        /// The prefix as given.
+        prefix: String,
+        /// The rule it breaks.
+        why: &'static str,
+    },
+    /// There is no host of that name in the laboratory.
+    #[error("there is no host {host:?} in this laboratory; it has {hosts}")]
+    UnknownHost {
+        /// The name as given.
+        host: String,
+        /// The names there are.
+        hosts: String,
+    },
+    /// A laboratory with this prefix stands already.
+    #[error(
+        "the laboratory {prefix:?} ({kind}) is up already; take it down with: romer lab down --prefix {prefix}"
+    )]
+    AlreadyUp {
+        /// Its prefix.
+        prefix: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// No laboratory with this prefix stands.
+    #[error("no laboratory {prefix:?} is up; put one up with: romer lab up path --prefix {prefix}")]
+    NotUp {
+        /// The prefix.
+        prefix: String,
+    },
+    /// A laboratory was begun and not finished, or something took part of it away.
+    #[error(
+        "the laboratory {prefix:?} is not whole; clear it away with: romer lab down --prefix {prefix}, then put it \
+         up again"
+    )]
+    Broken {
+        /// Its prefix.
+        prefix: String,
+    },
+    /// A namespace of the name is there and is not ours.
+    #[error("the network namespace {name:?} exists and is not this laboratory's; choose another --prefix")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The kernel does not let this user make namespaces.
+    #[error(
+        "this kernel does not let an unprivileged user make a network of its own: {source}; run as root, or allow \
+         user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, \
+         kernel.apparmor_restrict_unprivileged_userns=0)"
+    )]
+    Forbidden {
+        /// What was refused.
+        source: HostError,
+    },
+    /// The process that holds a rootless laboratory did not do its work.
+    #[error("the process that holds the laboratory failed: {why}")]
+    Holder {
+        /// What it said, or how it ended.
+        why: String,
+    },
+    /// The path between the two hosts did not carry packets in time.
+    #[error(
+        "no {family} datagram came through from {from} to {to} within {seconds} s of building the laboratory"
+    )]
+    Silent {
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+        /// The sending host.
+        from: String,
+        /// The receiving host.
+        to: String,
+        /// How long was waited.
+        seconds: i64,
+    },
+    /// The laboratory's state could not be read or written.
+    #[error("{what} {path}: {why}")]
+    State {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What came of it.
+        why: String,
+    },
+    /// The operating system refused something.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+impl LabError {
+    /// Whether the request itself was wrong, rather than this machine unable or unwilling.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::BadPrefix { .. } | Self::UnknownHost { .. })
+    }
+}

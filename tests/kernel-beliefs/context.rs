@@ -1,0 +1,143 @@
+//! The rights with which a belief is tested.
+
+use std::fs::Permissions;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use romer_host::link::Network;
+use romer_host::socket::{SocketOptions, StampingSocket};
+use romer_host::{netns, process, userns};
+
+/// Says that this process was started inside a user namespace to run one test.
+const INSIDE: &str = "ROMER_BELIEFS_INSIDE";
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+/// How the names of our namespaces begin; the number of the process that made them follows.
+const PREFIX: &str = "rkb";
+
+/// Runs `test`, which is the test called `name`, with every right over the network that it makes.
+pub(crate) fn with_network(name: &str, test: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        userns::own_names().expect("a user namespace may mount a folder of its own");
+    } else if process::user() != 0 {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([name, "--exact", "--nocapture"]).env(INSIDE, "1");
+        run(name, userns::into_command(command));
+        return;
+    }
+    sweep();
+    test();
+}
+
+/// Runs `test`, which is the test called `name`, as an ordinary user without any right.
+pub(crate) fn as_ordinary_user(name: &str, test: impl FnOnce()) {
+    // Inside a user namespace the user is called 0 and has no rights outside all the same.
+    if process::user() != 0 || std::env::var_os(INSIDE).is_some() {
+        return test();
+    }
+    // The user must be able to reach the program.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("kernel-beliefs");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(program);
+    command.args([name, "--exact", "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
+    run(name, command);
+}
+
+fn run(name: &str, mut command: Command) {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!(
+            "{name} cannot run without root here: {error}; allow unprivileged user namespaces, or run as root"
+        )
+    });
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // A name that fits no test would pass without having tested anything.
+    assert!(output.status.success() && text.contains("1 passed"), "{name} failed:\n{text}");
+}
+
+/// Removes the namespaces of earlier runs that were killed.
+fn sweep() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for name in netns::list().unwrap() {
+            let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
+            if owner.is_some_and(|owner| process::start_time(owner).is_none()) {
+                let _ = netns::delete(&name);
+            }
+        }
+    });
+}
+
+/// A namespace that ends with its test, also if that panics.
+pub(crate) struct Namespace(pub(crate) String);
+
+impl Namespace {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        netns::create(&name).unwrap();
+        Self(name)
+    }
+
+    pub(crate) fn network(&self) -> Network {
+        Network::open(Some(&self.0)).unwrap()
+    }
+
+    pub(crate) fn bind(&self, address: IpAddr, options: &SocketOptions) -> StampingSocket {
+        netns::with_namespace(&self.0, || StampingSocket::bind(SocketAddr::new(address, 0), options))
+            .unwrap()
+            .unwrap()
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = netns::delete(&self.0);
+    }
+}
+
+/// Two namespaces with a veth between them, `v0` and `v1`, ready to carry both families.
+pub(crate) struct Pair {
+    pub(crate) one: Namespace,
+    pub(crate) other: Namespace,
+}
+
+impl Pair {
+    pub(crate) const ADDRESSES: [[&str; 2]; 2] =
+        [["198.18.0.2", "198.18.0.3"], ["2001:2:0:18::2", "2001:2:0:18::3"]];
+
+    pub(crate) fn new() -> Self {
+        let pair = Self { one: Namespace::new(), other: Namespace::new() };
+        let networks = [pair.one.network(), pair.other.network()];
+        networks[0].add_veth("v0", "v1", Some(&pair.other.0)).unwrap();
+        for (index, network) in networks.iter().enumerate() {
+            let (own, peer) = (format!("v{index}"), format!("v{}", 1 - index));
+            network.set_up("lo", true).unwrap();
+            network.set_up(&own, true).unwrap();
+            for family in Self::ADDRESSES {
+                let prefix = if family[0].contains(':') { 64 } else { 24 };
+                network.add_address(&own, family[index].parse().unwrap(), prefix).unwrap();
+                let mac = networks[1 - index].link(&peer).unwrap().mac.unwrap();
+                network.set_neighbour(&own, family[1 - index].parse().unwrap(), mac).unwrap();
+            }
+        }
+        for (index, network) in networks.iter().enumerate() {
+            while !network.link(&format!("v{index}")).unwrap().running {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        pair
+    }
+
+    /// A socket at each end, for the family of `index` in [`Pair::ADDRESSES`].
+    pub(crate) fn sockets(&self, index: usize, options: &SocketOptions) -> [StampingSocket; 2] {
+        let [one, other] = Self::ADDRESSES[index].map(|address| address.parse().unwrap());
+        [self.one.bind(one, options), self.other.bind(other, options)]
+    }
+}
