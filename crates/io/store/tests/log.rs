@@ -259,6 +259,22 @@ fn a_full_disk_bounds_what_waits_and_the_log_says_how_much_was_given_up() {
 }
 
 #[test]
+fn what_a_full_disk_refuses_is_given_back_in_its_order() {
+    let disk = Disk::default();
+    let (bytes, faults) = (Rc::clone(&disk.bytes), Rc::clone(&disk.script));
+    let mut writer = LogWriter::begin(disk, 1).unwrap();
+    (0..10).for_each(|sequence| writer.append(0, &sent(sequence)));
+    writer.flush();
+    *faults.borrow_mut() = vec![Fault::Full; 200_000];
+    (10..100_000).for_each(|sequence| writer.append(0, &sent(sequence)));
+    let end = writer.finish();
+    let (kept, _) = read(&bytes.borrow()).unwrap();
+    assert_eq!(kept.len(), 10);
+    let numbers = kept.iter().chain(&end.not_kept).map(|(_, entry)| entry.sequence());
+    assert!(numbers.eq(0..100_000), "kept and given back are everything, once");
+}
+
+#[test]
 fn a_frame_is_written_by_itself_when_it_has_grown() {
     let disk = Disk::default();
     let bytes = Rc::clone(&disk.bytes);
