@@ -51,7 +51,7 @@ impl Shape {
 
 impl Shape {
     /// The most points of a series.
-    fn most_points(self) -> usize {
+    pub(crate) fn most_points(self) -> usize {
         match self {
             Self::Wide => 4_000,
             Self::Narrow => 1_500,
@@ -114,7 +114,7 @@ fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), F
     let labelled = figure.y.labels != Labels::Nothing;
     let mut chart = ChartBuilder::on(&root)
         .margin_top(TEXT * (2 + legend_rows(figure, width)))
-        .margin_right(TEXT)
+        .margin_right(TEXT * 3 / 2)
         .margin_bottom(TEXT + TEXT / 3)
         .x_label_area_size(TEXT + TEXT / 3)
         .y_label_area_size(if labelled { 3 * TEXT } else { TEXT / 2 })

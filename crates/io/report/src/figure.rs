@@ -7,6 +7,7 @@
 use romer_record::document::{Direction, Histogram, Measurement};
 use romer_record::{Fate, Passage};
 
+use crate::chart::Shape;
 use crate::number::{NO_BREAK, Unit, count, time};
 use crate::table::Way;
 use crate::{Passages, Stream};
@@ -218,14 +219,20 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
     }
     let round_trip = ways == [Way::RoundTrip];
     let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
-    let mut caption = String::new();
+    let mut caption = Vec::new();
+    if from > 0.0 {
+        caption.push("The scale does not begin at zero.".to_owned());
+    }
     if beyond > 0 {
-        caption = format!(
+        caption.push(format!(
             "{} of {} lie above {} and are drawn as marks at the upper edge.",
             count(beyond as u64),
             count(all.len() as u64),
             time(end, true)
-        );
+        ));
+    }
+    if all.len() / ways.len() > Shape::Wide.most_points() {
+        caption.push("Of each moment the shortest and the longest delay are drawn.".to_owned());
     }
     let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
     if !lost.is_empty() {
@@ -235,7 +242,7 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
     Some(Figure {
         name: if round_trip { "delay-round-trip" } else { "delay-one-way" },
         title: if round_trip { "Round-trip delay".into() } else { "One-way delay".into() },
-        caption,
+        caption: caption.join(" "),
         x: times.axis(),
         y: Axis {
             title: format!("delay, {}", unit.name(true)),

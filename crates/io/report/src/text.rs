@@ -29,6 +29,8 @@ impl Default for TextStyle {
 
 /// The widest that prose is set, however wide the terminal.
 const WIDEST: usize = 110;
+/// Columns for the names of notes.
+const MARGIN: usize = 9;
 /// Bars of a distribution.
 const BARS: usize = 32;
 
@@ -45,7 +47,9 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
         page.stream(measurement, &mut lines);
     }
     if let Some(kept) = kept {
-        page.note("Kept in", &kept.to_string_lossy(), Paint::Plain, &mut lines);
+        // On one line however long, so that it can be copied.
+        let margin = page.paint(&format!("{:MARGIN$}", "Kept in"), Paint::Faint);
+        lines.push(format!("{margin}{}", escape::terminal(&kept.to_string_lossy())));
     }
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
@@ -100,9 +104,11 @@ impl Page {
             lines.push(self.paint(&line, Paint::Strong));
         }
         lines.push(String::new());
-        self.table(m, lines);
-        self.distributions(m, lines);
-        lines.push(String::new());
+        if Way::ALL.iter().any(|way| way.of(m).delay_ns.count > 0) {
+            self.table(m, lines);
+            self.distributions(m, lines);
+            lines.push(String::new());
+        }
         self.notes(m, lines);
     }
 
@@ -253,7 +259,6 @@ impl Page {
 
     /// A paragraph with its name in the margin.
     fn note(self, name: &str, text: &str, paint: Paint, lines: &mut Vec<String>) {
-        const MARGIN: usize = 9;
         for (index, line) in wrap(&escape::terminal(text), self.width - MARGIN).into_iter().enumerate() {
             let margin = format!("{:MARGIN$}", if index == 0 { name } else { "" });
             lines.push(format!("{}{}", self.paint(&margin, Paint::Faint), self.paint(&line, paint)));

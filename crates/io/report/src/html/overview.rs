@@ -39,11 +39,14 @@ pub(super) fn class(way: Way) -> &'static str {
 pub(super) fn table(m: &Measurement, page: &mut String) {
     let scale = Scale::of(m);
     let ways = ways(m);
+    if ways.iter().all(|way| way.of(m).delay_ns.count == 0) {
+        return;
+    }
     let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
     page.push_str(&format!(
         "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th>median</th>\
          <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
-         <th>max</th><th class=\"less\"><abbr title=\"95 % of the changes of delay between consecutive packets are \
+         <th class=\"max\">max</th><th class=\"less\"><abbr title=\"95 % of the changes of delay between consecutive packets are \
          no larger (RFC 3393)\">|IPDV| p95</abbr></th><th>lost</th></tr></thead>\n<tbody>\n",
         scale.unit.name(true),
         scale.number(Some(end)).unwrap_or_default()
@@ -69,7 +72,7 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
     let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };
     page.push_str(&format!(
         "<tr><th class=\"key {}\">{}</th><td>{}{half}</td><td class=\"range\">{}</td><td class=\"less\">{}</td>\
-         <td class=\"less\">{}</td><td>{}</td><td>{}</td><td class=\"less\">{}</td><td class=\"{lost_class}\">{lost}</td></tr>\n",
+         <td class=\"less\">{}</td><td>{}</td><td class=\"max\">{}</td><td class=\"less\">{}</td><td class=\"{lost_class}\">{lost}</td></tr>\n",
         class(way),
         markup(&way.label(m)),
         number(delay.median),
