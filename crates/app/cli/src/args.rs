@@ -380,7 +380,7 @@ fn explained(error: &clap::Error) -> String {
     };
     let short = |text: String| -> String { text.chars().take(200).collect() };
     let argument = context(ContextKind::InvalidArg).map(short).unwrap_or_default();
-    let flag = argument.split(' ').next().unwrap_or_default().to_string();
+    let flag = argument.split(' ').next().unwrap_or_default().trim_matches(['<', '>', '.']).to_string();
     let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
     match error.kind() {
         ErrorKind::UnknownArgument => {

@@ -14,7 +14,7 @@ use romer_units::{Dscp, Duration};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
-use crate::measure::{Narrator, Talk, expected, location};
+use crate::measure::{Narrator, Talk, exit_code, expected, location};
 use crate::{output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
@@ -174,8 +174,5 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
         text.push('\n');
         output::write_document(file, &text, arguments.force)?;
     }
-    if let Some(error) = &outcome.not_kept {
-        return Err(Failure::with_code(error.exit_class().code(), error));
-    }
-    Ok(if outcome.partial { 130 } else { 0 })
+    exit_code(outcome)
 }

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use romer_measure::measure::{self, MeasureOptions, Observer, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
-use romer_record::document::{STREAM, StreamInterval, StreamLine};
+use romer_record::document::{Measurement, STREAM, StreamInterval, StreamLine};
 use romer_record::manifest::StampRequest;
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::{Limit, Request};
@@ -63,10 +63,37 @@ fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
         let text = document_of(&measurements).map_err(Failure::own)?;
         output::write_document(file, &text, arguments.force)?;
     }
+    exit_code(outcome)
+}
+
+/// The exit code of a measurement that has been shown, or the failure that remains to be told.
+pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     if let Some(error) = &outcome.not_kept {
         return Err(Failure::with_code(error.exit_class().code(), error));
     }
-    Ok(if outcome.partial { 130 } else { 0 })
+    if outcome.partial {
+        return Ok(130);
+    }
+    let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
+    match silent.first() {
+        None => Ok(0),
+        Some(first) => Err(Failure::with_code(
+            5,
+            format!(
+                "no answer ({}): not one probe came back; see that a reflector listens there and that UDP to its port \
+                 passes the filters on the way",
+                first.measurement.target
+            ),
+        )),
+    }
+}
+
+/// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.
+fn is_silent(measurement: &Measurement) -> bool {
+    let round_trip = &measurement.round_trip.packets;
+    round_trip.sent.is_some_and(|sent| sent > 0)
+        && round_trip.received == Some(0)
+        && measurement.forward.packets.lost.is_none()
 }
 
 fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
