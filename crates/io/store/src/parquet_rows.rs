@@ -225,12 +225,10 @@ fn properties() -> WriterProperties {
 /// # Errors
 /// [`StoreError::Io`]; what stood at `path` before is then still there.
 pub fn write_rows(path: &Path, streams: &BTreeMap<u16, Vec<RoundTrip>>) -> Result<(), StoreError> {
-    let rows: Vec<Row> = streams
-        .iter()
-        .flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }))
-        .collect();
+    let rows =
+        streams.iter().flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }));
     durable::put(path, |file| {
-        write_file(file, &rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+        write_file(file, rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
     })
 }
 
@@ -244,12 +242,16 @@ fn into_io(error: ParquetError) -> std::io::Error {
     }
 }
 
-fn write_file(file: &mut File, rows: &[Row]) -> Result<(), ParquetError> {
+fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>) -> Result<(), ParquetError> {
     let mut writer = SerializedFileWriter::new(Summed::new(file), schema()?, Arc::new(properties()))?;
-    for group in rows.chunks(GROUP_ROWS) {
+    loop {
+        let group: Vec<Row> = rows.by_ref().take(GROUP_ROWS).collect();
+        if group.is_empty() {
+            break;
+        }
         let mut columns = writer.next_row_group()?;
         for column in &COLUMNS {
-            write_column(&mut columns, column, group)?;
+            write_column(&mut columns, column, &group)?;
         }
         columns.close()?;
     }
