@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 
 use romer_host::link::Network;
-use romer_host::socket::{SocketOptions, StampingSocket};
+use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket};
 use romer_host::{netns, process, userns};
+use romer_units::Duration;
 
 /// Says that this process was started inside a user namespace to run one test.
 const INSIDE: &str = "ROMER_BELIEFS_INSIDE";
@@ -18,6 +19,9 @@ const INSIDE: &str = "ROMER_BELIEFS_INSIDE";
 const NOBODY: u32 = 65_534;
 /// How the names of our namespaces begin; the number of the process that made them follows.
 const PREFIX: &str = "rkb";
+
+/// Whether the machine had no folder of named namespaces before our first.
+static MADE_FOLDER: OnceLock<bool> = OnceLock::new();
 
 /// Runs `test`, which is the test called `name`, with every right over the network that it makes.
 pub(crate) fn with_network(name: &str, test: impl FnOnce()) {
@@ -81,6 +85,7 @@ impl Namespace {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        MADE_FOLDER.get_or_init(|| !std::path::Path::new(netns::FOLDER).exists());
         netns::create(&name).unwrap();
         Self(name)
     }
@@ -99,6 +104,9 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         let _ = netns::delete(&self.0);
+        if MADE_FOLDER.get() == Some(&true) {
+            netns::remove_empty_folder();
+        }
     }
 }
 
@@ -127,12 +135,25 @@ impl Pair {
                 network.set_neighbour(&own, family[1 - index].parse().unwrap(), mac).unwrap();
             }
         }
-        for (index, network) in networks.iter().enumerate() {
-            while !network.link(&format!("v{index}")).unwrap().running {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+        pair.prime();
+        pair
+    }
+
+    /// Sends each way until something arrives. A link that says it runs may still drop what it is given, because
+    /// its queue comes into being a moment later; and IPv6 addresses have their moment too.
+    fn prime(&self) {
+        let begin = std::time::Instant::now();
+        let mut batch = ReceiveBatch::new(1, 16);
+        for family in 0..2 {
+            let [one, other] = self.sockets(family, &SocketOptions::default());
+            for (from, to) in [(&one, &other), (&other, &one)] {
+                while to.receive_batch(&mut batch).unwrap() == 0 {
+                    assert!(begin.elapsed().as_secs() < 10, "a veth carries nothing in family {family}");
+                    let _ = from.send(&Outgoing::new(b"prime", to.local_address(), 0));
+                    to.wait(Some(Duration::from_millis(10))).unwrap();
+                }
             }
         }
-        pair
     }
 
     /// A socket at each end, for the family of `index` in [`Pair::ADDRESSES`].

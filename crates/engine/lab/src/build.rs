@@ -162,7 +162,8 @@ fn await_running(network: &Network, port: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Sends a datagram each way for each family and waits for it, so that whoever comes next loses none.
+/// Sends a datagram each way for each family and waits for it, so that whoever comes next loses none: a link that
+/// says it runs may still drop what it is given, because its queue comes into being a moment later.
 fn prime(kind: Kind, prefix: &Prefix, v6: bool) -> Result<(), LabError> {
     let (Some(a), Some(b)) = (kind.endpoint(Host::A), kind.endpoint(Host::B)) else { return Ok(()) };
     for (index, (one, other)) in a.addresses().into_iter().zip(b.addresses()).enumerate() {

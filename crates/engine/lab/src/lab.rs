@@ -224,6 +224,7 @@ fn build_here(folder: &Folder, kind: Kind, prefix: &Prefix) -> Result<State, Lab
         }
     }
     let mut state = State::begun(kind, Mode::Machine, None)?;
+    state.made_folder = !Path::new(netns::FOLDER).exists() || another_made_folder(folder)?;
     folder.write(prefix, &state)?;
     let built = build::build(kind, prefix).and_then(|()| {
         state.complete = true;
@@ -237,6 +238,16 @@ fn build_here(folder: &Folder, kind: Kind, prefix: &Prefix) -> Result<State, Lab
             Err(error)
         }
     }
+}
+
+/// Whether a laboratory that stands made the folder of named namespaces: then the last one takes it away.
+fn another_made_folder(folder: &Folder) -> Result<bool, LabError> {
+    for prefix in folder.prefixes()? {
+        if folder.read(&prefix)?.is_some_and(|state| state.made_folder) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Has a holder build the laboratory in a user namespace.
@@ -299,6 +310,9 @@ fn clear(folder: &Folder, prefix: &Prefix, state: &State) -> Result<(), LabError
             }
             end_programs(state, &names)?;
             build::remove(state.kind, prefix)?;
+            if state.made_folder {
+                netns::remove_empty_folder();
+            }
         }
         // Numbers of namespaces come again, so that only those of a living holder say whom to end.
         Some(holder) if holder.lives() => {

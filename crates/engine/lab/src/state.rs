@@ -29,6 +29,9 @@ pub(crate) struct State {
     pub(crate) holder: Option<Holder>,
     /// Whether everything was made.
     pub(crate) complete: bool,
+    /// Whether the machine had no folder of named namespaces before laboratories made one.
+    #[serde(default)]
+    pub(crate) made_folder: bool,
 }
 
 /// A process that cannot be taken for another.
@@ -54,7 +57,7 @@ impl State {
     /// A laboratory that is about to be made.
     pub(crate) fn begun(kind: Kind, mode: Mode, holder: Option<Holder>) -> Result<Self, LabError> {
         let boot_id = host_info::boot_id()?;
-        Ok(Self { schema: SCHEMA.into(), kind, mode, boot_id, holder, complete: false })
+        Ok(Self { schema: SCHEMA.into(), kind, mode, boot_id, holder, complete: false, made_folder: false })
     }
 
     /// Whether it was made in this run of the kernel.

@@ -92,6 +92,7 @@ fn run_tests(words: &[&str]) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    let had_folder = std::path::Path::new(netns::FOLDER).exists();
     sweep();
     let mut failures = 0;
     for (name, test) in &names {
@@ -101,6 +102,9 @@ fn run_tests(words: &[&str]) -> ExitCode {
         };
         println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
         failures += u32::from(!passed);
+    }
+    if root && !had_folder {
+        netns::remove_empty_folder();
     }
     println!("{} tests, {failures} failed", names.len());
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -235,6 +239,7 @@ fn assert_nothing_left(prefix: &str) {
     assert!(Lab::status(prefix).unwrap().is_none());
     let left: Vec<_> = netns::list().unwrap().into_iter().filter(|name| name.starts_with(prefix)).collect();
     assert!(left.is_empty(), "{left:?}");
+    assert!(Lab::list().unwrap().iter().all(|status| status.prefix != prefix));
     let holders = std::fs::read_dir("/proc").unwrap().filter(|entry| {
         let path = entry.as_ref().unwrap().path().join("cmdline");
         std::fs::read_to_string(path).is_ok_and(|line| {

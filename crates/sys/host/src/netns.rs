@@ -12,6 +12,8 @@ use crate::HostError;
 
 /// The folder of named namespaces.
 pub const FOLDER: &str = "/run/netns";
+/// How often a namespace is tried to be made in a folder that somebody takes away.
+const FOLDER_RETRIES: usize = 8;
 /// Longest name of a file.
 const LONGEST_NAME: usize = 255;
 
@@ -62,6 +64,17 @@ pub fn list() -> Result<Vec<String>, HostError> {
 /// There is one of that name ([`HostError::Exists`]); the rights are missing (`EPERM`: it takes `CAP_SYS_ADMIN`);
 /// or the kernel has reached its limit of namespaces (`ENOSPC`).
 pub fn create(name: &str) -> Result<(), HostError> {
+    for _ in 0..FOLDER_RETRIES {
+        match create_once(name) {
+            // Somebody removed the folder, empty until now, between two of our steps.
+            Err(error) if error.errno() == Some(libc::ENOENT) => {}
+            answer => return answer,
+        }
+    }
+    create_once(name)
+}
+
+fn create_once(name: &str) -> Result<(), HostError> {
     let path = path(name)?;
     prepare_folder()?;
     let mut options = OpenOptions::new();
@@ -105,6 +118,23 @@ pub fn delete(name: &str) -> Result<(), HostError> {
         }
     }
     std::fs::remove_file(&path).map_err(|source| failed("remove", &path, source))
+}
+
+/// Removes the folder of named namespaces if it is empty. For one who made it by making the first namespace.
+pub fn remove_empty_folder() {
+    let folder = Path::new(FOLDER);
+    let empty = folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    if let (true, Ok(target)) = (empty, c_path(folder)) {
+        // Whatever was put in since keeps the mount busy or the folder full, and then it stays. Two programs that
+        // made the folder at once have mounted it twice.
+        for _ in 0..FOLDER_RETRIES {
+            // SAFETY: `target` is a string that outlives the call.
+            if unsafe { libc::umount2(target.as_ptr(), 0) } != 0 {
+                break;
+            }
+        }
+        let _ = std::fs::remove_dir(folder);
+    }
 }
 
 /// Opens the namespace `name`, to hold or to enter it.

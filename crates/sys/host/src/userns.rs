@@ -106,23 +106,18 @@ fn raw_write(path: &CStr, octets: &[u8]) -> io::Result<()> {
     if usize::try_from(written) == Ok(octets.len()) { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lays an empty folder of our own over that of the named namespaces. For a process inside a new mount namespace.
+/// Gives this mount namespace an empty folder of named namespaces of its own. For a process inside a new mount
+/// namespace.
+///
+/// The folder that the machine may have is not just covered: when its owner removes it, everything that is mounted
+/// on it goes with it, in all mount namespaces. So the folder above it, which nobody removes, is covered by an
+/// empty one in which everything else of the old one is seen again.
 ///
 /// # Errors
 /// The rights are missing (`EPERM`), or a folder cannot be made.
 pub fn own_names() -> Result<(), HostError> {
-    let folder = Path::new(netns::FOLDER);
-    if !folder.exists() {
-        let parent = folder.parent().unwrap_or(folder);
-        cover_with_copy(parent)?;
-        std::fs::create_dir(folder).map_err(|source| failed("make", folder, source))?;
-    }
-    mount(Some(c"tmpfs"), &c_path(folder)?, Some(c"tmpfs"), 0)
-}
-
-/// Covers `folder`, in which we may not create anything, with an empty one in which everything of the old one is
-/// seen again.
-fn cover_with_copy(folder: &Path) -> Result<(), HostError> {
+    let names = Path::new(netns::FOLDER);
+    let folder = names.parent().unwrap_or(names);
     let old = File::open(folder).map_err(|source| failed("open", folder, source))?;
     let old_path = Path::new("/proc/self/fd").join(old.as_raw_fd().to_string());
     mount(Some(c"tmpfs"), &c_path(folder)?, Some(c"tmpfs"), 0)?;
@@ -130,11 +125,11 @@ fn cover_with_copy(folder: &Path) -> Result<(), HostError> {
     for entry in entries.filter_map(Result::ok) {
         let (from, to) = (old_path.join(entry.file_name()), folder.join(entry.file_name()));
         // What this user may not see before it need not see now: such an entry is left out.
-        if let Ok(kind) = entry.file_type() {
+        if let (false, Ok(kind)) = (to == names, entry.file_type()) {
             let _ = show_again(&from, &to, kind);
         }
     }
-    Ok(())
+    std::fs::create_dir(names).map_err(|source| failed("make", names, source))
 }
 
 fn show_again(from: &Path, to: &Path, kind: FileType) -> Result<(), HostError> {
