@@ -203,6 +203,7 @@ fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obse
         // Nothing is in a hurry any more.
         let end = conversation.finish(|record| log.append_patiently(number, &Entry::Far(*record)));
         let lost = end.map(|end| end.records_lost);
+        stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.far_log_complete = lost == Some(0);
         match lost {
             Some(0) => {}

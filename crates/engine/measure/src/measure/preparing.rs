@@ -35,6 +35,8 @@ pub(super) struct Prepared {
     pub(super) payload: u32,
     pub(super) manifest: Stream,
     pub(super) conversation: Option<Conversation>,
+    /// Datagrams that the far end's kernel dropped because its program was too slow.
+    pub(super) far_drops: u64,
 }
 
 impl Prepared {
@@ -46,6 +48,20 @@ impl Prepared {
         if strays > 0 {
             warnings.push(format!(
                 "{strays} datagrams came that were not reflections of this stream; not counted"
+            ));
+        }
+        let own_drops = self.shared.socket.kernel_drops().unwrap_or(0);
+        if self.far_drops > 0 {
+            warnings.push(format!(
+                "the far end was too slow: its kernel dropped {} datagrams unread, which look like losses on the way \
+                 there and are not; send more slowly, or leave that host more time",
+                self.far_drops
+            ));
+        }
+        if own_drops > 0 {
+            warnings.push(format!(
+                "this host was too slow: its kernel dropped {own_drops} datagrams unread, which look like losses on the \
+                 way back and are not; send more slowly, or leave this host more time"
             ));
         }
         if errors > 0 {
@@ -116,7 +132,7 @@ fn prepare_one(
         }
     };
     let interval = schedule.interval();
-    Ok(Prepared { shared, schedule, interval, payload, manifest, conversation })
+    Ok(Prepared { shared, schedule, interval, payload, manifest, conversation, far_drops: 0 })
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.

@@ -246,8 +246,8 @@ impl Controlling {
             let actions = match note {
                 Note::Associated { address, .. } => server.on_associated(address, clock::monotonic_now()),
                 Note::Record { record, .. } => server.on_record(record),
-                Note::Flushed { lost, .. } => {
-                    server.on_records_lost(lost);
+                Note::Flushed { lost, kernel_drops, .. } => {
+                    server.on_losses(lost, kernel_drops);
                     server.finish()
                 }
             };

@@ -50,8 +50,9 @@ pub(super) enum Note {
     Associated { session: u32, address: SocketAddr },
     /// A test packet of the session.
     Record { session: u32, record: Far },
-    /// Everything of the session has been handed over; so many records did not fit the queue.
-    Flushed { session: u32, lost: u64 },
+    /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
+    /// were dropped by the kernel while the session ran.
+    Flushed { session: u32, lost: u64, kernel_drops: u64 },
 }
 
 /// The thread's connections.
@@ -69,6 +70,7 @@ struct Session {
     address: Option<SocketAddr>,
     highest: u64,
     lost: u64,
+    drops_before: u64,
     flush: bool,
 }
 
@@ -297,8 +299,9 @@ impl Reflecting {
         match *order {
             Order::Open { session, token, ssid, peer } => {
                 self.tokens.insert(token, (session, peer));
-                self.sessions
-                    .insert(session, Session { ssid, address: None, highest: 0, lost: 0, flush: false });
+                let drops_before = self.kernel_drops();
+                let state = Session { ssid, address: None, highest: 0, lost: 0, drops_before, flush: false };
+                self.sessions.insert(session, state);
             }
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
@@ -331,8 +334,10 @@ impl Reflecting {
             .map(|(id, _)| *id)
             .collect();
         for session in done {
+            let drops = self.kernel_drops();
             if let Some(state) = self.sessions.get_mut(&session) {
-                let note = Note::Flushed { session, lost: state.lost };
+                let kernel_drops = drops.saturating_sub(state.drops_before);
+                let note = Note::Flushed { session, lost: state.lost, kernel_drops };
                 if self.links.notes.try_send(note).is_ok() {
                     state.flush = false;
                     self.links.control_waker.wake();
@@ -358,8 +363,12 @@ impl Reflecting {
         }
     }
 
+    fn kernel_drops(&self) -> u64 {
+        self.ports.iter().filter_map(|port| port.socket.kernel_drops().ok()).map(u64::from).sum()
+    }
+
     fn publish(&self) {
-        let drops = self.ports.iter().filter_map(|port| port.socket.kernel_drops().ok()).map(u64::from).sum();
+        let drops = self.kernel_drops();
         let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.reflector = *self.reflector.counters();
         totals.kernel_drops = drops;

@@ -151,6 +151,10 @@ pub struct End {
     pub records_lost: u64,
     /// Transmit stamps that the kernel did not deliver.
     pub stamps_missing: u64,
+    /// Datagrams, of all senders, that the responder's kernel dropped while the session ran because the program was
+    /// too slow to read them. They look like losses of the path and are not.
+    #[serde(default)]
+    pub kernel_drops: u64,
 }
 
 /// Something was not understood.

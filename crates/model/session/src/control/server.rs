@@ -299,9 +299,10 @@ impl Server {
         if 2 * self.records.len() >= self.limits.buffered_records { self.drain() } else { Vec::new() }
     }
 
-    /// Records of this session were lost before they came here.
-    pub fn on_records_lost(&mut self, count: u64) {
-        self.totals.records_lost += count;
+    /// Records of this session were lost before they came here, and datagrams before they were read.
+    pub fn on_losses(&mut self, records: u64, kernel_drops: u64) {
+        self.totals.records_lost += records;
+        self.totals.kernel_drops += kernel_drops;
     }
 
     /// All records are here: sends them and the totals.
@@ -397,7 +398,7 @@ mod tests {
             panic!("{last:?}");
         };
         assert_eq!(records.len(), 10);
-        assert_eq!(*end, End { received: 10, reflected: 10, records_lost: 0, stamps_missing: 10 });
+        assert_eq!(*end, End { received: 10, reflected: 10, stamps_missing: 10, ..End::default() });
         assert!(server.is_over());
     }
 
