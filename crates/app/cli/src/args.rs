@@ -34,7 +34,6 @@ const LONGEST_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
         or see it all on this machine, without a network:\n\n    romer demo",
     after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
         Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 130 interrupted.",
-    disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = false
 )]

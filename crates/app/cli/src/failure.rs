@@ -1,6 +1,7 @@
 //! How a command fails: one line on standard error, and an exit code.
 
 use std::fmt::Display;
+use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
 use romer_measure::MeasureError;
@@ -38,6 +39,16 @@ impl Failure {
         output::eprint_line(&format!("error: {}", one_line(&self.text)));
         ExitCode::from(self.code)
     }
+}
+
+/// Tells of a panic, which is always a fault of romer's, in one line.
+pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(|| "unknown place".into(), ToString::to_string);
+    let why = panic.payload_as_str().unwrap_or("no reason given");
+    output::eprint_line(&format!(
+        "error: romer has failed ({place}): {}; this is a fault of romer, please report it",
+        one_line(why)
+    ));
 }
 
 impl From<MeasureError> for Failure {

@@ -24,6 +24,11 @@ fn main() -> ExitCode {
     if let Some(code) = lab::holder() {
         return code;
     }
+    std::panic::set_hook(Box::new(failure::report_panic));
+    std::panic::catch_unwind(dispatch).unwrap_or_else(|_| ExitCode::from(1))
+}
+
+fn dispatch() -> ExitCode {
     let arguments = match args::read(std::env::args_os()) {
         Ok(Invocation::Run(arguments)) => arguments,
         Ok(Invocation::Show(text)) => {
