@@ -115,11 +115,13 @@ fn collect_stamps(stream: &Shared, events: &mut TransmitEvents, log: &LogSender)
             Ok(_) => {}
         }
         let sent = stream.sent.load(Ordering::Acquire);
+        let mut stamps = 0;
         for stamp in events.stamps() {
+            // The association's datagrams are stamped as well, under a number that no probe has.
             let Some(sequence) = numbered(stamp.id, sent) else { continue };
             log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns: stamp.kernel.as_nanos() });
+            stamps += 1;
         }
-        let stamps = u64::try_from(events.stamps().len()).unwrap_or(0);
         let errors = u64::try_from(events.path_errors().len()).unwrap_or(0);
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
