@@ -1,0 +1,310 @@
+//! The clocks: what they are read from, what agrees with them, and which kernel keeps them.
+
+use std::path::Path;
+
+use romer_host::HostError;
+use romer_host::clock::{monotonic_now, realtime_now};
+use romer_host::host_info::ClockSync;
+use romer_record::document::Finding;
+use romer_units::Duration;
+
+use crate::finding::{WithValue, good, limited, missing, time, unknown};
+use crate::rights::Rights;
+
+const SOURCE: &str = "clock_source";
+const SYNC: &str = "clock_sync";
+const KERNEL: &str = "kernel";
+const NAMESPACE: &str = "time_namespace";
+const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// Reading a clock by a system call costs more than this, reading it in the program less.
+const SLOW_READ: Duration = Duration::from_nanos(250);
+/// The oldest long-term kernel with all that is asked for: stamps beyond the year 2038 (5.1), process descriptors
+/// (5.3), sockets that anybody may bind to an interface (5.7).
+const OLDEST: (u32, u32) = (5, 10);
+/// A bound on the clock's error that a time server nearby keeps.
+const CLOSE: Duration = Duration::from_millis(1);
+
+/// What reading the clock costs.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// The hardware under it, and what could be there instead.
+    source: Option<String>,
+    available: Vec<String>,
+    /// Time for one reading, in the quietest of several batches.
+    cost: Duration,
+    /// The least step between two readings that differ.
+    step: Duration,
+}
+
+/// Reads the real-time clock some thousand times.
+pub(crate) fn read_clock() -> Reading {
+    let available =
+        std::fs::read_to_string(Path::new(FOLDER).join("available_clocksource")).unwrap_or_default();
+    Reading {
+        source: romer_host::host_info::clock_source().ok(),
+        available: available.split_whitespace().map(str::to_owned).collect(),
+        cost: (0..16).map(|_| cost_of_reading()).min().unwrap_or_default(),
+        step: least_step(),
+    }
+}
+
+fn cost_of_reading() -> Duration {
+    const READINGS: i64 = 500;
+    let begin = monotonic_now();
+    for _ in 0..READINGS {
+        std::hint::black_box(realtime_now());
+    }
+    Duration::from_nanos((monotonic_now() - begin).as_nanos() / READINGS)
+}
+
+fn least_step() -> Duration {
+    let readings: Vec<_> = (0..2_000).map(|_| realtime_now()).collect();
+    let steps = readings.windows(2).map(|pair| pair[1].since(pair[0]));
+    steps.filter(|step| *step > Duration::ZERO).min().unwrap_or_default()
+}
+
+/// What the clock source means.
+pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
+    let name = reading.source.as_deref().unwrap_or("not told");
+    let found = format!(
+        "Clock source: {name}; a reading takes {}, the least step is {}.",
+        time(reading.cost),
+        time(reading.step)
+    );
+    let slow = reading.cost > SLOW_READ;
+    let finding = if slow {
+        let better = ["tsc", "kvm-clock", "arch_sys_counter"]
+            .into_iter()
+            .find(|better| *better != name && reading.available.iter().any(|one| one == better));
+        let mend = better.map_or_else(
+            || "Let the hypervisor offer a clock that programs can read themselves (an invariant TSC, kvm-clock).".into(),
+            |better| rights.write(&format!("{FOLDER}/current_clocksource"), better),
+        );
+        let consequence =
+            "Each stamp by a program costs a system call, and the sender's waits end less exactly.";
+        limited(SOURCE, found, consequence, mend)
+    } else {
+        good(SOURCE, found, "Reading the clock costs next to nothing against what is measured.")
+    };
+    finding
+        .value("source", reading.source.clone())
+        .value("available", reading.available.clone())
+        .nanos("read", reading.cost)
+        .nanos("step", reading.step)
+}
+
+/// What keeps the clock right, or could.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// The service manager can start its own.
+    Systemd,
+    /// Debian's packages can bring one.
+    Apt,
+    /// Nothing that is known here.
+    Unknown,
+}
+
+impl Keeper {
+    pub(crate) fn find() -> Self {
+        let there = |path: &str| Path::new(path).exists();
+        match () {
+            () if there("/run/systemd/system") => Self::Systemd,
+            () if there("/usr/bin/apt-get") => Self::Apt,
+            () => Self::Unknown,
+        }
+    }
+
+    fn mend(self, rights: &Rights) -> String {
+        match self {
+            Self::Systemd => rights.command("timedatectl set-ntp true"),
+            Self::Apt => rights.command("apt-get install chrony"),
+            Self::Unknown => "Run chrony, or another daemon that keeps the clock.".into(),
+        }
+    }
+}
+
+/// What the clock's synchronisation means.
+pub(crate) fn synchronisation(
+    sync: Result<ClockSync, HostError>,
+    keeper: Keeper,
+    rights: &Rights,
+) -> Finding {
+    const DRIFT: &str = "STAMP packets tell the other end so, and one-way delays between hosts (given above their \
+                         least) drift with the clock. Round trips, and two ends on one host, do not depend on it.";
+    let sync = match sync {
+        Ok(sync) => sync,
+        Err(error) => return unknown(SYNC, &error, DRIFT),
+    };
+    let bound = time(sync.maximum_error);
+    let finding = if !sync.synchronised {
+        limited(SYNC, "The kernel holds its clock for not synchronised.", DRIFT, keeper.mend(rights))
+    } else if sync.maximum_error > CLOSE {
+        limited(
+            SYNC,
+            format!("The clock is synchronised; its error is bounded by {bound}."),
+            "Times of day in a run may be wrong by that much, and STAMP packets say so. Round trips, and one-way delays \
+             above their least, do not depend on it.",
+            "Use a nearer time server, or PTP, where times of different hosts are to be compared.",
+        )
+    } else {
+        good(
+            SYNC,
+            format!("The clock is synchronised; its error is bounded by {bound}."),
+            "Times of day in a run are right to that bound, and STAMP packets say so.",
+        )
+    };
+    finding
+        .value("synchronised", sync.synchronised)
+        .nanos("estimated_error", sync.estimated_error)
+        .nanos("maximum_error", sync.maximum_error)
+        .value("frequency_ppm", sync.frequency_ppm)
+}
+
+/// What the kernel's release means.
+pub(crate) fn kernel(release: Result<String, HostError>) -> Finding {
+    let oldest = format!("{}.{}", OLDEST.0, OLDEST.1);
+    let release = match release {
+        Ok(release) => release,
+        Err(error) => {
+            return unknown(KERNEL, &error, &format!("romer is made for Linux {oldest} and later."));
+        }
+    };
+    let finding = match version(&release) {
+        Some(version) if version >= OLDEST => good(
+            KERNEL,
+            format!("Linux {release}; romer is made for {oldest} and later."),
+            "What romer asks of a kernel is there; the other findings say what it came to.",
+        ),
+        Some(_) => missing(
+            KERNEL,
+            format!("Linux {release}; romer is made for {oldest} and later."),
+            "Sockets with kernel stamps or the rootless lab may fail.",
+            format!("Install a kernel of {oldest} or later."),
+        ),
+        None => limited(
+            KERNEL,
+            format!("A kernel that calls itself {release}."),
+            format!("romer is made for Linux {oldest} and later; whether this is one cannot be told."),
+            "Go by the other findings, which were tried.",
+        ),
+    };
+    finding.value("release", release).value("oldest", oldest)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// By how much the clocks of this time namespace differ from the system's; `None` without any such namespaces.
+pub(crate) fn time_offsets() -> Option<Duration> {
+    offsets_of(&std::fs::read_to_string("/proc/self/timens_offsets").ok()?)
+}
+
+/// The larger of the two offsets, each a line of name, seconds and nanoseconds.
+fn offsets_of(text: &str) -> Option<Duration> {
+    let offset = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let seconds: i64 = fields.next()?.parse().ok()?;
+        let nanos: i64 = fields.next()?.parse().ok()?;
+        Some(Duration::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos)))
+    };
+    text.lines().filter_map(offset).max_by_key(|offset| offset.abs())
+}
+
+/// What the time namespace means.
+pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
+    let alone = "A romer elsewhere on this host is known to read the same clock.";
+    match offset {
+        None => good(NAMESPACE, "This kernel has no time namespaces.", alone),
+        Some(Duration::ZERO) => good(NAMESPACE, "The clocks have the system's own origin.", alone),
+        Some(offset) => limited(
+            NAMESPACE,
+            format!("A time namespace moves this process's clocks by {}.", time(offset)),
+            "A romer outside of it on this host is taken for another host: one-way delays between the two are given \
+             above their least only.",
+            "Start both ends in the same time namespace.",
+        ),
+    }
+    .value("offset_ns", offset.map(Duration::as_nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::document::Verdict;
+
+    #[test]
+    fn a_slow_clock_is_mended_by_a_better_one_if_there_is_any() {
+        let reading = |cost, available: &[&str]| Reading {
+            source: Some("hpet".into()),
+            available: available.iter().map(|&one| one.into()).collect(),
+            cost: Duration::from_nanos(cost),
+            step: Duration::from_nanos(1),
+        };
+        let anybody = Rights::of_anybody();
+        let slow = source(&reading(1_200, &["hpet", "tsc"]), &anybody);
+        assert_eq!(slow.verdict, Verdict::Limited);
+        let mend = slow.mend.unwrap();
+        assert!(
+            mend.starts_with("echo tsc | sudo tee /sys/") && mend.ends_with("/current_clocksource"),
+            "{mend}"
+        );
+        assert!(source(&reading(1_200, &["hpet"]), &anybody).mend.unwrap().ends_with('.'));
+        assert_eq!(source(&reading(25, &["hpet", "tsc"]), &anybody).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn synchronisation_is_judged_by_its_bound() {
+        let sync = |synchronised, micros| {
+            Ok(ClockSync {
+                synchronised,
+                estimated_error: Duration::ZERO,
+                maximum_error: Duration::from_micros(micros),
+                frequency_ppm: 0.0,
+            })
+        };
+        let judge = |sync| synchronisation(sync, Keeper::Systemd, &Rights::of_anybody());
+        assert_eq!(judge(sync(true, 300)).verdict, Verdict::Good);
+        assert_eq!(judge(sync(true, 30_000)).verdict, Verdict::Limited);
+        let off = judge(sync(false, 16_000_000));
+        assert_eq!(
+            (off.verdict, off.mend.unwrap()),
+            (Verdict::Limited, "sudo timedatectl set-ntp true".into())
+        );
+        assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
+    }
+
+    #[test]
+    fn releases_are_compared_as_numbers() {
+        for (release, verdict) in [
+            ("6.18.44-generic", Verdict::Good),
+            ("5.10.0", Verdict::Good),
+            ("5.9.16", Verdict::Missing),
+            ("4.19.0-27-amd64", Verdict::Missing),
+            ("10.0-rc1", Verdict::Good),
+            ("homebrew", Verdict::Limited),
+        ] {
+            assert_eq!(kernel(Ok(release.into())).verdict, verdict, "{release}");
+        }
+    }
+
+    #[test]
+    fn offsets_of_a_time_namespace_are_read() {
+        assert_eq!(
+            offsets_of("monotonic           0         0\nboottime            0         0\n"),
+            Some(Duration::ZERO)
+        );
+        let moved = offsets_of("monotonic  -5  0\nboottime  7  500000000\n").unwrap();
+        assert_eq!(moved, Duration::from_millis(7_500));
+        assert_eq!(time_namespace(Some(moved)).verdict, Verdict::Limited);
+        assert_eq!(time_namespace(None).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn a_clock_that_is_read_has_a_cost_and_a_step() {
+        let reading = read_clock();
+        assert!(reading.cost > Duration::ZERO && reading.step > Duration::ZERO, "{reading:?}");
+    }
+}

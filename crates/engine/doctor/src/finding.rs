@@ -1,0 +1,159 @@
+//! How findings are put together and worded.
+
+use romer_host::HostError;
+use romer_record::document::{Finding, Verdict};
+use romer_units::Duration;
+use serde_json::Value;
+
+/// A finding that leaves nothing to wish for.
+pub(crate) fn good(name: &str, found: impl Into<String>, consequence: impl Into<String>) -> Finding {
+    finding(name, Verdict::Good, found.into(), consequence.into(), None)
+}
+
+/// A finding of something that works, with a consequence to know.
+pub(crate) fn limited(
+    name: &str,
+    found: impl Into<String>,
+    consequence: impl Into<String>,
+    mend: impl Into<String>,
+) -> Finding {
+    finding(name, Verdict::Limited, found.into(), consequence.into(), Some(mend.into()))
+}
+
+/// A finding of something that does not work here.
+pub(crate) fn missing(
+    name: &str,
+    found: impl Into<String>,
+    consequence: impl Into<String>,
+    mend: impl Into<String>,
+) -> Finding {
+    finding(name, Verdict::Missing, found.into(), consequence.into(), Some(mend.into()))
+}
+
+/// A finding of something that could not be looked at.
+pub(crate) fn unknown(name: &str, error: &HostError, consequence: &str) -> Finding {
+    let mend = if error.is_permission() {
+        "Run romer doctor as root, to see what this user may not."
+    } else {
+        "Run romer doctor outside the container or sandbox, which may be hiding this."
+    };
+    limited(name, format!("Not known: {error}."), consequence, mend)
+}
+
+fn finding(
+    name: &str,
+    verdict: Verdict,
+    found: String,
+    consequence: String,
+    mend: Option<String>,
+) -> Finding {
+    Finding {
+        name: name.into(),
+        verdict,
+        found,
+        consequence,
+        mend,
+        values: std::collections::BTreeMap::new(),
+    }
+}
+
+/// Adding the values behind a finding.
+pub(crate) trait WithValue: Sized {
+    /// The same with a value.
+    fn value(self, name: &str, value: impl Into<Value>) -> Self;
+
+    /// The same with a length of time, under `name` and `_ns`.
+    fn nanos(self, name: &str, value: Duration) -> Self {
+        self.value(&format!("{name}_ns"), value.as_nanos())
+    }
+}
+
+impl WithValue for Finding {
+    fn value(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.values.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// A time with about three significant digits: `21.4 us`.
+pub(crate) fn time(duration: Duration) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let nanos = duration.as_nanos() as f64;
+    let (unit, name) = match nanos.abs() {
+        below if below < 999.5 => return format!("{nanos} ns"),
+        below if below < 999.5e3 => (1e3, "us"),
+        below if below < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let value = nanos / unit;
+    let decimals = match value.abs() {
+        large if large >= 99.95 => 0,
+        tens if tens >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {name}")
+}
+
+/// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing.
+pub(crate) fn percent(ratio: f64) -> String {
+    match ratio * 100.0 {
+        none if none <= 0.0 => "0 %".to_owned(),
+        little if little < 0.01 => "less than 0.01 %".to_owned(),
+        small if small < 9.995 => format!("{small:.2} %"),
+        most => format!("{most:.1} %"),
+    }
+}
+
+/// A number of octets as people say it: `208 KiB`.
+pub(crate) fn octets(number: u32) -> String {
+    match number {
+        n if n >= 1 << 20 && n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
+        n if n >= 10 << 20 => format!("{} MiB", n >> 20),
+        n if n >= 10 << 10 => format!("{} KiB", n >> 10),
+        n => format!("{n} B"),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: AsRef<str>>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_read_as_people_say_them() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_500, "1.50 us"),
+            (21_437, "21.4 us"),
+            (-130_400, "-130 us"),
+            (2_500_000, "2.50 ms"),
+            (16_000_000_000, "16.0 s"),
+        ] {
+            assert_eq!(time(Duration::from_nanos(nanos)), text);
+        }
+        assert_eq!(
+            (octets(212_992), octets(4 << 20), octets(100)),
+            ("208 KiB".into(), "4 MiB".into(), "100 B".into())
+        );
+        assert_eq!(
+            (percent(0.0), percent(1e-6), percent(0.002)),
+            ("0 %".into(), "less than 0.01 %".into(), "0.20 %".into())
+        );
+        assert_eq!(
+            (list::<&str>(&[]), list(&["a"]), list(&["a", "b", "c"])),
+            (String::new(), "a".into(), "a, b and c".into())
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! `romer doctor`: what this machine can do for a measurement, found by trying it.
+//!
+//! [`examine`] sends datagrams to itself, keeps a schedule, watches for stolen time, binds the well-known port, makes
+//! a small laboratory and takes it away; it reads settings only where nothing can be tried. It never fails: what
+//! cannot be looked at becomes a finding that says why. Each module reads first and judges afterwards, and what it
+//! reads is a value, so that every judgement is tested without the machine that would call for it.
+//!
+//! A mend is a command to be pasted into a shell, or a sentence where no command would help. A sentence ends with a
+//! full stop and a command never does.
+#![forbid(unsafe_code)]
+
+mod clocks;
+mod finding;
+mod laboratory;
+mod links;
+mod rights;
+mod sockets;
+mod stamps;
+mod text;
+mod timing;
+
+use std::path::PathBuf;
+
+use romer_host::host_info;
+use romer_record::document::{self, Doctor};
+use romer_units::Duration;
+
+pub use laboratory::{PROBE_ARGUMENT, probe_main};
+pub use text::text;
+
+/// The name and version that a document states.
+const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
+
+/// How thoroughly to look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many datagrams are sent over loopback, a millisecond apart; at least 1.
+    pub datagrams: u32,
+    /// How long the sender's schedule is kept, and then the processor watched. Both are at least 10 ms.
+    pub watch: Duration,
+    /// The program: it is what mends give rights to, and what is started with [`PROBE_ARGUMENT`] to try a rootless
+    /// laboratory. `None` for the one that is running.
+    pub program: Option<PathBuf>,
+}
+
+impl Default for Options {
+    /// 200 datagrams and twice 0.3 s: about a second in all.
+    fn default() -> Self {
+        Self { datagrams: 200, watch: Duration::from_millis(300), program: None }
+    }
+}
+
+/// Looks at this machine, for about a second. Uses up to one core for that time; sends nothing beyond loopback.
+///
+/// The findings come in the order of their weight for a measurement, the same on every machine.
+pub fn examine(options: &Options) -> Doctor {
+    let rights = rights::Rights::read(options.program.clone());
+    let capabilities = || host_info::capabilities();
+    let watch = options.watch.max(Duration::from_millis(10));
+    let interfaces = links::interfaces();
+    let trial = laboratory::attempt(&capabilities(), options.program.clone());
+    // One after the other: each of these would disturb the others.
+    let exchange = stamps::exchange(options.datagrams.max(1));
+    let schedule = timing::keep_schedule(watch);
+    let stolen = timing::watch(watch);
+    let findings = vec![
+        stamps::judge(&exchange, &rights),
+        timing::stolen(stolen),
+        timing::pacing(&schedule, &rights),
+        clocks::synchronisation(host_info::clock_sync(), clocks::Keeper::find(), &rights),
+        clocks::source(&clocks::read_clock(), &rights),
+        sockets::buffer(sockets::receive_buffer(), &rights),
+        sockets::port(&sockets::try_port(), &rights),
+        laboratory::judge(&trial, &rights),
+        rights::judge(capabilities(), &rights),
+        links::stamps(&interfaces),
+        links::offloads(&interfaces, &rights),
+        timing::cores(host_info::processors()),
+        clocks::time_namespace(clocks::time_offsets()),
+        clocks::kernel(host_info::kernel_release()),
+    ];
+    Doctor { schema: document::DOCTOR.into(), software: SOFTWARE.into(), findings }
+}

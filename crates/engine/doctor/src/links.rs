@@ -1,0 +1,213 @@
+//! The interfaces: whether their hardware could stamp, and what their drivers do to packets on their own.
+
+use std::path::Path;
+
+use romer_host::HostError;
+use romer_host::ethtool::Offload;
+use romer_host::link::Network;
+use romer_record::document::Finding;
+use serde_json::{Map, Value};
+
+use crate::finding::{WithValue, good, limited, list, unknown};
+use crate::rights::Rights;
+
+const STAMPS: &str = "nic_stamps";
+const OFFLOADS: &str = "offloads";
+/// The offloads by which a packet that is seen is not the packet that was on the link, with the names that ethtool
+/// gives them.
+const JOINING: [(Offload, &str); 3] = [
+    (Offload::GenericReceive, "gro"),
+    (Offload::GenericSegmentation, "gso"),
+    (Offload::TcpSegmentation, "tso"),
+];
+/// More interfaces than this are counted instead of named.
+const NAMED: usize = 4;
+
+/// An interface that is up and not loopback.
+#[derive(Clone, Debug)]
+pub(crate) struct Interface {
+    name: String,
+    driver: Option<String>,
+    /// The hardware clock that its driver offers, as `ptp0`.
+    hardware_clock: Option<String>,
+    /// Each of [`JOINING`]; `None` where the driver does not have it.
+    joining: [Option<bool>; 3],
+}
+
+impl Interface {
+    /// The offloads that are on.
+    fn active(&self) -> Vec<&'static str> {
+        let pairs = JOINING.iter().zip(self.joining);
+        pairs.filter(|(_, on)| *on == Some(true)).map(|((_, name), _)| *name).collect()
+    }
+}
+
+/// Asks every interface that is up, loopback excepted.
+pub(crate) fn interfaces() -> Result<Vec<Interface>, HostError> {
+    let network = Network::open(None)?;
+    let links = network.links()?;
+    let up = links.iter().filter(|link| link.up && !is_loopback(&network, &link.name));
+    Ok(up.map(|link| read(&network, &link.name)).collect())
+}
+
+/// Whether the interface has an address that only loopback has.
+fn is_loopback(network: &Network, name: &str) -> bool {
+    name == "lo"
+        || network
+            .addresses(name)
+            .is_ok_and(|all| !all.is_empty() && all.iter().all(std::net::IpAddr::is_loopback))
+}
+
+fn read(network: &Network, name: &str) -> Interface {
+    // An interface that goes away meanwhile, or a driver that does not answer, has nothing to tell.
+    Interface {
+        name: name.into(),
+        driver: network.driver(name).ok().flatten(),
+        hardware_clock: hardware_clock(name),
+        joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
+    }
+}
+
+/// The PTP clock of the device behind the interface.
+fn hardware_clock(name: &str) -> Option<String> {
+    let folder = Path::new("/sys/class/net").join(name).join("device/ptp");
+    let mut entries = folder.read_dir().ok()?;
+    entries.next()?.ok()?.file_name().into_string().ok()
+}
+
+/// Whether hardware could stamp.
+pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
+    const INSIDE: &str = "Kernel stamps are used. They are taken at the driver, so that delays contain the waits between \
+                          driver and wire: microseconds on an idle host, more under load.";
+    let interfaces = match interfaces {
+        Ok(interfaces) => interfaces,
+        Err(error) => return unknown(STAMPS, error, INSIDE),
+    };
+    let with_driver: Vec<&Interface> = interfaces.iter().filter(|one| one.driver.is_some()).collect();
+    let clocks: Vec<String> = with_driver
+        .iter()
+        .filter_map(|one| Some(format!("{} ({})", one.name, one.hardware_clock.as_deref()?)))
+        .collect();
+    let names: Vec<String> = with_driver.iter().map(|one| named(one)).collect();
+    let found = match (clocks.is_empty(), names.is_empty()) {
+        (false, _) => {
+            format!("A hardware clock is behind {}, which this version of romer does not use.", list(&clocks))
+        }
+        (true, false) => format!("No hardware clock is behind {}.", shortened(&names, "interfaces")),
+        (true, true) => "No interface with a driver is up, loopback aside.".to_owned(),
+    };
+    let mend = "Nothing to do here: this version of romer stamps in the kernel at best, with any interface.";
+    let finding = limited(STAMPS, found, INSIDE, mend);
+    let values = with_driver.iter().map(|one| {
+        let fields = [("driver", one.driver.clone()), ("hardware_clock", one.hardware_clock.clone())];
+        (one.name.clone(), object(fields.map(|(name, value)| (name, Value::from(value)))))
+    });
+    finding.value("interfaces", Value::Object(values.collect()))
+}
+
+fn named(interface: &Interface) -> String {
+    match &interface.driver {
+        Some(driver) => format!("{} ({driver})", interface.name),
+        None => interface.name.clone(),
+    }
+}
+
+fn shortened(names: &[String], what: &str) -> String {
+    if names.len() > NAMED { format!("{} {what}", names.len()) } else { list(names) }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// What drivers do to packets.
+pub(crate) fn offloads(interfaces: &Result<Vec<Interface>, HostError>, rights: &Rights) -> Finding {
+    const PROBES: &str = "romer's probes are not touched: each is a datagram of its own.";
+    let interfaces = match interfaces {
+        Ok(interfaces) => interfaces,
+        Err(error) => return unknown(OFFLOADS, error, PROBES),
+    };
+    let active: Vec<&Interface> = interfaces.iter().filter(|one| !one.active().is_empty()).collect();
+    let finding = if active.is_empty() {
+        let found = if interfaces.is_empty() {
+            "No interface is up, loopback aside."
+        } else {
+            "No interface joins or cuts packets on its own."
+        };
+        good(OFFLOADS, found, "Captures and packet tests on this host see the packets that are on the link.")
+    } else {
+        let texts: Vec<String> =
+            active.iter().map(|one| format!("{} ({})", one.name, one.active().join(", "))).collect();
+        let found = format!("Packets are joined and cut at {}.", shortened(&texts, "interfaces"));
+        let consequence =
+            format!("{PROBES} Captures and TCP tests on this host see packets that were never on the link.");
+        let commands: Vec<String> = active.iter().take(NAMED).map(|one| switch_off(one, rights)).collect();
+        limited(OFFLOADS, found, consequence, commands.join(" && "))
+    };
+    let values: Map<String, Value> = interfaces
+        .iter()
+        .map(|one| {
+            let states = JOINING.iter().zip(one.joining);
+            let states = states.map(|((_, name), on)| ((*name).to_owned(), Value::from(on)));
+            (one.name.clone(), Value::Object(states.collect()))
+        })
+        .collect();
+    finding.value("interfaces", Value::Object(values))
+}
+
+fn switch_off(interface: &Interface, rights: &Rights) -> String {
+    let states: Vec<String> = interface.active().iter().map(|name| format!("{name} off")).collect();
+    rights.command(&format!("ethtool -K {} {}", crate::rights::quoted(&interface.name), states.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::document::Verdict;
+
+    fn interface(name: &str, joining: [Option<bool>; 3], clock: Option<&str>) -> Interface {
+        Interface {
+            name: name.into(),
+            driver: Some("virtio_net".into()),
+            hardware_clock: clock.map(str::to_owned),
+            joining,
+        }
+    }
+
+    #[test]
+    fn offloads_that_are_on_are_named_with_the_command_that_ends_them() {
+        let off = interface("eth1", [Some(false), None, Some(false)], None);
+        let on = interface("eth0", [Some(true), Some(false), Some(true)], None);
+        let finding = offloads(&Ok(vec![on, off.clone()]), &Rights::of_anybody());
+        assert_eq!(finding.verdict, Verdict::Limited);
+        assert_eq!(finding.found, "Packets are joined and cut at eth0 (gro, tso).");
+        assert_eq!(finding.mend.unwrap(), "sudo ethtool -K eth0 gro off tso off");
+        assert_eq!(finding.values["interfaces"]["eth1"]["gso"], Value::Null);
+        assert_eq!(offloads(&Ok(vec![off]), &Rights::of_anybody()).verdict, Verdict::Good);
+        assert_eq!(offloads(&Ok(vec![]), &Rights::of_anybody()).verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn many_interfaces_are_counted() {
+        let many: Vec<Interface> =
+            (0..9).map(|number| interface(&format!("veth{number}"), [Some(true); 3], None)).collect();
+        let finding = offloads(&Ok(many.clone()), &Rights::of_root());
+        assert!(finding.found.contains("9 interfaces"), "{}", finding.found);
+        assert_eq!(finding.mend.unwrap().matches("ethtool").count(), NAMED);
+        assert!(stamps(&Ok(many)).found.contains("9 interfaces"));
+    }
+
+    #[test]
+    fn a_hardware_clock_is_named_and_said_not_to_be_used() {
+        let finding = stamps(&Ok(vec![interface("eth0", [None; 3], Some("ptp0"))]));
+        assert!(finding.found.starts_with("A hardware clock is behind eth0 (ptp0)"), "{}", finding.found);
+        assert!(finding.found.contains("does not use"));
+        assert_eq!(stamps(&Ok(vec![])).verdict, Verdict::Limited);
+        assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
+    }
+
+    #[test]
+    fn loopback_is_not_among_the_interfaces() {
+        assert!(interfaces().unwrap().iter().all(|one| one.name != "lo"));
+    }
+}

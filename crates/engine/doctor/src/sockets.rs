@@ -1,0 +1,246 @@
+//! What sockets are given here: the well-known port, and room to receive.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use romer_host::HostError;
+use romer_host::host_info::Capability;
+use romer_host::socket::{SocketOptions, StampingSocket};
+use romer_record::document::Finding;
+
+use crate::finding::{WithValue, good, limited, missing, octets, unknown};
+use crate::rights::Rights;
+
+const PORT: &str = "port_862";
+const BUFFER: &str = "receive_buffer";
+/// The port of STAMP and TWAMP-Light (RFC 8762, section 4.1).
+const STAMP_PORT: u16 = 862;
+
+/// What came of binding the port, in one family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// It was free; it is free again.
+    Free,
+    /// Somebody has it.
+    Taken,
+    /// We may not.
+    Forbidden,
+    /// The family is switched off, or something else stands in the way.
+    Absent,
+}
+
+/// The state of the port.
+#[derive(Clone, Debug)]
+pub(crate) struct PortState {
+    ipv4: Bound,
+    ipv6: Bound,
+    /// Whoever has it: process and name, where we may look.
+    holder: Option<(u32, String)>,
+}
+
+/// Binds the port in both families, and gives it back at once.
+pub(crate) fn try_port() -> PortState {
+    let (ipv4, ipv6) = (bind(Ipv4Addr::UNSPECIFIED.into()), bind(Ipv6Addr::UNSPECIFIED.into()));
+    let taken = ipv4 == Bound::Taken || ipv6 == Bound::Taken;
+    PortState { ipv4, ipv6, holder: if taken { holder_of(STAMP_PORT) } else { None } }
+}
+
+fn bind(address: IpAddr) -> Bound {
+    let options = SocketOptions { kernel_stamps: false, ..SocketOptions::default() };
+    match StampingSocket::bind(SocketAddr::new(address, STAMP_PORT), &options) {
+        Ok(_) => Bound::Free,
+        Err(error) if error.is_permission() => Bound::Forbidden,
+        Err(HostError::System { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
+            Bound::Taken
+        }
+        Err(_) => Bound::Absent,
+    }
+}
+
+/// The process that has a UDP socket at `port`.
+fn holder_of(port: u16) -> Option<(u32, String)> {
+    let tables =
+        ["/proc/net/udp", "/proc/net/udp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    let sockets: HashSet<String> = tables.iter().flat_map(|table| sockets_at(table, port)).collect();
+    let processes = Path::new("/proc").read_dir().ok()?;
+    let mut numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let process = numbers.find(|process| has_one_of(*process, &sockets))?;
+    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
+    Some((process, name.trim_end().to_owned()))
+}
+
+/// The sockets of the kernel's table at `port`, as descriptors show them.
+fn sockets_at(table: &str, port: u16) -> Vec<String> {
+    let wanted = format!(":{port:04X}");
+    table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields.get(1).is_some_and(|local| local.ends_with(&wanted)))
+        .filter_map(|fields| Some(format!("socket:[{}]", fields.get(9)?)))
+        .collect()
+}
+
+fn has_one_of(process: u32, sockets: &HashSet<String>) -> bool {
+    let Ok(descriptors) = Path::new(&format!("/proc/{process}/fd")).read_dir() else { return false };
+    descriptors
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .any(|target| target.to_str().is_some_and(|target| sockets.contains(target)))
+}
+
+/// What the port's state means.
+pub(crate) fn port(state: &PortState, rights: &Rights) -> Finding {
+    let both = [state.ipv4, state.ipv6];
+    let finding = if both.contains(&Bound::Taken) {
+        taken(state.holder.as_ref())
+    } else if both.contains(&Bound::Forbidden) {
+        missing(
+            PORT,
+            "This user may not bind UDP port 862.",
+            "romer respond ends with exit code 4 unless it is given another port, which senders must then be told.",
+            rights.grant(&[Capability::NetBindService]),
+        )
+    } else if both.contains(&Bound::Free) {
+        let found = match (state.ipv4, state.ipv6) {
+            (Bound::Free, Bound::Free) => "UDP port 862 is free and can be bound, over IPv4 and IPv6.",
+            (Bound::Free, _) => "UDP port 862 is free and can be bound over IPv4; there is no IPv6 here.",
+            _ => "UDP port 862 is free and can be bound over IPv6; there is no IPv4 here.",
+        };
+        good(PORT, found, "romer respond can answer any STAMP sender.")
+    } else {
+        missing(
+            PORT,
+            "UDP port 862 can be bound neither over IPv4 nor over IPv6.",
+            "romer respond cannot run here.",
+            rights.command("ip link set lo up"),
+        )
+    };
+    let text = |bound| match bound {
+        Bound::Free => "free",
+        Bound::Taken => "taken",
+        Bound::Forbidden => "forbidden",
+        Bound::Absent => "absent",
+    };
+    finding
+        .value("ipv4", text(state.ipv4))
+        .value("ipv6", text(state.ipv6))
+        .value("holder", state.holder.as_ref().map(|(_, name)| name.clone()))
+}
+
+fn taken(holder: Option<&(u32, String)>) -> Finding {
+    match holder {
+        Some((process, name)) if name == "romer" => good(
+            PORT,
+            format!("A romer has UDP port 862 (process {process})."),
+            "STAMP senders are answered here already.",
+        ),
+        holder => limited(
+            PORT,
+            match holder {
+                Some((process, name)) => format!("UDP port 862 is taken by {name} (process {process})."),
+                None => "UDP port 862 is taken, by a process that this user may not see.".into(),
+            },
+            "romer respond needs another port, which senders must then be told.",
+            "romer respond --listen 0.0.0.0:8620",
+        ),
+    }
+}
+
+/// The receive buffer that a socket of ours was given.
+pub(crate) fn receive_buffer() -> Result<u32, HostError> {
+    let options = SocketOptions::default();
+    let address = |ip: IpAddr| SocketAddr::new(ip, 0);
+    StampingSocket::bind(address(Ipv4Addr::LOCALHOST.into()), &options)
+        .or_else(|error| {
+            StampingSocket::bind(address(Ipv6Addr::LOCALHOST.into()), &options).map_err(|_| error)
+        })?
+        .receive_buffer()
+}
+
+/// What the receive buffer means.
+pub(crate) fn buffer(given: Result<u32, HostError>, rights: &Rights) -> Finding {
+    const DROPS: &str = "Packets that come while romer is kept from reading are dropped sooner, and look like losses of \
+                         the path.";
+    let asked = SocketOptions::default().receive_buffer;
+    let given = match given {
+        // The kernel doubles what it is asked for, to pay for its own book-keeping.
+        Ok(given) => given / 2,
+        Err(error) => return unknown(BUFFER, &error, DROPS),
+    };
+    let finding = if given >= asked {
+        good(
+            BUFFER,
+            format!("Sockets are given the {} of receive buffer that they ask for.", octets(asked)),
+            "Packets wait while romer is kept from reading.",
+        )
+    } else {
+        limited(
+            BUFFER,
+            format!(
+                "Sockets are given {} of the {} of receive buffer that they ask for.",
+                octets(given),
+                octets(asked)
+            ),
+            DROPS,
+            rights.command(&format!("sysctl -w net.core.rmem_max={asked}")),
+        )
+    };
+    finding.value("asked_octets", asked).value("given_octets", given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::document::Verdict;
+
+    #[test]
+    fn a_port_is_free_forbidden_or_somebodys() {
+        let state = |ipv4, ipv6, holder: Option<&str>| PortState {
+            ipv4,
+            ipv6,
+            holder: holder.map(|name| (77, name.to_owned())),
+        };
+        let anybody = Rights::of_anybody();
+        for (state, verdict, says) in [
+            (state(Bound::Free, Bound::Free, None), Verdict::Good, "IPv4 and IPv6"),
+            (state(Bound::Free, Bound::Absent, None), Verdict::Good, "no IPv6 here"),
+            (state(Bound::Absent, Bound::Free, None), Verdict::Good, "no IPv4 here"),
+            (state(Bound::Absent, Bound::Absent, None), Verdict::Missing, "neither"),
+            (state(Bound::Forbidden, Bound::Forbidden, None), Verdict::Missing, "may not bind"),
+            (state(Bound::Taken, Bound::Free, None), Verdict::Limited, "may not see"),
+            (state(Bound::Taken, Bound::Taken, Some("ntpd")), Verdict::Limited, "by ntpd (process 77)"),
+            (state(Bound::Taken, Bound::Taken, Some("romer")), Verdict::Good, "A romer has"),
+        ] {
+            let finding = port(&state, &anybody);
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            assert!(finding.found.contains(says), "{}", finding.found);
+        }
+    }
+
+    #[test]
+    fn whoever_has_a_port_is_found() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (process, _) = holder_of(socket.local_addr().unwrap().port()).unwrap();
+        assert_eq!(process, std::process::id());
+        assert_eq!(
+            sockets_at("head\n 1: 00000000:035E 0:0 07 0:0 0:0 0 0 0 4242 2\n", 862),
+            ["socket:[4242]"]
+        );
+        assert!(sockets_at("head\n 1: 00000000:135E 0:0 07 0:0 0:0 0 0 0 4242 2\n", 862).is_empty());
+    }
+
+    #[test]
+    fn the_receive_buffer_is_compared_with_what_was_asked_for() {
+        let asked = SocketOptions::default().receive_buffer;
+        let anybody = Rights::of_anybody();
+        assert_eq!(buffer(Ok(2 * asked), &anybody).verdict, Verdict::Good);
+        let small = buffer(Ok(425_984), &anybody);
+        assert_eq!(
+            small.found,
+            "Sockets are given 208 KiB of the 4 MiB of receive buffer that they ask for."
+        );
+        assert_eq!(small.mend.unwrap(), format!("sudo sysctl -w net.core.rmem_max={asked}"));
+        assert!(receive_buffer().unwrap() > 0);
+    }
+}

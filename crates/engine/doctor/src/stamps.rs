@@ -1,0 +1,239 @@
+//! Whether the kernel stamps packets here, and how far from its stamps a program's own would lie.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use romer_host::HostError;
+use romer_host::clock::monotonic_now;
+use romer_host::pacing::Pacer;
+use romer_host::socket::{
+    Outgoing, ReceiveBatch, Sent, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
+};
+use romer_metrics::summary;
+use romer_record::document::{Finding, Summary};
+use romer_units::Duration;
+
+use crate::finding::{WithValue, good, limited, missing, time};
+use crate::rights::Rights;
+
+const NAME: &str = "kernel_stamps";
+/// Octets of payload: a STAMP test packet without more (RFC 8762, section 4.2.1).
+const PAYLOAD: [u8; 44] = [0; 44];
+/// How far apart the datagrams are. In between the receiver falls asleep, as it does when it waits for a path.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// How long the last stamps may take; over loopback they are there when the send returns.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What came of sending datagrams to ourselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Exchange {
+    sent: u32,
+    received: u32,
+    /// The kernel's departure stamp minus the program's, of every datagram that has one.
+    departures: Vec<i64>,
+    /// The program's arrival stamp minus the kernel's, of every datagram that has one.
+    arrivals: Vec<i64>,
+}
+
+/// Sends `count` datagrams over loopback, over IPv4 or, where that is switched off, IPv6.
+pub(crate) fn exchange(count: u32) -> Result<Exchange, HostError> {
+    over(Ipv4Addr::LOCALHOST.into(), count)
+        .or_else(|error| over(Ipv6Addr::LOCALHOST.into(), count).map_err(|_| error))
+}
+
+fn over(address: IpAddr, count: u32) -> Result<Exchange, HostError> {
+    let options = SocketOptions::default();
+    let open = || StampingSocket::bind(SocketAddr::new(address, 0), &options);
+    let (sender, receiver, done) = (open()?, open()?, Waker::new()?);
+    std::thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&receiver, sender.local_address(), &done));
+        let sending = send(&sender, receiver.local_address(), count);
+        done.wake();
+        let received =
+            receiving.join().unwrap_or(Err(HostError::Unsuitable("the receiving thread ended early")));
+        let (mut exchange, (received, arrivals)) = (sending?, received?);
+        exchange.received = received;
+        exchange.arrivals = arrivals;
+        Ok(exchange)
+    })
+}
+
+/// Sends the datagrams and collects their departure stamps.
+fn send(socket: &StampingSocket, to: SocketAddr, count: u32) -> Result<Exchange, HostError> {
+    let mut sent: Vec<Sent> = Vec::with_capacity(count as usize);
+    let mut departures = Vec::with_capacity(count as usize);
+    let mut events = TransmitEvents::new(64);
+    let mut pacer = Pacer::start(INTERVAL);
+    let mut due = monotonic_now();
+    for id in 0..count {
+        due = due + INTERVAL;
+        pacer.wait_until(due);
+        sent.push(socket.send(&Outgoing::new(&PAYLOAD, to, id))?);
+        collect(socket, &mut events, &sent, &mut departures)?;
+    }
+    let deadline = monotonic_now() + PATIENCE;
+    while departures.len() < sent.len() && monotonic_now() < deadline {
+        socket.wait(Some(deadline - monotonic_now()))?;
+        collect(socket, &mut events, &sent, &mut departures)?;
+    }
+    Ok(Exchange { sent: count, departures, ..Exchange::default() })
+}
+
+fn collect(
+    socket: &StampingSocket,
+    events: &mut TransmitEvents,
+    sent: &[Sent],
+    departures: &mut Vec<i64>,
+) -> Result<(), HostError> {
+    while socket.transmit_events(events)? > 0 {
+        for stamp in events.stamps() {
+            if let Some(sent) = sent.get(stamp.id as usize) {
+                departures.push(stamp.kernel.since(sent.user).as_nanos());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts what comes from `peer` until `done` is used, and takes its arrival stamps.
+fn receive(socket: &StampingSocket, peer: SocketAddr, done: &Waker) -> Result<(u32, Vec<i64>), HostError> {
+    use std::os::fd::AsFd;
+    let (mut received, mut arrivals) = (0, Vec::new());
+    let mut batch = ReceiveBatch::new(16, PAYLOAD.len());
+    loop {
+        let last = wait_any(&[socket.as_fd()], Some(done), None)?.woken();
+        while socket.receive_batch(&mut batch)? > 0 {
+            for datagram in batch.iter().filter(|datagram| datagram.peer == peer) {
+                received += 1;
+                arrivals.extend(datagram.kernel.map(|kernel| datagram.user.since(kernel).as_nanos()));
+            }
+        }
+        if last {
+            return Ok((received, arrivals));
+        }
+    }
+}
+
+/// What it means.
+pub(crate) fn judge(exchange: &Result<Exchange, HostError>, rights: &Rights) -> Finding {
+    match exchange {
+        Ok(exchange) => judge_exchange(exchange),
+        Err(error) => missing(
+            NAME,
+            format!("No datagram could be sent over loopback: {error}."),
+            "Whether the kernel stamps packets could not be tried, and a responder on this host cannot be reached.",
+            rights.command("ip link set lo up"),
+        ),
+    }
+}
+
+fn judge_exchange(exchange: &Exchange) -> Finding {
+    let Exchange { sent, received, .. } = *exchange;
+    let unstamped = |stamps: &[i64], of: u32| of.saturating_sub(u32::try_from(stamps.len()).unwrap_or(of));
+    let (no_departure, no_arrival) =
+        (unstamped(&exchange.departures, sent), unstamped(&exchange.arrivals, received));
+    let (departure, arrival) = (summary(&exchange.departures), summary(&exchange.arrivals));
+    let finding = if sent > received {
+        limited(
+            NAME,
+            format!("{} of {sent} datagrams over loopback were lost.", sent - received),
+            "This host loses packets before they reach any link, and they count as losses of the path.",
+            "sudo ss -uam",
+        )
+    } else if no_departure == sent || no_arrival == received {
+        missing(
+            NAME,
+            format!(
+                "The kernel stamped {} departures and {} arrivals of {sent}.",
+                sent - no_departure,
+                received - no_arrival
+            ),
+            "Delays are taken from the program's stamps, which contain its waits for the processor.",
+            "Run romer on the host itself: this sandbox does not pass the kernel's stamps on.",
+        )
+    } else if no_departure + no_arrival > 0 {
+        limited(
+            NAME,
+            format!(
+                "Of {sent} datagrams, {no_departure} had no departure stamp and {no_arrival} no arrival stamp."
+            ),
+            "Packets without a kernel stamp are counted and left out of the delays.",
+            "Run it again: stamps are lost when the host has no memory or time for them.",
+        )
+    } else {
+        good(
+            NAME,
+            format!(
+                "The kernel stamped departure and arrival of all {sent} datagrams over loopback. A program's own \
+                 stamps would be off by {} when receiving and {} when sending.",
+                middle_and_tail(&arrival),
+                middle_and_tail(&departure)
+            ),
+            "Delays do not contain the waits of this program for the processor.",
+        )
+    };
+    let finding = finding
+        .value("sent", sent)
+        .value("received", received)
+        .value("missing_departures", no_departure)
+        .value("missing_arrivals", no_arrival);
+    [("departure", departure), ("arrival", arrival)].into_iter().fold(finding, |finding, (name, error)| {
+        finding
+            .value(&format!("{name}_error_p50_ns"), error.median)
+            .value(&format!("{name}_error_p99_ns"), error.p99)
+    })
+}
+
+fn middle_and_tail(error: &Summary) -> String {
+    let text = |value: Option<f64>| value.map_or_else(|| "?".into(), |value| time(whole(value)));
+    format!("{} (99 %: {})", text(error.median), text(error.p99))
+}
+
+/// A quantile of times as a time.
+pub(crate) fn whole(nanos: f64) -> Duration {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it lies between two times that are whole nanoseconds"
+    )]
+    let nanos = nanos.round() as i64;
+    Duration::from_nanos(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::document::Verdict;
+
+    fn exchange_of(sent: u32, received: u32, departures: usize, arrivals: usize) -> Exchange {
+        Exchange { sent, received, departures: vec![1_000; departures], arrivals: vec![30_000; arrivals] }
+    }
+
+    #[test]
+    fn each_way_of_missing_stamps_is_told_from_the_others() {
+        for (exchange, verdict, says) in [
+            (exchange_of(200, 200, 200, 200), Verdict::Good, "all 200 datagrams"),
+            (exchange_of(200, 200, 198, 200), Verdict::Limited, "2 had no departure stamp and 0 no arrival"),
+            (exchange_of(200, 200, 200, 0), Verdict::Missing, "200 departures and 0 arrivals"),
+            (exchange_of(200, 200, 0, 200), Verdict::Missing, "0 departures and 200 arrivals"),
+            (exchange_of(200, 150, 200, 150), Verdict::Limited, "50 of 200 datagrams"),
+        ] {
+            let finding = judge_exchange(&exchange);
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            assert!(finding.found.contains(says), "{}", finding.found);
+        }
+    }
+
+    #[test]
+    fn a_loopback_that_does_not_work_is_a_finding() {
+        let error = HostError::Unsuitable("network is unreachable");
+        let finding = judge(&Err(error), &Rights::of_anybody());
+        assert_eq!(finding.verdict, Verdict::Missing);
+        assert_eq!(finding.mend.unwrap(), "sudo ip link set lo up");
+    }
+
+    #[test]
+    fn datagrams_over_loopback_are_counted_one_by_one() {
+        let exchange = exchange(20).unwrap();
+        assert_eq!((exchange.sent, exchange.received), (20, 20));
+        assert!(exchange.departures.len() <= 20 && exchange.arrivals.len() <= 20);
+    }
+}

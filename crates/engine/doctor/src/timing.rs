@@ -1,0 +1,245 @@
+//! Whether this host runs a program when it is due: its schedule, the time that is stolen from it, its cores.
+
+use romer_host::HostError;
+use romer_host::clock::monotonic_now;
+use romer_host::gaps::{GapMonitor, GapOptions, Gaps};
+use romer_host::host_info;
+use romer_host::pacing::{Pacer, Scheduling};
+use romer_metrics::summary;
+use romer_record::document::Finding;
+use romer_units::Duration;
+
+use crate::finding::{WithValue, good, limited, percent, time, unknown};
+use crate::rights::Rights;
+use crate::stamps::whole;
+
+const PACING: &str = "pacing";
+const STOLEN: &str = "stolen_time";
+/// The distance of the deadlines.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Departures that are later than this in one case of a hundred are worth a word.
+const LATE: Duration = Duration::from_micros(100);
+/// A host that takes more than this share, or this long at once, is worth a word.
+const STOLEN_SHARE: f64 = 0.005;
+const STOLEN_AT_ONCE: Duration = Duration::from_micros(250);
+
+/// How well a schedule was kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    scheduling: Scheduling,
+    late: Vec<i64>,
+}
+
+/// Keeps deadlines that are a millisecond apart, for `duration`.
+pub(crate) fn keep_schedule(duration: Duration) -> Schedule {
+    let mut pacer = Pacer::start(INTERVAL);
+    let mut late = Vec::new();
+    let begin = monotonic_now();
+    let mut due = begin + INTERVAL;
+    while due - begin <= duration {
+        late.push(pacer.wait_until(due).late.as_nanos());
+        due = due + INTERVAL;
+    }
+    Schedule { scheduling: pacer.scheduling(), late }
+}
+
+/// What the schedule means.
+pub(crate) fn pacing(schedule: &Schedule, rights: &Rights) -> Finding {
+    let late = summary(&schedule.late);
+    let (p50, p99) = (whole(late.median.unwrap_or_default()), whole(late.p99.unwrap_or_default()));
+    let (granted, value) = match schedule.scheduling {
+        Scheduling::RealTime => ("in real time", "real_time"),
+        Scheduling::Preferred => ("before ordinary programs", "preferred"),
+        Scheduling::Ordinary => ("like any program", "ordinary"),
+    };
+    let found = format!(
+        "The sender runs {granted}; {} deadlines 1 ms apart were met {} late (99 %: {}).",
+        late.count,
+        time(p50),
+        time(p99)
+    );
+    let recorded = "The true departure of each packet is kept, so that delays stay right";
+    let finding = if schedule.scheduling == Scheduling::Ordinary {
+        limited(
+            PACING,
+            found,
+            format!(
+                "Other programs can delay departures. {recorded}; the traffic is less even than asked for."
+            ),
+            rights.grant(&[host_info::Capability::SysNice]),
+        )
+    } else if p99 > LATE {
+        limited(
+            PACING,
+            found,
+            format!("Some packets leave late. {recorded}; the traffic is less even than asked for."),
+            "See stolen_time for the host's part; stop other programs on this host for theirs.",
+        )
+    } else {
+        good(PACING, found, "Packets leave when they are due.")
+    };
+    finding
+        .value("scheduling", value)
+        .value("deadlines", late.count)
+        .nanos("late_p50", p50)
+        .nanos("late_p99", p99)
+}
+
+/// What the gap monitor saw in a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stolen {
+    observed: Duration,
+    /// By the host and by interrupts.
+    share: f64,
+    longest: Duration,
+    gaps: usize,
+    /// By other programs of this system.
+    others: Duration,
+    /// What the hypervisor itself has said since the system's start.
+    since_start: Option<Duration>,
+}
+
+impl Stolen {
+    fn of(gaps: &Gaps) -> Self {
+        Self {
+            observed: gaps.observed(),
+            share: gaps.stolen_ratio(),
+            longest: gaps.longest_stolen(),
+            gaps: gaps.list().iter().filter(|gap| gap.stolen() >= gaps.threshold()).count(),
+            others: gaps.list().iter().fold(Duration::ZERO, |sum, gap| sum + gap.scheduled_away),
+            since_start: host_info::stolen_time().ok(),
+        }
+    }
+}
+
+/// Watches a core for `duration`.
+pub(crate) fn watch(duration: Duration) -> Result<Stolen, HostError> {
+    let capacity = usize::try_from(duration.as_nanos() / 1_000).unwrap_or(0);
+    let monitor = GapMonitor::start(GapOptions { capacity, ..GapOptions::default() })?;
+    std::thread::sleep(duration.to_std());
+    Ok(Stolen::of(&monitor.stop()))
+}
+
+/// What the stolen time means.
+pub(crate) fn stolen(stolen: Result<Stolen, HostError>) -> Finding {
+    let stolen = match stolen {
+        Ok(stolen) if stolen.observed > Duration::ZERO => stolen,
+        Ok(_) => return unknown(STOLEN, &HostError::Unsuitable("the monitor did not run"), TAILS),
+        Err(error) => return unknown(STOLEN, &error, TAILS),
+    };
+    let others = stolen.others.as_secs_f64() / stolen.observed.as_secs_f64();
+    let mut found = if stolen.gaps == 0 {
+        format!("In {} nothing took the processor away for 1 us or more.", time(stolen.observed))
+    } else {
+        format!(
+            "In {}, host and interrupts took {} of the time, at most {} at once.",
+            time(stolen.observed),
+            percent(stolen.share),
+            time(stolen.longest)
+        )
+    };
+    if others > 0.001 {
+        found.push_str(&format!(" Other programs had {}.", percent(others)));
+    }
+    let finding = if stolen.share > STOLEN_SHARE || stolen.longest > STOLEN_AT_ONCE {
+        limited(
+            STOLEN,
+            found,
+            TAILS,
+            "Measure on a machine, or on processors, that nobody else shares; here, judge by medians.",
+        )
+    } else {
+        good(STOLEN, found, "The tails of what is measured here are those of the path.")
+    };
+    finding
+        .nanos("observed", stolen.observed)
+        .value("stolen_ratio", stolen.share)
+        .nanos("longest", stolen.longest)
+        .value("gaps", stolen.gaps)
+        .value("other_programs_ratio", others)
+        .value("stolen_since_start_ns", stolen.since_start.map(Duration::as_nanos))
+}
+
+const TAILS: &str = "Medians hold. The highest quantiles, maximum and deviation of what is timed here may be the host's \
+                     and not the path's.";
+
+/// What the number of cores means.
+pub(crate) fn cores(number: usize) -> Finding {
+    let name = "cores";
+    match number {
+        0 | 1 => limited(
+            name,
+            "This process has one core.",
+            "Whatever else runs here disturbs the sender, and the sender disturbs the receiver.",
+            "Give the machine, or the container, a second core.",
+        ),
+        _ => good(
+            name,
+            format!("This process may use {number} cores."),
+            "Sender and receiver do not wait for each other.",
+        ),
+    }
+    .value("cores", number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::document::Verdict;
+
+    fn schedule(scheduling: Scheduling, late: i64) -> Schedule {
+        Schedule { scheduling, late: vec![late; 300] }
+    }
+
+    #[test]
+    fn a_schedule_is_good_if_it_is_protected_and_kept() {
+        let anybody = Rights::of_anybody();
+        for (scheduling, late, verdict) in [
+            (Scheduling::RealTime, 80, Verdict::Good),
+            (Scheduling::Preferred, 5_000, Verdict::Good),
+            (Scheduling::RealTime, 400_000, Verdict::Limited),
+            (Scheduling::Ordinary, 80, Verdict::Limited),
+        ] {
+            let finding = pacing(&schedule(scheduling, late), &anybody);
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            assert_eq!(finding.values["late_p99_ns"], late);
+        }
+        let mend = pacing(&schedule(Scheduling::Ordinary, 80), &anybody).mend.unwrap();
+        assert_eq!(mend, "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin+ep /usr/bin/romer");
+    }
+
+    #[test]
+    fn stolen_time_counts_by_its_share_and_by_its_longest_gap() {
+        let observed = Duration::from_millis(300);
+        let quiet = Stolen { observed, ..Stolen::default() };
+        for (one, verdict, says) in [
+            (quiet, Verdict::Good, "nothing took the processor"),
+            (Stolen { share: 0.02, gaps: 9, ..quiet }, Verdict::Limited, "2.00 % of the time"),
+            (
+                Stolen { longest: Duration::from_millis(4), gaps: 1, ..quiet },
+                Verdict::Limited,
+                "4.00 ms at once",
+            ),
+            (
+                Stolen { others: Duration::from_millis(3), ..quiet },
+                Verdict::Good,
+                "Other programs had 1.00 %",
+            ),
+        ] {
+            let finding = stolen(Ok(one));
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            assert!(finding.found.contains(says), "{}", finding.found);
+        }
+        assert_eq!(stolen(Err(HostError::Unsuitable("no thread"))).verdict, Verdict::Limited);
+    }
+
+    #[test]
+    fn one_core_is_a_limit() {
+        assert_eq!((cores(1).verdict, cores(2).verdict), (Verdict::Limited, Verdict::Good));
+    }
+
+    #[test]
+    fn a_schedule_has_as_many_deadlines_as_milliseconds() {
+        assert_eq!(keep_schedule(Duration::from_millis(20)).late.len(), 20);
+    }
+}
