@@ -186,7 +186,7 @@ pub(crate) fn judge(trial: &Trial, rights: &Rights) -> Finding {
             NAME,
             format!("No user namespace could be made: {why}."),
             AS_ROOT,
-            switches.mend(rights).unwrap_or_else(|| "sudo romer lab up path".into()),
+            switches.mend(rights).unwrap_or_else(|| rights.as_root("romer lab up path")),
         ),
         Trial::Root(Attempt::NoLink(why)) | Trial::Rootless(Attempt::NoLink(why), _) => missing(
             NAME,
@@ -257,6 +257,8 @@ mod tests {
         assert_eq!(verdict(&Trial::Root(Attempt::Built)), Verdict::Good);
         assert_eq!(verdict(&Trial::Rootless(Attempt::Built, Switches::default())), Verdict::Good);
         assert_eq!(verdict(&Trial::None("so".into(), Switches::default())), Verdict::Limited);
+        let refused = Trial::Rootless(Attempt::NoNamespace("no".into()), Switches::default());
+        assert!(judge(&refused, &Rights::of_root()).mend.unwrap().contains("--cap-add=SYS_ADMIN"));
         let forbidden = Switches { most: Some(0), ..Switches::default() };
         assert_eq!(verdict(&Trial::None("so".into(), forbidden)), Verdict::Missing);
         let no_link = Attempt::NoLink("unknown device type".into());

@@ -92,6 +92,15 @@ impl Rights {
         if self.root { command.into() } else { format!("sudo {command}") }
     }
 
+    /// How to do `command` with every right of root: a command, or for a root whose rights were cut a sentence.
+    pub(crate) fn as_root(&self, command: &str) -> String {
+        if self.root {
+            "Start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN.".into()
+        } else {
+            format!("sudo {command}")
+        }
+    }
+
     /// The command that writes `text` into a file that belongs to root.
     pub(crate) fn write(&self, path: &str, text: &str) -> String {
         if self.root { format!("echo {text} > {path}") } else { format!("echo {text} | sudo tee {path}") }

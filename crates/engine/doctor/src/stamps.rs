@@ -137,7 +137,7 @@ fn judge_exchange(exchange: &Exchange) -> Finding {
             NAME,
             format!("{} of {sent} datagrams over loopback were lost.", sent - received),
             "This host loses packets before they reach any link, and they count as losses of the path.",
-            "sudo ss -uam",
+            "Look for a packet filter on the loopback interface, and for memory that is used up.",
         )
     } else if no_departure == sent || no_arrival == received {
         missing(

@@ -45,9 +45,10 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(PROBE_ARGUMENT) {
         return probe_main();
     }
-    let options = Options { datagrams: 50, watch: Duration::from_millis(50), program: None };
-    let doctor = examine(&options);
-    if std::env::args().any(|argument| argument == "--show") {
+    let show = std::env::args().any(|argument| argument == "--show");
+    let short = Options { datagrams: 50, watch: Duration::from_millis(50), program: None };
+    let doctor = examine(&if show { Options::default() } else { short });
+    if show {
         let style = TextStyle { color: false, unicode: true, width: 80 };
         println!("{}", text(&doctor, &style));
     }
