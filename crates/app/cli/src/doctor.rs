@@ -1,5 +1,29 @@
+//! `romer doctor`.
+
+use std::process::ExitCode;
+
+use romer_doctor::{Options, PROBE_ARGUMENT, probe_main};
+
 use crate::args::DoctorArgs;
 use crate::failure::Failure;
-pub(crate) fn run(_a: &DoctorArgs) -> Result<u8, Failure> {
-    Err(Failure::own("x"))
+use crate::output;
+
+/// The life of the process with which the doctor tries a namespace without root, if this one was started as that.
+pub(crate) fn probe() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let only = arguments.next().filter(|_| arguments.next().is_none())?;
+    (only == PROBE_ARGUMENT).then(probe_main)
+}
+
+/// Examines this machine, and gives the exit code.
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
+    let document = romer_doctor::examine(&Options::default());
+    if arguments.json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
+        text.push('\n');
+        output::print(&text);
+    } else {
+        output::print(&romer_doctor::text(&document, &output::style(arguments.color)));
+    }
+    Ok(0)
 }

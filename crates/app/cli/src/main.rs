@@ -20,8 +20,8 @@ use std::process::ExitCode;
 use args::{Command, Invocation};
 
 fn main() -> ExitCode {
-    // A lab's holder must be the first thing: it may not have threads when it makes its namespaces.
-    if let Some(code) = lab::holder() {
+    // These must come first: they may not have threads when they make their namespaces.
+    if let Some(code) = lab::holder().or_else(doctor::probe) {
         return code;
     }
     std::panic::set_hook(Box::new(failure::report_panic));

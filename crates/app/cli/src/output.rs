@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use romer_report::text::TextStyle;
+
 use crate::failure::Failure;
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no failure.
@@ -31,7 +33,7 @@ pub(crate) enum Color {
 
 impl Color {
     /// Whether standard output is to be coloured.
-    pub(crate) fn on_stdout(self) -> bool {
+    fn on_stdout(self) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
@@ -42,15 +44,20 @@ impl Color {
     }
 }
 
+/// How standard output shows text.
+pub(crate) fn style(color: Color) -> TextStyle {
+    TextStyle { color: color.on_stdout(), unicode: is_utf8(), width: width() }
+}
+
 /// Columns of the terminal, or 80.
-pub(crate) fn width() -> usize {
+fn width() -> usize {
     terminal_size::terminal_size()
         .map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns))
         .max(40)
 }
 
 /// Whether the terminal shows more than ASCII.
-pub(crate) fn is_utf8() -> bool {
+fn is_utf8() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
     locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))

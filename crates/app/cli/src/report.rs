@@ -4,8 +4,7 @@ use std::path::Path;
 
 use romer_measure::reading::{self, Reading};
 use romer_record::document::Measurement;
-use romer_report::text::{self, TextStyle};
-use romer_report::{csv, html, svg};
+use romer_report::{csv, html, svg, text};
 use romer_store::document_of;
 
 use crate::args::ReportArgs;
@@ -14,8 +13,7 @@ use crate::output::{self, Color};
 
 /// The summary of `measurements` for this terminal.
 pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&Path>) -> String {
-    let style = TextStyle { color: color.on_stdout(), unicode: output::is_utf8(), width: output::width() };
-    text::summary(measurements, kept, &style)
+    text::summary(measurements, kept, &output::style(color))
 }
 
 /// Reads runs again, and gives the exit code.
