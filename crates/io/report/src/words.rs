@@ -69,11 +69,8 @@ impl Words {
     /// What was sent: `poisson, 20 ms on average, 44-octet payloads (72-octet IP packets)`.
     pub(crate) fn traffic(self, t: &Traffic) -> String {
         let every = self.time_of(t.interval_ns);
-        let pace = if t.model == "poisson" {
-            format!("{every} apart on average")
-        } else {
-            format!("every {every}")
-        };
+        let pace =
+            if t.model == "poisson" { format!("{every} apart on average") } else { format!("every {every}") };
         let mut text = format!(
             "{} {pace}, {}{NO_BREAK}B of payload ({}{NO_BREAK}B of IP)",
             t.model, t.payload_octets, t.packet_octets
