@@ -102,7 +102,7 @@ impl Default for SocketOptions {
     }
 }
 
-/// A UDP socket, not connected, with kernel and user stamps. See the [module](self) for its use.
+/// A UDP socket with kernel and user stamps. See the [module](self) for its use.
 ///
 /// One thread may send while another receives. Several sending threads are safe too, but where the kernel cannot
 /// take an id with a datagram (before Linux 6.13) they take turns.
@@ -124,12 +124,45 @@ impl StampingSocket {
         Self::bind_with(address, options, Identities::best())
     }
 
+    /// A second socket at this one's address and port, to which everything goes that `peer` sends there from now
+    /// on. `options` should be those of this socket.
+    ///
+    /// It is for who sends with this one: a stamp that returns to a socket wakes whoever waits for that socket, in
+    /// the middle of the send call, between the transmit stamp and the driver's own work. Waking an idle core takes
+    /// several microseconds, by which the packet is late. Nobody needs to wait for this socket when what comes is
+    /// received by the other.
+    ///
+    /// # Errors
+    /// As of [`StampingSocket::bind`], and where there is no route to `peer` (`ENETUNREACH`).
+    pub fn receiver_from(&self, peer: SocketAddr, options: &SocketOptions) -> Result<Self, HostError> {
+        share_port(self.as_fd(), true)?;
+        let descriptor = open(self.local)?;
+        let receiver = share_port(descriptor.as_fd(), true)
+            .and_then(|()| Self::bind_descriptor(descriptor, self.local, options, Identities::best()))
+            .and_then(|receiver| {
+                connect(receiver.as_fd(), peer)?;
+                share_port(receiver.as_fd(), false)?;
+                Ok(receiver)
+            });
+        // Nobody else is to join these two. A connected socket is preferred also without sharing.
+        share_port(self.as_fd(), false)?;
+        receiver
+    }
+
     fn bind_with(
         address: SocketAddr,
         options: &SocketOptions,
         identities: Identities,
     ) -> Result<Self, HostError> {
-        let descriptor = open(address)?;
+        Self::bind_descriptor(open(address)?, address, options, identities)
+    }
+
+    fn bind_descriptor(
+        descriptor: OwnedFd,
+        address: SocketAddr,
+        options: &SocketOptions,
+        identities: Identities,
+    ) -> Result<Self, HostError> {
         configure(descriptor.as_fd(), address, options)?;
         bind_to(descriptor.as_fd(), address)?;
         let local = local_address(descriptor.as_fd())?;
@@ -256,6 +289,20 @@ fn bind_to(socket: BorrowedFd<'_>, address: SocketAddr) -> Result<(), HostError>
     // SAFETY: pointer and length describe `bytes`, which the call only reads.
     let answer = unsafe { libc::bind(socket.as_raw_fd(), bytes.as_ptr().cast(), length) };
     if answer == 0 { Ok(()) } else { Err(HostError::last_on("bind", address.to_string())) }
+}
+
+/// Lets further sockets have this one's address and port, or no more.
+fn share_port(socket: BorrowedFd<'_>, share: bool) -> Result<(), HostError> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, i32::from(share), "share the socket's port")
+}
+
+fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> Result<(), HostError> {
+    let mut bytes = [0; address::ADDRESS_LEN];
+    let length = address::encode(peer, &mut bytes);
+    let length = libc::socklen_t::try_from(length).unwrap_or(0);
+    // SAFETY: pointer and length describe `bytes`, which the call only reads.
+    let answer = unsafe { libc::connect(socket.as_raw_fd(), bytes.as_ptr().cast(), length) };
+    if answer == 0 { Ok(()) } else { Err(HostError::last_on("connect to", peer.to_string())) }
 }
 
 fn local_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, HostError> {

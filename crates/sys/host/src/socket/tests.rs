@@ -65,6 +65,43 @@ fn a_datagram_arrives_with_its_payload_its_addresses_and_both_stamps() {
 }
 
 #[test]
+fn a_receiver_gets_what_its_peer_sends_and_the_sender_keeps_the_stamps_and_the_rest() {
+    for address in LOOPBACKS {
+        let options = SocketOptions::default();
+        let (one, peer) = pair(address, &options);
+        let stranger = bind(address, &options);
+        let receiver = one.receiver_from(peer.local_address(), &options).unwrap();
+        assert_eq!(receiver.local_address(), one.local_address());
+        for number in 0..20 {
+            one.send(&Outgoing::new(b"to", peer.local_address(), number)).unwrap();
+            peer.send(&Outgoing::new(b"back", one.local_address(), number)).unwrap();
+            stranger.send(&Outgoing::new(b"strange", one.local_address(), number)).unwrap();
+        }
+        receive(&receiver, 20, |datagram| {
+            assert_eq!((datagram.payload, datagram.peer), (&b"back"[..], peer.local_address()));
+            assert!(datagram.kernel.is_some());
+        });
+        receive(&one, 20, |datagram| assert_eq!(datagram.payload, b"strange"));
+        receive(&peer, 20, |datagram| assert_eq!(datagram.peer, one.local_address()));
+        let ids: Vec<u32> = stamps(&one, 20).iter().map(|stamp| stamp.id).collect();
+        assert_eq!(ids, (0..20).collect::<Vec<_>>());
+        let nothing = Some(Duration::ZERO);
+        assert!(receiver.wait(nothing).unwrap().timed_out() && one.wait(nothing).unwrap().timed_out());
+    }
+}
+
+#[test]
+fn nobody_else_can_join_a_sender_and_its_receiver() {
+    let options = SocketOptions::default();
+    let (one, peer) = pair(LOOPBACKS[0], &options);
+    let receiver = one.receiver_from(peer.local_address(), &options).unwrap();
+    for socket in [&one, &receiver] {
+        assert_eq!(option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, "ask").unwrap(), [0]);
+    }
+    assert!(StampingSocket::bind(one.local_address(), &options).is_err());
+}
+
+#[test]
 fn a_batch_keeps_order_and_its_capacity() {
     let (one, other) = pair(LOOPBACKS[0], &SocketOptions::default());
     for number in 0..40_u8 {
