@@ -111,19 +111,18 @@ fn exchange(
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<bool, MeasureError> {
-    let stop_sending = Waker::new().map_err(|error| {
-        MeasureError::host("make an event descriptor", "sender", "raise the limit of open files", error)
-    })?;
+    let stop_sending = waker()?;
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
-    let legs = legs(options, streams);
+    let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
+    let legs = legs(options, streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
     let mut live = Live::new(options, streams, live_receiver, log);
     let partial = std::thread::scope(|scope| {
-        for group in shared.chunks(receiving::STREAMS_OF_ONE) {
+        for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
             let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
-            scope.spawn(move || receiving::receive_all(group, &sender, &live_sender, stop));
+            scope.spawn(move || receiving::receive_all(group, reader, &sender, &live_sender, stop));
         }
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop));
@@ -148,15 +147,26 @@ fn exchange(
     Ok(partial)
 }
 
+fn waker() -> Result<Waker, MeasureError> {
+    Waker::new().map_err(|error| {
+        MeasureError::host("make an event descriptor", "sender", "raise the limit of open files", error)
+    })
+}
+
+fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, MeasureError> {
+    (0..count).map(|_| waker().map(Arc::new)).collect()
+}
+
 /// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
-fn legs(options: &MeasureOptions, streams: &mut [Prepared]) -> Vec<Leg> {
+fn legs(options: &MeasureOptions, streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
     let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
     let error = crate::circumstances::clock_error();
     let start = clock::monotonic_now() + LEAD;
     let started = rfc3339_after(LEAD);
     debug_assert_eq!(options.streams.len(), streams.len());
     let mut legs = Vec::with_capacity(streams.len());
-    for (stream, place) in streams.iter_mut().zip(0i64..) {
+    let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
+    for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
         stream.manifest.started.clone_from(&started);
         let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
         let size = stream.payload;
@@ -168,7 +178,7 @@ fn legs(options: &MeasureOptions, streams: &mut [Prepared]) -> Vec<Leg> {
             error,
             Arc::clone(&stream.shared.echoes),
         );
-        legs.push(Leg { shared: Arc::clone(&stream.shared), probes });
+        legs.push(Leg { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
     }
     legs
 }

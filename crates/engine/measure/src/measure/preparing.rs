@@ -50,7 +50,8 @@ impl Prepared {
                 "{strays} datagrams came that were not reflections of this stream; not counted"
             ));
         }
-        let own_drops = self.shared.socket.kernel_drops().unwrap_or(0);
+        let own_drops: u32 =
+            self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
         if self.far_drops > 0 {
             warnings.push(format!(
                 "the far end was too slow: its kernel dropped {} datagrams unread, which look like losses on the way \
@@ -109,10 +110,10 @@ fn prepare_one(
         |conversation| conversation.welcome.test_port,
     );
     let target = with_port(address, test_port);
-    let socket = open(options, local)?;
+    let (socket, receiver) = open(options, local, target)?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let expected = schedule.expected_count();
-    let shared = Arc::new(Shared::new(number, socket, target, ssid, expected));
+    let shared = Arc::new(Shared::new(number, socket, receiver, target, ssid, expected));
     let mut manifest = manifest(options, stream, &schedule, payload, target);
     let conversation = match conversation {
         None => None,
@@ -166,7 +167,12 @@ fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketA
     }
 }
 
-fn open(options: &MeasureOptions, local: SocketAddr) -> Result<StampingSocket, MeasureError> {
+/// The socket that sends the probes, and the one that receives the reflections.
+fn open(
+    options: &MeasureOptions,
+    local: SocketAddr,
+    target: SocketAddr,
+) -> Result<(StampingSocket, Option<StampingSocket>), MeasureError> {
     let socket_options = SocketOptions {
         interface: options.interface.clone(),
         dscp: options.dscp,
@@ -176,7 +182,7 @@ fn open(options: &MeasureOptions, local: SocketAddr) -> Result<StampingSocket, M
         path_errors: true,
         ..SocketOptions::default()
     };
-    StampingSocket::bind(local, &socket_options).map_err(|error| {
+    let socket = StampingSocket::bind(local, &socket_options).map_err(|error| {
         let (place, mend) = match (&options.interface, options.source) {
             (Some(interface), _) if error.errno() == Some(19) => (
                 format!("--interface {interface}"),
@@ -186,7 +192,10 @@ fn open(options: &MeasureOptions, local: SocketAddr) -> Result<StampingSocket, M
             _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
         };
         MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
-    })
+    })?;
+    // Where there is no route at present the probes say so themselves, each one, and one may come.
+    let receiver = socket.receiver_from(target, &socket_options).ok();
+    Ok((socket, receiver))
 }
 
 /// A conversation with the romer at the far end, or none where there is no romer.

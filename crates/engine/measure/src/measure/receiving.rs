@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use romer_host::clock::Realtime;
-use romer_host::socket::{MAX_WAITED, ReceiveBatch, TransmitEvents, wait_any};
+use romer_host::clock::{self, Realtime};
+use romer_host::socket::{MAX_WAITED, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any};
 use romer_record::log::Entry;
 use romer_session::sender::{Arrival, Returns, wire_sequence};
 use romer_store::LogSender;
@@ -16,7 +16,7 @@ use super::stream::Shared;
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
-/// Longest time between two looks at the end of the run.
+/// Longest time between two looks at the end of the run, and at the sockets that nobody waits for.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A delay as it is seen while the run goes on, from stamps that are at hand: for the live display only.
@@ -26,18 +26,19 @@ pub(super) struct Seen {
     pub(super) round_trip_ns: i64,
 }
 
-/// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`. Gives the counts of what was no
-/// reflection with the streams.
+/// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`, and their stamps whenever a reflection
+/// came, `waker` was used or [`LOOK`] has passed. Gives the counts of what was no reflection with the streams.
 pub(super) fn receive_all(
     streams: &[Arc<Shared>],
+    waker: &Waker,
     log: &LogSender,
     live: &SyncSender<Seen>,
     stop: &AtomicBool,
 ) {
     let Some(first) = streams.first() else { return };
-    let mut descriptors = [first.socket.as_fd(); MAX_WAITED];
+    let mut descriptors = [first.watched().as_fd(); MAX_WAITED];
     for (descriptor, stream) in descriptors.iter_mut().zip(streams) {
-        *descriptor = stream.socket.as_fd();
+        *descriptor = stream.watched().as_fd();
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
     let mut returns: Vec<Returns> = streams
@@ -46,18 +47,22 @@ pub(super) fn receive_all(
         .collect();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);
+    let mut next_look = clock::monotonic_now();
     while !stop.load(Ordering::Acquire) {
-        let ready = wait_any(watched, None, Some(LOOK));
+        let ready = wait_any(watched, Some(waker), Some(LOOK));
+        let now = clock::monotonic_now();
+        let everything = now >= next_look || ready.as_ref().map_or(true, |ready| ready.woken());
+        if everything {
+            next_look = now + LOOK;
+        }
         for ((stream, returns), index) in streams.iter().zip(&mut returns).zip(0..) {
-            let (readable, errors) = match &ready {
-                Ok(ready) => (ready.readable(index), ready.errors(index)),
-                Err(_) => (true, true),
-            };
-            if readable {
-                receive(stream, returns, &mut batch, log, live);
+            let is_ready = ready.as_ref().is_ok_and(|ready| ready.readable(index) || ready.errors(index));
+            if !(everything || is_ready) {
+                continue;
             }
-            if errors {
-                collect_stamps(stream, &mut events, log);
+            for socket in stream.sockets() {
+                receive(stream, socket, returns, &mut batch, log, live);
+                collect_stamps(stream, socket, &mut events, log);
             }
         }
     }
@@ -65,13 +70,14 @@ pub(super) fn receive_all(
 
 fn receive(
     stream: &Shared,
+    socket: &StampingSocket,
     returns: &mut Returns,
     batch: &mut ReceiveBatch,
     log: &LogSender,
     live: &SyncSender<Seen>,
 ) {
     for _ in 0..8 {
-        match stream.socket.receive_batch(batch) {
+        match socket.receive_batch(batch) {
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
@@ -108,9 +114,9 @@ fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
     Some(Seen { stream: stream.number, round_trip_ns })
 }
 
-fn collect_stamps(stream: &Shared, events: &mut TransmitEvents, log: &LogSender) {
+fn collect_stamps(stream: &Shared, socket: &StampingSocket, events: &mut TransmitEvents, log: &LogSender) {
     for _ in 0..64 {
-        match stream.socket.transmit_events(events) {
+        match socket.transmit_events(events) {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }

@@ -18,9 +18,15 @@ use super::stream::Shared;
 /// A stream's schedule, with what turns it into packets.
 pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + Send>>;
 
+/// Transmit stamps that may wait in the socket's error queue before somebody is called to read them. The least
+/// receive buffer that systems give has room for several hundred.
+const STAMPS_WAITING: u64 = 64;
+
 /// What the sending thread needs of one stream.
 pub(super) struct Leg {
     pub(super) shared: Arc<Shared>,
+    /// Wakes the thread that reads the stream.
+    pub(super) reader: Arc<Waker>,
     pub(super) probes: Probes,
 }
 
@@ -77,4 +83,10 @@ fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut 
         }
     };
     log.append(shared.number, &entry);
+    // Reflections wake the reader as a rule. Where none come, stamps do not wake it either: nobody waits for the
+    // socket that sends, so that sending is not held up by waking somebody.
+    let waiting = (due.sequence + 1).saturating_sub(shared.stamped.load(Ordering::Relaxed));
+    if waiting >= STAMPS_WAITING && due.sequence.is_multiple_of(STAMPS_WAITING) {
+        leg.reader.wake();
+    }
 }

@@ -14,7 +14,11 @@ use romer_units::{Duration, Monotonic, Timestamp};
 pub(super) struct Shared {
     /// Number of the stream in the run.
     pub(super) number: u16,
+    /// Sends the probes, and keeps their transmit stamps.
     pub(super) socket: StampingSocket,
+    /// Receives the reflections, so that nobody has to wait for the socket that sends; `None` where the system
+    /// gives no second one.
+    pub(super) receiver: Option<StampingSocket>,
     /// Where probes go, and reflections come from.
     pub(super) target: SocketAddr,
     pub(super) ssid: u16,
@@ -38,6 +42,7 @@ impl Shared {
     pub(super) fn new(
         number: u16,
         socket: StampingSocket,
+        receiver: Option<StampingSocket>,
         target: SocketAddr,
         ssid: u16,
         probes: u64,
@@ -45,6 +50,7 @@ impl Shared {
         Self {
             number,
             socket,
+            receiver,
             target,
             ssid,
             echoes: Arc::new(Echoes::new(probes)),
@@ -57,6 +63,16 @@ impl Shared {
             all_departed: AtomicBool::new(false),
             departed_at: AtomicI64::new(0),
         }
+    }
+
+    /// The socket that is waited for.
+    pub(super) fn watched(&self) -> &StampingSocket {
+        self.receiver.as_ref().unwrap_or(&self.socket)
+    }
+
+    /// Both sockets, the one that is waited for first.
+    pub(super) fn sockets(&self) -> impl Iterator<Item = &StampingSocket> {
+        self.receiver.iter().chain([&self.socket])
     }
 
     /// No probe will follow.
