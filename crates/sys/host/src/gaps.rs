@@ -12,6 +12,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::HostError;
 use crate::clock::{Realtime, monotonic_now, nanos_of, now};
+use crate::pacing::set_scheduler;
 
 /// How a [`GapMonitor`] is to look.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +23,14 @@ pub struct GapOptions {
     pub threshold: Duration,
     /// How many gaps can be recorded; further ones are counted.
     pub capacity: usize,
+    /// Run only while nothing else wants the core (`SCHED_IDLE`): whoever wakes up there takes it at once. Without,
+    /// the monitor is a thread like any other, and thereby a load.
+    pub background: bool,
 }
 
 impl Default for GapOptions {
     fn default() -> Self {
-        Self { core: None, threshold: Duration::from_micros(1), capacity: 1 << 20 }
+        Self { core: None, threshold: Duration::from_micros(1), capacity: 1 << 20, background: false }
     }
 }
 
@@ -79,10 +83,13 @@ impl GapMonitor {
         let thread = std::thread::Builder::new()
             .name("gap-monitor".into())
             .spawn(move || {
-                let pinned = options.core.map_or(Ok(()), pin);
-                let failed = pinned.is_err();
+                let prepared = options
+                    .core
+                    .map_or(Ok(()), pin)
+                    .and_then(|()| if options.background { step_back() } else { Ok(()) });
+                let failed = prepared.is_err();
                 let list = Vec::with_capacity(options.capacity);
-                let _ = ready.send(pinned);
+                let _ = ready.send(prepared);
                 if failed { Gaps::none(options.threshold) } else { watch(&flag, list, options) }
             })
             .map_err(|source| HostError::System {
@@ -225,6 +232,15 @@ fn thread_time() -> Duration {
     Duration::from_nanos(nanos_of(time.tv_sec, time.tv_nsec))
 }
 
+/// Lets everybody else go before the current thread.
+fn step_back() -> Result<(), HostError> {
+    if set_scheduler(libc::SCHED_IDLE, 0) {
+        Ok(())
+    } else {
+        Err(HostError::last("step behind the other threads"))
+    }
+}
+
 /// Keeps the current thread on `core`.
 ///
 /// # Errors
@@ -273,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_monitor_records_ordered_disjoint_gaps_above_its_threshold() {
-        let options = GapOptions { threshold: Duration::from_nanos(200), capacity: 1_000, core: None };
+        let options =
+            GapOptions { threshold: Duration::from_nanos(200), capacity: 1_000, ..GapOptions::default() };
         let monitor = GapMonitor::start(options).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let gaps = monitor.stop();
@@ -285,8 +302,15 @@ mod tests {
     }
 
     #[test]
+    fn a_monitor_in_the_background_watches_too() {
+        let monitor = GapMonitor::start(GapOptions { background: true, ..GapOptions::default() }).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(monitor.stop().observed() > Duration::ZERO);
+    }
+
+    #[test]
     fn what_finds_no_room_is_counted() {
-        let options = GapOptions { threshold: Duration::ZERO, capacity: 3, core: None };
+        let options = GapOptions { threshold: Duration::ZERO, capacity: 3, ..GapOptions::default() };
         let monitor = GapMonitor::start(options).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(5));
         let gaps = monitor.stop();

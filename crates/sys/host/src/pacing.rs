@@ -206,7 +206,8 @@ fn become_real_time() -> bool {
     set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, PRIORITY)
 }
 
-fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> bool {
+/// Gives the current thread a scheduling class; whether the system allowed it.
+pub(crate) fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> bool {
     let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads one structure; 0 means the calling thread.
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
