@@ -1,0 +1,189 @@
+//! Documents held against the published schemas, strictly: a member that its schema does not name is a fault, too.
+//!
+//! It knows the part of JSON Schema that `docs/schema` uses, and panics at any other, rather than pass it over.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Map, Value};
+
+/// Asserts that `document` is as `docs/schema/NAME.json` says.
+pub(crate) fn assert_valid(document: &Value, name: &str) {
+    let path = super::repository().join("docs/schema").join(format!("{name}.json"));
+    let root: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let mut check = Check { root: &root, faults: Vec::new() };
+    check.value(&root, document, "");
+    assert!(check.faults.is_empty(), "not a valid {name}:\n{}\n{document:#}", check.faults.join("\n"));
+}
+
+struct Check<'a> {
+    root: &'a Value,
+    faults: Vec<String>,
+}
+
+impl<'a> Check<'a> {
+    fn resolve(&self, reference: &Value) -> &'a Value {
+        let pointer = reference.as_str().and_then(|text| text.strip_prefix('#')).unwrap();
+        self.root.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in the schema"))
+    }
+
+    fn fault(&mut self, place: &str, what: impl std::fmt::Display) {
+        self.faults.push(format!("{place}: {what}"));
+    }
+
+    /// Whether `value` follows `schema`, without telling why not.
+    fn passes(&self, schema: &Value, value: &Value) -> bool {
+        let mut check = Check { root: self.root, faults: Vec::new() };
+        check.value(schema, value, "");
+        check.faults.is_empty()
+    }
+
+    fn value(&mut self, schema: &Value, value: &Value, place: &str) {
+        let known = self.members(schema);
+        if let Value::Object(members) = value
+            && !known.is_empty()
+        {
+            for name in members.keys().filter(|name| !known.contains(name.as_str())) {
+                self.fault(place, format!("the schema does not name {name}"));
+            }
+        }
+        self.keywords(schema, value, place);
+    }
+
+    /// The members that `schema` names for an object, through its references; empty where it names none.
+    fn members(&self, schema: &Value) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            names.extend(properties.keys().cloned());
+        }
+        if let Some(reference) = schema.get("$ref") {
+            names.extend(self.members(self.resolve(reference)));
+        }
+        names
+    }
+
+    fn keywords(&mut self, schema: &Value, value: &Value, place: &str) {
+        let Value::Object(keywords) = schema else {
+            assert_eq!(schema, &Value::Bool(true), "at {place}");
+            return;
+        };
+        for (keyword, argument) in keywords {
+            match keyword.as_str() {
+                "$schema" | "$defs" | "title" | "description" | "default" | "format" => {}
+                "$ref" => self.keywords(self.resolve(argument), value, place),
+                "type" => self.of_type(argument, value, place),
+                "const" if argument != value => self.fault(place, format!("{value} is not {argument}")),
+                "const" => {}
+                "enum" if !list(argument).contains(value) => {
+                    self.fault(place, format!("{value} is none of {argument}"));
+                }
+                "enum" => {}
+                "anyOf" | "oneOf" => self.alternatives(keyword, list(argument), value, place),
+                "properties" | "required" | "additionalProperties" => {
+                    if let Value::Object(members) = value {
+                        self.object(keyword, argument, keywords, members, place);
+                    }
+                }
+                "items" | "minItems" | "maxItems" => {
+                    if let Value::Array(items) = value {
+                        self.array(keyword, argument, items, place);
+                    }
+                }
+                "minimum" | "maximum" => self.range(keyword, argument, value, place),
+                other => panic!("the schema uses {other:?}, which this check does not know"),
+            }
+        }
+    }
+
+    fn of_type(&mut self, wanted: &Value, value: &Value, place: &str) {
+        let is = |name: &Value| match name.as_str().unwrap() {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("the schema has a type {other:?}"),
+        };
+        let fits = match wanted {
+            Value::Array(names) => names.iter().any(is),
+            name => is(name),
+        };
+        if !fits {
+            self.fault(place, format!("{value} is no {wanted}"));
+        }
+    }
+
+    fn alternatives(&mut self, keyword: &str, schemas: &[Value], value: &Value, place: &str) {
+        let fitting = schemas.iter().filter(|schema| self.passes(schema, value)).count();
+        if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
+            self.fault(place, format!("{fitting} of {} alternatives fit {value}", schemas.len()));
+        }
+    }
+
+    fn object(
+        &mut self,
+        keyword: &str,
+        argument: &Value,
+        schema: &Map<String, Value>,
+        members: &Map<String, Value>,
+        place: &str,
+    ) {
+        match keyword {
+            "required" => {
+                for name in list(argument).iter().filter_map(Value::as_str) {
+                    if !members.contains_key(name) {
+                        self.fault(place, format!("{name} is missing"));
+                    }
+                }
+            }
+            "properties" => {
+                for (name, schema) in argument.as_object().unwrap() {
+                    if let Some(value) = members.get(name) {
+                        self.value(schema, value, &format!("{place}/{name}"));
+                    }
+                }
+            }
+            _ => {
+                let named = schema.get("properties").and_then(Value::as_object);
+                for (name, value) in members {
+                    if named.is_some_and(|named| named.contains_key(name)) {
+                        continue;
+                    }
+                    match argument {
+                        Value::Bool(true) => {}
+                        Value::Bool(false) => self.fault(place, format!("{name} may not be here")),
+                        schema => self.value(schema, value, &format!("{place}/{name}")),
+                    }
+                }
+            }
+        }
+    }
+
+    fn array(&mut self, keyword: &str, argument: &Value, items: &[Value], place: &str) {
+        let length = || usize::try_from(argument.as_u64().unwrap()).unwrap();
+        match keyword {
+            "minItems" if items.len() < length() => self.fault(place, "too few items"),
+            "maxItems" if items.len() > length() => self.fault(place, "too many items"),
+            "minItems" | "maxItems" => {}
+            _ => {
+                for (index, item) in items.iter().enumerate() {
+                    self.value(argument, item, &format!("{place}/{index}"));
+                }
+            }
+        }
+    }
+
+    fn range(&mut self, keyword: &str, bound: &Value, value: &Value, place: &str) {
+        if let (Some(bound), Some(number)) = (bound.as_f64(), value.as_f64())
+            && (if keyword == "minimum" { number < bound } else { number > bound })
+        {
+            self.fault(place, format!("{value} is beyond the {keyword} {bound}"));
+        }
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}

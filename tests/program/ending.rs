@@ -1,0 +1,108 @@
+//! Ends before the end: interrupts, and a far end that dies.
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, Lab};
+use crate::common::process::{self, Process, romer};
+use crate::common::{at, count, schema};
+
+/// Reads the lines of a stream until this many probes are back.
+fn await_returned(measuring: &mut Process, probes: u64) {
+    loop {
+        let line = measuring.line();
+        assert!(!line.is_empty(), "the measurement has ended");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if at(&line, "/type") == "interval" && count(&line, "/returned") >= probes {
+            return;
+        }
+    }
+}
+
+fn kept(home: &tempfile::TempDir) -> Value {
+    let document = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
+    let document = serde_json::from_str(&document).unwrap();
+    schema::assert_valid(&document, "measurement");
+    document
+}
+
+#[test]
+fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for signal in ["INT", "TERM"] {
+        let (mut command, home) =
+            lab.measuring(&["--stream", "--stream-interval", "100ms", "--duration", "1h", FAR]);
+        let mut measuring = Process::start(command.args(["--interval", "5ms"]));
+        await_returned(&mut measuring, 20);
+        measuring.signal(signal);
+        measuring.wait().with_code(130);
+        let document = kept(&home);
+        assert_eq!(at(&document, "/partial"), true);
+        let sent = count(&document, "/round_trip/packets/sent");
+        assert!(sent >= 20);
+        for direction in ["forward", "reverse", "round_trip"] {
+            assert_eq!(
+                count(&document, &format!("/{direction}/packets/received")),
+                sent,
+                "{signal} {direction}"
+            );
+            assert_eq!(count(&document, &format!("/{direction}/packets/lost")), 0, "{signal} {direction}");
+        }
+        let names = ["manifest.json", "packets.parquet", "report.html"];
+        assert!(names.iter().all(|name| home.path().join("run").join(name).exists()));
+        assert!(!home.path().join("run/packets.log").exists());
+        let again = process::run(romer(["report", "--json", "-"]).arg(home.path().join("run"))).with_code(0);
+        assert_eq!(again.document(), document);
+    }
+}
+
+#[test]
+fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
+    let lab = Lab::path();
+    for (signal, code) in [("TERM", 0), ("INT", 130)] {
+        let responder = lab.respond(&[]);
+        lab.measure(&["--count", "10", "--interval", "2ms", FAR]);
+        responder.signal(signal);
+        let ended = responder.wait().with_code(code);
+        // One datagram more than the probes: the association.
+        assert_eq!(ended.stderr, "11 received, 10 reflected, 1 sessions\n");
+    }
+    let quiet = Process::start(lab.romer("B", ["respond"]).args(["--quiet", "--listen", "198.18.0.3:862"]));
+    lab.measure(&["--count", "1", FAR]);
+    quiet.signal("TERM");
+    let ended = quiet.wait().with_code(0);
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn a_responder_killed_on_the_way_ends_nothing_but_the_knowledge_of_directions() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let (mut command, home) =
+        lab.measuring(&["--stream", "--stream-interval", "100ms", "--count", "200", FAR]);
+    let mut measuring = Process::start(command.args(["--interval", "5ms", "--waiting-time", "300ms"]));
+    await_returned(&mut measuring, 20);
+    responder.signal("KILL");
+    let ended = measuring.wait().with_code(0);
+    assert!(ended.stdout.contains("the control conversation broke off"), "{ended:?}");
+    let document = kept(&home);
+    assert_eq!(at(&document, "/partial"), false);
+    let round_trip = at(&document, "/round_trip/packets");
+    let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(round_trip, name));
+    assert_eq!((sent, received + lost), (200, 200));
+    assert!(received >= 20 && lost > 0, "{round_trip}");
+    for direction in ["forward", "reverse"] {
+        assert!(at(&document, &format!("/{direction}/packets/lost")).is_null(), "{direction}");
+    }
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("the far end's log did not come back whole"), "{warnings}");
+}
+
+#[test]
+fn a_responder_needs_the_right_to_its_port_and_the_port_to_be_free() {
+    let lab = Lab::path();
+    let _first = lab.respond(&[]);
+    let ended = process::run(&mut lab.romer("B", ["respond"])).with_code(4);
+    assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");
+    assert_eq!(ended.stdout, "");
+}

@@ -1,0 +1,122 @@
+//! Far ends that are not romer, or do not want to be.
+
+use std::io::Write;
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, Lab, is_inside};
+use crate::common::{at, count, process, schema};
+
+/// What is known, and what is not, where the far end keeps no log and `lost` of the probes did not come back.
+fn assert_without_far_log(document: &Value, probes: u64, lost: u64) {
+    assert_eq!(count(document, "/round_trip/packets/sent"), probes);
+    assert_eq!(count(document, "/round_trip/packets/lost"), lost);
+    for direction in ["forward", "reverse"] {
+        // Where everything came back, nothing was lost either way; else the direction of a loss is not known.
+        let wanted = if lost == 0 { Value::from(0) } else { Value::Null };
+        assert_eq!(at(document, &format!("/{direction}/packets/lost")), &wanted, "{direction}");
+        assert_eq!(at(document, &format!("/{direction}/loss/ratio")).is_null(), lost > 0, "{direction}");
+    }
+    for (moment, place) in [("sender_departure", "kernel"), ("sender_arrival", "kernel")] {
+        assert_eq!(at(document, &format!("/stamps/{moment}")), place);
+    }
+    for moment in ["responder_arrival", "responder_departure"] {
+        assert!(at(document, &format!("/stamps/{moment}")).is_null(), "{moment}");
+    }
+    // A reflector that does not say whose clock it reads may read any.
+    assert_eq!(at(document, "/forward/delay_kind"), "variable");
+    assert_eq!(at(document, "/round_trip/delay_kind"), "absolute");
+    let warnings = at(document, "/warnings").to_string();
+    assert!(warnings.contains("the direction of a loss is not known"), "{warnings}");
+}
+
+#[test]
+fn without_a_control_channel_the_reflector_is_measured_with_what_it_tells_and_that_is_said() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--listen", "198.18.0.3:862", "--control", "198.18.0.3:9999"]);
+    let (mut command, home) = lab.measuring(&["--count", "20", "--interval", "5ms", FAR]);
+    let ended = process::run(&mut command).with_code(0);
+    assert_eq!(ended.stderr.lines().count(), 1);
+    assert!(ended.stderr.starts_with("note: no romer at 198.18.0.3:8862"), "{ended:?}");
+    let kept = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
+    let document = serde_json::from_str(&kept).unwrap();
+    schema::assert_valid(&document, "measurement");
+    assert_without_far_log(&document, 20, 0);
+}
+
+#[test]
+fn without_a_far_log_the_direction_of_a_loss_is_not_claimed() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (side, port) in [("e0", "dport"), ("e1", "sport")] {
+        let rule = format!("iifname {side} udp {port} 862 numgen inc mod 10 0 drop");
+        lab.filter(
+            "E",
+            &format!("table bridge test {{ chain c {{ type filter hook forward priority 0; {rule}; }}; }}"),
+        );
+        let run = lab.measure(&[
+            "--stamp-only",
+            "--count",
+            "50",
+            "--interval",
+            "2ms",
+            "--waiting-time",
+            "300ms",
+            "198.18.0.3:862",
+        ]);
+        assert_without_far_log(&run.document(), 50, 5);
+        lab.filter("E", "delete table bridge test");
+    }
+}
+
+#[test]
+fn the_control_channel_is_found_at_the_port_that_the_target_names() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--listen", "198.18.0.3:8620", "--control", "198.18.0.3:9999"]);
+    let document = lab.measure(&["--count", "5", "--interval", "5ms", "198.18.0.3:9999"]).document();
+    assert_eq!(count(&document, "/forward/packets/received"), 5);
+    assert_eq!(at(&document, "/stamps/responder_departure"), "kernel");
+}
+
+#[test]
+fn stamp_only_asks_for_no_control_channel_and_takes_the_port_for_the_reflectors() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--listen", "198.18.0.3:8620", "--control", "198.18.0.3:8862"]);
+    let run = lab.measure(&["--stamp-only", "--count", "20", "--interval", "5ms", "198.18.0.3:8620"]);
+    assert_eq!(run.ended.stderr, "");
+    assert_without_far_log(&run.document(), 20, 0);
+}
+
+#[test]
+fn another_service_at_the_control_port_is_not_taken_for_romer() {
+    const NAME: &str = "fallback::another_service_at_the_control_port_is_not_taken_for_romer";
+    if is_inside() {
+        let listener = TcpListener::bind("198.18.0.3:8862").unwrap();
+        println!("\nlistening");
+        // Until the laboratory is taken down.
+        for stream in listener.incoming() {
+            let _ = stream.unwrap().write_all(b"SSH-2.0-anything\r\n");
+        }
+    }
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--listen", "198.18.0.3:862", "--control", "198.18.0.3:9999"]);
+    let mut service = lab.again(NAME, "B");
+    while service.line() != "listening\n" {}
+    let run = lab.measure(&["--count", "5", "--interval", "5ms", FAR]);
+    assert!(run.ended.stderr.starts_with("note: no romer at 198.18.0.3:8862"), "{:?}", run.ended);
+    assert_without_far_log(&run.document(), 5, 0);
+}
+
+#[test]
+fn where_nobody_answers_the_exit_code_says_so_and_the_run_is_kept() {
+    let lab = Lab::path();
+    let run = lab.try_measure(&["--count", "3", "--interval", "5ms", "--waiting-time", "100ms", FAR]);
+    assert_eq!(run.ended.code, Some(5), "{:?}", run.ended);
+    let errors: Vec<&str> = run.ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(matches!(errors[..], [error] if error.contains("198.18.0.3")), "{:?}", run.ended);
+    let document = run.document();
+    assert_eq!(count(&document, "/round_trip/packets/lost"), 3);
+    assert!(at(&document, "/forward/packets/lost").is_null());
+    assert!(run.folder().join("packets.parquet").exists());
+}

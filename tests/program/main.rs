@@ -1,0 +1,12 @@
+//! The program as its users have it, between hosts of a laboratory: as root in namespaces of the machine, else in a
+//! user namespace.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod ending;
+mod fallback;
+mod loss;
+mod marking;
+mod measuring;
+mod streams;

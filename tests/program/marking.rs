@@ -1,0 +1,58 @@
+//! Code points and hops.
+
+use serde_json::json;
+
+use crate::common::lab::{FAR, FAR_V6, Lab};
+use crate::common::{at, count};
+
+#[test]
+fn a_code_point_is_seen_at_the_far_end_and_comes_back() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (target, name, value, told) in
+        [(FAR, "ef", 46, "ef"), (FAR_V6, "AF41", 34, "af41"), (FAR, "0", 0, "cs0"), (FAR, "7", 7, "7")]
+    {
+        let document =
+            lab.measure(&["--count", "10", "--interval", "2ms", "--dscp", name, target]).document();
+        let all_ten = json!({ told: 10 });
+        assert_eq!(at(&document, "/forward/dscp/sent"), value, "{name}");
+        assert_eq!(at(&document, "/forward/dscp/received"), &all_ten, "{name}");
+        assert_eq!(at(&document, "/reverse/dscp/received"), &all_ten, "{name}");
+    }
+}
+
+#[test]
+fn a_code_point_that_the_path_rewrites_is_told_by_direction() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    lab.filter(
+        "E",
+        "table bridge test {
+            chain forward {
+                type filter hook forward priority 0
+                iifname e0 udp dport 862 ip dscp set cs1
+            }
+        }",
+    );
+    let document = lab.measure(&["--count", "10", "--interval", "2ms", "--dscp", "ef", FAR]).document();
+    assert_eq!(at(&document, "/forward/dscp/sent"), 46);
+    assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "cs1": 10 }));
+    // What arrived there comes back.
+    assert_eq!(at(&document, "/reverse/dscp/received"), &json!({ "cs1": 10 }));
+}
+
+#[test]
+fn hops_are_counted_from_the_ttl_that_was_asked_for() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (target, ttl, seen) in [(FAR, None, 255), (FAR, Some("64"), 64), (FAR_V6, Some("1"), 1)] {
+        let mut arguments = vec!["--count", "10", "--interval", "2ms", target];
+        arguments.extend(ttl.iter().flat_map(|ttl| ["--ttl", ttl]));
+        let document = lab.measure(&arguments).document();
+        assert_eq!(count(&document, "/traffic/ttl"), seen);
+        assert_eq!(count(&document, "/forward/ttl/min"), seen);
+        assert_eq!(count(&document, "/forward/ttl/max"), seen);
+        // The responder's own departures do not depend on it.
+        assert_eq!(count(&document, "/reverse/ttl/min"), 255);
+    }
+}
