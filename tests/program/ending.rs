@@ -64,8 +64,10 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
         lab.measure(&["--count", "10", "--interval", "2ms", FAR]);
         responder.signal(signal);
         let ended = responder.wait().with_code(code);
-        // One datagram more than the probes: the association.
-        assert_eq!(ended.stderr, "11 received, 10 reflected, 1 sessions\n");
+        let (received, rest) = ended.stderr.split_once(" received, ").unwrap();
+        assert_eq!(rest, "10 reflected, 1 sessions\n");
+        // Not only the probes: the association, which is repeated where its confirmation takes long.
+        assert!(received.parse::<u32>().unwrap() > 10, "{ended:?}");
     }
     let quiet = Process::start(lab.romer("B", ["respond"]).args(["--quiet", "--listen", "198.18.0.3:862"]));
     lab.measure(&["--count", "1", FAR]);
