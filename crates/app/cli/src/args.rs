@@ -10,17 +10,14 @@ use romer_measure::names::Target;
 use romer_session::reflector::Prefix;
 use romer_traffic::TrafficModel;
 use romer_units::random::Seed;
-use romer_units::{Dscp, Duration, Rate, Size};
+use romer_units::{Dscp, Duration};
 
 use crate::failure::Failure;
 use crate::output::Color;
+use crate::values;
 
 /// The longest argument that is looked at.
 const LONGEST: usize = 4_096;
-/// What `--duration forever` means: until it is interrupted, or for this long.
-const FOREVER: Duration = Duration::from_secs(30 * 86_400);
-/// The longest duration that can be asked for.
-const LONGEST_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// A network-performance laboratory: measure a path, and know how far each number can be trusted.
 #[derive(Debug, Parser)]
@@ -76,37 +73,37 @@ pub(crate) struct MeasureArgs {
     #[arg(required = true, value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
     pub(crate) targets: Vec<Target>,
     /// Send so many probes
-    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
     pub(crate) count: Option<u64>,
     /// Send for so long, or `forever` [default: 10s]
-    #[arg(long, value_name = "D", value_parser = duration)]
+    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// Mean time between probes [default: 100ms; codecs have their own]
-    #[arg(long, value_name = "D", value_parser = interval)]
+    #[arg(long, value_name = "D", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Option<Duration>,
     /// Octets of UDP payload [default: 44B, a STAMP packet]
-    #[arg(long, value_name = "B", value_parser = size, conflicts_with = "packet_size")]
+    #[arg(long, value_name = "B", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
     /// Octets of IP packet
-    #[arg(long, value_name = "B", value_parser = size)]
+    #[arg(long, value_name = "B", value_parser = values::size, allow_hyphen_values = true)]
     pub(crate) packet_size: Option<u32>,
     /// When probes leave: periodic, poisson, melp
     #[arg(long, value_name = "MODEL", default_value = "periodic", value_parser = |text: &str| text.parse::<TrafficModel>().map_err(|error| error.to_string()))]
     pub(crate) traffic: TrafficModel,
     /// Codec frames in a packet (melp: 2 to 5) [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::bundle, allow_hyphen_values = true)]
     pub(crate) bundle: Option<u32>,
     /// Which stamps: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
     pub(crate) stamp: StampPlace,
     /// Code point of the probes: EF, AF41, CS5 or 0 to 63
-    #[arg(long, value_name = "NAME|N", default_value = "cs0", value_parser = |text: &str| text.parse::<Dscp>().map_err(|error| error.to_string()))]
+    #[arg(long, value_name = "NAME|N", default_value = "cs0", value_parser = |text: &str| text.parse::<Dscp>().map_err(|error| error.to_string()), allow_hyphen_values = true)]
     pub(crate) dscp: Dscp,
     /// Time to live, or hop limit, of the probes [default: 255]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true)]
     pub(crate) ttl: Option<u8>,
     /// Source address of the probes
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = values::source, allow_hyphen_values = true)]
     pub(crate) source: Option<IpAddr>,
     /// Interface of the probes
     #[arg(long, value_name = "IF")]
@@ -115,13 +112,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub(crate) stamp_only: bool,
     /// Wait so long for a reflection before it counts as lost
-    #[arg(long, value_name = "D", default_value = "2s", value_parser = waiting)]
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,
     /// Seed of random schedules: six numbers, as a run prints them [default: a random one]
-    #[arg(long, value_name = "S1,...,S6", value_parser = |text: &str| text.parse::<Seed>().map_err(|error| error.to_string()))]
+    #[arg(long, value_name = "S1,...,S6", value_parser = |text: &str| text.parse::<Seed>().map_err(|error| error.to_string()), allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
     /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
     #[arg(long, value_name = "DIR")]
@@ -136,7 +133,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub(crate) stream: bool,
     /// Time between two lines of --stream
-    #[arg(long, value_name = "D", default_value = "500ms", value_parser = stream_interval)]
+    #[arg(long, value_name = "D", default_value = "500ms", value_parser = values::stream_interval, allow_hyphen_values = true)]
     pub(crate) stream_interval: Duration,
     /// Print no prose
     #[arg(long, short)]
@@ -175,10 +172,10 @@ pub(crate) enum StampPlace {
 )]
 pub(crate) struct RespondArgs {
     /// Where test packets are received; repeat for more [default: port 862 of all addresses]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen_address, allow_hyphen_values = true)]
     pub(crate) listen: Vec<SocketAddr>,
     /// Where control conversations are received; repeat for more [default: port 8862 of the same addresses]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = listen_address)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen_address, allow_hyphen_values = true)]
     pub(crate) control: Vec<SocketAddr>,
     /// Which stamps: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
@@ -187,7 +184,7 @@ pub(crate) struct RespondArgs {
     #[arg(long, value_name = "PREFIX", value_parser = |text: &str| text.parse::<Prefix>())]
     pub(crate) allow: Vec<Prefix>,
     /// Packets that one /32 or /56 may send, burst one second
-    #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = packet_rate)]
+    #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
     /// Print no prose
     #[arg(long, short)]
@@ -215,7 +212,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
     /// Which stream of the run, from 0, for --csv [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
     /// Overwrite files
     #[arg(long)]
@@ -284,7 +281,7 @@ pub(crate) enum LabKind {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Measure for so long
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
     /// Write the document (romer/demo/1); - is standard output
     #[arg(long, value_name = "FILE")]
@@ -347,14 +344,15 @@ fn checked(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
     for (place, argument) in arguments.into_iter().enumerate() {
         if ours && place > 0 {
             let Some(text) = argument.to_str() else {
+                let head: Vec<u8> = argument.as_encoded_bytes().iter().take(60).copied().collect();
                 return Err(Failure::usage(format!(
-                    "an argument is not text (argument {place}): {:?} is not valid UTF-8; write it in UTF-8",
-                    argument.to_string_lossy().chars().take(80).collect::<String>()
+                    "an argument is not text (argument {place}): \"{}\" is not valid UTF-8; write it in UTF-8",
+                    head.escape_ascii()
                 )));
             };
             if text.len() > LONGEST {
                 return Err(Failure::usage(format!(
-                    "an argument is too long (argument {place}): {:?}... has {} octets; at most {LONGEST} are read",
+                    "an argument is too long (argument {place}): {:?}... has {} octets; write at most {LONGEST}",
                     text.chars().take(60).collect::<String>(),
                     text.len()
                 )));
@@ -379,7 +377,7 @@ fn explained(error: &clap::Error) -> String {
     };
     let short = |text: String| -> String { text.chars().take(200).collect() };
     let argument = context(ContextKind::InvalidArg).map(short).unwrap_or_default();
-    let flag = argument.split(' ').next().unwrap_or_default().trim_matches(['<', '>', '.']).to_string();
+    let flag = name(&argument);
     let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
     match error.kind() {
         ErrorKind::UnknownArgument => {
@@ -393,24 +391,26 @@ fn explained(error: &clap::Error) -> String {
                 .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
             format!("unknown command ({name}): there is none of this name{mend}")
         }
-        ErrorKind::MissingSubcommand => {
-            "no command is given: say what to do, for instance `romer measure TARGET`; see `romer --help`"
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "a command is missing (command line): nothing says what to do; see --help, or begin with `romer demo`"
                 .into()
         }
         ErrorKind::MissingRequiredArgument => {
             format!("an argument is missing ({argument}): it cannot be left out; see --help for an example")
         }
-        ErrorKind::ArgumentConflict => {
-            let other = context(ContextKind::PriorArg).unwrap_or_default();
-            format!("two arguments contradict each other ({flag}, {other}): only one can hold; choose one")
-        }
+        ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg).map(|prior| name(&prior)) {
+            Some(other) if other != flag => {
+                format!("two arguments contradict each other ({flag}, {other}): only one can hold; choose one")
+            }
+            _ => format!("an argument is given twice ({flag}): only one can hold; choose one"),
+        },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();
-            let valid = context(ContextKind::ValidValue);
+            let valid = context(ContextKind::ValidValue).filter(|valid| !valid.is_empty());
             match (std::error::Error::source(error), valid) {
                 (Some(why), _) => format!("bad value ({flag}): {why}"),
                 (None, Some(valid)) if value.is_empty() => {
-                    format!("a value is missing ({flag}): choose one of {valid}")
+                    format!("a value is missing ({flag}): it is one of {valid}; choose one")
                 }
                 (None, Some(valid)) => {
                     format!("bad value ({flag}): {value:?} is none of {valid}; choose one")
@@ -418,87 +418,20 @@ fn explained(error: &clap::Error) -> String {
                 (None, None) => format!("a value is missing ({flag}): it cannot be left out; see --help"),
             }
         }
-        ErrorKind::WrongNumberOfValues | ErrorKind::TooManyValues | ErrorKind::TooFewValues => {
-            format!("wrong number of values ({flag}): see --help for how many it takes")
+        ErrorKind::TooManyValues => {
+            format!("a value too many ({flag}): it takes none; leave out what follows the name")
         }
-        _ => short(error.render().to_string().trim_start_matches("error: ").replace('\n', " ")),
-    }
-}
-
-fn quantity<T: std::str::FromStr<Err = romer_units::QuantityError>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: romer_units::QuantityError| error.to_string())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    if text == "forever" {
-        return Ok(FOREVER);
-    }
-    match quantity::<Duration>(text)? {
-        duration if duration == Duration::ZERO => {
-            Err("0 means nothing here: write how long, or `forever` to go on until interrupted".into())
+        ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
+            format!("wrong number of values ({flag}): it takes another number; see --help")
         }
-        duration if duration < Duration::ZERO => {
-            Err(format!("{text:?} is negative: write how long, such as 10s"))
+        _ => {
+            let why = short(error.render().to_string().trim_start_matches("error: ").replace('\n', " "));
+            format!("bad arguments (command line): {why}; see --help")
         }
-        duration if duration > LONGEST_DURATION => {
-            Err(format!("{text:?} is over 100 years: write `forever`"))
-        }
-        duration => Ok(duration),
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = quantity::<Duration>(text)?;
-    if interval < Duration::from_micros(1) {
-        return Err(format!("{text:?} is less than this program can keep: at least 1us"));
-    }
-    if interval > Duration::from_secs(86_400) {
-        return Err(format!("{text:?} is more than a day between two probes: at most 24h"));
-    }
-    Ok(interval)
-}
-
-fn waiting(text: &str) -> Result<Duration, String> {
-    let waiting = quantity::<Duration>(text)?;
-    if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {
-        return Err(format!("{text:?} is out of range: from 1ms to 10m"));
-    }
-    Ok(waiting)
-}
-
-fn stream_interval(text: &str) -> Result<Duration, String> {
-    let interval = quantity::<Duration>(text)?;
-    if !(Duration::from_millis(20)..=Duration::from_secs(3_600)).contains(&interval) {
-        return Err(format!("{text:?} is out of range: from 20ms to 1h"));
-    }
-    Ok(interval)
-}
-
-fn size(text: &str) -> Result<u32, String> {
-    let size: Size = quantity(text)?;
-    u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
-        format!(
-            "{text:?} is more than an IP packet holds: UDP carries at most 65507B (IPv4) or 65527B (IPv6)"
-        )
-    })
-}
-
-fn packet_rate(text: &str) -> Result<u64, String> {
-    match quantity::<Rate>(text)? {
-        Rate::Packets(packets) => Ok(packets),
-        Rate::Bits(_) => Err(format!("{text:?} counts bits: write packets a second, such as 100000pps")),
-    }
-}
-
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let shown: String = text.chars().take(80).collect();
-    if let Some(port) =
-        text.rsplit(':').next().filter(|port| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
-        && port.parse::<u16>().is_err()
-    {
-        return Err(format!("{shown:?} has no port from 0 to 65535"));
-    }
-    text.parse().map_err(|_| {
-        format!("{shown:?} is not an address and port: write 192.0.2.1:862 or [2001:db8::1]:862")
-    })
+/// The name of an argument that clap shows with its value.
+fn name(argument: &str) -> String {
+    argument.split([' ', '=']).next().unwrap_or_default().trim_matches(['<', '>', '.']).to_string()
 }

@@ -54,6 +54,7 @@ impl Drop for Running {
 }
 
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.json.as_deref(), arguments.force)?;
     // The flags are for this process only: the program on the lab's host has its own, and ends in good order.
     let interrupted = signals::interruption()?;
     let prefix = format!("rdemo{}", std::process::id());
@@ -82,7 +83,9 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
             }
             Ok(None) => {}
             Err(error) => {
-                return Err(Failure::environment(format!("cannot wait for the measurement (demo): {error}")));
+                return Err(Failure::environment(format!(
+                    "cannot wait for the measurement (demo): {error}; try again"
+                )));
             }
         }
         // An interrupt from the terminal has reached the program too; one sent to us alone is handed on.
@@ -172,7 +175,8 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
         };
         let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
         text.push('\n');
-        output::write_document(file, &text, arguments.force)?;
+        output::write_document(file, &text, arguments.force)
+            .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }
     exit_code(outcome)
 }

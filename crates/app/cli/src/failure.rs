@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
+use std::path::Path;
 use std::process::ExitCode;
 
 use romer_measure::MeasureError;
@@ -32,6 +33,11 @@ impl Failure {
     /// With this exit code.
     pub(crate) fn with_code(code: u8, text: impl Display) -> Self {
         Self { code, text: text.to_string() }
+    }
+
+    /// The same, with the word that the run is kept in `folder` all the same.
+    pub(crate) fn but_kept(self, folder: &Path) -> Self {
+        Self { text: format!("{}; the run is kept in {}", self.text, folder.display()), ..self }
     }
 
     /// Prints the line and gives the exit code.

@@ -31,10 +31,17 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
         }
         LabCommand::Run { host, prefix, command } => {
             let Some((program, rest)) = command.split_first() else {
-                return Err(Failure::usage("a command is missing (lab run): write it after --"));
+                return Err(Failure::usage(
+                    "a command is missing (lab run): nothing says what to run; write it after --",
+                ));
             };
             // Only a failure comes back from here.
-            Err(Lab::run(host, prefix, program, rest).into())
+            Err(match Lab::run(host, prefix, program, rest) {
+                LabError::Host(error) => Failure::environment(format!(
+                    "the command cannot be run (lab run): {error}; see that it exists and may be executed"
+                )),
+                error => error.into(),
+            })
         }
     }
 }

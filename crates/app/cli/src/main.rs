@@ -14,6 +14,7 @@ mod output;
 mod report;
 mod respond;
 mod signals;
+mod values;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,14 @@ fn main() -> ExitCode {
 }
 
 fn dispatch() -> ExitCode {
+    let code = invoke();
+    match output::refusal() {
+        Some(refusal) if code == ExitCode::SUCCESS => refusal.report(),
+        _ => code,
+    }
+}
+
+fn invoke() -> ExitCode {
     let arguments = match args::read(std::env::args_os()) {
         Ok(Invocation::Run(arguments)) => arguments,
         Ok(Invocation::Show(text)) => {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration as StdDuration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use romer_measure::evaluate::Evaluated;
 use romer_measure::measure::{self, MeasureOptions, Observer, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
 use romer_record::document::{Measurement, STREAM, StreamInterval, StreamLine};
@@ -35,6 +36,13 @@ impl From<StampPlace> for StampRequest {
 /// Measures, and gives the exit code.
 pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     let options = options(arguments)?;
+    if arguments.stream && arguments.json.as_deref() == Some("-") {
+        return Err(Failure::usage(
+            "two arguments contradict each other (--stream, --json -): both write to standard output; name a file for \
+             --json, or take the last line of --stream, which holds the document",
+        ));
+    }
+    output::check_target(arguments.json.as_deref(), arguments.force)?;
     let interrupted = signals::interruption()?;
     let talk = Talk { quiet: arguments.quiet, stream: arguments.stream };
     let mut observer = Narrator::new(talk, expected(&options));
@@ -61,7 +69,8 @@ fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
     }
     if let Some(file) = &arguments.json {
         let text = document_of(&measurements).map_err(Failure::own)?;
-        output::write_document(file, &text, arguments.force)?;
+        output::write_document(file, &text, arguments.force)
+            .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }
     exit_code(outcome)
 }
@@ -73,6 +82,13 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     }
     if outcome.partial {
         return Ok(130);
+    }
+    if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
+        return Err(Failure::environment(format!(
+            "no probe was sent ({}): this host refused each of {}; see its route to there (ip route get), and its \
+             packet filter",
+            stuck.measurement.target, stuck.related.not_sent
+        )));
     }
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
     match silent.first() {
@@ -86,6 +102,11 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             ),
         )),
     }
+}
+
+/// Probes were to be sent, and this host took none.
+fn is_stuck(stream: &Evaluated) -> bool {
+    stream.related.not_sent > 0 && stream.measurement.round_trip.packets.sent == Some(0)
 }
 
 /// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.

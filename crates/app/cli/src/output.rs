@@ -1,17 +1,35 @@
 //! Where words go: results to standard output, everything else to standard error.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use romer_report::text::TextStyle;
 
 use crate::failure::Failure;
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no failure.
+/// What standard output refused first.
+static REFUSED: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no failure; any other is told at the end
+/// ([`refusal`]), so that a measurement goes on and is kept.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = REFUSED.set(error);
+    }
+}
+
+/// That standard output did not take everything, if it did not.
+pub(crate) fn refusal() -> Option<Failure> {
+    REFUSED.get().map(|error| {
+        Failure::environment(format!(
+            "cannot write (standard output): {error}; make room, or send it to a file that can be written"
+        ))
+    })
 }
 
 /// Writes a line to standard error.
@@ -63,31 +81,77 @@ fn is_utf8() -> bool {
     locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
+/// Refuses a `target` ([`write_document`]) that could not be written, before the work for it is done.
+pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Failure> {
+    let Some(target) = target.filter(|target| *target != "-") else { return Ok(()) };
+    let (path, shown) = (Path::new(target), romer_report::escape::terminal(target));
+    if path.is_dir() {
+        return Err(Failure::usage(format!(
+            "this is a folder ({shown}): a file is wanted; write a file's name"
+        )));
+    }
+    if !force && is_regular(path) {
+        return Err(exists(&shown));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if target.is_empty() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Failure::environment(format!(
+            "cannot write the document ({shown}): there is no such folder; name a file in a folder that exists"
+        )));
+    }
+    Ok(())
+}
+
+fn exists(shown: &str) -> Failure {
+    Failure::usage(format!("the file exists ({shown}): nothing is overwritten; use --force or another name"))
+}
+
 /// Writes a document to `target`: `-` is standard output, anything else a file that must not exist yet unless
-/// `force`.
+/// `force`. What stood there before stays whole until the new file is.
 pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<(), Failure> {
     if target == "-" {
         print(text);
         return Ok(());
     }
     let path = Path::new(target);
+    let written = match (is_regular(path), force) {
+        (true, true) => replace(path, text),
+        (true, false) => Err(io::ErrorKind::AlreadyExists.into()),
+        (false, _) if !path.exists() => create(path, text),
+        // A device or a pipe.
+        (false, _) => File::options().write(true).open(path).and_then(|mut it| it.write_all(text.as_bytes())),
+    };
     let shown = romer_report::escape::terminal(target);
-    let mut options = File::options();
-    options.write(true);
-    if force || !is_regular(path) {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    let refused = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::usage(format!(
-            "the file exists ({shown}): nothing is overwritten; use --force or another name"
-        )),
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(&shown),
         _ => Failure::environment(format!(
             "cannot write the document ({shown}): {error}; name a file that can be written, or - for standard output"
         )),
-    };
-    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(refused)
+    })
+}
+
+/// Makes a file, whole or not at all.
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Puts a new file in the place of an old one, which stays where that fails.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = path.canonicalize()?;
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(name);
+    create(&unfinished, text)?;
+    let renamed = fs::rename(&unfinished, path);
+    if renamed.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    renamed
 }
 
 /// Whether `path` is a file with content that could be lost, and not a device or a pipe.

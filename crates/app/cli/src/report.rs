@@ -21,8 +21,21 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
     let to_file = [&arguments.html, &arguments.csv, &arguments.json].iter().any(|one| one.is_some());
     if arguments.runs.len() > 1 && (to_file || arguments.svg.is_some()) {
         return Err(Failure::usage(
-            "several runs cannot go to one file (--html, --csv, --json, --svg): name one run, or call once for each",
+            "several runs cannot go to one file (--html, --csv, --json, --svg): each would overwrite the one before; \
+             name one run, or call once for each",
         ));
+    }
+    let targets = [&arguments.html, &arguments.csv, &arguments.json];
+    for (place, target) in targets.iter().enumerate() {
+        if let Some(name) = target
+            && targets.iter().skip(place + 1).any(|other| other.as_ref() == Some(name))
+        {
+            return Err(Failure::usage(format!(
+                "two arguments contradict each other (--html, --csv, --json): both write to {name}; name another file \
+                 for one of them"
+            )));
+        }
+        output::check_target(target.as_deref(), arguments.force)?;
     }
     for folder in &arguments.runs {
         let reading = reading::read(folder)?;
@@ -92,7 +105,7 @@ fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(
     let number = arguments.stream.unwrap_or(0);
     let Some(stream) = reading.streams.get(usize::from(number)) else {
         return Err(Failure::usage(format!(
-            "there is no such stream (--stream {number}): the run has {}; count from 0",
+            "there is no such stream (--stream {number}): the run has {}, counted from 0; name one of them",
             reading.streams.len()
         )));
     };

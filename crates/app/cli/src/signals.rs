@@ -15,7 +15,11 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
         // In this order: the exit is armed by the flag that the same signal sets after it.
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
-            .map_err(|error| Failure::environment(format!("cannot listen for signals: {error}")))?;
+            .map_err(|error| {
+                Failure::environment(format!(
+                    "cannot listen for signals (system): {error}; see `romer doctor`"
+                ))
+            })?;
     }
     Ok(flag)
 }
@@ -24,8 +28,9 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
     let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
     for (signal, flag) in [SIGINT, SIGTERM].into_iter().zip(&flags) {
-        flag::register(signal, Arc::clone(flag))
-            .map_err(|error| Failure::environment(format!("cannot listen for signals: {error}")))?;
+        flag::register(signal, Arc::clone(flag)).map_err(|error| {
+            Failure::environment(format!("cannot listen for signals (system): {error}; see `romer doctor`"))
+        })?;
     }
     Ok(flags)
 }

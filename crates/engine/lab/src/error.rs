@@ -8,7 +8,9 @@ use romer_host::HostError;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The prefix cannot begin the name of a namespace.
-    #[error("{prefix:?} cannot be a prefix: {why}; give up to 64 letters, digits, - and _, such as romer")]
+    #[error(
+        "this cannot be a prefix ({prefix:?}): {why}; give up to 64 letters, digits, - and _, such as romer"
+    )]
     BadPrefix {
         /// The prefix as given.
         prefix: String,
@@ -16,7 +18,7 @@ pub enum LabError {
         why: &'static str,
     },
     /// There is no host of that name in the laboratory.
-    #[error("there is no host {host:?} in this laboratory; it has {hosts}")]
+    #[error("there is no host {host:?} (laboratory): it has {hosts}; name one of these")]
     UnknownHost {
         /// The name as given.
         host: String,
@@ -25,7 +27,8 @@ pub enum LabError {
     },
     /// A laboratory with this prefix stands already.
     #[error(
-        "the laboratory {prefix:?} ({kind}) is up already; take it down with: romer lab down --prefix {prefix}"
+        "the laboratory is up already ({prefix}, {kind}): none is put up twice; take it down with: romer lab down \
+         --prefix {prefix}"
     )]
     AlreadyUp {
         /// Its prefix.
@@ -34,29 +37,34 @@ pub enum LabError {
         kind: &'static str,
     },
     /// No laboratory with this prefix stands.
-    #[error("no laboratory {prefix:?} is up; put one up with: romer lab up path --prefix {prefix}")]
+    #[error(
+        "there is no laboratory ({prefix}): none of this prefix is up; put one up with: romer lab up path --prefix {prefix}"
+    )]
     NotUp {
         /// The prefix.
         prefix: String,
     },
     /// A laboratory was begun and not finished, or something took part of it away.
     #[error(
-        "the laboratory {prefix:?} is not whole; clear it away with: romer lab down --prefix {prefix}, then put it \
-         up again"
+        "the laboratory is not whole ({prefix}): it was not finished, or a part was taken away; clear it away with: \
+         romer lab down --prefix {prefix}, then put it up again"
     )]
     Broken {
         /// Its prefix.
         prefix: String,
     },
     /// A namespace of the name is there and is not ours.
-    #[error("the network namespace {name:?} exists and is not this laboratory's; choose another --prefix")]
+    #[error(
+        "a name is taken (network namespace {name:?}): it exists and is not this laboratory's; choose another --prefix"
+    )]
     NameTaken {
         /// The name.
         name: String,
     },
     /// The kernel does not let this user make namespaces.
     #[error(
-        "this kernel does not let an unprivileged user make a network of its own: {source}; run as root, or allow \
+        "there can be no laboratory (user namespace): this kernel does not let an unprivileged user make a network of \
+         its own: {source}; run as root, or allow \
          user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, \
          kernel.apparmor_restrict_unprivileged_userns=0)"
     )]
@@ -65,14 +73,15 @@ pub enum LabError {
         source: HostError,
     },
     /// The process that holds a rootless laboratory did not do its work.
-    #[error("the process that holds the laboratory failed: {why}")]
+    #[error("the laboratory failed (the process that holds it): {why}; see `romer doctor`")]
     Holder {
         /// What it said, or how it ended.
         why: String,
     },
     /// The path between the two hosts did not carry packets in time.
     #[error(
-        "no {family} datagram came through from {from} to {to} within {seconds} s of building the laboratory"
+        "the laboratory does not work ({from} to {to}): no {family} datagram came through within {seconds} s of building \
+         it; see the host's packet filter, and `romer doctor`"
     )]
     Silent {
         /// `IPv4` or `IPv6`.
@@ -85,7 +94,7 @@ pub enum LabError {
         seconds: i64,
     },
     /// The laboratory's state could not be read or written.
-    #[error("{what} {path}: {why}")]
+    #[error("cannot {what} ({}): {why}", path.display())]
     State {
         /// What was tried, as a verb.
         what: &'static str,
@@ -95,7 +104,7 @@ pub enum LabError {
         why: String,
     },
     /// The operating system refused something.
-    #[error(transparent)]
+    #[error("the laboratory failed (system): {0}; see `romer doctor`")]
     Host(#[from] HostError),
 }
 

@@ -215,5 +215,9 @@ fn check_owner(path: &Path) -> Result<(), LabError> {
 
 fn trouble(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LabError {
     let path = path.to_owned();
-    move |error| LabError::State { what, path, why: error.to_string() }
+    move |error| LabError::State {
+        what,
+        path,
+        why: format!("{error}; see who owns it and whether its disk is full"),
+    }
 }

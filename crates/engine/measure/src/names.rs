@@ -36,7 +36,7 @@ impl FromStr for Target {
         let port = port
             .map(|port| match port.parse::<u16>() {
                 Ok(0) | Err(_) => {
-                    Err(format!("{} is not a port: write a number from 1 to 65535", quoted(port)))
+                    Err(format!("{} is not a port; write a number from 1 to 65535", quoted(port)))
                 }
                 Ok(port) => Ok(port),
             })
@@ -52,20 +52,20 @@ fn quoted(text: &str) -> String {
 
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     if text.is_empty() {
-        return Err("the target is empty: write a host name or an address".into());
+        return Err("the target is empty; write a host name or an address".into());
     }
     if text.len() > 300 {
-        return Err(format!("{} is too long for a host name: at most 253 characters", quoted(text)));
+        return Err(format!("{} is too long for a host name; write at most 253 characters", quoted(text)));
     }
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest
             .split_once(']')
-            .ok_or_else(|| format!("{} has no closing bracket: write [2001:db8::1]:8862", quoted(text)))?;
+            .ok_or_else(|| format!("{} has no closing bracket; write [2001:db8::1]:8862", quoted(text)))?;
         return match rest.strip_prefix(':') {
             Some(port) => Ok((host, Some(port))),
             None if rest.is_empty() => Ok((host, None)),
             None => {
-                Err(format!("{} has something behind its bracket: write [2001:db8::1]:8862", quoted(text)))
+                Err(format!("{} has something behind its bracket; write [2001:db8::1]:8862", quoted(text)))
             }
         };
     }
@@ -83,12 +83,15 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
                 Ok(_) if like_port && bare.contains("::") && groups > 1 => {
                     let (host, port) = bare.rsplit_once(':').unwrap_or((bare, ""));
                     Err(format!(
-                        "{} can be an address, or an address with a port: write [{bare}] or [{host}]:{port}",
+                        "{} can be an address, or an address with a port; write [{bare}] or [{host}]:{port}",
                         quoted(text)
                     ))
                 }
                 Ok(_) => Ok((text, None)),
-                Err(_) => Err(format!("{} is neither an address nor a host name with a port", quoted(text))),
+                Err(_) => Err(format!(
+                    "{} is neither an address nor a host name with a port; write HOST, HOST:PORT or [IPV6]:PORT",
+                    quoted(text)
+                )),
             }
         }
     }
@@ -96,7 +99,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
 
 fn check_host(host: &str) -> Result<(), String> {
     if host.is_empty() {
-        return Err("the target has no host: write a host name or an address before the port".into());
+        return Err("the target has no host; write a host name or an address before the port".into());
     }
     let bare = host.split('%').next().unwrap_or(host);
     if let Ok(address) = bare.parse::<IpAddr>() {
@@ -105,23 +108,27 @@ fn check_host(host: &str) -> Result<(), String> {
     let numeric = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let legal = host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if numeric || !legal || host.starts_with('-') || host.split('.').any(|label| label.len() > 63) {
-        return Err(format!("{} is not an address and not a host name", quoted(host)));
+        return Err(format!("{} is not an address and not a host name; write one of the two", quoted(host)));
     }
     Ok(())
 }
 
 fn check_address(address: IpAddr, host: &str) -> Result<(), String> {
+    // An IPv4 address in IPv6's clothes is what it is in its own.
+    let address = address.to_canonical();
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     if address.is_unspecified() {
-        return Err(format!("{host} is the unspecified address: it is not a destination"));
+        return Err(format!(
+            "{host} is the unspecified address and no destination; write the address of one host"
+        ));
     }
     if address.is_multicast() || broadcast {
         return Err(format!(
-            "{host} is a multicast or broadcast address: romer measures paths to single hosts"
+            "{host} is a multicast or broadcast address, and paths to single hosts are measured; write the address of one host"
         ));
     }
     if matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) && !host.contains('%') {
-        return Err(format!("{host} is link-local and needs its interface: write {host}%eth0"));
+        return Err(format!("{host} is link-local and needs its interface; write {host}%eth0"));
     }
     Ok(())
 }
@@ -134,25 +141,51 @@ impl Target {
     /// destination.
     pub fn resolve(&self, family: Family, port: u16) -> Result<SocketAddr, MeasureError> {
         let named = |why: String| MeasureError::Name { name: self.host.clone(), why };
-        let found: Vec<SocketAddr> =
-            (self.host.as_str(), port).to_socket_addrs().map_err(|error| named(error.to_string()))?.collect();
-        let suits = |address: &&SocketAddr| match family {
+        self.check_family(family)?;
+        let found = (self.host.as_str(), port).to_socket_addrs().map_err(|error| named(error.to_string()))?;
+        let suits = |address: &SocketAddr| match family {
             Family::Any => true,
             Family::V4 => address.is_ipv4(),
             Family::V6 => address.is_ipv6(),
         };
-        let address = *found.iter().find(suits).ok_or_else(|| {
+        let address = found.map(canonical).find(suits).ok_or_else(|| {
             named(match family {
                 Family::V4 => "it has no IPv4 address".into(),
                 Family::V6 => "it has no IPv6 address".into(),
                 Family::Any => "the resolver knows none".into(),
             })
         })?;
-        check_address(address.ip(), &self.host).map_err(MeasureError::Usage).or_else(|error| {
-            // A scope came with the name, not with the bare address.
-            if matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0) { Ok(()) } else { Err(error) }
-        })?;
-        Ok(address)
+        // A scope came with the name, not with the bare address.
+        let scoped = matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
+        match check_address(address.ip(), &self.host) {
+            Err(why) if !scoped => Err(MeasureError::Usage(format!("bad target ({}): {why}", self.host))),
+            _ => Ok(address),
+        }
+    }
+
+    /// An address of one family cannot be measured over the other.
+    fn check_family(&self, family: Family) -> Result<(), MeasureError> {
+        let (asked, is) = match (family, self.host.split('%').next().unwrap_or_default().parse()) {
+            (Family::V4, Ok(IpAddr::V6(v6))) if v6.to_ipv4_mapped().is_none() => ("-4", "IPv6"),
+            (Family::V6, Ok(IpAddr::V4(_))) => ("-6", "IPv4"),
+            _ => return Ok(()),
+        };
+        Err(MeasureError::Usage(format!(
+            "two arguments contradict each other ({asked}, {}): it is an {is} address; leave {asked} out, or give a \
+             name",
+            self.host
+        )))
+    }
+}
+
+/// An IPv4 address in IPv6's clothes as what it is: the two do not meet on the wire.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+            Some(v4) => SocketAddr::from((v4, v6.port())),
+            None => address,
+        },
+        SocketAddr::V4(_) => address,
     }
 }
 
@@ -179,6 +212,22 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv4_address_in_ipv6_form_is_an_ipv4_address() {
+        let target: Target = "::ffff:127.0.0.1".parse().unwrap();
+        for family in [Family::Any, Family::V4] {
+            assert_eq!(target.resolve(family, 862).unwrap(), "127.0.0.1:862".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn an_address_of_the_other_family_than_asked_for_is_a_contradiction() {
+        for (text, family) in [("127.0.0.1", Family::V6), ("::1", Family::V4), ("fe80::1%lo", Family::V4)] {
+            let error = text.parse::<Target>().unwrap().resolve(family, 862).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+    }
+
+    #[test]
     fn what_is_no_destination_is_refused_with_the_reason() {
         for (text, part) in [
             ("", "empty"),
@@ -196,6 +245,7 @@ mod tests {
             ("[::1", "bracket"),
             ("ho\u{1b}[31mst", "\\u{1b}"),
             ("-rf", "not an address"),
+            ("::ffff:224.0.0.1", "multicast"),
         ] {
             let error = text.parse::<Target>().unwrap_err();
             assert!(error.contains(part), "{text:?}: {error}");

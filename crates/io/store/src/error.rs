@@ -9,6 +9,8 @@ use thiserror::Error;
 /// The class of exit code that an error belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitClass {
+    /// 2: usage; something was asked for that would overwrite or replace what is not a run of one's own.
+    Usage,
     /// 3: bad data in a file.
     BadData,
     /// 4: environment or permission.
@@ -19,6 +21,7 @@ impl ExitClass {
     /// The program's exit code.
     pub const fn code(self) -> u8 {
         match self {
+            Self::Usage => 2,
             Self::BadData => 3,
             Self::Environment => 4,
         }
@@ -47,6 +50,16 @@ pub enum StoreError {
     )]
     Exists {
         /// The folder.
+        path: PathBuf,
+    },
+    /// A file has the name of the folder.
+    #[error(
+        "the run's folder cannot be made ({}): a file has this name, and nothing is overwritten; choose another \
+         folder with --out",
+        Shown(.path)
+    )]
+    NotAFolder {
+        /// The file.
         path: PathBuf,
     },
     /// The folder was to be replaced, but is not a run.
@@ -154,12 +167,10 @@ impl StoreError {
             Self::NotARun { .. } | Self::Malformed { .. } | Self::Newer { .. } | Self::TooLarge { .. } => {
                 ExitClass::BadData
             }
-            Self::Io { .. }
-            | Self::Exists { .. }
-            | Self::NotReplaceable { .. }
-            | Self::InUse { .. }
-            | Self::NotKept { .. }
-            | Self::NoHome => ExitClass::Environment,
+            Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => ExitClass::Usage,
+            Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => {
+                ExitClass::Environment
+            }
         }
     }
 }

@@ -424,6 +424,9 @@ fn folder_name(created: &str, name: &str) -> String {
 
 /// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds a run that no one writes.
 fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
+    if folder.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(StoreError::NotAFolder { path: folder.to_path_buf() });
+    }
     fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
     let mut held = fs::read_dir(folder).map_err(StoreError::io("read the run's folder", folder))?;
     if held.next().is_none() {

@@ -52,8 +52,10 @@ impl core::str::FromStr for Prefix {
 
     /// Reads `192.0.2.0/24`, `2001:db8::/32`, or one address.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("{text:?} is not an address range: write 192.0.2.0/24, 2001:db8::/32 or one address");
+        let wrong = || {
+            let shown: String = text.chars().take(64).collect();
+            format!("{shown:?} is not an address range; write 192.0.2.0/24, 2001:db8::/32 or one address")
+        };
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (text, None),

@@ -29,20 +29,20 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TrafficError {
     /// The name is not one of a model.
-    #[error("no traffic model is named {name:?}: use {}", TrafficModel::NAMES.join(", "))]
+    #[error("no traffic model is named {name:?}; use {}", TrafficModel::NAMES.join(", "))]
     UnknownModel {
         /// What was written, cut to a length that one can read.
         name: String,
     },
     /// An interval that is zero or negative.
-    #[error("an interval of {interval} has no meaning: use one above 0ns, such as 20ms")]
+    #[error("an interval of {interval} has no meaning; use one above 0ns, such as 20ms")]
     IntervalNotPositive {
         /// What was asked for.
         interval: Duration,
     },
     /// An interval beside a codec, which has its own.
     #[error(
-        "{model} sends every {own}, so that no other interval applies: leave the interval out, or bundle more"
+        "{model} sends every {own}, so that no other interval applies; leave the interval out, or bundle more"
     )]
     IntervalOfCodec {
         /// The codec.
@@ -51,13 +51,13 @@ pub enum TrafficError {
         own: Duration,
     },
     /// Bundling asked of a model that has no frames.
-    #[error("{model} has no frames to bundle: leave the bundling out, or use melp")]
+    #[error("{model} has no frames to bundle; leave the bundling out, or use melp")]
     NothingToBundle {
         /// The model.
         model: TrafficModel,
     },
     /// A number of frames that the codec does not bundle.
-    #[error("{bundle} frames in a packet are not foreseen: use {least} to {most}")]
+    #[error("{bundle} frames in a packet are not foreseen; use {least} to {most}")]
     BundleOutOfRange {
         /// What was asked for.
         bundle: u32,
@@ -67,7 +67,7 @@ pub enum TrafficError {
         most: u32,
     },
     /// A payload too small for what the codec puts into it.
-    #[error("a payload of {size} octets does not hold {needed} octets of speech: use at least {needed}B")]
+    #[error("a payload of {size} octets does not hold {needed} octets of speech; use at least {needed}B")]
     SizeTooSmall {
         /// What was asked for.
         size: u32,
@@ -75,13 +75,13 @@ pub enum TrafficError {
         needed: u32,
     },
     /// A duration that is zero or negative.
-    #[error("a duration of {duration} has no meaning: use one above 0ns, such as 10s")]
+    #[error("a duration of {duration} has no meaning; use one above 0ns, such as 10s")]
     DurationNotPositive {
         /// What was asked for.
         duration: Duration,
     },
     /// The last departure would lie outside the range of time.
-    #[error("{count} packets every {interval} do not end within 292 years: use fewer, or a shorter interval")]
+    #[error("{count} packets every {interval} do not end within 292 years; use fewer, or a shorter interval")]
     TooLong {
         /// Packets asked for.
         count: u64,

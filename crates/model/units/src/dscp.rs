@@ -78,11 +78,11 @@ impl FromStr for Dscp {
             Ok(value @ 0..=63) => Ok(Self(u8::try_from(value).unwrap_or(0))),
             Ok(value @ 64..=252) if value % 4 == 0 => Err(QuantityError::OutOfRange {
                 text: shown(),
-                allowed: format!("a code point is 0 to 63; as a TOS octet this is code point {}", value / 4),
+                allowed: format!("write 0 to 63; as a TOS octet this is code point {}", value / 4),
             }),
             Ok(_) => Err(QuantityError::OutOfRange {
-                text: text.into(),
-                allowed: "a code point is 0 to 63".into(),
+                text: shown(),
+                allowed: "write a code point from 0 to 63".into(),
             }),
             Err(_) => Err(QuantityError::NotANumber {
                 text: shown(),

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// Nothing was written.
-    #[error("nothing is written where {what} is wanted: write {example}")]
+    #[error("nothing is written where {what} is wanted; write {example}")]
     Empty {
         /// What was wanted.
         what: String,
@@ -14,7 +14,7 @@ pub enum QuantityError {
         example: String,
     },
     /// A number without its unit.
-    #[error("{text:?} has no unit: write {example}")]
+    #[error("{text:?} has no unit; write {example}")]
     UnitMissing {
         /// What was written.
         text: String,
@@ -22,7 +22,7 @@ pub enum QuantityError {
         example: String,
     },
     /// A unit that this quantity does not have.
-    #[error("{unit:?} in {text:?} is not a unit of {what}: write {example}")]
+    #[error("{unit:?} in {text:?} is not a unit of {what}; write {example}")]
     UnitUnknown {
         /// What was written.
         text: String,
@@ -34,7 +34,7 @@ pub enum QuantityError {
         example: String,
     },
     /// Not a number at all.
-    #[error("{text:?} is not {what}: write {example}")]
+    #[error("{text:?} is not {what}; write {example}")]
     NotANumber {
         /// What was written.
         text: String,
@@ -44,7 +44,7 @@ pub enum QuantityError {
         example: String,
     },
     /// More digits after the point than the smallest step has.
-    #[error("{text:?} is finer than {step}: round it")]
+    #[error("{text:?} is finer than {step}; round it")]
     TooFine {
         /// What was written.
         text: String,
@@ -52,7 +52,7 @@ pub enum QuantityError {
         step: String,
     },
     /// Outside the range.
-    #[error("{text:?} is out of range: {allowed}")]
+    #[error("{text:?} is out of range; {allowed}")]
     OutOfRange {
         /// What was written.
         text: String,
@@ -124,12 +124,12 @@ pub(crate) fn sum_of_parts(
                 QuantityError::TooFine { text: shown(whole), step: "the smallest step".into() }
             }
             Unscaled::TooLarge => {
-                QuantityError::OutOfRange { text: shown(whole), allowed: "a smaller number".into() }
+                QuantityError::OutOfRange { text: shown(whole), allowed: "write a smaller number".into() }
             }
         })?;
         sum = sum.checked_add(part).ok_or_else(|| QuantityError::OutOfRange {
             text: shown(whole),
-            allowed: "a smaller number".into(),
+            allowed: "write a smaller number".into(),
         })?;
         rest = after.trim_start_matches(' ');
     }

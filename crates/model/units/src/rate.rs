@@ -68,12 +68,12 @@ impl FromStr for Rate {
         match u64::try_from(value) {
             Ok(0) => Err(QuantityError::OutOfRange {
                 text: text.into(),
-                allowed: "a rate is greater than 0".into(),
+                allowed: "write a rate greater than 0".into(),
             }),
             Ok(value) => Ok(make(value)),
             Err(_) => Err(QuantityError::OutOfRange {
                 text: text.into(),
-                allowed: "at most 2^64-1 a second".into(),
+                allowed: "write at most 2^64-1 a second".into(),
             }),
         }
     }

@@ -45,7 +45,7 @@ impl FromStr for Size {
             quantity::sum_of_parts(text, text, SIZE_UNITS, "a size in octets", "64B, 1500B or 64KiB")?;
         u64::try_from(octets).map(Self).map_err(|_| QuantityError::OutOfRange {
             text: text.into(),
-            allowed: "at most 2^64-1 octets".into(),
+            allowed: "write at most 2^64-1 octets".into(),
         })
     }
 }

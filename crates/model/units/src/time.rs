@@ -132,7 +132,7 @@ impl FromStr for Duration {
             quantity::sum_of_parts(body, text, TIME_UNITS, "a length of time", "10us, 10ms, 10s or 1m30s")?;
         let nanos = i64::try_from(nanos).map_err(|_| QuantityError::OutOfRange {
             text: text.into(),
-            allowed: "at most 292 years".into(),
+            allowed: "write at most 292 years".into(),
         })?;
         Ok(Self(if negative { -nanos } else { nanos }))
     }

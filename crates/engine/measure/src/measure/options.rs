@@ -93,18 +93,21 @@ pub(super) fn payload_octets(
         ProbeSize::Packet(_) => payload + header,
         ProbeSize::Natural | ProbeSize::Payload(_) => payload,
     };
+    let asked = match stream.size {
+        ProbeSize::Packet(octets) => octets,
+        ProbeSize::Natural | ProbeSize::Payload(_) => payload,
+    };
     if payload < SHORTEST_PAYLOAD {
         return Err(MeasureError::Usage(format!(
-            "the probe is too small ({flag}): {} octets; a probe that brings its four stamps has at least {} B with \
-             {flag} ({STAMP_PAYLOAD} B of payload for a STAMP reflector that is not romer)",
-            shown(payload),
-            shown(SHORTEST_PAYLOAD)
+            "the probe is too small ({flag}): {asked} octets do not hold its four stamps; ask for at least {}B ({}B for \
+             a STAMP reflector that is not romer)",
+            shown(SHORTEST_PAYLOAD),
+            shown(STAMP_PAYLOAD)
         )));
     }
     if payload > longest {
         return Err(MeasureError::Usage(format!(
-            "the probe is too large ({flag}): {} octets; UDP carries at most {} B with {flag}",
-            shown(payload),
+            "the probe is too large ({flag}): {asked} octets are more than UDP carries; ask for at most {}B",
             shown(longest)
         )));
     }
@@ -113,7 +116,7 @@ pub(super) fn payload_octets(
             let most = shown(mtu.saturating_sub(header));
             Err(MeasureError::Usage(format!(
                 "the probe would be fragmented ({flag}): its IP packet has {} octets and the path's MTU is {mtu}; \
-                 ask for {most} B at most",
+                 ask for at most {most}B",
                 payload + header
             )))
         }

@@ -98,7 +98,8 @@ fn prepare_one(
     number: u16,
     observer: &mut dyn Observer,
 ) -> Result<Prepared, MeasureError> {
-    let schedule = Schedule::new(&stream.traffic).map_err(|error| MeasureError::Usage(error.to_string()))?;
+    let schedule = Schedule::new(&stream.traffic)
+        .map_err(|error| MeasureError::Usage(format!("there is no such schedule (traffic): {error}")))?;
     let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;

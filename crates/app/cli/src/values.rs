@@ -1,0 +1,138 @@
+//! The values of arguments. Each error says why a value cannot be and what to write, as `WHY; what to do`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use romer_units::{Duration, Rate, Size};
+
+/// What `--duration forever` means: until it is interrupted, or for this long.
+const FOREVER: Duration = Duration::from_secs(30 * 86_400);
+/// The longest duration that can be asked for.
+const LONGEST_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Characters of a value that a message shows.
+const SHOWN: usize = 64;
+
+/// A value as a message shows it.
+fn shown(text: &str) -> String {
+    format!("{:?}", text.chars().take(SHOWN).collect::<String>())
+}
+
+/// A whole number from `least` to `most`.
+fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(format!("{} is not a whole number; write {least} to {most}", shown(text)));
+    }
+    match text.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("{} is out of range; write {least} to {most}", shown(text))),
+    }
+}
+
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    whole(text, 0, u64::MAX)
+}
+
+pub(crate) fn bundle(text: &str) -> Result<u32, String> {
+    whole(text, 0, u32::MAX.into()).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn ttl(text: &str) -> Result<u8, String> {
+    whole(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
+}
+
+pub(crate) fn stream_number(text: &str) -> Result<u16, String> {
+    whole(text, 0, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
+}
+
+pub(crate) fn source(text: &str) -> Result<IpAddr, String> {
+    let address: IpAddr = text.parse().map_err(|_| {
+        format!("{} is not an address; write one of this host's, such as 192.0.2.1", shown(text))
+    })?;
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    if address.is_unspecified() || address.is_multicast() || broadcast {
+        return Err(format!(
+            "{address} cannot be the address of a host; write one of this host's, or leave it out"
+        ));
+    }
+    Ok(address)
+}
+
+fn quantity<T: std::str::FromStr<Err = romer_units::QuantityError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: romer_units::QuantityError| error.to_string())
+}
+
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if text == "forever" {
+        return Ok(FOREVER);
+    }
+    match quantity::<Duration>(text)? {
+        duration if duration == Duration::ZERO => {
+            Err("0 means nothing here; write how long, or `forever` to go on until interrupted".into())
+        }
+        duration if duration < Duration::ZERO => {
+            Err(format!("{} is negative; write how long, such as 10s", shown(text)))
+        }
+        duration if duration > LONGEST_DURATION => {
+            Err(format!("{} is over 100 years; write `forever`", shown(text)))
+        }
+        duration => Ok(duration),
+    }
+}
+
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = quantity::<Duration>(text)?;
+    if interval < Duration::from_micros(1) {
+        return Err(format!("{} is less than this program can keep; write at least 1us", shown(text)));
+    }
+    if interval > Duration::from_secs(86_400) {
+        return Err(format!("{} is more than a day between two probes; write at most 24h", shown(text)));
+    }
+    Ok(interval)
+}
+
+pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
+    let waiting = quantity::<Duration>(text)?;
+    if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {
+        return Err(format!("{} is out of range; write from 1ms to 10m", shown(text)));
+    }
+    Ok(waiting)
+}
+
+pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
+    let interval = quantity::<Duration>(text)?;
+    if !(Duration::from_millis(20)..=Duration::from_secs(3_600)).contains(&interval) {
+        return Err(format!("{} is out of range; write from 20ms to 1h", shown(text)));
+    }
+    Ok(interval)
+}
+
+pub(crate) fn size(text: &str) -> Result<u32, String> {
+    let size: Size = quantity(text)?;
+    u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
+        format!(
+            "{} is more than an IP packet holds; write at most 65507B (IPv4) or 65527B (IPv6) of payload",
+            shown(text)
+        )
+    })
+}
+
+pub(crate) fn packet_rate(text: &str) -> Result<u64, String> {
+    match quantity::<Rate>(text)? {
+        Rate::Packets(packets) => Ok(packets),
+        Rate::Bits(_) => {
+            Err(format!("{} counts bits; write packets a second, such as 100000pps", shown(text)))
+        }
+    }
+}
+
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let shown = shown(text);
+    if let Some(port) =
+        text.rsplit(':').next().filter(|port| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+        && port.parse::<u16>().is_err()
+    {
+        return Err(format!("{shown} has no port from 0 to 65535; write 192.0.2.1:862 or [2001:db8::1]:862"));
+    }
+    text.parse()
+        .map_err(|_| format!("{shown} is not an address and port; write 192.0.2.1:862 or [2001:db8::1]:862"))
+}
