@@ -17,7 +17,7 @@ use common::process::{self, Ended, Process, romer};
 use common::{at, count};
 
 fn lab(arguments: &[&str], prefix: &Prefix) -> Ended {
-    process::run(&mut romer(["lab"]).args(arguments).args(["--prefix", prefix.as_str()]))
+    process::run(romer(["lab"]).args(arguments).args(["--prefix", prefix.as_str()]))
 }
 
 fn names_of_namespaces() -> Vec<String> {
@@ -57,7 +57,7 @@ fn a_laboratory_is_put_up_used_and_taken_down_and_nothing_is_left() {
         assert!(up.stdout.contains(&format!("romer lab down --prefix {}", prefix.as_str())), "{up:?}");
         let holder = holder(&prefix);
         assert_eq!(holder.is_none(), lab::is_root());
-        assert!(!holder.is_some_and(|holder| !is_running(holder)));
+        assert!(holder.is_none_or(is_running));
         let mut inside = Vec::new();
         for host in ["A", "B", middle] {
             let mut command = romer(["lab", "run", host, "--prefix", prefix.as_str(), "--", "sh", "-c"]);

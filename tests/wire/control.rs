@@ -1,0 +1,230 @@
+//! What is said to the control port.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use romer_session::control::{
+    ClockIdentity, Decoder, Granted, Hello, Message, Refused, Request, VERSION, Welcome,
+};
+use serde::Serialize;
+use socket2::{Domain, Socket, Type};
+
+use crate::common::lab::{FAR, Lab, is_inside};
+use crate::table::{self, octets};
+
+const CONTROL: &str = "198.18.0.3:8862";
+/// How long an answer is waited for. The longest deadline of a responder is ten seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection to the responder.
+struct Link {
+    stream: TcpStream,
+    decoder: Decoder,
+}
+
+impl Link {
+    fn open() -> Self {
+        Self::over(TcpStream::connect(CONTROL).unwrap())
+    }
+
+    /// From `address` of this host.
+    fn from(address: &str) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let address: SocketAddr = format!("{address}:0").parse().unwrap();
+        socket.bind(&address.into()).unwrap();
+        socket.connect(&CONTROL.parse::<SocketAddr>().unwrap().into()).unwrap();
+        Self::over(socket.into())
+    }
+
+    fn over(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, decoder: Decoder::default() }
+    }
+
+    /// Says this. A peer that has hung up is found out by listening.
+    fn say(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    /// What is said next; `None` where the connection was closed.
+    fn hear(&mut self) -> Option<Message> {
+        let mut buffer = [0; 4_096];
+        loop {
+            if let Some(message) = self.decoder.next().unwrap() {
+                return Some(message);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(length) => self.decoder.extend(&buffer[..length]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn greet(&mut self) -> Option<Message> {
+        let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+        self.say(&encoded(&Message::Hello(Hello { version: VERSION, software: "test".into(), clock })));
+        self.hear()
+    }
+
+    fn request(&mut self) -> Option<Message> {
+        let request = Request { ssid: 1, interval_ns: 10_000_000, count: 10, payload_octets: 44 };
+        self.say(&encoded(&Message::Request(request)));
+        self.hear()
+    }
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+/// A frame, its lengths and all, made by hand.
+fn frame(kind: u8, body: &str) -> Vec<u8> {
+    let length = u32::try_from(1 + body.len()).unwrap();
+    [&length.to_be_bytes()[..], &[kind], body.as_bytes()].concat()
+}
+
+/// A code as it is written in JSON.
+fn code(code: impl Serialize) -> String {
+    serde_json::to_value(code).unwrap().as_str().unwrap().to_owned()
+}
+
+/// An answer as the table has it.
+fn words(answer: &Message) -> String {
+    match answer {
+        Message::Complaint(complaint) => format!("complaint:{}", code(complaint.code)),
+        Message::Refused(refused) => {
+            let granted = refused.granted.map_or("-".to_owned(), |granted| granted.to_string());
+            format!("refused:{}:{granted}", code(refused.code))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn say_row(row: &table::Row) {
+    let mut link = Link::open();
+    let mut greeted = false;
+    for step in row["said"].split(' ') {
+        let (verb, rest) = step.split_once(':').unwrap_or((step, ""));
+        match verb {
+            "nothing" => {}
+            "hello" => {
+                assert!(
+                    matches!(link.greet(), Some(Message::Welcome(Welcome { version: VERSION, .. }))),
+                    "{row:?}"
+                );
+                greeted = true;
+            }
+            "bytes" => assert!(link.say(&octets(rest)), "{row:?}"),
+            "frame" => {
+                let (kind, body) = rest.split_once(':').unwrap();
+                assert!(link.say(&frame(kind.parse().unwrap(), body)), "{row:?}");
+            }
+            "drip" => drip(&mut link),
+            other => panic!("{other:?} is nothing that can be said"),
+        }
+    }
+    if row["answer"] != "nothing" {
+        let answer = link.hear().unwrap_or_else(|| panic!("hung up on: {row:?}"));
+        assert_eq!(words(&answer), row["answer"], "{row:?}");
+    }
+    match (row["then"].as_str(), greeted) {
+        ("closed", _) => assert!(link.hear().is_none(), "{row:?}"),
+        (_, true) => assert!(matches!(link.request(), Some(Message::Granted(_))), "{row:?}"),
+        (_, false) => assert!(matches!(link.greet(), Some(Message::Welcome(_))), "{row:?}"),
+    }
+}
+
+/// Says a long frame slowly, until nobody listens any more.
+fn drip(link: &mut Link) {
+    let slow = frame(1, &" ".repeat(1_000));
+    for octet in slow {
+        if !link.say(&[octet]) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(250));
+    }
+    panic!("250 s of dripping were listened to");
+}
+
+#[test]
+fn every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody() {
+    const NAME: &str = "control::every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody";
+    if is_inside() {
+        let rows = table::rows(include_str!("frames.tsv"));
+        // Side by side: those that wait for a deadline must not hold up the others.
+        return thread::scope(|scope| {
+            let rows: Vec<_> = rows.iter().map(|row| scope.spawn(move || say_row(row))).collect();
+            assert!(rows.into_iter().all(|row| row.join().is_ok()));
+        });
+    }
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    thread::scope(|scope| {
+        let rows = scope.spawn(|| lab.run_on_host_a(NAME));
+        let document = lab.measure(&["--count", "20", "--interval", "10ms", FAR]).document();
+        assert_eq!(crate::common::count(&document, "/reverse/packets/received"), 20);
+        rows.join().unwrap();
+    });
+    responder.signal("TERM");
+    let ended = responder.wait().with_code(0);
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+}
+
+/// Connections that one address may have, and sessions that all may.
+const OF_ONE: usize = 32;
+const OF_ALL: usize = 256;
+
+#[test]
+fn one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_ended() {
+    const NAME: &str =
+        "control::one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_ended";
+    if is_inside() {
+        return crowd();
+    }
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    lab.run_on_host_a(NAME);
+}
+
+/// wire-58.
+fn crowd() {
+    let addresses: Vec<String> =
+        (0..=OF_ALL / OF_ONE).map(|host| format!("198.18.0.{}", 100 + host)).collect();
+    for address in &addresses {
+        let added =
+            Command::new("ip").args(["address", "add", &format!("{address}/24"), "dev", "t0"]).status();
+        assert!(added.unwrap().success());
+    }
+    let (last, others) = addresses.split_last().unwrap();
+    let mut sessions = Vec::new();
+    for address in others {
+        for _ in 0..OF_ONE {
+            let mut link = Link::from(address);
+            assert!(matches!(link.greet(), Some(Message::Welcome(_))));
+            assert!(matches!(link.request(), Some(Message::Granted(Granted { .. }))));
+            sessions.push(link);
+        }
+        // One connection too many of one address is not listened to.
+        assert!(Link::from(address).greet().is_none());
+    }
+    let mut late = Link::from(last);
+    assert!(matches!(late.greet(), Some(Message::Welcome(_))));
+    let Some(Message::Refused(Refused { retry_after_seconds, .. })) = late.request() else {
+        panic!("not refused")
+    };
+    assert!(retry_after_seconds.is_some());
+    drop(sessions.pop());
+    // It takes a moment until the responder knows.
+    let granted = (0..1_000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        matches!(late.request(), Some(Message::Granted(_)))
+    });
+    assert!(granted, "no session was given back");
+}
