@@ -45,8 +45,6 @@ fn assert_nothing_left(prefix: &Prefix, holder: Option<u64>) {
     assert_nothing_runs(prefix, holder);
 }
 
-/// Nothing is left but, it may be, the draft of a note: what is killed while it writes its first one has made nothing
-/// yet, and its draft goes when the prefix is used again.
 fn assert_nothing_runs(prefix: &str, holder: Option<u64>) {
     let left: Vec<String> =
         names_of_namespaces().into_iter().filter(|name| name.starts_with(prefix)).collect();
@@ -198,8 +196,8 @@ fn a_laboratory_killed_at_any_moment_while_it_is_put_up_is_healed_by_up_or_down(
         let down = lab(&["down"], &prefix);
         let none = down.code == Some(4) && down.stderr.starts_with("error: there is no laboratory ");
         assert!(down.code == Some(0) || none, "round {round}: {down:?}");
-        assert_nothing_runs(prefix.as_str(), held);
-        assert_nothing_runs(prefix.as_str(), held_now);
+        assert_nothing_left(&prefix, held);
+        assert_nothing_left(&prefix, held_now);
     }
     lab(&["up", "router"], &prefix).with_code(0);
     let held = holder(&prefix);

@@ -117,7 +117,11 @@ impl Folder {
         let path = self.file(prefix);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // We hold the lock, so a draft is of a process that was killed before it could name it.
+                self.remove(prefix)?;
+                return Ok(None);
+            }
             Err(error) => return Err(trouble("read", &path)(error)),
         };
         let state: State = serde_json::from_str(&text).map_err(|error| LabError::State {
