@@ -106,7 +106,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "ADDR", value_parser = values::source, allow_hyphen_values = true)]
     pub(crate) source: Option<IpAddr>,
     /// Interface of the probes
-    #[arg(long, value_name = "IF")]
+    #[arg(long, value_name = "IF", value_parser = values::interface)]
     pub(crate) interface: Option<String>,
     /// Measure a reflector that is not romer: no control channel, port 862 unless the target has one
     #[arg(long)]
@@ -389,6 +389,7 @@ fn explained(error: &clap::Error) -> String {
             let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
             let mend = did_you_mean(ContextKind::SuggestedSubcommand)
                 .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
+            let name = if name.is_empty() { "\"\"".into() } else { name };
             format!("unknown command ({name}): there is none of this name{mend}")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

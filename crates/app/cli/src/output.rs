@@ -93,8 +93,13 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
     if !force && is_regular(path) {
         return Err(exists(&shown));
     }
+    if target.is_empty() {
+        return Err(Failure::usage(
+            "a file has no name (\"\"): it cannot be made; write a name, or - for standard output",
+        ));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if target.is_empty() || folder.is_some_and(|folder| !folder.is_dir()) {
+    if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Failure::environment(format!(
             "cannot write the document ({shown}): there is no such folder; name a file in a folder that exists"
         )));
@@ -117,9 +122,14 @@ pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<()
     let written = match (is_regular(path), force) {
         (true, true) => replace(path, text),
         (true, false) => Err(io::ErrorKind::AlreadyExists.into()),
-        (false, _) if !path.exists() => create(path, text),
-        // A device or a pipe.
-        (false, _) => File::options().write(true).open(path).and_then(|mut it| it.write_all(text.as_bytes())),
+        (false, false) if !path.exists() => create(path, text),
+        // A device, a pipe or, with --force, a new file.
+        (false, _) => File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .and_then(|mut it| it.write_all(text.as_bytes())),
     };
     let shown = romer_report::escape::terminal(target);
     written.map_err(|error| match error.kind() {

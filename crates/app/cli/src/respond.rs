@@ -30,6 +30,16 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             "a server needs a fixed port (--listen, --control): 0 leaves it to chance; write a number from 1 to 65535",
         ));
     }
+    for (flag, addresses) in [("--listen", &arguments.listen), ("--control", &arguments.control)] {
+        let twice = addresses.iter().enumerate().find(|(place, address)| {
+            address.port() != 0 && addresses.iter().take(*place).any(|other| other == *address)
+        });
+        if let Some((_, address)) = twice {
+            return Err(Failure::usage(format!(
+                "an address is given twice ({flag} {address}): only one can listen there; leave one out"
+            )));
+        }
+    }
     let [interrupted, terminated] = signals::ending()?;
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),

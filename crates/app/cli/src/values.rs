@@ -44,12 +44,28 @@ pub(crate) fn stream_number(text: &str) -> Result<u16, String> {
     whole(text, 0, u16::MAX.into()).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }
 
+pub(crate) fn interface(text: &str) -> Result<String, String> {
+    // IFNAMSIZ, 16, counts the octet that ends the name.
+    if text.is_empty() || text.len() > 15 {
+        return Err(format!(
+            "{} is not the name of an interface; write one of 1 to 15 characters",
+            shown(text)
+        ));
+    }
+    Ok(text.into())
+}
+
+/// Whether many hosts may listen to it.
+fn is_group(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_multicast() || matches!(address, IpAddr::V4(v4) if v4.is_broadcast())
+}
+
 pub(crate) fn source(text: &str) -> Result<IpAddr, String> {
     let address: IpAddr = text.parse().map_err(|_| {
         format!("{} is not an address; write one of this host's, such as 192.0.2.1", shown(text))
     })?;
-    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
-    if address.is_unspecified() || address.is_multicast() || broadcast {
+    if address.is_unspecified() || is_group(address) {
         return Err(format!(
             "{address} cannot be the address of a host; write one of this host's, or leave it out"
         ));
@@ -133,6 +149,11 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     {
         return Err(format!("{shown} has no port from 0 to 65535; write 192.0.2.1:862 or [2001:db8::1]:862"));
     }
-    text.parse()
-        .map_err(|_| format!("{shown} is not an address and port; write 192.0.2.1:862 or [2001:db8::1]:862"))
+    let address: SocketAddr = text.parse().map_err(|_| {
+        format!("{shown} is not an address and port; write 192.0.2.1:862 or [2001:db8::1]:862")
+    })?;
+    if is_group(address.ip()) {
+        return Err(format!("{shown} is a multicast or broadcast address; write one of this host's"));
+    }
+    Ok(address)
 }

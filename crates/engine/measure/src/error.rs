@@ -62,8 +62,6 @@ impl MeasureError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            // A folder with something in it is a wrong argument, not a fault of the machine.
-            Self::Store(StoreError::Exists { .. } | StoreError::NotReplaceable { .. }) => 2,
             Self::Host { .. } => 4,
             Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => 5,
             Self::Store(error) => error.exit_class().code(),

@@ -63,6 +63,10 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
 /// Reads a text file of a bounded size.
 pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
     let file = File::open(path).map_err(StoreError::io("open the file", path))?;
+    // A device or a pipe may have no end.
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return Err(StoreError::io("read the file", path)(io::Error::other("it is not a regular file")));
+    }
     let mut bytes = Vec::new();
     let read = file.take(MOST_OCTETS + 1).read_to_end(&mut bytes);
     let found = read.map_err(StoreError::io("read the file", path))? as u64;

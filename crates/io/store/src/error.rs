@@ -33,7 +33,7 @@ impl ExitClass {
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The operating system refused.
-    #[error("cannot {operation} ({}): {source}; {}", Shown(.path), advice(.source))]
+    #[error("cannot {operation} ({}): {source}; {}", Shown(.path), advice(.operation, .source))]
     Io {
         /// What was tried, as a verb.
         operation: &'static str,
@@ -131,7 +131,7 @@ pub enum StoreError {
     /// A part of the packet log could not be kept while measuring.
     #[error(
         "{entries} entries of the packet log were not kept ({}): {}; what was acknowledged before is intact, and {}",
-        Shown(.path), reason(.source), .source.as_ref().map_or(SLOWER, |source| advice(source))
+        Shown(.path), reason(.source), .source.as_ref().map_or(SLOWER, |source| advice("write", source))
     )]
     NotKept {
         /// The log.
@@ -183,7 +183,13 @@ fn reason(source: &Option<io::Error>) -> String {
 }
 
 /// What a person can do about an error of the operating system.
-fn advice(error: &io::Error) -> &'static str {
+fn advice(operation: &str, error: &io::Error) -> &'static str {
+    if ["read", "open", "look"].iter().any(|reading| operation.starts_with(reading)) {
+        return match error.kind() {
+            io::ErrorKind::PermissionDenied => "ask its owner for the right to read it",
+            _ => "check the path, and the disk (dmesg)",
+        };
+    }
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, or name a folder on another disk with --out"

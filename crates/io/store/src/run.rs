@@ -311,20 +311,15 @@ impl Run {
     /// ([`Run::rows`]) but not written any more.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] where it is being written, [`StoreError::NotARun`] where it has no log,
-    /// [`StoreError::Io`].
+    /// [`StoreError::InUse`] where it is being written, [`StoreError::Io`].
     pub fn resume(self) -> Result<NewRun, StoreError> {
         let path = self.folder.join(LOG_FILE);
         let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(StoreError::NotARun {
-                    path: self.folder,
-                    why: "it has no packets.log to recover",
-                });
-            }
-            Err(error) => return Err(StoreError::io("open the packet log", &path)(error)),
-        };
+            // Killed between its first two files, it has no log yet, and nobody who writes one.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => File::create_new(&path),
+            opened => opened,
+        }
+        .map_err(StoreError::io("open the packet log", &path))?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(StoreError::InUse { path: self.folder });
         }
@@ -358,12 +353,20 @@ fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), StoreError> 
 
 fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
     let path = folder.join(MANIFEST_FILE);
+    if folder.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(StoreError::NotARun { path: folder.to_path_buf(), why: "it is not a folder" });
+    }
     if !exists(&path)? {
         let why = if exists(folder)? { "it has no manifest.json" } else { "it does not exist" };
         return Err(StoreError::NotARun { path: folder.to_path_buf(), why });
     }
     let value = read_json(&path, MANIFEST)?;
-    serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))
+    let manifest: Manifest =
+        serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))?;
+    if manifest.streams.is_empty() {
+        return Err(StoreError::malformed(&path, "streams", "a run has at least one"));
+    }
+    Ok(manifest)
 }
 
 /// Reads a JSON document whose `schema` must be `schema` (`romer/NAME/VERSION`).

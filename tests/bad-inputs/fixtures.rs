@@ -1,0 +1,224 @@
+//! What rows are thrown at: a responder, runs whole, killed and damaged, files and folders of other people.
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::process::{self, Process, romer};
+
+/// What the rows of one test share: a responder, a run that ended and one that was killed. Made when it is first
+/// asked for, gone with its test.
+#[derive(Default)]
+pub(crate) struct World {
+    parts: OnceCell<Parts>,
+}
+
+struct Parts {
+    /// Its control port.
+    there: String,
+    /// Its port of test packets.
+    reflector: String,
+    runs: TempDir,
+    _responder: Process,
+}
+
+impl Parts {
+    fn new() -> Self {
+        let mut responder =
+            Process::start(&mut romer(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]));
+        let line = responder.line();
+        let address = |before: &str| {
+            let from = line.find(before).unwrap_or_else(|| panic!("{line:?}")) + before.len();
+            line[from..].split([',', '\n']).next().unwrap().to_owned()
+        };
+        let (there, reflector) = (address("control at TCP "), address("test packets at UDP "));
+        let runs = tempfile::tempdir().unwrap();
+        make_runs(runs.path(), &there);
+        Self { there, reflector, runs, _responder: responder }
+    }
+}
+
+fn make_runs(folder: &Path, there: &str) {
+    let measure = |out: &str| {
+        let mut command = romer(["measure", there, "--interval", "1ms", "--waiting-time", "50ms", "--out"]);
+        command.arg(folder.join(out));
+        command
+    };
+    process::run(measure("run").args(["--count", "50", "--quiet", "--comment", "on the \u{1b}[31mbench"]))
+        .with_code(0);
+    let mut killed = Process::start(measure("killed").args([
+        "--duration",
+        "forever",
+        "--stream",
+        "--stream-interval",
+        "20ms",
+    ]));
+    while kept_sent(&killed.line()) < 20 {}
+    killed.signal("KILL");
+    assert_eq!(killed.wait().code, None);
+}
+
+/// How many probes a line of `--stream` says are safe in the log.
+fn kept_sent(line: &str) -> u64 {
+    assert!(!line.is_empty(), "the measurement ended");
+    serde_json::from_str::<Value>(line).unwrap()["kept_sent"].as_u64().unwrap_or(0)
+}
+
+impl World {
+    /// What stands in `folder` under `name`, made when it is asked for first.
+    pub(crate) fn make(&self, folder: &Path, name: &str) -> OsString {
+        let parts = || self.parts.get_or_init(Parts::new);
+        let path = folder.join(name.replace('/', "-"));
+        match name {
+            "there" => return parts().there.clone().into(),
+            "reflector" => return parts().reflector.clone().into(),
+            // The port of tcpmux, which nobody serves any more.
+            "closed-port" => return "127.0.0.1:1".into(),
+            "folder" => return folder.into(),
+            "missing" => return path.into(),
+            _ if path.symlink_metadata().is_ok() => return path.into(),
+            "file" => fs::write(&path, "a letter to a friend\n").unwrap(),
+            "empty" => fs::create_dir(&path).unwrap(),
+            "foreign" => {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("letter.txt"), "a letter to a friend\n").unwrap();
+            }
+            "foreign-manifest" => {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("manifest.json"), "{\"name\": \"another program's\"}\n").unwrap();
+            }
+            "sealed" => {
+                fs::create_dir(&path).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o555)).unwrap();
+            }
+            "loop" => std::os::unix::fs::symlink(&path, &path).unwrap(),
+            "dangling" => std::os::unix::fs::symlink(folder.join("missing"), &path).unwrap(),
+            "link-to-file" => std::os::unix::fs::symlink(self.make(folder, "file"), &path).unwrap(),
+            _ => {
+                let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
+                assert!(kind == "run" || kind == "killed", "there is no fixture {name}");
+                copy(&parts().runs.path().join(kind), &path);
+                spoil(&path, damage);
+            }
+        }
+        path.into()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Does `damage` (`FILE-HOW`) to the run in `folder`.
+fn spoil(folder: &Path, damage: &str) {
+    if damage == "none" {
+        return;
+    }
+    let (file, how) = damage.split_once('-').unwrap();
+    let path = folder.join(match file {
+        "manifest" => "manifest.json",
+        "rows" => "packets.parquet",
+        "log" => "packets.log",
+        "document" => "measurement.json",
+        _ => panic!("a run has no {file}"),
+    });
+    let whole = fs::read(&path).unwrap();
+    let write = |octets: &[u8]| fs::write(&path, octets).unwrap();
+    match how {
+        "missing" => fs::remove_file(&path).unwrap(),
+        "empty" => write(b""),
+        "binary" => write(&(0..=255).collect::<Vec<u8>>()),
+        "folder" => {
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+        }
+        "loop" => {
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink(&path, &path).unwrap();
+        }
+        "endless" => {
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        }
+        "closed" => fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap(),
+        "truncated" => write(&whole[..whole.len() / 2]),
+        "flipped" => flip(&path, whole.len() / 2),
+        "flipped-end" => flip(&path, whole.len() - 9),
+        "flipped-start" => flip(&path, 9),
+        "zeros" => write(&[whole.as_slice(), &[0; 4096]].concat()),
+        "huge" => fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap(),
+        "list" => write(b"[1, 2, 3]"),
+        "deep" => write("[".repeat(100_000).as_bytes()),
+        "escape" => write(b"{\"schema\": \"\x1b[31m\x07\"}"),
+        "escape-json" => write(br#"{"schema": "\u001b[31m\u0007 red"}"#),
+        "utf16" => write(&[0xff, 0xfe, b'{', 0, b'}', 0]),
+        "wrong-type" => change(&path, "streams", Value::from("many")),
+        "unknown-status" => change(&path, "status", Value::from("enchanted")),
+        "newer" => change(&path, "schema", Value::from("romer/manifest/99")),
+        "no-streams" => change(&path, "streams", Value::Array(Vec::new())),
+        "later-version" => {
+            let mut later = whole;
+            later[8] = 99;
+            let sum = crc32(&later[..12]);
+            later[12..16].copy_from_slice(&sum.to_le_bytes());
+            write(&later);
+        }
+        _ => panic!("nothing is spoilt by {how}"),
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut file = fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut octet = [0];
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.read_exact(&mut octet).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[octet[0] ^ 0x10]).unwrap();
+}
+
+fn change(path: &Path, member: &str, value: Value) {
+    let mut document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert!(document.get(member).is_some(), "no {member} in {}", path.display());
+    document[member] = value;
+    fs::write(path, document.to_string()).unwrap();
+}
+
+/// CRC-32 of IEEE 802.3, as the packet log has it.
+fn crc32(octets: &[u8]) -> u32 {
+    !octets.iter().fold(u32::MAX, |sum, octet| {
+        (0..8).fold(sum ^ u32::from(*octet), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+    })
+}
+
+/// Everything under `folder`: what it is and what is in it.
+pub(crate) fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let kind = path.symlink_metadata().unwrap();
+            if kind.is_dir() {
+                folders.push(path.clone());
+                found.push((path, b"folder".to_vec()));
+            } else if kind.is_symlink() {
+                let to = fs::read_link(&path).unwrap();
+                found.push((path, to.into_os_string().into_encoded_bytes()));
+            } else if kind.len() < 1 << 24 {
+                let octets = fs::read(&path).unwrap_or_else(|_| b"closed".to_vec());
+                found.push((path, octets));
+            }
+        }
+    }
+    found
+}
