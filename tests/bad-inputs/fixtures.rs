@@ -150,7 +150,7 @@ fn spoil(folder: &Path, damage: &str) {
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
         }
-        "closed" => fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap(),
+        "closed" => fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap(),
         "truncated" => write(&whole[..whole.len() / 2]),
         "flipped" => flip(&path, whole.len() / 2),
         "flipped-end" => flip(&path, whole.len() - 9),

@@ -311,12 +311,18 @@ impl Run {
     /// ([`Run::rows`]) but not written any more.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] where it is being written, [`StoreError::Io`].
+    /// [`StoreError::InUse`] where it is being written, [`StoreError::NotARun`] where it ended, [`StoreError::Io`].
     pub fn resume(self) -> Result<NewRun, StoreError> {
         let path = self.folder.join(LOG_FILE);
         let file = match File::open(&path) {
-            // Killed between its first two files, it has no log yet, and nobody who writes one.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => File::create_new(&path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if self.manifest.status != Status::Running {
+                    let why = "it has no packets.log to recover";
+                    return Err(StoreError::NotARun { path: self.folder, why });
+                }
+                // Killed between its first two files, it has no log yet, and nobody who writes one.
+                File::create_new(&path)
+            }
             opened => opened,
         }
         .map_err(StoreError::io("open the packet log", &path))?;

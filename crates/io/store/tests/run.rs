@@ -182,6 +182,19 @@ fn a_killed_run_is_completed_once_and_a_live_one_is_left_alone() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_it_had_a_log_is_completed_without_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("run");
+    drop(NewRun::create(&folder(&path, false), manifest(1)).unwrap());
+    fs::remove_file(path.join("packets.log")).unwrap();
+    let killed = Run::open(&path).unwrap();
+    let rows = killed.rows().unwrap().streams;
+    assert!(rows.is_empty());
+    let end = Finished { status: Status::Recovered, rows: &rows, measurements: &[], html: "" };
+    assert_eq!(killed.resume().unwrap().finish(&end).unwrap().state(), State::Recovered);
+}
+
+#[test]
 fn a_run_that_cannot_be_put_in_place_is_still_there_to_be_recovered() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("run");
