@@ -3,8 +3,8 @@
 //! Each protocol has two faces. A *view* ([`ethernet::Frame`], [`ipv4::Packet`], [`ipv6::Packet`],
 //! [`udp::Datagram`]) is laid on bytes that came from anywhere: making one checks every length once and
 //! either says what is wrong or gives accessors that cannot fail. A *Repr* ([`ethernet::Repr`],
-//! [`ipv4::Repr`], [`ipv6::Repr`], [`udp::Repr`], [`stamp::SenderPacket`], [`stamp::ReflectorPacket`]) holds
-//! the fields of a legal header, and emits it.
+//! [`ipv4::Repr`], [`ipv6::Repr`], [`udp::Repr`], [`stamp::SenderPacket`], [`stamp::ReflectorPacket`],
+//! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it.
 //!
 //! No function of this crate panics, whatever the bytes; the property tests of each module and the fuzz
 //! targets hold it to that. Nothing here reads a clock: where a time of day is needed to choose an era

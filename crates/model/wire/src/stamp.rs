@@ -1,5 +1,6 @@
-//! STAMP test packets, unauthenticated (RFC 8762, with the session identifier of RFC 8972), and the
-//! TWAMP-Light packets (RFC 5357 section 4) that share their layout.
+//! STAMP test packets (RFC 8762, with the session identifier of RFC 8972), and the TWAMP-Light packets (RFC 5357
+//! section 4) that share the layout of the unauthenticated ones. Those of the authenticated mode have a layout
+//! of their own ([`SenderPacket::parse_authenticated`]); what may follow either is in [`tlv`].
 //!
 //! | octets | sender's packet | reflector's packet |
 //! |---|---|---|
@@ -20,20 +21,27 @@
 //! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector copy
 //! what lies beyond octet 44; so do we ([`ReflectorPacket::emit_over`], [`ReflectorPacket::emit_truncated`]).
 //! What a sender puts there, TLVs of RFC 8972 or padding, comes back as it was, which is what RFC 8972
-//! section 4 says of a reflector that knows only RFC 8762. For a request of fewer than 44 octets, section 4.6
+//! section 4 says of a reflector that knows only RFC 8762; [`tlv::reflect_over`] then answers the TLVs. For a request of fewer than 44 octets, section 4.6
 //! has the reflector send the whole base packet. We do not: a reply longer than its request lets a forged
 //! source address turn a reflector into an amplifier. Ours ends where the request ended, as TWAMP's truncated
 //! padding does (RFC 5357 section 4.2.1), and a sender that wants every field sends 44 octets.
 
+mod authenticated;
 mod estimate;
+mod key;
 mod reflector;
 mod sender;
+pub mod tlv;
 
 use thiserror::Error;
 
 use crate::ntp::{NtpTime, PtpTime};
 
+pub use authenticated::{
+    AUTHENTICATED_BASE, AuthError, authenticated_sender_zeros_are_zero, looks_like_authenticated_reply,
+};
 pub use estimate::ErrorEstimate;
+pub use key::{KEY_MIN, Key, KeyError, KeyFile, KeyForm, TAG};
 pub use reflector::{ReflectorPacket, looks_like_reply};
 pub use sender::{SenderPacket, sender_zeros_are_zero};
 
@@ -92,6 +100,37 @@ pub enum TimestampFormat {
     Ntp,
     /// PTPv2, truncated to 64 bits (Z = 1).
     Ptp,
+}
+
+/// In which format a reflector writes its times (T2, T3, a follow-up).
+///
+/// A request's Z bit says how the sender wrote T1, and nothing about the reply: RFC 8762 section 4.2.1 has
+/// either end configured, lets a sender use PTP though its reflector uses NTP, and makes NTP the default; RFC
+/// 8186 section 2.2 calls the sender's format a local decision, and section 2.3 has each error estimate speak
+/// for the timestamp beside it. So the sender's T1 and error estimate are returned to the bit, and the reply
+/// has an error estimate of its own with its own Z. RFC 8186 section 2.3.1 leaves it to configuration, too, how
+/// ends without a control connection agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReplyFormat {
+    /// NTP, whatever the request has: every node reads it (RFC 8762 section 4.2.1), and a TWAMP-Light sender
+    /// may read nothing else (section 4.6).
+    #[default]
+    Ntp,
+    /// PTP, whatever the request has: for senders configured to read it.
+    Ptp,
+    /// The request's: a sender that writes PTP reads it too, and one that knows of no Z writes 0 there.
+    AsRequested,
+}
+
+impl ReplyFormat {
+    /// The format of the reply to a request with this error estimate.
+    pub const fn answering(self, request: ErrorEstimate) -> TimestampFormat {
+        match self {
+            Self::Ntp => TimestampFormat::Ntp,
+            Self::Ptp => TimestampFormat::Ptp,
+            Self::AsRequested => request.format(),
+        }
+    }
 }
 
 /// A timestamp as it is on the wire. What it means depends on the [`TimestampFormat`] of the error estimate

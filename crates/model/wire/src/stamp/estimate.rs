@@ -48,6 +48,13 @@ impl ErrorEstimate {
         Self(flags(synchronized, format) | u16::from_be_bytes([scale, multiplier]))
     }
 
+    /// The same estimate for a timestamp in another format: a reflector's own, beside the format that it
+    /// chose for a reply ([`super::ReplyFormat`]).
+    #[must_use]
+    pub const fn with_format(self, format: TimestampFormat) -> Self {
+        Self((self.0 & !PTP) | flags(false, format))
+    }
+
     /// The sixteen bits.
     pub const fn bits(self) -> u16 {
         self.0

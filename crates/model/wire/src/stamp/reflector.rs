@@ -148,12 +148,15 @@ const LONGEST_STAY_NANOS: u64 = 10_000_000_000;
 /// from a request; there, and everywhere, a reflector must also refuse to answer another reflector's port.
 pub fn looks_like_reply(octets: &[u8]) -> bool {
     let Ok(packet) = ReflectorPacket::parse(octets) else { return false };
+    has_times_of_reply(&packet) && bytes::at(octets, offset::ZERO).is_none_or(|field| field == [0, 0])
+}
+
+/// Whether the times are those of a reply, as far as there are any: T2 and T1 stated, T3 near T2.
+pub(super) fn has_times_of_reply(packet: &ReflectorPacket) -> bool {
     let Some(received) = packet.receive_timestamp.filter(|time| !time.is_zero()) else { return false };
     let stay = packet.timestamp.nanos_since(received, packet.error.format());
     let near = stay.is_some_and(|nanos| nanos.unsigned_abs() <= LONGEST_STAY_NANOS);
-    let sent = packet.sender_timestamp.is_none_or(|time| !time.is_zero());
-    let zeros = bytes::at(octets, offset::ZERO).is_none_or(|field| field == [0, 0]);
-    near && sent && zeros
+    near && packet.sender_timestamp.is_none_or(|time| !time.is_zero())
 }
 
 #[cfg(test)]
