@@ -1,6 +1,7 @@
-//! STAMP test packets (RFC 8762, with the session identifier of RFC 8972), and the TWAMP-Light packets (RFC 5357
-//! section 4) that share the layout of the unauthenticated ones. Those of the authenticated mode have a layout
-//! of their own ([`SenderPacket::parse_authenticated`]); what may follow either is in [`tlv`].
+//! STAMP test packets (RFC 8762, with the session identifier of RFC 8972), and the TWAMP-Light packets
+//! (RFC 5357 section 4) that share the layout of the unauthenticated ones. Those of the authenticated mode
+//! have a layout of their own ([`SenderPacket::parse_authenticated`]); what may follow either is in
+//! [`tlv`].
 //!
 //! | octets | sender's packet | reflector's packet |
 //! |---|---|---|
@@ -18,12 +19,13 @@
 //!
 //! A base packet has 44 octets both ways. A TWAMP-Light sender may send as few as 14, and gets as many back.
 //!
-//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector copy
-//! what lies beyond octet 44; so do we ([`ReflectorPacket::emit_over`], [`ReflectorPacket::emit_truncated`]).
-//! What a sender puts there, TLVs of RFC 8972 or padding, comes back as it was, which is what RFC 8972
-//! section 4 says of a reflector that knows only RFC 8762; [`tlv::reflect_over`] then answers the TLVs. For a request of fewer than 44 octets, section 4.6
-//! has the reflector send the whole base packet. We do not: a reply longer than its request lets a forged
-//! source address turn a reflector into an amplifier. Ours ends where the request ended, as TWAMP's truncated
+//! **How long a reply is.** RFC 8762 section 4.3 makes it as long as the request and has the reflector
+//! copy what lies beyond octet 44; so do we ([`ReflectorPacket::emit_over`],
+//! [`ReflectorPacket::emit_truncated`]). What a sender puts there, TLVs of RFC 8972 or padding, comes back
+//! as it was, which is what RFC 8972 section 4 says of a reflector that knows only RFC 8762;
+//! [`tlv::reflect_over`] then answers the TLVs. For a request of fewer than 44 octets, section 4.6 has the
+//! reflector send the whole base packet. We do not: a reply longer than its request lets a forged source
+//! address turn a reflector into an amplifier. Ours ends where the request ended, as TWAMP's truncated
 //! padding does (RFC 5357 section 4.2.1), and a sender that wants every field sends 44 octets.
 
 mod authenticated;

@@ -114,7 +114,9 @@ fn hex_that_was_written_with_blanks_is_not_taken_for_a_raw_key() {
 
 proptest! {
     #[test]
-    fn the_parts_are_taken_as_one_text(octets in prop::collection::vec(any::<u8>(), KEY_MIN..100), a: Vec<u8>, b: Vec<u8>) {
+    fn the_parts_are_taken_as_one_text(
+        octets in prop::collection::vec(any::<u8>(), KEY_MIN..100), a: Vec<u8>, b: Vec<u8>,
+    ) {
         let key = Key::new(&octets).unwrap();
         let tag = key.tag(&[&a, &b]);
         prop_assert_eq!(tag, key.tag(&[&[a, b].concat()]));

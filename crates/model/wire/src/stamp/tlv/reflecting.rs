@@ -2,21 +2,24 @@
 //!
 //! Where RFC 8972 leaves it open, this is what was chosen:
 //!
-//! - *A TLV that we know but cannot answer now* (the received code point is not known, no flow is counted) comes
-//!   back with U set: section 4 has U mark the TLVs "that it did not process".
-//! - *A malformed TLV* gets M, and U only if its type is not understood; what follows is not touched, flags
-//!   included (section 4: copied). TLVs before it stay answered.
-//! - *A malformed TLV under a right code*: section 4 has the remainder copied, and the HMAC TLV is in it. Its code
-//!   would be wrong for the reply, whose sender would then ignore the M flag too; so it is made anew.
-//! - *An HMAC TLV and no key*, and, where TLVs must be protected, none at all, are failed verifications: section
-//!   4.8 lets nothing be used that was not verified. So is an HMAC TLV whose length is not 16, or which the packet
-//!   cuts off; it gets M as well.
-//! - *A failed verification* adds I and changes nothing else of a TLV (section 4.8: copied), the code included.
-//! - *Several Class of Service TLVs*: the first decides on the code point of the reply; those that want another get
-//!   RP 1.
-//! - *Extra Padding after the HMAC TLV* is allowed and not covered by the code (section 4.8: "all preceding TLVs").
-//! - *TLVs within a Timestamp Information TLV* have no types yet (section 4.3): each gets U, a malformed one makes
-//!   the TLV that holds it malformed.
+//! - *A TLV that we know but cannot answer now* (the received code point is not known, no flow is counted)
+//!   comes back with U set: section 4 has U mark the TLVs "that it did not process".
+//! - *A malformed TLV* gets M, and U only if its type is not understood; what follows is not touched,
+//!   flags included (section 4: copied). TLVs before it stay answered.
+//! - *A malformed TLV under a right code*: section 4 has the remainder copied, and the HMAC TLV is in it.
+//!   Its code would be wrong for the reply, whose sender would then ignore the M flag too; so it is made
+//!   anew.
+//! - *An HMAC TLV and no key*, and, where TLVs must be protected, none at all, are failed verifications:
+//!   section 4.8 lets nothing be used that was not verified. So is an HMAC TLV whose length is not 16, or
+//!   which the packet cuts off; it gets M as well.
+//! - *A failed verification* adds I and changes nothing else of a TLV (section 4.8: copied), the code
+//!   included.
+//! - *Several Class of Service TLVs*: the first decides on the code point of the reply; those that want
+//!   another get RP 1.
+//! - *Extra Padding after the HMAC TLV* is allowed and not covered by the code (section 4.8: "all
+//!   preceding TLVs").
+//! - *TLVs within a Timestamp Information TLV* have no types yet (section 4.3): each gets U, a malformed
+//!   one makes the TLV that holds it malformed.
 
 use romer_units::Dscp;
 
@@ -215,6 +218,11 @@ impl Protection {
         found
     }
 
+    /// Whether there is a code, right or not.
+    pub(super) const fn is_there(&self) -> bool {
+        self.hmac.is_some()
+    }
+
     /// Whether no code is needed even where TLVs must be protected.
     pub(super) const fn needs_none(&self) -> bool {
         self.padding_alone
@@ -229,7 +237,7 @@ impl Protection {
     }
 
     fn judge(&self, extensions: &[u8], context: &TlvContext, key: Option<&Key>) -> Integrity {
-        if self.hmac.is_none() {
+        if !self.is_there() {
             let missing = context.must_be_protected && !self.needs_none();
             return if missing { Integrity::Failed(IntegrityFault::Missing) } else { Integrity::Unprotected };
         }

@@ -1,6 +1,6 @@
 //! What must hold for the answer to any request.
 
-use super::super::{LIMIT, Reflected, TlvWriter, Value};
+use super::super::{LIMIT, Reflected, Tlv, TlvWriter, Value};
 use super::tests::{dscp, ignorant, key, knowing, reflected, sealed, tlv};
 use super::*;
 use crate::stamp::{AUTHENTICATED_BASE, BASE, ErrorEstimate, ReflectorPacket, SenderPacket};
@@ -155,10 +155,9 @@ proptest! {
     ) {
         let key = locked.then(key);
         let (reply, outcome) = reflected(&request, &context, key.as_ref());
-        let bounds = |octets: &[u8]| {
-            Tlvs::new(octets)
-                .map(|tlv| tlv.map_or_else(|cut| (cut.offset, cut.kind, 0), |tlv| (tlv.offset, Some(tlv.kind), tlv.value.len())))
-                .collect::<Vec<_>>()
+        let bounds = |octets: &[u8]| -> Vec<_> {
+            let whole = |tlv: Tlv<'_>| (tlv.offset, Some(tlv.kind), tlv.value.len());
+            Tlvs::new(octets).map(|tlv| tlv.map_or_else(|cut| (cut.offset, cut.kind, 0), whole)).collect()
         };
         prop_assert_eq!(bounds(&reply), bounds(&request));
         prop_assert!(outcome.understood + outcome.unrecognized <= LIMIT);
@@ -234,7 +233,8 @@ proptest! {
                     prop_assert_eq!(counts.sender_transmitted, sent);
                     let InProfile { received, transmitted } = context.in_profile.unwrap();
                     prop_assert_eq!(
-                        (counts.reflector_received, counts.reflector_transmitted), (received, transmitted));
+                        (counts.reflector_received, counts.reflector_transmitted), (received, transmitted)
+                    );
                 }
                 Value::FollowUpTelemetry(follow) => {
                     prop_assert_eq!(follow.sequence, context.follow_up.map_or(0, |reply| reply.sequence));

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use super::{Malformed, Tlv, Tlvs, kind};
+use super::reflecting::Protection;
+use super::{Flags, Malformed, Tlv, Tlvs, kind};
 use crate::stamp::key::Key;
 
 /// Why all TLVs of a reply are to be ignored (RFC 8972 sections 4 and 4.8).
@@ -14,6 +15,9 @@ pub enum ReplyFault {
     /// The code over the reply's TLVs is wrong, or not where it must be.
     #[error("the code over the reply's TLVs is wrong")]
     WrongCode,
+    /// There is a code, and no key to verify it with.
+    #[error("the reply's TLVs have a code over them, and there is no key to verify it with")]
+    NoKey,
     /// There must be a code, and there is none.
     #[error("the reply's TLVs have no code over them")]
     NoCode,
@@ -28,28 +32,24 @@ pub struct Reflected<'a> {
 }
 
 impl<'a> Reflected<'a> {
-    /// Checks the TLVs of a reply with this sequence number (its own, not the request's). With a key, there
-    /// must be a code, and it must be right, unless a single Extra Padding TLV is all there is; without one, a
-    /// code is not looked at.
+    /// Checks the TLVs of a reply with this sequence number (its own, not the request's). A code over them must
+    /// be right (section 4.8). With a key there must be one, unless a single Extra Padding TLV is all there is.
     ///
     /// # Errors
     /// [`ReplyFault`].
     pub fn new(extensions: &'a [u8], sequence: u32, key: Option<&Key>) -> Result<Self, ReplyFault> {
         let tlvs = Tlvs::new(extensions);
         let mut marked = tlvs.clone().map(|tlv| tlv.map_or_else(|cut| cut.flags, |tlv| tlv.flags));
-        if marked.any(|flags| flags.integrity()) {
+        if marked.any(Flags::integrity) {
             return Err(ReplyFault::IntegrityFlag);
         }
-        if let Some(key) = key {
-            let protection = super::reflecting::Protection::of(extensions);
-            match protection.verify(extensions, sequence, key) {
-                Some(true) => {}
-                Some(false) => return Err(ReplyFault::WrongCode),
-                None if protection.needs_none() => {}
-                None => return Err(ReplyFault::NoCode),
-            }
+        let protection = Protection::of(extensions);
+        match key.map(|key| protection.verify(extensions, sequence, key)) {
+            None if protection.is_there() => Err(ReplyFault::NoKey),
+            Some(Some(false)) => Err(ReplyFault::WrongCode),
+            Some(None) if !protection.needs_none() => Err(ReplyFault::NoCode),
+            _ => Ok(Self { tlvs, malformed: false }),
         }
-        Ok(Self { tlvs, malformed: false })
     }
 
     /// Whether the TLVs given so far ended at a malformed one, by its M flag or by itself.
