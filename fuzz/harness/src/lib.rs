@@ -9,11 +9,19 @@
 //! romer-fuzz-harness --example seed_corpus`, which writes its seeds.
 #![forbid(unsafe_code)]
 
+mod association;
+mod control_conversation;
 mod ethernet_frame;
+mod log_entries;
 pub mod mutate;
+mod packet_log;
 mod quantity;
+mod reflector_machine;
+mod script;
+mod sender_returns;
 mod stamp_reflector;
 mod stamp_sender;
+mod target;
 
 use std::path::PathBuf;
 
@@ -56,6 +64,17 @@ pub const TARGETS: &[Target] = &[
     Target { name: "stamp_sender", run: stamp_sender::run, seeds: stamp_sender::seeds },
     Target { name: "stamp_reflector", run: stamp_reflector::run, seeds: stamp_reflector::seeds },
     Target { name: "quantity", run: quantity::run, seeds: quantity::seeds },
+    Target { name: "log_entries", run: log_entries::run, seeds: log_entries::seeds },
+    Target { name: "packet_log", run: packet_log::run, seeds: packet_log::seeds },
+    Target {
+        name: "control_conversation",
+        run: control_conversation::run,
+        seeds: control_conversation::seeds,
+    },
+    Target { name: "association", run: association::run, seeds: association::seeds },
+    Target { name: "reflector_machine", run: reflector_machine::run, seeds: reflector_machine::seeds },
+    Target { name: "sender_returns", run: sender_returns::run, seeds: sender_returns::seeds },
+    Target { name: "target", run: target::run, seeds: target::seeds },
 ];
 
 /// Runs the harness of the target called `name` on `octets`.

@@ -60,6 +60,10 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ("dscp_name", "AF41"),
         ("dscp_number", "46"),
         ("dscp_tos", "184"),
+        (
+            "dscp_leading_zeros",
+            concat!("0000000000000000000000000000000000000000000000000000000000000000", "99"),
+        ),
         ("seed", "1,2,3,4,5,4294967295"),
         ("seed_short", "1,2,3"),
         ("bare_number", "10"),

@@ -101,8 +101,11 @@ fn check_host(host: &str) -> Result<(), String> {
     if host.is_empty() {
         return Err("the target has no host; write a host name or an address before the port".into());
     }
-    let bare = host.split('%').next().unwrap_or(host);
+    let (bare, scope) = host.split_once('%').map_or((host, None), |(bare, scope)| (bare, Some(scope)));
     if let Ok(address) = bare.parse::<IpAddr>() {
+        if scope.is_some_and(|scope| address.is_ipv4() || !is_scope(scope)) {
+            return Err(format!("{} has no interface behind its %; write fe80::1%eth0", quoted(host)));
+        }
         return check_address(address, host);
     }
     let numeric = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -111,6 +114,13 @@ fn check_host(host: &str) -> Result<(), String> {
         return Err(format!("{} is not an address and not a host name; write one of the two", quoted(host)));
     }
     Ok(())
+}
+
+/// Whether an address's scope can be the name or number of an interface.
+fn is_scope(scope: &str) -> bool {
+    // IFNAMSIZ, 16, counts the octet that ends the name.
+    let legal = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-' | b'_' | b'@');
+    (1..16).contains(&scope.len()) && scope.bytes().all(legal)
 }
 
 fn check_address(address: IpAddr, host: &str) -> Result<(), String> {
@@ -246,6 +256,10 @@ mod tests {
             ("ho\u{1b}[31mst", "\\u{1b}"),
             ("-rf", "not an address"),
             ("::ffff:224.0.0.1", "multicast"),
+            ("fe80::1%", "no interface"),
+            ("fe80::1%eth0]", "no interface"),
+            ("fe80::1%\u{1b}[31m", "\\u{1b}"),
+            ("127.0.0.1%lo", "no interface"),
         ] {
             let error = text.parse::<Target>().unwrap_err();
             assert!(error.contains(part), "{text:?}: {error}");
