@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use romer_measure::names::Target;
 use romer_session::reflector::Prefix;
-use romer_traffic::TrafficModel;
+use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration};
 
@@ -75,24 +75,27 @@ pub(crate) struct MeasureArgs {
     /// Send so many probes
     #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
     pub(crate) count: Option<u64>,
-    /// Send for so long, or `forever` [default: 10s]
+    /// Send for so long, or `forever` [default: 10s, and a trace to its end]
     #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
-    /// Mean time between probes [default: 100ms; codecs have their own]
+    /// Mean time between probes, in talk where the traffic falls silent [default: 100ms; codecs have their own]
     #[arg(long, value_name = "D", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Option<Duration>,
-    /// Octets of UDP payload [default: 44B, a STAMP packet]
+    /// Octets of UDP payload [default: as the traffic asks, and at least 44B, a STAMP packet]
     #[arg(long, value_name = "B", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
     /// Octets of IP packet
     #[arg(long, value_name = "B", value_parser = values::size, allow_hyphen_values = true)]
     pub(crate) packet_size: Option<u32>,
-    /// When probes leave: periodic, poisson, melp
-    #[arg(long, value_name = "MODEL", default_value = "periodic", value_parser = |text: &str| text.parse::<TrafficModel>().map_err(|error| error.to_string()))]
+    /// When probes leave, and how large they are: periodic, poisson, melp, g711, opus, talkspurt:p59, ... (see --help)
+    #[arg(long, value_name = "MODEL", long_help = crate::traffic::HELP, default_value = "periodic", value_parser = |text: &str| text.parse::<TrafficModel>().map_err(|error| error.to_string()))]
     pub(crate) traffic: TrafficModel,
-    /// Codec frames in a packet (melp: 2 to 5) [default: 2]
+    /// Codec frames in a packet (melp: 2 to 5; g711, g729: 10 ms each, 1 to 20; opus: 1 to 6) [default: 2; opus: 1]
     #[arg(long, value_name = "N", value_parser = values::bundle, allow_hyphen_values = true)]
     pub(crate) bundle: Option<u32>,
+    /// Delay each departure on purpose, in order: uniform:LOW,HIGH normal:MEAN,STDDEV exponential:MEAN tick:PERIOD
+    #[arg(long, value_name = "MODEL", value_parser = |text: &str| text.parse::<DepartureJitter>().map_err(|error| error.to_string()))]
+    pub(crate) departure_jitter: Option<DepartureJitter>,
     /// Which stamps: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
     pub(crate) stamp: StampPlace,

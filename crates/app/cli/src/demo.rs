@@ -140,7 +140,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         size: ProbeSize::Natural,
     };
     let options = MeasureOptions {
-        streams: vec![stream(TrafficModel::Melp, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
+        streams: vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
         family: Family::Any,
         stamp_only: false,
         stamp: StampRequest::Best,

@@ -14,6 +14,7 @@ mod output;
 mod report;
 mod respond;
 mod signals;
+mod traffic;
 mod values;
 
 use std::process::ExitCode;

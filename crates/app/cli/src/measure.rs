@@ -11,16 +11,13 @@ use romer_measure::names::Family;
 use romer_record::document::{Measurement, STREAM, StreamInterval, StreamLine};
 use romer_record::manifest::StampRequest;
 use romer_store::{Location, Runs, document_of};
-use romer_traffic::{Limit, Request};
+use romer_traffic::Schedule;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
 use crate::args::{MeasureArgs, StampPlace};
 use crate::failure::Failure;
 use crate::{output, report, signals};
-
-/// How long is measured when nothing is said.
-const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 impl From<StampPlace> for StampRequest {
     fn from(place: StampPlace) -> Self {
@@ -118,16 +115,7 @@ fn is_silent(measurement: &Measurement) -> bool {
 }
 
 fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
-    let limit = match (arguments.count, arguments.duration) {
-        (Some(count), _) => Limit::Count(count),
-        (None, duration) => Limit::Duration(duration.unwrap_or(DEFAULT_DURATION)),
-    };
-    let traffic = Request {
-        interval: arguments.interval,
-        bundle: arguments.bundle,
-        seed: arguments.seed.unwrap_or_else(random_seed),
-        ..Request::new(arguments.traffic, limit)
-    };
+    let traffic = crate::traffic::request(arguments, arguments.seed.unwrap_or_else(random_seed))?;
     let size = match (arguments.size, arguments.packet_size) {
         (Some(octets), _) => ProbeSize::Payload(octets),
         (None, Some(octets)) => ProbeSize::Packet(octets),
@@ -136,7 +124,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
     let streams = arguments
         .targets
         .iter()
-        .map(|target| StreamOptions { target: target.clone(), traffic, size })
+        .map(|target| StreamOptions { target: target.clone(), traffic: traffic.clone(), size })
         .collect();
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     Ok(MeasureOptions {
@@ -154,10 +142,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         interface: arguments.interface.clone(),
         waiting_time: arguments.waiting_time,
         comment: arguments.comment.clone(),
-        command: repeating_command(
-            traffic.model.is_random().then_some(traffic.seed),
-            arguments.seed.is_some(),
-        ),
+        command: repeating_command(traffic.is_random().then_some(traffic.seed), arguments.seed.is_some()),
         location: location(arguments.out.as_deref(), arguments.force, name)?,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
@@ -203,16 +188,7 @@ pub(crate) fn expected(options: &MeasureOptions) -> Option<Duration> {
     options
         .streams
         .iter()
-        .map(|stream| match stream.traffic.limit {
-            Limit::Duration(duration) => Some(duration),
-            Limit::Count(count) => {
-                let interval = stream
-                    .traffic
-                    .interval
-                    .or(romer_traffic::Schedule::new(&stream.traffic).ok().map(|s| s.interval()))?;
-                interval.checked_mul(i64::try_from(count).ok()?)
-            }
-        })
+        .map(|stream| Some(Schedule::new(&stream.traffic).ok()?.expected_length()))
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .max()

@@ -66,15 +66,27 @@ impl Words {
         format!("{} of {of} {was} lost{share}{leg}.", count(lost))
     }
 
-    /// What was sent: `poisson, 20 ms on average, 44-octet payloads (72-octet IP packets)`.
+    /// What was sent: `poisson 20 ms apart on average, 44 B of payload (72 B of IP)`.
     pub(crate) fn traffic(self, t: &Traffic) -> String {
+        const UNEVEN: [&str; 6] = ["poisson", "im", "talkspurt", "onoff", "trace", "token-bucket"];
         let every = self.time_of(t.interval_ns);
-        let pace =
-            if t.model == "poisson" { format!("{every} apart on average") } else { format!("every {every}") };
-        let mut text = format!(
-            "{} {pace}, {}{NO_BREAK}B of payload ({}{NO_BREAK}B of IP)",
-            t.model, t.payload_octets, t.packet_octets
-        );
+        let kind = t.model.split(':').next().unwrap_or_default();
+        let pace = if UNEVEN.contains(&kind) {
+            format!("{every} apart on average")
+        } else {
+            format!("every {every}")
+        };
+        let sizes = match (t.payload_octets_min, t.payload_octets_max) {
+            (Some(least), Some(most)) => format!(
+                "{least} to {most}{NO_BREAK}B of payload, {}{NO_BREAK}B on average ({}{NO_BREAK}B of IP)",
+                t.payload_octets, t.packet_octets
+            ),
+            _ => format!("{}{NO_BREAK}B of payload ({}{NO_BREAK}B of IP)", t.payload_octets, t.packet_octets),
+        };
+        let mut text = format!("{} {pace}, {sizes}", t.model);
+        if let Some(jitter) = &t.departure_jitter {
+            text.push_str(&format!(", departures perturbed by {jitter}"));
+        }
         if t.dscp != 0 {
             text.push_str(&format!(", DSCP {}", dscp_name(t.dscp)));
         }

@@ -108,13 +108,22 @@ pub struct Measurements {
 /// What was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
-    /// Name of the schedule, as `--traffic` takes it.
+    /// The schedule, as `--traffic` takes it.
     pub model: String,
-    /// Mean time between departures, nanoseconds.
+    /// How the sender perturbed its schedule, as `--departure-jitter` takes it; `null` where it did not.
+    #[serde(default)]
+    pub departure_jitter: Option<String>,
+    /// Mean time between departures, nanoseconds; silence included where the model falls silent.
     pub interval_ns: i64,
-    /// Payload of UDP, octets.
+    /// Payload of UDP, octets; where sizes vary, the mean that the model has, rounded.
     pub payload_octets: u32,
-    /// IP packet, octets.
+    /// The smallest payload that the model has, octets; `null` where sizes do not vary.
+    #[serde(default)]
+    pub payload_octets_min: Option<u32>,
+    /// The largest payload that the model has, octets; `null` where sizes do not vary.
+    #[serde(default)]
+    pub payload_octets_max: Option<u32>,
+    /// IP packet with `payload_octets` of payload, octets.
     pub packet_octets: u32,
     /// Probes asked for; `null` where a duration was.
     pub count: Option<u64>,

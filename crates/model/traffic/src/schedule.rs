@@ -3,35 +3,44 @@
 use romer_units::Duration;
 use romer_units::random::{Seed, Stream};
 
-use crate::{DEFAULT_INTERVAL, TrafficError, TrafficModel};
+use crate::bucket::TokenBucket;
+use crate::imix::IpVersion;
+use crate::jitter::{DepartureJitter, Perturbation};
+use crate::size::{Payloads, Sizes};
+use crate::spurt::{Gate, Law};
+use crate::trace::Trace;
+use crate::{DEFAULT_INTERVAL, MESSAGE_INTERVAL, SPEECH_INTERVAL, TrafficError, TrafficModel, draw};
 
 /// One packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// When, after the start of the schedule.
     pub offset: Duration,
-    /// Payload of UDP in octets that the traffic asks for: the codec's frames, or the size of the request; 0
-    /// where neither says anything. A probe's header may need more; the sender decides what is really sent.
+    /// Payload of UDP in octets that the traffic asks for: the codec's frames, the mixture's or the trace's size, or
+    /// the size of the request; 0 where none of them says anything. A probe's header may need more; the sender
+    /// decides what is really sent.
     pub size: u32,
 }
 
-/// Where a schedule ends.
+/// Where a schedule ends. A trace ends with its last packet all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// After this many departures.
     Count(u64),
-    /// Before this much time has passed: all departures with a smaller offset.
+    /// Before this much time has passed: all departures with a smaller offset. A departure jitter comes on top, so
+    /// that the last ones may leave later.
     Duration(Duration),
 }
 
 /// What a schedule is made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// How departures follow one another.
     pub model: TrafficModel,
-    /// Mean time between departures; `None` for the codec's own, or else [`DEFAULT_INTERVAL`].
+    /// Mean time between departures (in talk, for models that fall silent); `None` for the model's own, or else
+    /// [`DEFAULT_INTERVAL`].
     pub interval: Option<Duration>,
-    /// Payload of UDP in octets; `None` for the codec's own.
+    /// Payload of UDP in octets; `None` for the model's own.
     pub size: Option<u32>,
     /// Codec frames in a packet; `None` for the codec's own number.
     pub bundle: Option<u32>,
@@ -39,28 +48,49 @@ pub struct Request {
     pub limit: Limit,
     /// Seed of the random models.
     pub seed: Seed,
+    /// How the sender perturbs its schedule.
+    pub jitter: Option<DepartureJitter>,
+    /// The content of the file that [`TrafficModel::trace_file`] names.
+    pub trace: Option<Trace>,
+    /// Which IP carries the packets, for models that say how large frames are.
+    pub version: IpVersion,
 }
 
 impl Request {
-    /// `model` until `limit`, all else as the model has it, with a seed of zeros.
+    /// `model` until `limit`, over IPv4, all else as the model has it, with a seed of zeros.
     pub const fn new(model: TrafficModel, limit: Limit) -> Self {
-        Self { model, interval: None, size: None, bundle: None, limit, seed: Seed([0; 6]) }
+        Self {
+            model,
+            interval: None,
+            size: None,
+            bundle: None,
+            limit,
+            seed: Seed([0; 6]),
+            jitter: None,
+            trace: None,
+            version: IpVersion::V4,
+        }
+    }
+
+    /// Whether the schedule depends on the seed.
+    pub fn is_random(&self) -> bool {
+        self.model.is_random() || self.jitter.is_some_and(DepartureJitter::is_random)
     }
 }
 
-/// Names the stream of gaps, so that other uses of the seed draw other numbers.
-const GAPS: [u32; 2] = [u32::from_be_bytes(*b"traf"), u32::from_be_bytes(*b"gaps")];
-
-/// No gap is longer than this many means: 53 random bits reach ln(2^53), which is 36.7.
-const LONGEST_GAP: u64 = 37;
-
 /// How offsets are found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Pace {
     /// Ordinal times the interval: nothing is accumulated, so nothing drifts.
     Multiples,
     /// The sum of the gaps up to and including the ordinal's own.
     Gaps(Stream),
+    /// The multiples of `step` that fall into talk; the next to be looked at is number `tick`.
+    Gated { gate: Box<Gate>, step: Duration, tick: u64 },
+    /// As soon as the bucket holds the tokens.
+    Bucket { bucket: TokenBucket, size: u32 },
+    /// As recorded.
+    Recorded(Trace),
 }
 
 /// The departures that a [`Request`] asks for, in order of time. Offsets never decrease.
@@ -68,10 +98,15 @@ enum Pace {
 pub struct Schedule {
     pace: Pace,
     interval: Duration,
-    size: u32,
+    sizes: Sizes,
     limit: Limit,
+    /// How many there are to be, or are to be expected.
+    expected: u64,
+    /// How many more there may be, or how much longer they may take in means of the interval.
+    margin: u64,
     ordinal: u64,
     last: Duration,
+    jitter: Option<Perturbation>,
 }
 
 impl Schedule {
@@ -80,38 +115,48 @@ impl Schedule {
     /// # Errors
     /// [`TrafficError`] where the request contradicts itself or the model, or leaves the range of time.
     pub fn new(request: &Request) -> Result<Self, TrafficError> {
-        let bundled = request.model.bundled(request.bundle)?;
-        let interval = match (bundled, request.interval) {
-            (Some(own), Some(_)) => {
-                return Err(TrafficError::IntervalOfCodec { model: request.model, own: own.interval });
+        if let Limit::Duration(duration) = request.limit
+            && duration <= Duration::ZERO
+        {
+            return Err(TrafficError::DurationNotPositive { duration });
+        }
+        let sizes = sizes(request)?;
+        let (pace, interval) = pace(request, &sizes)?;
+        let expected = expected(request.limit, &pace, interval);
+        in_range(request.limit, interval, &pace)?;
+        let sizes = match sizes {
+            Sizes::Recorded { packets, .. } => {
+                Sizes::Recorded { packets, played: usize::try_from(expected).unwrap_or(usize::MAX) }
             }
-            (Some(own), None) => own.interval,
-            (None, asked) => asked.unwrap_or(DEFAULT_INTERVAL),
+            sizes => sizes,
         };
-        if interval <= Duration::ZERO {
-            return Err(TrafficError::IntervalNotPositive { interval });
-        }
-        let needed = bundled.map_or(0, |own| own.octets);
-        let size = request.size.unwrap_or(needed);
-        if size < needed {
-            return Err(TrafficError::SizeTooSmall { size, needed });
-        }
-        let pace = match request.model {
-            TrafficModel::Periodic | TrafficModel::Melp => Pace::Multiples,
-            TrafficModel::Poisson => Pace::Gaps(Stream::new(request.seed, GAPS)),
-        };
-        in_range(request.limit, interval, pace)?;
-        Ok(Self { pace, interval, size, limit: request.limit, ordinal: 0, last: Duration::ZERO })
+        Ok(Self {
+            margin: margin(request, expected, interval, &pace),
+            pace,
+            interval,
+            sizes,
+            limit: request.limit,
+            expected,
+            ordinal: 0,
+            last: Duration::ZERO,
+            jitter: request.jitter.map(|jitter| Perturbation::new(jitter, request.seed)),
+        })
     }
 
-    /// Mean time between departures.
+    /// Mean time between departures, silence included.
     pub const fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Payload of UDP in octets that every departure of this schedule asks for.
-    pub const fn size(&self) -> u32 {
-        self.size
+    /// The largest payload of UDP in octets that a departure of this schedule asks for; where sizes do not vary,
+    /// every departure's.
+    pub fn size(&self) -> u32 {
+        self.payloads(0).most
+    }
+
+    /// The payloads that departures ask for, where the sender raises those below `floor` to that.
+    pub fn payloads(&self, floor: u32) -> Payloads {
+        self.sizes.payloads(floor)
     }
 
     /// Where the schedule ends.
@@ -121,20 +166,48 @@ impl Schedule {
 
     /// How many departures there are from the start; for a random schedule that ends by time, how many are to be
     /// expected.
-    pub fn expected_count(&self) -> u64 {
-        match self.limit {
-            Limit::Count(count) => count,
-            Limit::Duration(duration) => {
-                duration.as_nanos().unsigned_abs().div_ceil(self.interval.as_nanos().unsigned_abs())
+    pub const fn expected_count(&self) -> u64 {
+        self.expected
+    }
+
+    /// How long the schedule is to be expected to take.
+    pub fn expected_length(&self) -> Duration {
+        match (&self.pace, self.limit) {
+            (Pace::Recorded(trace), _) => {
+                let last = usize::try_from(self.expected).ok().and_then(|count| count.checked_sub(1));
+                last.and_then(|last| trace.packets().get(last)).map_or(Duration::ZERO, |packet| packet.offset)
+            }
+            (_, Limit::Duration(duration)) => duration,
+            (_, Limit::Count(count)) => {
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                self.interval.checked_mul(count).unwrap_or(Duration::MAX)
             }
         }
     }
 
-    /// The offset that follows `self.last`, or `None` where it leaves the range of time.
-    fn offset(&self) -> Option<Duration> {
-        match self.pace {
+    /// A number of departures that is not exceeded, and whose number of intervals holds the whole schedule with its
+    /// jitter; both but for one random schedule in a million.
+    pub const fn most_count(&self) -> u64 {
+        self.expected.saturating_add(self.margin)
+    }
+
+    /// The offset that follows `self.last` without jitter, or `None` where it leaves the range of time or the trace.
+    fn offset(&mut self) -> Option<Duration> {
+        match &mut self.pace {
             Pace::Multiples => self.interval.checked_mul(i64::try_from(self.ordinal).ok()?),
-            Pace::Gaps(stream) => self.last.checked_add(exponential(&stream, self.ordinal, self.interval)),
+            Pace::Gaps(stream) => {
+                self.last.checked_add(draw::exponential(stream, self.ordinal, self.interval))
+            }
+            Pace::Gated { gate, step, tick } => {
+                let (found, offset) = gate.next(*tick, *step)?;
+                *tick = found.checked_add(1)?;
+                Some(offset)
+            }
+            Pace::Bucket { bucket, size } => bucket.offset(self.ordinal, *size),
+            Pace::Recorded(trace) => {
+                let place = usize::try_from(self.ordinal).ok()?;
+                trace.packets().get(place).map(|packet| packet.offset)
+            }
         }
     }
 }
@@ -150,226 +223,198 @@ impl Iterator for Schedule {
         if matches!(self.limit, Limit::Duration(end) if offset >= end) {
             return None;
         }
+        let ordinal = self.ordinal;
         self.last = offset;
         self.ordinal += 1;
-        Some(Departure { offset, size: self.size })
+        let offset = self.jitter.as_mut().map_or(offset, |jitter| jitter.perturbed(ordinal, offset));
+        Some(Departure { offset, size: self.sizes.size(ordinal) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match self.limit {
-            Limit::Count(count) => {
-                let left = usize::try_from(count - self.ordinal).ok();
-                (left.unwrap_or(usize::MAX), left)
-            }
-            Limit::Duration(_) => (0, None),
+        let left = usize::try_from(self.expected.saturating_sub(self.ordinal));
+        match (&self.pace, self.limit) {
+            // Silence may leave the range of time.
+            (Pace::Gated { .. }, Limit::Count(_)) => (0, left.ok()),
+            (_, Limit::Count(_)) | (Pace::Recorded(_), _) => (left.unwrap_or(usize::MAX), left.ok()),
+            (_, Limit::Duration(_)) => (0, None),
         }
     }
 }
 
-/// The gap before departure `ordinal`, exponentially distributed with mean `mean`, to the nearest nanosecond. It
-/// depends on the stream and the ordinal only. The logarithm is a software one: those of the machines differ in
-/// their last digit.
-#[expect(clippy::cast_precision_loss, reason = "the gap is random to more than the rounding")]
-#[expect(clippy::cast_possible_truncation, reason = "saturates, and `in_range` keeps the sum within range")]
-fn exponential(stream: &Stream, ordinal: u64, mean: Duration) -> Duration {
-    // A unit lies in [0, 1), so that its complement is never 0 and is exact in binary.
-    let gap = -libm::log(1.0 - stream.unit(ordinal)) * mean.as_nanos() as f64;
-    Duration::from_nanos(libm::round(gap) as i64)
+/// The sizes that a request asks for.
+fn sizes(request: &Request) -> Result<Sizes, TrafficError> {
+    let own = match &request.model {
+        TrafficModel::Imix(imix) => Some(Sizes::imix(imix, request.version, request.seed)),
+        TrafficModel::Messages => Some(Sizes::messages(request.seed)),
+        TrafficModel::Trace { .. } => {
+            let trace = trace(request)?;
+            trace.has_sizes().then(|| Sizes::Recorded { packets: trace.packets().clone(), played: 0 })
+        }
+        _ => None,
+    };
+    if request.bundle.is_some() && request.model.codec().is_none() {
+        return Err(TrafficError::NothingToBundle { model: request.model.clone() });
+    }
+    let needed = match request.model.codec() {
+        Some(codec) => codec.packet(request.bundle)?.octets,
+        None => 0,
+    };
+    match (own, request.size, &request.model) {
+        (Some(_), Some(_), model) => Err(TrafficError::SizeOfModel { model: model.clone() }),
+        (Some(own), None, _) => Ok(own),
+        (None, None, TrafficModel::TokenBucket(bucket)) => Ok(Sizes::Constant(bucket.own_size())),
+        (None, Some(size), TrafficModel::TokenBucket(bucket))
+            if size == 0 || u64::from(size) > bucket.depth() =>
+        {
+            Err(TrafficError::SizeAboveDepth { size, depth: bucket.depth() })
+        }
+        (None, Some(size), _) if size < needed => Err(TrafficError::SizeTooSmall { size, needed }),
+        (None, size, _) => Ok(Sizes::Constant(size.unwrap_or(needed))),
+    }
 }
 
-/// Refuses a limit that has no meaning, or whose last departure could lie outside the range of time.
-fn in_range(limit: Limit, interval: Duration, pace: Pace) -> Result<(), TrafficError> {
-    let longest = match pace {
-        Pace::Multiples => 1,
-        Pace::Gaps(_) => LONGEST_GAP,
+fn trace(request: &Request) -> Result<&Trace, TrafficError> {
+    request.trace.as_ref().ok_or_else(|| TrafficError::TraceMissing { model: request.model.clone() })
+}
+
+/// How offsets are found, and the mean time between them.
+fn pace(request: &Request, sizes: &Sizes) -> Result<(Pace, Duration), TrafficError> {
+    let codec = match request.model.codec() {
+        Some(codec) => Some(codec.packet(request.bundle)?.interval),
+        None => None,
     };
+    let asked = |own: Duration| {
+        let interval = codec.or(request.interval).unwrap_or(own);
+        if codec.is_some() && request.interval.is_some() {
+            Err(TrafficError::IntervalOfModel { model: request.model.clone(), own: interval })
+        } else if interval <= Duration::ZERO {
+            Err(TrafficError::IntervalNotPositive { interval })
+        } else {
+            Ok(interval)
+        }
+    };
+    let never_asked = |own: Duration| match request.interval {
+        Some(_) => Err(TrafficError::IntervalOfModel { model: request.model.clone(), own }),
+        None => Ok(own),
+    };
+    let gaps = || Pace::Gaps(draw::stream(request.seed, b"gaps"));
+    Ok(match &request.model {
+        TrafficModel::Periodic | TrafficModel::Codec(_) | TrafficModel::Imix(_) => {
+            (Pace::Multiples, asked(DEFAULT_INTERVAL)?)
+        }
+        TrafficModel::Poisson => (gaps(), asked(DEFAULT_INTERVAL)?),
+        TrafficModel::Messages => (gaps(), asked(MESSAGE_INTERVAL)?),
+        TrafficModel::Talkspurt { of, .. } => gated(request, of.laws(), asked(SPEECH_INTERVAL)?)?,
+        TrafficModel::OnOff { on, off, .. } => {
+            gated(request, (on.clone(), off.clone()), asked(DEFAULT_INTERVAL)?)?
+        }
+        TrafficModel::TokenBucket(bucket) => {
+            let size = sizes.payloads(0).most;
+            (Pace::Bucket { bucket: *bucket, size }, never_asked(bucket.interval(size))?)
+        }
+        TrafficModel::Trace { .. } => {
+            let trace = trace(request)?;
+            (Pace::Recorded(trace.clone()), never_asked(recorded_interval(trace, request.limit))?)
+        }
+    })
+}
+
+/// Packets every `step` in talk, and none in silence.
+fn gated(request: &Request, laws: (Law, Law), step: Duration) -> Result<(Pace, Duration), TrafficError> {
+    let (on, off) = (laws.0.mean(), laws.1.mean());
+    if on < step {
+        return Err(TrafficError::SpurtTooShort { model: request.model.clone(), on, interval: step });
+    }
+    let [step_ns, on_ns, off_ns] = [step, on, off].map(|length| i128::from(length.as_nanos()));
+    let mean = step_ns * (on_ns + off_ns) / on_ns;
+    let mean = Duration::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX));
+    Ok((Pace::Gated { gate: Box::new(Gate::new(laws, request.seed)), step, tick: 0 }, mean))
+}
+
+/// How many packets of a trace leave within `limit`.
+fn played(trace: &Trace, limit: Limit) -> u64 {
     match limit {
-        Limit::Count(count) => {
-            let step = interval.as_nanos().unsigned_abs().checked_mul(longest);
-            let end = step.and_then(|step| step.checked_mul(count));
-            if end.is_none_or(|end| i64::try_from(end).is_err()) {
-                return Err(TrafficError::TooLong { count, interval });
-            }
+        Limit::Count(count) => count.min(trace.len()),
+        Limit::Duration(end) => {
+            let played = trace.packets().partition_point(|packet| packet.offset < end);
+            u64::try_from(played).unwrap_or(u64::MAX)
         }
-        Limit::Duration(duration) if duration <= Duration::ZERO => {
-            return Err(TrafficError::DurationNotPositive { duration });
+    }
+}
+
+/// The mean gap of what is played of a trace; [`DEFAULT_INTERVAL`] where there is none.
+fn recorded_interval(trace: &Trace, limit: Limit) -> Duration {
+    let played = usize::try_from(played(trace, limit)).unwrap_or(usize::MAX);
+    match trace.packets().get(..played) {
+        Some([first, .., last]) => {
+            let gaps = i64::try_from(played - 1).unwrap_or(i64::MAX);
+            Duration::from_nanos(((last.offset - first.offset).as_nanos() / gaps).max(1))
         }
-        Limit::Duration(_) => {}
+        _ => DEFAULT_INTERVAL,
+    }
+}
+
+fn expected(limit: Limit, pace: &Pace, interval: Duration) -> u64 {
+    match (pace, limit) {
+        (Pace::Recorded(trace), limit) => played(trace, limit),
+        (_, Limit::Count(count)) => count,
+        (Pace::Bucket { bucket, size }, Limit::Duration(end)) => bucket.count_before(end, *size),
+        (_, Limit::Duration(end)) => {
+            end.as_nanos().unsigned_abs().div_ceil(interval.as_nanos().unsigned_abs())
+        }
+    }
+}
+
+/// Deviations of a normal distribution that are exceeded once in a million, and a little for small numbers.
+const DEVIATIONS: f64 = 5.0;
+/// Departures that a random schedule may have more than so many deviations tell, as these hold for large numbers.
+const FEW: f64 = 20.0;
+
+/// How many departures more than `expected` there may be, or how many intervals longer they may take.
+#[expect(clippy::cast_precision_loss, reason = "a margin is wanted to a few digits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a margin saturates, and is not negative"
+)]
+fn margin(request: &Request, expected: u64, interval: Duration, pace: &Pace) -> u64 {
+    let (count, mean) = (expected as f64, interval.as_nanos() as f64);
+    let random = match (pace, request.model.laws()) {
+        (Pace::Gaps(_), _) => DEVIATIONS.mul_add(libm::sqrt(count), FEW),
+        (Pace::Gated { step, .. }, Some((on, off))) => {
+            let (talk, silence) = (on.mean().as_nanos() as f64, off.mean().as_nanos() as f64);
+            let cycles = count * step.as_nanos() as f64 / talk + 1.0;
+            // Of one cycle, as a difference of time at a given number of packets.
+            let deviation = libm::hypot(off.deviation(), on.deviation() * silence / talk);
+            let rest = FEW * (talk + silence);
+            (DEVIATIONS * libm::sqrt(cycles)).mul_add(deviation, rest) / mean
+        }
+        (Pace::Recorded(trace), _) => {
+            let last =
+                usize::try_from(expected).ok().and_then(|count| trace.packets().get(count.checked_sub(1)?));
+            (last.map_or(0.0, |last| last.offset.as_nanos() as f64 / mean) - count).max(0.0)
+        }
+        _ => 0.0,
+    };
+    let jitter = request.jitter.map_or(0.0, |jitter| jitter.reach().as_nanos() as f64 / mean);
+    libm::ceil(random + jitter) as u64
+}
+
+/// Refuses a count whose last departure could lie outside the range of time.
+fn in_range(limit: Limit, interval: Duration, pace: &Pace) -> Result<(), TrafficError> {
+    let Limit::Count(count) = limit else { return Ok(()) };
+    let longest = match pace {
+        Pace::Multiples | Pace::Bucket { .. } => 1,
+        Pace::Gaps(_) | Pace::Gated { .. } => draw::LONGEST_GAP,
+        Pace::Recorded(_) => return Ok(()),
+    };
+    let step = interval.as_nanos().unsigned_abs().checked_mul(longest);
+    let end = step.and_then(|step| step.checked_mul(count));
+    if end.is_none_or(|end| i64::try_from(end).is_err()) {
+        return Err(TrafficError::TooLong { count, interval });
     }
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn request(model: TrafficModel, interval_ns: i64, limit: Limit) -> Request {
-        Request { interval: Some(Duration::from_nanos(interval_ns)), ..Request::new(model, limit) }
-    }
-
-    fn offsets(request: &Request) -> Vec<i64> {
-        Schedule::new(request).unwrap().map(|departure| departure.offset.as_nanos()).collect()
-    }
-
-    #[test]
-    fn a_million_periodic_departures_are_exact_multiples() {
-        // A third of a millisecond and a prime: nothing that a float would hold exactly.
-        for interval in [333_333, 1, 7_919] {
-            let schedule = request(TrafficModel::Periodic, interval, Limit::Count(1_000_001));
-            let wrong = offsets(&schedule).into_iter().zip(0..).find(|(offset, n)| *offset != n * interval);
-            assert_eq!(wrong, None);
-        }
-        let melp = Request::new(TrafficModel::Melp, Limit::Count(1_000_001));
-        assert_eq!(offsets(&melp).last(), Some(&45_000_000_000_000));
-    }
-
-    #[test]
-    fn a_duration_ends_before_itself() {
-        let count = |limit_ns| {
-            offsets(&request(TrafficModel::Periodic, 10, Limit::Duration(Duration::from_nanos(limit_ns))))
-                .len()
-        };
-        assert_eq!((count(1), count(10), count(11), count(100), count(101)), (1, 1, 2, 10, 11));
-        let schedule =
-            Schedule::new(&request(TrafficModel::Periodic, 10, Limit::Duration(Duration::from_nanos(101))));
-        assert_eq!(schedule.unwrap().expected_count(), 11);
-    }
-
-    #[test]
-    fn melp_asks_for_seven_octets_a_frame_and_keeps_its_own_interval() {
-        let plain = Request::new(TrafficModel::Melp, Limit::Count(2));
-        let departures: Vec<Departure> = Schedule::new(&plain).unwrap().collect();
-        assert_eq!(departures[1], Departure { offset: Duration::from_millis(45), size: 14 });
-        let five = Request { bundle: Some(5), ..plain };
-        assert_eq!(Schedule::new(&five).unwrap().interval(), Duration::from_micros(112_500));
-        assert_eq!(Schedule::new(&five).unwrap().size(), 35);
-        let large = Request { size: Some(64), ..plain };
-        assert_eq!(Schedule::new(&large).unwrap().size(), 64);
-    }
-
-    #[test]
-    fn a_request_that_contradicts_itself_is_refused() {
-        let melp = Request::new(TrafficModel::Melp, Limit::Count(1));
-        let periodic = Request::new(TrafficModel::Periodic, Limit::Count(1));
-        let zero = Some(Duration::ZERO);
-        for wrong in [
-            Request { interval: Some(Duration::from_millis(45)), ..melp },
-            Request { size: Some(13), ..melp },
-            Request { bundle: Some(6), ..melp },
-            Request { bundle: Some(2), ..periodic },
-            Request { interval: zero, ..periodic },
-            Request { interval: Some(Duration::from_nanos(-1)), ..periodic },
-            Request { limit: Limit::Duration(Duration::ZERO), ..periodic },
-            Request { limit: Limit::Count(u64::MAX), ..periodic },
-            Request { model: TrafficModel::Poisson, limit: Limit::Count(u64::MAX / 40), ..periodic },
-        ] {
-            assert!(Schedule::new(&wrong).is_err(), "{wrong:?}");
-        }
-        assert_eq!(Schedule::new(&periodic).unwrap().interval(), DEFAULT_INTERVAL);
-    }
-
-    #[test]
-    fn a_seed_replays_and_another_seed_differs() {
-        let one = request(TrafficModel::Poisson, 1_000_000, Limit::Count(1_000));
-        let other = Request { seed: Seed([1, 0, 0, 0, 0, 0]), ..one };
-        assert_eq!(offsets(&one), offsets(&one));
-        assert_ne!(offsets(&one), offsets(&other));
-    }
-
-    #[test]
-    fn poisson_offsets_are_those_of_every_machine() {
-        // Pinned: a change here breaks every seed that was ever printed.
-        let pinned = Request {
-            seed: Seed([1, 2, 3, 4, 5, 6]),
-            ..request(TrafficModel::Poisson, 1_000_000, Limit::Count(5))
-        };
-        assert_eq!(offsets(&pinned), PINNED);
-    }
-
-    const PINNED: [i64; 5] = [1_361_663, 1_502_578, 1_653_627, 1_835_253, 2_089_766];
-
-    #[test]
-    fn poisson_gaps_are_exponential() {
-        // Kolmogorov's test against 1 - exp(-x): P(sqrt(n) D > 2.694) is 1e-6.
-        let mean = 1e6;
-        let count = 100_000;
-        let all = offsets(&request(TrafficModel::Poisson, 1_000_000, Limit::Count(count)));
-        let mut gaps: Vec<f64> = std::iter::once(all[0])
-            .chain(all.windows(2).map(|w| w[1] - w[0]))
-            .map(|gap| gap as f64)
-            .collect();
-        gaps.sort_by(f64::total_cmp);
-        let n = gaps.len() as f64;
-        let distance = gaps.iter().enumerate().fold(0.0_f64, |worst, (i, gap)| {
-            let expected = 1.0 - (-gap / mean).exp();
-            worst.max((expected - i as f64 / n).abs()).max(((i + 1) as f64 / n - expected).abs())
-        });
-        assert!(n.sqrt() * distance < 2.694, "{distance}");
-    }
-
-    #[test]
-    fn poisson_gaps_do_not_depend_on_their_neighbours() {
-        // The lag-1 correlation of n independent gaps is normal with variance 1/n: 4.9 sigma is 1e-6.
-        let count = 100_000;
-        let all = offsets(&request(TrafficModel::Poisson, 1_000_000, Limit::Count(count)));
-        let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e6 - 1.0).collect();
-        let products: f64 = gaps.windows(2).map(|w| w[0] * w[1]).sum();
-        let squares: f64 = gaps.iter().map(|gap| gap * gap).sum();
-        let correlation = products / squares;
-        assert!(correlation.abs() * (gaps.len() as f64).sqrt() < 4.9, "{correlation}");
-    }
-
-    #[test]
-    fn a_poisson_schedule_by_time_has_the_expected_number_of_departures() {
-        // 100,000 expected: the count is Poisson, deviation 316; 4.9 of these is 1e-6.
-        let schedule = request(TrafficModel::Poisson, 10_000, Limit::Duration(Duration::from_secs(1)));
-        let count = offsets(&schedule).len() as f64;
-        assert!((count - 100_000.0).abs() < 4.9 * 316.3, "{count}");
-    }
-
-    proptest! {
-        #[test]
-        fn a_gap_depends_on_seed_and_ordinal_only(seed: [u32; 6], ordinal: u32, mean in 1i64..1_000_000_000_000) {
-            let stream = Stream::new(Seed(seed), GAPS);
-            let mean = Duration::from_nanos(mean);
-            let alone = exponential(&stream, u64::from(ordinal), mean);
-            for other in 0..8 {
-                exponential(&stream, other, mean);
-            }
-            prop_assert_eq!(exponential(&stream, u64::from(ordinal), mean), alone);
-            let longest = mean.as_nanos() * i64::try_from(LONGEST_GAP).unwrap();
-            prop_assert!((0..=longest).contains(&alone.as_nanos()));
-        }
-
-        #[test]
-        fn offsets_are_running_sums_of_the_gaps(seed: [u32; 6], count in 0u64..200) {
-            let asked = Request { seed: Seed(seed), ..request(TrafficModel::Poisson, 20_000_000, Limit::Count(count)) };
-            let stream = Stream::new(Seed(seed), GAPS);
-            let mut sum = 0;
-            for (offset, ordinal) in offsets(&asked).into_iter().zip(0..) {
-                sum += exponential(&stream, ordinal, Duration::from_millis(20)).as_nanos();
-                prop_assert_eq!(offset, sum);
-            }
-        }
-
-        #[test]
-        fn a_count_is_kept_and_offsets_never_decrease(count in 0u64..500, interval in 1i64..1_000_000_000, which in 0usize..2) {
-            let model = [TrafficModel::Periodic, TrafficModel::Poisson][which];
-            let all = offsets(&request(model, interval, Limit::Count(count)));
-            prop_assert_eq!(all.len() as u64, count);
-            prop_assert!(all.is_sorted());
-        }
-
-        #[test]
-        fn no_request_panics(interval: i64, size: Option<u32>, bundle: Option<u32>, limit: i64, by_count: bool, which in 0usize..3) {
-            let model = [TrafficModel::Periodic, TrafficModel::Poisson, TrafficModel::Melp][which];
-            let limit =
-                if by_count { Limit::Count(limit.unsigned_abs()) } else { Limit::Duration(Duration::from_nanos(limit)) };
-            let asked = Request { interval: Some(Duration::from_nanos(interval)), size, bundle, ..Request::new(model, limit) };
-            if let Ok(schedule) = Schedule::new(&asked) {
-                prop_assert!(schedule.take(50).map(|d| d.offset).is_sorted());
-            }
-        }
-    }
-}
+mod tests;

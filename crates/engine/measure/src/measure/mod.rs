@@ -169,8 +169,9 @@ fn legs(options: &MeasureOptions, streams: &mut [Prepared], readers: &[Arc<Waker
     for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
         stream.manifest.started.clone_from(&started);
         let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
-        let size = stream.payload;
-        let departures = stream.schedule.clone().map(move |departure| (departure.offset, size));
+        let floor = stream.floor;
+        let departures =
+            stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
         let probes = sending::Probes::new(
             Box::new(departures),
             start + shift,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use romer_record::manifest::StampRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
-use romer_traffic::Request;
+use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration};
 
 use crate::MeasureError;
@@ -75,51 +75,86 @@ pub(super) fn header_octets(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 28 } else { 48 }
 }
 
-/// The UDP payload of a stream's probes to `address`, over a path of `mtu` octets where that is known.
-pub(super) fn payload_octets(
-    stream: &StreamOptions,
-    natural: u32,
-    address: SocketAddr,
-    mtu: Option<u32>,
-) -> Result<u32, MeasureError> {
+/// The schedule of a stream to `address`, with the size that is asked for.
+///
+/// # Errors
+/// [`MeasureError::Usage`] where the request contradicts itself, or no probe is as small as what is asked for.
+pub(super) fn schedule_of(stream: &StreamOptions, address: SocketAddr) -> Result<Schedule, MeasureError> {
     let header = header_octets(address);
-    let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
-    let (flag, payload) = match stream.size {
-        ProbeSize::Natural => ("", natural.max(STAMP_PAYLOAD)),
-        ProbeSize::Payload(octets) => ("--size", octets),
-        ProbeSize::Packet(octets) => ("--packet-size", octets.saturating_sub(header)),
+    let (flag, octets, added) = match stream.size {
+        ProbeSize::Natural => ("traffic", None, 0),
+        ProbeSize::Payload(octets) => ("--size", Some(octets), 0),
+        ProbeSize::Packet(octets) => ("--packet-size", Some(octets), header),
     };
-    let shown = |payload: u32| match stream.size {
-        ProbeSize::Packet(_) => payload + header,
-        ProbeSize::Natural | ProbeSize::Payload(_) => payload,
-    };
-    let asked = match stream.size {
-        ProbeSize::Packet(octets) => octets,
-        ProbeSize::Natural | ProbeSize::Payload(_) => payload,
-    };
-    if payload < SHORTEST_PAYLOAD {
+    let asked = octets.map(|octets| octets.saturating_sub(added));
+    if let (Some(octets), true) = (octets, asked.is_some_and(|payload| payload < SHORTEST_PAYLOAD)) {
         return Err(MeasureError::Usage(format!(
-            "the probe is too small ({flag}): {asked} octets do not hold its four stamps; ask for at least {}B ({}B for \
+            "the probe is too small ({flag}): {octets} octets do not hold its four stamps; ask for at least {}B ({}B for \
              a STAMP reflector that is not romer)",
-            shown(SHORTEST_PAYLOAD),
-            shown(STAMP_PAYLOAD)
+            SHORTEST_PAYLOAD + added,
+            STAMP_PAYLOAD + added
         )));
     }
-    if payload > longest {
+    let version = if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
+    let request = Request { size: asked, version, ..stream.traffic.clone() };
+    let schedule = checked(&request)?;
+    if let (TrafficModel::TokenBucket(bucket), None) = (&request.model, asked)
+        && schedule.size() < STAMP_PAYLOAD
+    {
         return Err(MeasureError::Usage(format!(
-            "the probe is too large ({flag}): {asked} octets are more than UDP carries; ask for at most {}B",
-            shown(longest)
+            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {STAMP_PAYLOAD}; use a \
+             depth of at least {STAMP_PAYLOAD}B",
+            bucket.depth()
+        )));
+    }
+    Ok(schedule)
+}
+
+/// The schedule of `request`.
+pub(super) fn checked(request: &Request) -> Result<Schedule, MeasureError> {
+    Schedule::new(request)
+        .map_err(|error| MeasureError::Usage(format!("there is no such schedule (traffic): {error}")))
+}
+
+/// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised.
+pub(super) const fn floor(stream: &StreamOptions) -> u32 {
+    match stream.size {
+        ProbeSize::Natural => STAMP_PAYLOAD,
+        ProbeSize::Payload(_) | ProbeSize::Packet(_) => 0,
+    }
+}
+
+/// The UDP payloads of a stream's probes to `address`, over a path of `mtu` octets where that is known.
+pub(super) fn payloads(
+    stream: &StreamOptions,
+    schedule: &Schedule,
+    address: SocketAddr,
+    mtu: Option<u32>,
+) -> Result<Payloads, MeasureError> {
+    let header = header_octets(address);
+    let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
+    let payloads = schedule.payloads(floor(stream));
+    let (flag, added) = match stream.size {
+        ProbeSize::Natural => ("traffic", 0),
+        ProbeSize::Payload(_) => ("--size", 0),
+        ProbeSize::Packet(_) => ("--packet-size", header),
+    };
+    if payloads.most > longest {
+        return Err(MeasureError::Usage(format!(
+            "the probe is too large ({flag}): {} octets are more than UDP carries; ask for at most {}B",
+            payloads.most + added,
+            longest + added
         )));
     }
     match mtu {
-        Some(mtu) if payload + header > mtu => {
-            let most = shown(mtu.saturating_sub(header));
+        Some(mtu) if payloads.most + header > mtu => {
+            let most = mtu.saturating_sub(header) + added;
             Err(MeasureError::Usage(format!(
                 "the probe would be fragmented ({flag}): its IP packet has {} octets and the path's MTU is {mtu}; \
                  ask for at most {most}B",
-                payload + header
+                payloads.most + header
             )))
         }
-        _ => Ok(payload),
+        _ => Ok(payloads),
     }
 }

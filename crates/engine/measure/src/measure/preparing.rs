@@ -12,12 +12,12 @@ use romer_record::document::Traffic;
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_session::control::{self, Request};
 use romer_session::{association, sender};
-use romer_traffic::{Limit, Schedule};
+use romer_traffic::{Limit, Payloads, Schedule};
 use romer_units::Duration;
 use romer_wire::stamp;
 
 use super::far::{Absent, Conversation};
-use super::options::{StreamOptions, TTL, header_octets, payload_octets};
+use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
 use super::stream::Shared;
 use super::{MeasureOptions, Observer, rfc3339_now};
 use crate::{MeasureError, circumstances};
@@ -32,7 +32,8 @@ pub(super) struct Prepared {
     pub(super) shared: Arc<Shared>,
     pub(super) schedule: Schedule,
     pub(super) interval: Duration,
-    pub(super) payload: u32,
+    /// Smaller payloads of the schedule are raised to this.
+    pub(super) floor: u32,
     pub(super) manifest: Stream,
     pub(super) conversation: Option<Conversation>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
@@ -98,13 +99,14 @@ fn prepare_one(
     number: u16,
     observer: &mut dyn Observer,
 ) -> Result<Prepared, MeasureError> {
-    let schedule = Schedule::new(&stream.traffic)
-        .map_err(|error| MeasureError::Usage(format!("there is no such schedule (traffic): {error}")))?;
+    // Contradictions are told before the target's name is looked up.
+    checked(&stream.traffic)?;
     let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;
     let mtu = mtu(address, options);
-    let payload = payload_octets(stream, schedule.size(), address, mtu)?;
+    let schedule = schedule_of(stream, address)?;
+    let payloads = payloads(stream, &schedule, address, mtu)?;
     let conversation = if options.stamp_only { None } else { greet(address, number, observer)? };
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
@@ -115,7 +117,7 @@ fn prepare_one(
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let expected = schedule.expected_count();
     let shared = Arc::new(Shared::new(number, socket, receiver, target, ssid, expected));
-    let mut manifest = manifest(options, stream, &schedule, payload, target);
+    let mut manifest = manifest(options, stream, &schedule, payloads, target);
     let conversation = match conversation {
         None => None,
         Some(conversation) => {
@@ -127,14 +129,15 @@ fn prepare_one(
             let request = Request {
                 ssid,
                 interval_ns: schedule.interval().as_nanos(),
-                count: expected.max(1),
-                payload_octets: payload,
+                count: schedule.most_count().max(1),
+                payload_octets: payloads.most,
             };
             Some(associate(conversation, request, &shared)?)
         }
     };
     let interval = schedule.interval();
-    Ok(Prepared { shared, schedule, interval, payload, manifest, conversation, far_drops: 0 })
+    let floor = floor(stream);
+    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, far_drops: 0 })
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.
@@ -257,7 +260,7 @@ fn manifest(
     options: &MeasureOptions,
     stream: &StreamOptions,
     schedule: &Schedule,
-    payload: u32,
+    payloads: Payloads,
     target: SocketAddr,
 ) -> Stream {
     let (count, duration_ns) = match schedule.limit() {
@@ -265,7 +268,9 @@ fn manifest(
         Limit::Duration(duration) => (None, Some(duration.as_nanos())),
     };
     let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
-    let protocol = if payload < sender::STAMP_PAYLOAD {
+    let payload = rounded(payloads.mean);
+    let varying = |octets| (payloads.least < payloads.most).then_some(octets);
+    let protocol = if payloads.least < sender::STAMP_PAYLOAD {
         "TWAMP-Light (RFC 5357 appendix I), unauthenticated"
     } else {
         "STAMP (RFC 8762), unauthenticated"
@@ -275,15 +280,18 @@ fn manifest(
         started: rfc3339_now(),
         ended: None,
         traffic: Traffic {
-            model: stream.traffic.model.name().into(),
+            model: stream.traffic.model.to_string(),
+            departure_jitter: stream.traffic.jitter.map(|jitter| jitter.to_string()),
             interval_ns: schedule.interval().as_nanos(),
             payload_octets: payload,
+            payload_octets_min: varying(payloads.least),
+            payload_octets_max: varying(payloads.most),
             packet_octets: payload + header_octets(target),
             count,
             duration_ns,
             dscp: options.dscp.value(),
             ttl: Some(options.ttl.unwrap_or(TTL)),
-            seed: stream.traffic.model.is_random().then_some(stream.traffic.seed.0),
+            seed: stream.traffic.is_random().then_some(stream.traffic.seed.0),
             waiting_time_ns: options.waiting_time.as_nanos(),
             protocol: protocol.into(),
         },
@@ -297,4 +305,10 @@ fn manifest(
         far_log_complete: false,
         stamp_request: options.stamp,
     }
+}
+
+/// A mean of sizes, to the nearest octet.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of 32-bit sizes is one")]
+fn rounded(mean: f64) -> u32 {
+    mean.round() as u32
 }

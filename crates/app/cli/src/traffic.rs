@@ -1,0 +1,105 @@
+//! What `--traffic` and the arguments beside it ask for.
+
+use std::fs::File;
+use std::io::Read;
+
+use romer_traffic::{Limit, Request, Trace};
+use romer_units::Duration;
+use romer_units::random::Seed;
+
+use crate::args::MeasureArgs;
+use crate::failure::Failure;
+
+/// What `--help` says of `--traffic`.
+pub(crate) const HELP: &str = "When probes leave, and how large they are:
+
+  periodic              at exact multiples of the interval
+  poisson               at independent, exponentially distributed gaps
+  melp                  MELP speech: 7 B every 22.5 ms, two frames to a packet
+  g711, g729            telephone speech in RTP, every 20 ms
+  opus[:RATE]           Opus speech in RTP, every 20 ms, at 32kbit or RATE
+  im                    like instant messaging: about every 5 s, mostly small
+  talkspurt:MODEL[@CODEC]
+                        talk and silence as p59, brady or hyper has them, over
+                        a codec's packets, or one every interval or 20 ms
+  onoff:ON,OFF[@CODEC]  lengths exponential (1s), constant (=1s) or mixed
+                        (0.7*400ms+0.3*2s)
+  imix:simple, imix:seed003, imix:GENOME
+                        frame sizes in turn; a genome of RFC 6985 such as
+                        aaafg, 20(abcd)5(ggga) or AAZ,A=70B,Z=1400B
+  trace:FILE            as recorded: lines of offset_ns,size or a packet log
+  token-bucket:RATE,DEPTH
+                        as fast as the bucket lets packets of --size pass;
+                        both count payload: token-bucket:16kBps,64B
+";
+
+/// How long is measured when nothing is said.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// The largest trace that is read, in octets.
+const LARGEST: u64 = 64 << 20;
+
+/// The schedule that the arguments ask for, with `seed`. The file of a trace is read.
+pub(crate) fn request(arguments: &MeasureArgs, seed: Seed) -> Result<Request, Failure> {
+    let trace = arguments.traffic.trace_file().map(read).transpose()?;
+    let limit = match (arguments.count, arguments.duration, &trace) {
+        (Some(count), _, _) => Limit::Count(count),
+        (None, Some(duration), _) => Limit::Duration(duration),
+        (None, None, Some(trace)) => Limit::Count(trace.len()),
+        (None, None, None) => Limit::Duration(DEFAULT_DURATION),
+    };
+    Ok(Request {
+        interval: arguments.interval,
+        bundle: arguments.bundle,
+        seed,
+        jitter: arguments.departure_jitter,
+        trace,
+        ..Request::new(arguments.traffic.clone(), limit)
+    })
+}
+
+/// Reads the trace in `file`.
+fn read(file: &str) -> Result<Trace, Failure> {
+    let refused = |error: std::io::Error| {
+        Failure::environment(format!("cannot read the trace ({file}): {error}; name a file that can be read"))
+    };
+    let too_large = || {
+        let text =
+            format!("the trace is too large ({file}): more than 64 MiB are not read; cut it into parts");
+        Failure::with_code(3, text)
+    };
+    let open = File::open(file).map_err(refused)?;
+    if open.metadata().map_err(refused)?.len() > LARGEST {
+        return Err(too_large());
+    }
+    // A pipe tells its length only by ending.
+    let mut bytes = Vec::new();
+    open.take(LARGEST + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
+        return Err(too_large());
+    }
+    Trace::parse(&bytes)
+        .map_err(|error| Failure::with_code(3, format!("bad trace ({file}:{}): {}", error.line, error.fault)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_is_not_there_or_bad_is_told_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let text = |failure: Failure| format!("{failure:?}");
+        let absent = text(read(&path("absent.csv")).unwrap_err());
+        assert!(absent.contains("code: 4") && absent.contains("absent.csv"), "{absent}");
+        assert!(text(read(folder.path().to_str().unwrap()).unwrap_err()).contains("code: 4"));
+        std::fs::write(path("bad.csv"), "offset_ns,size\n0,44\nlater,44\n").unwrap();
+        let bad = text(read(&path("bad.csv")).unwrap_err());
+        assert!(bad.contains("code: 3") && bad.contains("bad.csv:3"), "{bad}");
+        File::create(path("large.csv")).unwrap().set_len(LARGEST + 1).unwrap();
+        let large = text(read(&path("large.csv")).unwrap_err());
+        assert!(large.contains("code: 3") && large.contains("64 MiB"), "{large}");
+        std::fs::write(path("good.csv"), "offset_ns,size\n0,44\n5,44\n").unwrap();
+        assert_eq!(read(&path("good.csv")).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,199 @@
+//! Speech coders: what they put into a packet, and how often.
+//!
+//! Sizes are octets of UDP payload. G.711, G.729 and Opus travel in RTP, whose 12 octets of header (RFC 3550
+//! section 5.1, no extension, no contributing sources) are counted. MELP of seed 000 travels bare: 14 octets in UDP
+//! are two frames and nothing else.
+
+use core::fmt;
+
+use romer_units::{Duration, Rate};
+
+use crate::TrafficError;
+
+/// Octets of an RTP header.
+const RTP: u32 = 12;
+
+/// A speech coder that sends at a constant rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// MELP at 2,400 bit/s: 54 bits, in 7 octets, every 22.5 ms, 2 to 5 frames to a packet (seed 000 section 2.2),
+    /// without RTP.
+    Melp,
+    /// G.711 at 64 kbit/s: 80 octets every 10 ms, 2 to a packet (RFC 3551 section 4.5.14), in RTP.
+    G711,
+    /// G.729 at 8 kbit/s: 10 octets every 10 ms, 2 to a packet (RFC 3551 section 4.5.6), in RTP.
+    G729,
+    /// Opus at a constant bit rate: a frame every 20 ms (RFC 6716 section 2.1.4), in RTP (RFC 7587).
+    Opus {
+        /// Bits of Opus, all of its own headers among them, a second: 6,000 to 510,000 (RFC 6716 section 2.1.1).
+        bits_per_second: u32,
+    },
+}
+
+/// Bit rates that Opus has (RFC 6716 section 2.1.1).
+const OPUS_RATES: core::ops::RangeInclusive<u64> = 6_000..=510_000;
+
+/// What a codec puts into each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) interval: Duration,
+    pub(crate) octets: u32,
+}
+
+/// Frames in a packet: fewest, most, and how many where nothing is said.
+struct Bundles {
+    least: u32,
+    most: u32,
+    own: u32,
+}
+
+impl Codec {
+    /// Opus where no rate is said: 32 kbit/s, in the middle of what RFC 6716 section 2.1.1 gives for speech of full
+    /// bandwidth. 80 octets every 20 ms.
+    pub const OPUS: Self = Self::Opus { bits_per_second: 32_000 };
+
+    /// The name, as it is read.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Melp => "melp",
+            Self::G711 => "g711",
+            Self::G729 => "g729",
+            Self::Opus { .. } => "opus",
+        }
+    }
+
+    /// Speech of one frame.
+    pub const fn frame(self) -> Duration {
+        match self {
+            Self::Melp => Duration::from_micros(22_500),
+            Self::G711 | Self::G729 => Duration::from_millis(10),
+            Self::Opus { .. } => Duration::from_millis(20),
+        }
+    }
+
+    /// Seed 000 bundles MELP from 2 to 5; RFC 3551 section 4.2 has receivers take packets of up to 200 ms; a packet
+    /// of Opus has at most 120 ms (RFC 6716 section 3.2).
+    const fn bundles(self) -> Bundles {
+        match self {
+            Self::Melp => Bundles { least: 2, most: 5, own: 2 },
+            Self::G711 | Self::G729 => Bundles { least: 1, most: 20, own: 2 },
+            Self::Opus { .. } => Bundles { least: 1, most: 6, own: 1 },
+        }
+    }
+
+    /// Octets of UDP payload of `frames` frames.
+    const fn octets(self, frames: u32) -> u32 {
+        match self {
+            Self::Melp => 7 * frames,
+            Self::G711 => RTP + 80 * frames,
+            Self::G729 => RTP + 10 * frames,
+            // 8,000 bit milliseconds to an octet a second, to the nearest octet.
+            Self::Opus { bits_per_second } => RTP + (bits_per_second * 20 * frames + 4_000) / 8_000,
+        }
+    }
+
+    /// The packets that bundle `bundle` frames, or the codec's own number where `None`.
+    pub(crate) fn packet(self, bundle: Option<u32>) -> Result<Packet, TrafficError> {
+        let Bundles { least, most, own } = self.bundles();
+        let frames = bundle.unwrap_or(own);
+        if !(least..=most).contains(&frames) {
+            return Err(TrafficError::BundleOutOfRange { bundle: frames, least, most });
+        }
+        let interval = Duration::from_nanos(self.frame().as_nanos() * i64::from(frames));
+        Ok(Packet { interval, octets: self.octets(frames) })
+    }
+
+    /// Reads `melp`, `g711`, `g729`, `opus` or `opus:RATE`, in small or capital letters; `None` where it is none of
+    /// them, and otherwise the codec or what is wrong with it.
+    pub(crate) fn read(text: &str) -> Option<Result<Self, String>> {
+        let (name, rate) = text.split_once(':').map_or((text, None), |(name, rate)| (name, Some(rate)));
+        let named = [Self::Melp, Self::G711, Self::G729, Self::OPUS]
+            .into_iter()
+            .find(|codec| codec.name().eq_ignore_ascii_case(name))?;
+        Some(match (named, rate) {
+            (codec, None) => Ok(codec),
+            (Self::Opus { .. }, Some(rate)) => opus_of(rate),
+            (codec, Some(_)) => Err(format!("{} has one rate; write {} alone", codec.name(), codec.name())),
+        })
+    }
+}
+
+fn opus_of(rate: &str) -> Result<Codec, String> {
+    match rate.parse().map_err(|error: romer_units::QuantityError| error.to_string())? {
+        Rate::Bits(bits) if OPUS_RATES.contains(&bits) => {
+            let bits_per_second = u32::try_from(bits).map_err(|error| error.to_string())?;
+            Ok(Codec::Opus { bits_per_second })
+        }
+        _ => Err("Opus has 6 to 510 kbit a second; write opus:32kbit".into()),
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opus { bits_per_second } if *self != Self::OPUS => match bits_per_second % 1_000 {
+                0 => write!(f, "opus:{}kbit", bits_per_second / 1_000),
+                _ => write!(f, "opus:{bits_per_second}bit"),
+            },
+            codec => f.pad(codec.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Codec {
+        Codec::read(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn melp_bundles_two_to_five_frames_of_seven_octets_without_rtp() {
+        let own = Codec::Melp.packet(None).unwrap();
+        assert_eq!(own, Packet { interval: Duration::from_millis(45), octets: 14 });
+        for frames in 2..=5 {
+            let packet = Codec::Melp.packet(Some(frames)).unwrap();
+            assert_eq!(packet.interval.as_nanos(), i64::from(frames) * 22_500_000);
+            assert_eq!(packet.octets, frames * 7);
+        }
+        for frames in [0, 1, 6, u32::MAX] {
+            let error = Codec::Melp.packet(Some(frames)).unwrap_err().to_string();
+            assert!(error.contains("2 to 5"), "{error}");
+        }
+    }
+
+    #[test]
+    fn telephone_codecs_send_every_twenty_milliseconds_in_rtp() {
+        for (codec, octets) in [(Codec::G711, 172), (Codec::G729, 32), (Codec::OPUS, 92)] {
+            let packet = codec.packet(None).unwrap();
+            assert_eq!(packet, Packet { interval: Duration::from_millis(20), octets }, "{codec}");
+        }
+        let ten = Codec::G711.packet(Some(1)).unwrap();
+        assert_eq!(ten, Packet { interval: Duration::from_millis(10), octets: 92 });
+        assert_eq!(Codec::G729.packet(Some(20)).unwrap().octets, 212);
+        assert!(Codec::OPUS.packet(Some(7)).is_err() && Codec::G711.packet(Some(0)).is_err());
+    }
+
+    #[test]
+    fn opus_has_the_rate_that_is_said() {
+        assert_eq!(read("opus"), Codec::OPUS);
+        assert_eq!(read("opus:32kbit"), Codec::OPUS);
+        assert_eq!(read("opus:6kbit").packet(None).unwrap().octets, 12 + 15);
+        // The longest frame that Opus has: RFC 6716 section 3.2.1.
+        assert_eq!(read("opus:510kbit").packet(None).unwrap().octets, 12 + 1_275);
+        assert_eq!(read("opus:510kbit").packet(Some(6)).unwrap().octets, 12 + 7_650);
+        for wrong in ["opus:5kbit", "opus:511kbit", "opus:50pps", "opus:32", "opus:", "melp:2400bit"] {
+            assert!(Codec::read(wrong).unwrap().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_codec_is_printed_as_it_is_read() {
+        for text in ["melp", "g711", "g729", "opus", "opus:24kbit", "opus:24001bit"] {
+            assert_eq!(read(text).to_string(), text);
+            assert_eq!(read(&text.replace("opus", "OPUS")).to_string(), text);
+        }
+        assert!(Codec::read("g722").is_none() && Codec::read("").is_none());
+    }
+}

@@ -1,0 +1,139 @@
+//! Why there is no schedule.
+
+use romer_units::Duration;
+use thiserror::Error;
+
+use crate::TrafficModel;
+
+/// Why there is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TrafficError {
+    /// The name is not one of a model.
+    #[error("no traffic model is named {name:?}; use {}", TrafficModel::FORMS.join(", "))]
+    UnknownModel {
+        /// What was written, cut to a length that one can read.
+        name: String,
+    },
+    /// A model's name is followed by what it does not take.
+    #[error("{text:?} is not understood: {why}")]
+    Malformed {
+        /// What was written, cut to a length that one can read.
+        text: String,
+        /// What is wrong, and what to write instead.
+        why: String,
+    },
+    /// A mixture of sizes that is none.
+    #[error("the mixture of sizes {text:?} is not understood: {why}")]
+    Imix {
+        /// What was written, cut to a length that one can read.
+        text: String,
+        /// What is wrong, and what to write instead.
+        why: String,
+    },
+    /// A departure jitter that is none.
+    #[error("the departure jitter {text:?} is not understood: {why}")]
+    Jitter {
+        /// What was written, cut to a length that one can read.
+        text: String,
+        /// What is wrong, and what to write instead.
+        why: String,
+    },
+    /// An interval that is zero or negative.
+    #[error("an interval of {interval} has no meaning; use one above 0ns, such as 20ms")]
+    IntervalNotPositive {
+        /// What was asked for.
+        interval: Duration,
+    },
+    /// An interval beside a model that has its own.
+    #[error(
+        "{model} sends every {own} by itself, so that no other interval applies; leave the interval out{}",
+        more(model)
+    )]
+    IntervalOfModel {
+        /// The model.
+        model: TrafficModel,
+        /// The interval that it has in the mean.
+        own: Duration,
+    },
+    /// A size beside a model that has its own.
+    #[error("{model} has sizes of its own, so that no other applies; leave the size out")]
+    SizeOfModel {
+        /// The model.
+        model: TrafficModel,
+    },
+    /// Bundling asked of a model that has no frames.
+    #[error("{model} has no frames to bundle; leave the bundling out, or use melp, g711, g729 or opus")]
+    NothingToBundle {
+        /// The model.
+        model: TrafficModel,
+    },
+    /// A number of frames that the codec does not bundle.
+    #[error("{bundle} frames in a packet are not foreseen; use {least} to {most}")]
+    BundleOutOfRange {
+        /// What was asked for.
+        bundle: u32,
+        /// Fewest.
+        least: u32,
+        /// Most.
+        most: u32,
+    },
+    /// A payload too small for what the codec puts into it.
+    #[error("a payload of {size} octets does not hold {needed} octets of speech; use at least {needed}B")]
+    SizeTooSmall {
+        /// What was asked for.
+        size: u32,
+        /// What the frames take.
+        needed: u32,
+    },
+    /// A packet that the bucket never holds tokens for.
+    #[error(
+        "a bucket of {depth} octets never lets a packet of {size} pass; use 1B to {depth}B, or a deeper bucket"
+    )]
+    SizeAboveDepth {
+        /// What was asked for.
+        size: u32,
+        /// What the bucket holds.
+        depth: u64,
+    },
+    /// Packets so far apart that most spurts have none.
+    #[error(
+        "{model} is on for {on} in the mean, which is shorter than the {interval} between packets; use a shorter interval"
+    )]
+    SpurtTooShort {
+        /// The model.
+        model: TrafficModel,
+        /// How long it is on.
+        on: Duration,
+        /// The interval asked for.
+        interval: Duration,
+    },
+    /// A model that wants a trace, without one.
+    #[error("{model} was not read; read its file first")]
+    TraceMissing {
+        /// The model.
+        model: TrafficModel,
+    },
+    /// A duration that is zero or negative.
+    #[error("a duration of {duration} has no meaning; use one above 0ns, such as 10s")]
+    DurationNotPositive {
+        /// What was asked for.
+        duration: Duration,
+    },
+    /// The last departure would lie outside the range of time.
+    #[error("{count} packets every {interval} do not end within 292 years; use fewer, or a shorter interval")]
+    TooLong {
+        /// Packets asked for.
+        count: u64,
+        /// Mean time between them.
+        interval: Duration,
+    },
+}
+
+/// What else a user can do who wants another interval.
+fn more(model: &TrafficModel) -> &'static str {
+    match model {
+        TrafficModel::TokenBucket(_) => ", or use another rate or size",
+        TrafficModel::Trace { .. } => "",
+        _ => ", or bundle more or fewer frames",
+    }
+}
