@@ -10,3 +10,4 @@ mod loss;
 mod marking;
 mod measuring;
 mod streams;
+mod traffic;

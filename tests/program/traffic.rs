@@ -1,0 +1,66 @@
+//! Traffic as it is on the wire: sizes and times as the model asks for them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, Lab, Row};
+use crate::common::{at, count};
+
+fn sizes(rows: &[Row]) -> Vec<u64> {
+    rows.iter().map(|row| row.size).collect()
+}
+
+#[test]
+fn a_mixture_of_sizes_leaves_as_its_genome_says_and_the_document_tells_its_range() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--traffic", "imix:abg", "--interval", "5ms", "--count", "9", FAR]);
+    // Frames of 64, 128 and 1518 octets carry 18, 82 and 1472 of UDP over IPv4; a probe has at least 44.
+    assert_eq!(sizes(&run.rows()), [44, 82, 1_472].repeat(3));
+    let document = run.document();
+    assert_eq!(at(&document, "/traffic/model"), "imix:abg");
+    for (name, octets) in [("payload_octets", 533), ("payload_octets_min", 44), ("payload_octets_max", 1_472)]
+    {
+        assert_eq!(count(&document, &format!("/traffic/{name}")), octets, "{name}");
+    }
+    assert_eq!(count(&document, "/forward/packets/received"), 9);
+}
+
+#[test]
+fn a_packet_log_is_replayed_as_a_trace() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.csv");
+    fs::write(
+        &file,
+        "sequence,size,t1_ns,t4_ns\n0,60,1000,\n1,44,20001000,\n1,44,20001000,\n2,100,20001000,9\n",
+    )
+    .unwrap();
+    let traffic = format!("trace:{}", file.display());
+    let run = lab.measure(&["--traffic", &traffic, FAR]);
+    let rows = run.rows();
+    assert_eq!(sizes(&rows), [60, 44, 100]);
+    assert!(rows.is_sorted_by_key(|row| row.four()[0]), "{rows:?}");
+    let document = run.document();
+    // Two gaps, of 20 ms and none.
+    assert_eq!(count(&document, "/traffic/interval_ns"), 10_000_000);
+    assert_eq!(count(&document, "/traffic/count"), 3);
+}
+
+#[test]
+fn a_jitter_on_purpose_is_told_with_the_seed_that_repeats_it() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let jitter = |arguments: &[&str]| {
+        let document =
+            lab.measure(&[&["--count", "5", "--interval", "5ms", FAR], arguments].concat()).document();
+        (at(&document, "/traffic/departure_jitter").clone(), at(&document, "/traffic/seed").clone())
+    };
+    let (told, seed) = jitter(&["--departure-jitter", "uniform:0ms,4ms"]);
+    assert_eq!(told, "uniform:0ns,4ms");
+    assert_eq!(seed.as_array().map(Vec::len), Some(6));
+    assert_eq!(jitter(&["--departure-jitter", "tick:10ms"]), (Value::from("tick:10ms"), Value::Null));
+    assert_eq!(jitter(&[]), (Value::Null, Value::Null));
+}
