@@ -1,0 +1,224 @@
+//! How large romer's own error is.
+//!
+//! Two hosts are made on this machine with nothing between them but a pair of virtual links, over which a packet takes
+//! next to no time. What is measured there is the tool's own error. See `README.md` beside this crate.
+
+mod figures;
+mod hosts;
+mod ours;
+mod page;
+mod peers;
+mod plan;
+mod results;
+mod watch;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use romer_host::{host_info, process, userns};
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use hosts::Hosts;
+use plan::Plan;
+use results::{Claim, Results};
+
+/// A claim does not hold.
+const BROKEN: u8 = 6;
+/// The environment does not allow the measurement.
+const ENVIRONMENT: u8 = 4;
+const INTERRUPTED: u8 = 130;
+/// Runs and probes of what is published.
+const RUNS: u32 = 5;
+const PROBES: u64 = 1_000;
+const RESULTS: &str = "validation/results";
+
+/// Measures how large romer's own error is.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// What to measure.
+    #[arg(value_enum, default_value_t = Part::All)]
+    part: Part,
+    /// How often.
+    #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Probes of each sample of the tables.
+    #[arg(long, default_value_t = PROBES, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    probes: u64,
+    /// Where the results go. Without, what is published is replaced by a whole measurement only (all, 5 runs of
+    /// 1000 probes or more), and anything less is just shown.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// This process is in a user namespace of its own already.
+    #[arg(long, hide = true)]
+    rootless: bool,
+}
+
+/// A part of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Everything.
+    All,
+    /// Round trips by user and kernel stamps: tables I and II of seed 004.
+    Tables,
+    /// How late the sender wakes.
+    Wake,
+    /// ping, irtt and `romer measure` beside the engine.
+    Peers,
+}
+
+/// Where and how it was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) started_unix_s: u64,
+    pub(crate) ended_unix_s: u64,
+    pub(crate) software: &'static str,
+    pub(crate) kernel: String,
+    pub(crate) processor: String,
+    pub(crate) cores: usize,
+    pub(crate) clock_source: String,
+    /// Whether by root, and so with real-time threads, or in a user namespace.
+    pub(crate) root: bool,
+    pub(crate) runs: u32,
+    pub(crate) probes: u64,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    machine: &'a Machine,
+    claims: &'a [Claim],
+    #[serde(flatten)]
+    results: &'a Results,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if error.is::<ours::Interrupted>() => {
+            complain("interrupted: nothing was written");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            complain(&format!("error: {error:#}"));
+            ExitCode::from(ENVIRONMENT)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<u8> {
+    if process::user() != 0 && !arguments.rootless {
+        return in_a_user_namespace();
+    }
+    if arguments.rootless {
+        userns::own_names().context("cannot keep namespaces of our own")?;
+    }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for signals")?;
+    }
+    let plan = plan(arguments);
+    if plan.peers && plan.program.is_none() {
+        say(
+            "note: there is no romer beside this program (cargo build --release -p romer): its subprocess is left out",
+        );
+    }
+    let hosts = Hosts::make()?;
+    let started_unix_s = unix_time();
+    let results = plan::carry_out(&plan, &hosts, &interrupted, &say)?;
+    drop(hosts);
+    conclude(arguments, &results, started_unix_s)
+}
+
+fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Result<u8> {
+    let machine = Machine {
+        started_unix_s,
+        ended_unix_s: unix_time(),
+        software: romer_measure::SOFTWARE,
+        kernel: host_info::kernel_release().unwrap_or_default(),
+        processor: processor(),
+        cores: host_info::processors(),
+        clock_source: host_info::clock_source().unwrap_or_default(),
+        root: !arguments.rootless,
+        runs: arguments.runs,
+        probes: arguments.probes,
+    };
+    let claims = results.claims();
+    let whole = arguments.part == Part::All && arguments.runs >= RUNS && arguments.probes >= PROBES;
+    let folder = arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS)));
+    let page = page::page(&machine, results, &claims);
+    say("");
+    say(&page);
+    if let Some(folder) = folder {
+        let document = Document { schema: "romer/accuracy/1", machine: &machine, claims: &claims, results };
+        write(&folder, &page, &document)?;
+        say(&format!("written: {0}/accuracy.md, {0}/accuracy.json", folder.display()));
+    }
+    let broken: Vec<_> = claims.iter().filter(|claim| !claim.held).collect();
+    for claim in &broken {
+        complain(&format!("not held: {}: {}: {}", claim.claim, claim.subject, page::verdict(claim)));
+    }
+    Ok(if broken.is_empty() { 0 } else { BROKEN })
+}
+
+fn plan(arguments: &Arguments) -> Plan {
+    let wants = |part| arguments.part == Part::All || arguments.part == part;
+    Plan {
+        runs: arguments.runs,
+        probes: arguments.probes,
+        tables: wants(Part::Tables),
+        wakes: wants(Part::Wake),
+        peers: wants(Part::Peers),
+        program: std::env::current_exe()
+            .ok()
+            .map(|own| own.with_file_name("romer"))
+            .filter(|program| program.exists()),
+    }
+}
+
+/// Runs this program again where it has the rights it needs.
+fn in_a_user_namespace() -> Result<u8> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1)).arg("--rootless");
+    let status = userns::into_command(command)
+        .status()
+        .context("cannot make a user namespace; run this as root, or allow unprivileged user namespaces")?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+fn write(folder: &Path, page: &str, document: &Document<'_>) -> Result<()> {
+    let failed = || format!("cannot write the results to {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(failed)?;
+    std::fs::write(folder.join("accuracy.md"), page).with_context(failed)?;
+    let mut text = serde_json::to_string_pretty(document).context("cannot write JSON")?;
+    text.push('\n');
+    std::fs::write(folder.join("accuracy.json"), text).with_context(failed)
+}
+
+/// The processor's name, as the kernel has it.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    line.and_then(|line| line.split_once(": ")).map_or_else(String::new, |(_, name)| name.trim().to_owned())
+}
+
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// A line for whoever looks on. A reader that has gone away is no reason to stop.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,232 @@
+//! What is measured, in which order: everything once a run, so that what is to be compared is measured side by side.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as StdDuration;
+
+use anyhow::{Result, bail};
+use romer_host::gaps::Gaps;
+use romer_measure::respond::Responder;
+use romer_units::Duration;
+
+use crate::figures::{Figures, Lateness, Timed, untouched};
+use crate::hosts::Hosts;
+use crate::ours::{self, Interrupted, RoundTrips, wake_errors};
+use crate::page;
+use crate::peers::{self, IrttServer};
+use crate::results::{Circumstances, Results, Tool, Trips, Wakes, Without};
+use crate::watch::{Condition, HostGaps, during, quiet};
+
+/// The sizes of seed 004, in octets of IP packet.
+pub(crate) const SIZES: [u32; 3] = [64, 512, 1_500];
+/// The size at which others are compared.
+pub(crate) const PEER_SIZE: u32 = 512;
+/// Time between two probes of the tables.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(2);
+/// Intervals at which wake errors are measured, each with the probes that are sent for every thousand of the tables.
+pub(crate) const WAKES: [(Duration, u64); 3] =
+    [(Duration::from_millis(45), 200), (Duration::from_millis(20), 500), (Duration::from_millis(1), 2_000)];
+
+/// How long the machine is given to become quiet before each state of each run.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) runs: u32,
+    pub(crate) probes: u64,
+    pub(crate) tables: bool,
+    pub(crate) wakes: bool,
+    pub(crate) peers: bool,
+    /// `romer` itself, where it was found.
+    pub(crate) program: Option<PathBuf>,
+}
+
+/// A plan that is being carried out.
+pub(crate) struct Bench<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) hosts: &'a Hosts,
+    pub(crate) interrupted: &'a Arc<AtomicBool>,
+    pub(crate) say: &'a dyn Fn(&str),
+    results: Results,
+    run: u32,
+    load_average: f64,
+    quiet: bool,
+}
+
+/// Carries out `plan`. Gives what was measured.
+pub(crate) fn carry_out(
+    plan: &Plan,
+    hosts: &Hosts,
+    interrupted: &Arc<AtomicBool>,
+    say: &dyn Fn(&str),
+) -> Result<Results> {
+    let _responder: Responder = ours::respond(hosts)?;
+    let _server = if plan.peers { Some(IrttServer::start(hosts)?) } else { None };
+    let results = Results::default();
+    let mut bench = Bench { plan, hosts, interrupted, say, results, run: 0, load_average: 0.0, quiet: false };
+    for run in 1..=plan.runs {
+        bench.run = run;
+        bench.load_average = load_average();
+        say(&format!("run {run} of {}, load average {:.2}", plan.runs, bench.load_average));
+        for condition in Condition::ALL {
+            bench.quiet = quiet(PATIENCE, interrupted);
+            if !bench.quiet {
+                say("  note: other programs of this machine did not come to rest; going on all the same");
+            }
+            bench.round_trips(condition)?;
+            bench.wake_errors(condition)?;
+        }
+    }
+    Ok(bench.results)
+}
+
+impl Bench<'_> {
+    fn round_trips(&mut self, condition: Condition) -> Result<()> {
+        let sizes: &[u32] = match (self.plan.tables, self.plan.peers) {
+            (true, _) => &SIZES,
+            (false, true) => &[PEER_SIZE],
+            (false, false) => &[],
+        };
+        for octets in sizes {
+            self.ours(condition, *octets)?;
+            if self.plan.peers && *octets == PEER_SIZE {
+                self.peers(condition)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ours(&mut self, condition: Condition, octets: u32) -> Result<()> {
+        self.go_on()?;
+        let (rows, gaps, host) = during(condition, || {
+            ours::measure(self.hosts, self.plan.probes, INTERVAL, octets, self.interrupted)
+        })?;
+        let found = RoundTrips::of(&rows);
+        for (tool, sample) in [(Tool::RomerKernel, &found.kernel), (Tool::RomerUser, &found.user)] {
+            let ways = (tool == Tool::RomerKernel).then_some([&found.forward, &found.reverse]);
+            let [forward, reverse] = ways.map_or([None, None], |ways| ways.map(|delays| Figures::of(delays)));
+            let lost = found.incomplete;
+            let sample = Sample { tool, octets, values: sample, gaps: &gaps, host, lost };
+            self.keep(condition, &sample, [forward, reverse])?;
+        }
+        Ok(())
+    }
+
+    fn peers(&mut self, condition: Condition) -> Result<()> {
+        let (hosts, probes) = (self.hosts, self.plan.probes);
+        for tool in [Tool::Ping, Tool::Irtt] {
+            self.go_on()?;
+            let (values, gaps, host) = during(condition, || match tool {
+                Tool::Ping => peers::ping(hosts, probes, INTERVAL, PEER_SIZE),
+                _ => peers::irtt(hosts, probes, INTERVAL, PEER_SIZE),
+            })?;
+            let lost = probes.saturating_sub(values.len() as u64);
+            let sample = Sample { tool, octets: PEER_SIZE, values: &values, gaps: &gaps, host, lost };
+            self.keep(condition, &sample, [None, None])?;
+        }
+        let Some(program) = &self.plan.program else { return Ok(()) };
+        self.go_on()?;
+        let (figures, _, host) =
+            during(condition, || peers::program(hosts, program, probes, INTERVAL, PEER_SIZE))?;
+        let trips = Trips {
+            circumstances: self.circumstances(condition, host),
+            tool: Tool::RomerProgram,
+            packet_octets: PEER_SIZE,
+            incomplete: probes.saturating_sub(figures.count),
+            figures,
+            without_gaps: None,
+            forward: None,
+            reverse: None,
+        };
+        (self.say)(&page::progress_trips(&trips));
+        self.results.round_trips.push(trips);
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        condition: Condition,
+        sample: &Sample<'_>,
+        [forward, reverse]: [Option<Figures>; 2],
+    ) -> Result<()> {
+        let values: Vec<i64> = sample.values.iter().map(|value| value.nanos).collect();
+        let Some(figures) = Figures::of(&values) else {
+            bail!("no packet of {} came back", sample.tool.name());
+        };
+        let without_gaps = sample.host.during.then(|| {
+            let rest = untouched(sample.gaps, sample.values);
+            Without { touched: (values.len() - rest.len()) as u64, figures: Figures::of(&rest) }
+        });
+        let trips = Trips {
+            circumstances: self.circumstances(condition, sample.host),
+            tool: sample.tool,
+            packet_octets: sample.octets,
+            incomplete: sample.lost,
+            figures,
+            without_gaps,
+            forward,
+            reverse,
+        };
+        (self.say)(&page::progress_trips(&trips));
+        self.results.round_trips.push(trips);
+        Ok(())
+    }
+
+    fn wake_errors(&mut self, condition: Condition) -> Result<()> {
+        if !self.plan.wakes {
+            return Ok(());
+        }
+        for (interval, thousandth) in WAKES {
+            self.go_on()?;
+            let probes = (self.plan.probes * thousandth / 1_000).max(1);
+            let (rows, gaps, host) = during(condition, || {
+                ours::measure(self.hosts, probes, interval, SIZES[0], self.interrupted)
+            })?;
+            let errors = wake_errors(&rows);
+            let all: Vec<i64> = errors.iter().map(|error| error.nanos).collect();
+            let untouched = untouched(&gaps, &errors);
+            let Some(figures) = Lateness::of(&all) else { bail!("no probe was sent") };
+            let without_gaps = host.during.then(|| Without {
+                touched: (all.len() - untouched.len()) as u64,
+                figures: Lateness::of(&untouched),
+            });
+            let wakes = Wakes {
+                circumstances: self.circumstances(condition, host),
+                interval_ns: interval.as_nanos(),
+                figures,
+                without_gaps,
+                all,
+                untouched,
+            };
+            (self.say)(&page::progress_wakes(&wakes));
+            self.results.wake_errors.push(wakes);
+        }
+        Ok(())
+    }
+
+    fn circumstances(&self, condition: Condition, host: HostGaps) -> Circumstances {
+        Circumstances { run: self.run, condition, load_average: self.load_average, quiet: self.quiet, host }
+    }
+
+    fn go_on(&self) -> Result<()> {
+        if self.interrupted.load(Ordering::Acquire) { Err(Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+/// A sample that is to be kept.
+struct Sample<'a> {
+    tool: Tool,
+    octets: u32,
+    values: &'a [Timed],
+    gaps: &'a [Gaps],
+    host: HostGaps,
+    lost: u64,
+}
+
+/// Load average over a minute; 0 where the system does not say.
+fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+}

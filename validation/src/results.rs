@@ -1,0 +1,323 @@
+//! What was measured, and what it says of the claims.
+
+use romer_units::Duration;
+use serde::Serialize;
+
+use crate::figures::{Figures, Lateness, median};
+use crate::watch::{Condition, HostGaps};
+
+/// Least factor between the deviations of user and kernel stamps of the same packets where every core is busy.
+pub(crate) const LEAST_FACTOR: f64 = 20.0;
+/// Largest deviation of four-stamp round trips.
+pub(crate) const MOST_DEVIATION_NS: f64 = 2_000.0;
+/// Largest wake error of the sender: median and 99 %.
+pub(crate) const MOST_WAKE_P50_NS: f64 = 500.0;
+pub(crate) const MOST_WAKE_P99_NS: f64 = 5_000.0;
+
+/// Who says how long a round trip was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tool {
+    /// The engine, four stamps of the kernel.
+    RomerKernel,
+    /// The engine, four stamps of the program, of the same packets.
+    RomerUser,
+    /// `romer measure`, as users have it.
+    RomerProgram,
+    Ping,
+    Irtt,
+}
+
+impl Tool {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::RomerKernel => "romer, kernel stamps",
+            Self::RomerUser => "romer, user stamps",
+            Self::RomerProgram => "`romer measure`",
+            Self::Ping => "ping",
+            Self::Irtt => "irtt",
+        }
+    }
+}
+
+/// The circumstances of one measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Circumstances {
+    /// From 1.
+    pub(crate) run: u32,
+    pub(crate) condition: Condition,
+    /// Load average over a minute as the run began, before its own load.
+    pub(crate) load_average: f64,
+    /// Whether other programs were at rest just before.
+    pub(crate) quiet: bool,
+    pub(crate) host: HostGaps,
+}
+
+/// Packets that met a gap, and the figures without them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Without<F> {
+    /// Packets in whose time the host took the core away.
+    pub(crate) touched: u64,
+    /// The figures of the others; `None` where there are none.
+    pub(crate) figures: Option<F>,
+}
+
+/// One sample of round trips.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Trips {
+    #[serde(flatten)]
+    pub(crate) circumstances: Circumstances,
+    pub(crate) tool: Tool,
+    /// Octets of the IP packet.
+    pub(crate) packet_octets: u32,
+    /// Packets that did not come back, or lack a stamp.
+    pub(crate) incomplete: u64,
+    pub(crate) figures: Figures,
+    /// `None` where gaps were not watched for meanwhile.
+    pub(crate) without_gaps: Option<Without<Figures>>,
+    /// One way there and back; of kernel stamps only.
+    pub(crate) forward: Option<Figures>,
+    pub(crate) reverse: Option<Figures>,
+}
+
+/// One sample of wake errors.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Wakes {
+    #[serde(flatten)]
+    pub(crate) circumstances: Circumstances,
+    pub(crate) interval_ns: i64,
+    pub(crate) figures: Lateness,
+    pub(crate) without_gaps: Option<Without<Lateness>>,
+    /// All errors, and those that no gap touched, for figures of all runs together.
+    #[serde(skip)]
+    pub(crate) all: Vec<i64>,
+    #[serde(skip)]
+    pub(crate) untouched: Vec<i64>,
+}
+
+/// A claim, and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Claim {
+    /// What is claimed, in words.
+    pub(crate) claim: String,
+    /// Of what the figure is.
+    pub(crate) subject: String,
+    pub(crate) figure: f64,
+    /// `ns`, or `ratio`.
+    pub(crate) unit: &'static str,
+    pub(crate) at_least: Option<f64>,
+    pub(crate) at_most: Option<f64>,
+    pub(crate) held: bool,
+}
+
+impl Claim {
+    fn at_least(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
+        let held = figure >= limit;
+        let claim = claim.into();
+        Self { claim, subject, figure, unit: "ratio", at_least: Some(limit), at_most: None, held }
+    }
+
+    fn at_most(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
+        let held = figure <= limit;
+        let claim = claim.into();
+        Self { claim, subject, figure, unit: "ns", at_least: None, at_most: Some(limit), held }
+    }
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Results {
+    pub(crate) round_trips: Vec<Trips>,
+    pub(crate) wake_errors: Vec<Wakes>,
+}
+
+impl Results {
+    /// The samples of one kind, one of each run.
+    pub(crate) fn trips(&self, tool: Tool, condition: Condition, octets: u32) -> Vec<&Trips> {
+        self.round_trips
+            .iter()
+            .filter(|trips| {
+                trips.tool == tool
+                    && trips.circumstances.condition == condition
+                    && trips.packet_octets == octets
+            })
+            .collect()
+    }
+
+    /// The packet sizes that were measured with our own stamps, in order.
+    pub(crate) fn sizes(&self) -> Vec<u32> {
+        let mut sizes: Vec<u32> = self.round_trips.iter().map(|trips| trips.packet_octets).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// The factor between the deviations of user and kernel stamps, the median over the runs.
+    pub(crate) fn factor(&self, condition: Condition, octets: u32) -> Option<f64> {
+        let kernel = self.trips(Tool::RomerKernel, condition, octets);
+        let user = self.trips(Tool::RomerUser, condition, octets);
+        let factors: Vec<f64> = user
+            .iter()
+            .zip(kernel)
+            .map(|(user, kernel)| user.figures.stddev_ns / kernel.figures.stddev_ns)
+            .collect();
+        median(&factors)
+    }
+
+    /// The wake errors of all runs together, with all probes and without those that a gap touched.
+    pub(crate) fn wakes(
+        &self,
+        condition: Condition,
+        interval: Duration,
+    ) -> Option<(Lateness, Without<Lateness>)> {
+        let mut all = Vec::new();
+        let mut untouched = Vec::new();
+        for wakes in &self.wake_errors {
+            if wakes.circumstances.condition == condition && wakes.interval_ns == interval.as_nanos() {
+                all.extend_from_slice(&wakes.all);
+                untouched.extend_from_slice(&wakes.untouched);
+            }
+        }
+        let touched = (all.len() - untouched.len()) as u64;
+        Some((Lateness::of(&all)?, Without { touched, figures: Lateness::of(&untouched) }))
+    }
+
+    /// The intervals of the wake errors, the longest first.
+    pub(crate) fn intervals(&self) -> Vec<Duration> {
+        let mut intervals: Vec<i64> = self.wake_errors.iter().map(|wakes| wakes.interval_ns).collect();
+        intervals.sort_unstable();
+        intervals.dedup();
+        intervals.into_iter().rev().map(Duration::from_nanos).collect()
+    }
+
+    /// The claims for which there is something measured.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for octets in self.sizes() {
+            if let Some(factor) = self.factor(Condition::Busy, octets) {
+                claims.push(Claim::at_least(
+                    "every core busy: the deviation of round trips by kernel stamps is at least 20 times below that \
+                     by user stamps of the same packets (median of the runs)",
+                    format!("{octets} B"),
+                    factor,
+                    LEAST_FACTOR,
+                ));
+            }
+        }
+        for condition in Condition::ALL {
+            for octets in self.sizes() {
+                let deviations: Vec<f64> = self
+                    .trips(Tool::RomerKernel, condition, octets)
+                    .iter()
+                    .map(|trips| trips.figures.stddev_ns)
+                    .collect();
+                if let Some(deviation) = median(&deviations) {
+                    claims.push(Claim::at_most(
+                        "the deviation of round trips by kernel stamps is at most 2 us (median of the runs)",
+                        format!("{}, {octets} B", condition.name()),
+                        deviation,
+                        MOST_DEVIATION_NS,
+                    ));
+                }
+            }
+        }
+        self.claim_wakes(&mut claims);
+        claims
+    }
+
+    fn claim_wakes(&self, claims: &mut Vec<Claim>) {
+        let (mut halves, mut tails) = (Vec::new(), Vec::new());
+        for condition in Condition::ALL {
+            for interval in self.intervals() {
+                let Some((_, Without { figures: Some(outside), .. })) = self.wakes(condition, interval)
+                else {
+                    continue;
+                };
+                let subject = format!("{}, every {interval}", condition.name());
+                halves.push(Claim::at_most(
+                    "the sender's wake error outside host gaps, all runs together: p50 at most 0.5 us",
+                    subject.clone(),
+                    outside.p50_ns,
+                    MOST_WAKE_P50_NS,
+                ));
+                tails.push(Claim::at_most(
+                    "the sender's wake error outside host gaps, all runs together: p99 at most 5 us",
+                    subject,
+                    outside.p99_ns,
+                    MOST_WAKE_P99_NS,
+                ));
+            }
+        }
+        claims.append(&mut halves);
+        claims.append(&mut tails);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn circumstances(run: u32, condition: Condition) -> Circumstances {
+        Circumstances { run, condition, load_average: 0.5, quiet: true, host: HostGaps::default() }
+    }
+
+    pub(crate) fn trips(run: u32, condition: Condition, tool: Tool, stddev_ns: f64) -> Trips {
+        let figures = Figures { count: 10, min_ns: 200.0, mean_ns: 300.0, max_ns: 9_000.0, stddev_ns };
+        Trips {
+            circumstances: circumstances(run, condition),
+            tool,
+            packet_octets: 64,
+            incomplete: 0,
+            figures,
+            without_gaps: Some(Without { touched: 1, figures: Some(figures) }),
+            forward: None,
+            reverse: None,
+        }
+    }
+
+    pub(crate) fn wakes(run: u32, condition: Condition, all: Vec<i64>, untouched: Vec<i64>) -> Wakes {
+        Wakes {
+            circumstances: circumstances(run, condition),
+            interval_ns: 20_000_000,
+            figures: Lateness::of(&all).unwrap(),
+            without_gaps: None,
+            all,
+            untouched,
+        }
+    }
+
+    #[test]
+    fn the_factor_is_the_median_of_the_runs_own_factors() {
+        let mut results = Results::default();
+        for (run, (kernel, user)) in (1..).zip([(100.0, 1_000.0), (50.0, 5_000.0), (200.0, 6_000.0)]) {
+            results.round_trips.push(trips(run, Condition::Busy, Tool::RomerKernel, kernel));
+            results.round_trips.push(trips(run, Condition::Busy, Tool::RomerUser, user));
+        }
+        assert_eq!(results.factor(Condition::Busy, 64), Some(30.0), "of 10, 100 and 30");
+        assert_eq!(results.factor(Condition::Idle, 64), None);
+        let claims = results.claims();
+        assert_eq!(claims.len(), 2, "the factor, and the deviation of the one condition");
+        assert!(claims.iter().all(|claim| claim.held));
+        assert!((claims[1].figure - 100.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_limit_that_is_broken_is_said_to_be() {
+        let mut results = Results::default();
+        results.round_trips.push(trips(1, Condition::Busy, Tool::RomerKernel, 2_001.0));
+        results.round_trips.push(trips(1, Condition::Busy, Tool::RomerUser, 2_001.0));
+        assert!(results.claims().iter().all(|claim| !claim.held));
+    }
+
+    #[test]
+    fn wake_errors_of_all_runs_are_judged_together_and_without_what_a_gap_touched() {
+        let mut results = Results::default();
+        results.wake_errors.push(wakes(1, Condition::Busy, vec![10, 20, 90_000], vec![10, 20]));
+        results.wake_errors.push(wakes(2, Condition::Busy, vec![30], vec![30]));
+        let (all, without) = results.wakes(Condition::Busy, Duration::from_millis(20)).unwrap();
+        assert_eq!((all.count, without.touched), (4, 1));
+        assert!((without.figures.unwrap().p50_ns - 20.0).abs() < 1e-12);
+        assert!(results.claims().iter().all(|claim| claim.held));
+        assert_eq!(results.wakes(Condition::Idle, Duration::from_millis(20)), None);
+    }
+}
