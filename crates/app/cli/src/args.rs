@@ -69,8 +69,10 @@ pub(crate) enum Command {
         romer measure 192.0.2.7:8620 --stamp-only"
 )]
 pub(crate) struct MeasureArgs {
-    /// Where to: HOST, HOST:CONTROLPORT, [IPV6]:CONTROLPORT; with --stamp-only the port is the reflector's UDP port
-    #[arg(required = true, value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
+    /// Where to.
+    #[arg(
+        help = "Where to: HOST, HOST:CONTROLPORT, [IPV6]:CONTROLPORT; with --stamp-only the port is the reflector's UDP port",
+        required = true, value_name = "TARGET", value_parser = |text: &str| text.parse::<Target>())]
     pub(crate) targets: Vec<Target>,
     /// Send so many probes
     #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
