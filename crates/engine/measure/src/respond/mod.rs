@@ -165,8 +165,9 @@ impl Drop for Responder {
 }
 
 fn spawn(name: &'static str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, MeasureError> {
-    std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| {
-        MeasureError::Usage(format!("cannot start a thread ({name}): {error}; raise the limit of processes"))
+    std::thread::Builder::new().name(name.into()).spawn(work).map_err(|source| {
+        let error = HostError::System { operation: "start the thread", subject: name.into(), source };
+        MeasureError::host("start a thread", "responder", "raise the limit of processes", error)
     })
 }
 
