@@ -6,6 +6,7 @@
 mod common;
 mod ending;
 mod fallback;
+mod limits;
 mod loss;
 mod marking;
 mod measuring;

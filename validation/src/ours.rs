@@ -78,6 +78,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        limits: Vec::new(),
         comment: None,
         command: "romer-validation".into(),
         location: Location::Folder { path: folder.to_path_buf(), force: false },

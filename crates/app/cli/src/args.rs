@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use romer_measure::limits::Limit;
 use romer_measure::names::Target;
 use romer_session::reflector::Prefix;
 use romer_traffic::{DepartureJitter, TrafficModel};
@@ -30,7 +31,7 @@ const LONGEST: usize = 4_096;
         there$ romer respond\n    here$  romer measure THERE\n\n\
         or see it all on this machine, without a network:\n\n    romer demo",
     after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
-        Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 130 interrupted.",
+        Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 6 a limit broken,\n130 interrupted.",
     subcommand_required = true,
     arg_required_else_help = false
 )]
@@ -66,7 +67,8 @@ pub(crate) enum Command {
     after_help = "Examples:\n  \
         romer measure voice.example --traffic melp --duration 1m --dscp ef\n  \
         romer measure 192.0.2.1 2001:db8::1 --interval 20ms --count 1000 --json result.json\n  \
-        romer measure 192.0.2.7:8620 --stamp-only"
+        romer measure 192.0.2.7:8620 --stamp-only\n  \
+        romer measure voice.example --limit 'round_trip.delay_ns.p99<150ms' --limit 'forward.loss.ratio<=1%'"
 )]
 pub(crate) struct MeasureArgs {
     /// Where to.
@@ -119,6 +121,9 @@ pub(crate) struct MeasureArgs {
     /// Wait so long for a reflection before it counts as lost
     #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,
+    /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
+    #[arg(long, value_name = "PATH<BOUND", value_parser = |text: &str| text.parse::<Limit>())]
+    pub(crate) limit: Vec<Limit>,
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,

@@ -149,6 +149,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        limits: Vec::new(),
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),
         location: location(arguments.out.as_deref(), arguments.force, "demo")?,

@@ -89,7 +89,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     }
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
     match silent.first() {
-        None => Ok(0),
+        None => hold_limits(outcome),
         Some(first) => Err(Failure::with_code(
             5,
             format!(
@@ -99,6 +99,25 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             ),
         )),
     }
+}
+
+/// Whether every stated limit held.
+fn hold_limits(outcome: &Outcome) -> Result<u8, Failure> {
+    let limits = || outcome.streams.iter().flat_map(|stream| &stream.measurement.limits);
+    let Some(first) = limits().find(|limit| !limit.held) else { return Ok(0) };
+    let broken = limits().filter(|limit| !limit.held).count();
+    let found = match first.value {
+        Some(value) => format!("the measured value is {value} in the unit of the document"),
+        None => "the value is not known".into(),
+    };
+    Err(Failure::with_code(
+        6,
+        format!(
+            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold, see the summary",
+            first.limit,
+            limits().count()
+        ),
+    ))
 }
 
 /// Probes were to be sent, and this host took none.
@@ -141,6 +160,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         source: arguments.source,
         interface: arguments.interface.clone(),
         waiting_time: arguments.waiting_time,
+        limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
         command: repeating_command(traffic.is_random().then_some(traffic.seed), arguments.seed.is_some()),
         location: location(arguments.out.as_deref(), arguments.force, name)?,

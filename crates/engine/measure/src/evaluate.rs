@@ -1,6 +1,7 @@
 //! From a stream's manifest and rows to its measurement document. Nothing else goes in, so that the document can
 //! be made again from a run folder at any time.
 
+use crate::limits::Limit;
 use romer_metrics::{DirectionContext, direction};
 use romer_record::document::{Direction, MEASUREMENT, Measurement};
 use romer_record::manifest::{ClockRelation, Stream};
@@ -44,7 +45,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
     let selection = Selection::choose(rows, stream.stamp_request, stream.far_log);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
-    let measurement = Measurement {
+    let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
         started: stream.started.clone(),
@@ -62,6 +63,9 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         clock: related.clock.clone(),
         warnings: warnings(stream, &related, rows, partial),
     };
+    // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
+    let limits = stream.limits.iter().filter_map(|text| text.parse::<Limit>().ok());
+    measurement.limits = limits.map(|limit| limit.judge(&measurement)).collect();
     Evaluated { measurement, related, selection }
 }
 

@@ -7,6 +7,7 @@
 mod circumstances;
 mod error;
 pub mod evaluate;
+pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod reading;

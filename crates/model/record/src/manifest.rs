@@ -70,6 +70,9 @@ pub struct Stream {
     pub far_log_complete: bool,
     /// Stamps asked for.
     pub stamp_request: StampRequest,
+    /// Limits that were stated, as they were written.
+    #[serde(default)]
+    pub limits: Vec<String>,
 }
 
 /// Stamps asked for (`--stamp`).

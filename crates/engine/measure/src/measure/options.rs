@@ -9,6 +9,7 @@ use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration};
 
 use crate::MeasureError;
+use crate::limits::Limit;
 use crate::names::{Family, Target};
 
 /// How long a reflection is waited for before it counts as lost, unless something else is asked for.
@@ -60,6 +61,8 @@ pub struct MeasureOptions {
     pub interface: Option<String>,
     /// How long a reflection is waited for.
     pub waiting_time: Duration,
+    /// Limits that the results are held against.
+    pub limits: Vec<Limit>,
     /// The user's words.
     pub comment: Option<String>,
     /// The command that repeats this.

@@ -104,6 +104,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         far_log: true,
         far_log_complete: false,
         stamp_request: StampRequest::Best,
+        limits: Vec::new(),
     };
     Manifest {
         schema: MANIFEST.into(),

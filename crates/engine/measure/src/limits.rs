@@ -1,0 +1,193 @@
+//! Stated limits (`--limit 'forward.delay_ns.p99<30ms'`) and whether they held.
+
+use std::fmt;
+use std::str::FromStr;
+
+use romer_record::document::{self, Direction, Measurement, Summary};
+use romer_units::Duration;
+use serde_json::Value;
+
+/// The longest text of a limit that is looked at.
+const LONGEST: usize = 200;
+
+/// How a value is compared with its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+}
+
+impl Relation {
+    /// Longer signs first, so that `<=` is not read as `<`.
+    const SIGNS: [(&'static str, Self); 4] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
+
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => value < bound,
+            Self::AtMost => value <= bound,
+            Self::Above => value > bound,
+            Self::AtLeast => value >= bound,
+        }
+    }
+}
+
+/// A limit on one number of the measurement document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    text: String,
+    path: Vec<String>,
+    relation: Relation,
+    bound: f64,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    /// Reads `PATH RELATION BOUND`: the path of a number in the document (`forward.delay_ns.p99`,
+    /// `round_trip.loss.ratio`, `reverse.packets.lost`), one of `<`, `<=`, `>`, `>=`, and a bound with the unit of
+    /// that number (`30ms` where the path has `_ns`, `1%` for a ratio, a plain number for a count).
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(80).collect();
+        if text.len() > LONGEST {
+            return Err(format!("{shown:?}... is too long; write for instance 'forward.delay_ns.p99<30ms'"));
+        }
+        let (place, (sign, relation)) = Relation::SIGNS
+            .iter()
+            .filter_map(|one| Some((text.find(one.0)?, *one)))
+            .min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))
+            .ok_or_else(|| {
+                format!("{shown:?} compares nothing; write a number of the document, <, <=, > or >=, and a bound, such as 'forward.delay_ns.p99<30ms'")
+            })?;
+        let path: Vec<String> = text[..place].trim().split('.').map(str::to_owned).collect();
+        known(&path).map_err(|why| format!("{shown:?}: {why}"))?;
+        let bound =
+            bound(&path, text[place + sign.len()..].trim()).map_err(|why| format!("{shown:?}: {why}"))?;
+        Ok(Self { text: text.into(), path, relation, bound })
+    }
+}
+
+impl fmt::Display for Limit {
+    /// As it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Limit {
+    /// The limit's verdict on `measurement`. A value that is not known does not hold.
+    pub fn judge(&self, measurement: &Measurement) -> document::Limit {
+        let value = serde_json::to_value(measurement).ok().and_then(|document| {
+            self.path.iter().try_fold(&document, |value, name| value.get(name)).and_then(Value::as_f64)
+        });
+        let held = value.is_some_and(|value| self.relation.holds(value, self.bound));
+        document::Limit { limit: self.text.clone(), value, held }
+    }
+}
+
+/// A document's direction with everything that can be in one.
+fn template() -> Value {
+    let direction = Direction { departure_error_ns: Some(Summary::default()), ..Direction::default() };
+    serde_json::to_value(direction).unwrap_or_default()
+}
+
+/// Whether the document has a number at `path`.
+fn known(path: &[String]) -> Result<(), String> {
+    const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
+    let (first, rest) = path.split_first().ok_or("the path is empty")?;
+    if !DIRECTIONS.contains(&first.as_str()) {
+        return Err(format!(
+            "{first:?} is no direction of the document; begin with forward, reverse or round_trip"
+        ));
+    }
+    let template = template();
+    let mut value = &template;
+    for name in rest {
+        value = value.get(name).ok_or_else(|| {
+            let names: Vec<&str> = value
+                .as_object()
+                .map(|object| object.keys().map(String::as_str).collect())
+                .unwrap_or_default();
+            if names.is_empty() {
+                format!("{name:?} is not in the document; the path goes too deep")
+            } else {
+                format!("{name:?} is not in the document there; choose one of {}", names.join(", "))
+            }
+        })?;
+    }
+    let text = rest.last().is_some_and(|name| name == "delay_kind");
+    if value.is_object() || value.is_array() || text {
+        let names: Vec<&str> =
+            value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default();
+        return Err(format!("{} is not one number; go on to one of {}", path.join("."), names.join(", ")));
+    }
+    Ok(())
+}
+
+/// The bound in the unit of the number at `path`.
+fn bound(path: &[String], text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let is_count = path.last().is_some_and(|name| name == "count");
+    if path.iter().any(|name| name.ends_with("_ns")) && !is_count {
+        let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
+        #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
+        return Ok(duration.as_nanos() as f64);
+    }
+    if path.last().is_some_and(|name| name == "ratio") {
+        let percent = text
+            .strip_suffix('%')
+            .and_then(number)
+            .ok_or("a ratio is bounded in percent; write for instance 1%")?;
+        return Ok(percent / 100.0);
+    }
+    number(text).ok_or_else(|| format!("{text:?} is no number; write for instance 5"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn limits_are_read_with_the_unit_of_their_number() {
+        for (text, bound) in [
+            ("forward.delay_ns.p99<30ms", 30e6),
+            ("round_trip.loss.ratio<=1%", 0.01),
+            ("reverse.packets.lost < 5", 5.0),
+            ("forward.delay_ns.count>=100", 100.0),
+            ("forward.departure_error_ns.p99<5us", 5e3),
+            ("forward.jitter_ns.rfc3550<1ms", 1e6),
+        ] {
+            let limit: Limit = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert!((limit.bound - bound).abs() < 1e-12 * bound, "{text}: {}", limit.bound);
+        }
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_what_there_is() {
+        for (text, part) in [
+            ("forward.delay_ns.p99", "compares nothing"),
+            ("forward.delay_ns.p98<30ms", "p99"),
+            ("delay<30ms", "round_trip"),
+            ("forward.delay_ns<30ms", "go on to one of"),
+            ("forward.delay_ns.p99<30", "unit"),
+            ("forward.loss.ratio<0.5", "percent"),
+            ("reverse.packets.lost<many", "no number"),
+            ("forward.packets.lost.more<1", "too deep"),
+            ("<", "direction"),
+            ("", "compares nothing"),
+        ] {
+            let why = text.parse::<Limit>().unwrap_err();
+            assert!(why.contains(part), "{text:?}: {why}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics(text in "\\PC{0,60}") {
+            let _ = text.parse::<Limit>();
+        }
+    }
+}
