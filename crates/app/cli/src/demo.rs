@@ -1,9 +1,11 @@
 //! `romer demo`: a lab, a responder on one of its hosts, voice streams from the other, the report.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_host::process::{die_with_parent, start_time};
 use romer_lab::{Host, Kind, Lab};
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
@@ -19,6 +21,8 @@ use crate::{output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
+/// What the prefix of a demonstration's lab begins with; its process number follows.
+const PREFIX: &str = "rdemo";
 /// Address of the lab's second host.
 const FAR: &str = "198.18.0.3";
 /// How long a responder may take to be ready.
@@ -55,9 +59,9 @@ impl Drop for Running {
 
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     output::check_target(arguments.json.as_deref(), arguments.force)?;
-    // The flags are for this process only: the program on the lab's host has its own, and ends in good order.
-    let interrupted = signals::interruption()?;
-    let prefix = format!("rdemo{}", std::process::id());
+    let interrupted = signals::every()?;
+    sweep();
+    let prefix = format!("{PREFIX}{}", std::process::id());
     let say = |text: &str| {
         if !arguments.quiet {
             output::eprint_line(text);
@@ -75,6 +79,9 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     let _responder = respond(&lab, &program)?;
     let mut command = lab.command(Host::A, &program)?;
     command.args(["demo", "--inside", FAR]).args(std::env::args_os().skip(2));
+    // What comes from the terminal is ours to hand on, once for each time it comes.
+    command.process_group(0);
+    die_with_parent(&mut command);
     let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
     loop {
         match child.0.try_wait() {
@@ -88,11 +95,24 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
                 )));
             }
         }
-        // An interrupt from the terminal has reached the program too; one sent to us alone is handed on.
-        if interrupted.load(Ordering::Acquire) {
+        // The first ends the measurement in good order, the second at once; the lab goes in both cases.
+        if interrupted.swap(false, Ordering::AcqRel) {
             interrupt(&child.0);
         }
         std::thread::sleep(StdDuration::from_millis(50));
+    }
+}
+
+/// Takes down the labs of demonstrations whose process is gone: killed, they could not do it themselves.
+fn sweep() {
+    let labs = Lab::list().unwrap_or_default();
+    let of_dead = |prefix: &str| {
+        let process = prefix.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
+        process.is_some_and(|number| start_time(number).is_none())
+    };
+    for lab in labs.iter().filter(|lab| of_dead(&lab.prefix)) {
+        // What cannot be taken down stays, and hinders nobody.
+        let _ = Lab::down(&lab.prefix);
     }
 }
 
@@ -113,7 +133,9 @@ fn respond(lab: &Lab, program: &std::path::Path) -> Result<Running, Failure> {
         .args(["respond", "--listen", &listen])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+        .stderr(Stdio::null())
+        .process_group(0);
+    die_with_parent(&mut command);
     let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
     let ready = child.0.stdout.take();
     let started = Instant::now();

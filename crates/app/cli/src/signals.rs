@@ -3,23 +3,49 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::failure::Failure;
 
-/// A flag that the first interrupt (or SIGTERM) sets; the second ends the program at once with exit code 130.
+/// The signals that end a measurement in good order. A terminal that is closed is one (SIGHUP), unless that was to be
+/// ignored when we were started (nohup).
+fn ends() -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM];
+    if !hangup_is_ignored() {
+        signals.push(SIGHUP);
+    }
+    signals
+}
+
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
+/// A flag that every interrupt, SIGTERM and hang-up sets, for who hands them on.
+pub(crate) fn every() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in ends() {
+        flag::register(signal, Arc::clone(&flag)).map_err(|error| refused(&error))?;
+    }
+    Ok(flag)
+}
+
+fn refused(error: &std::io::Error) -> Failure {
+    Failure::environment(format!("cannot listen for signals (system): {error}; see `romer doctor`"))
+}
+
+/// A flag that the first interrupt (or SIGTERM, or a closed terminal) sets; the second ends the program at once with
+/// exit code 130.
 pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in ends() {
         // In this order: the exit is armed by the flag that the same signal sets after it.
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
-            .map_err(|error| {
-                Failure::environment(format!(
-                    "cannot listen for signals (system): {error}; see `romer doctor`"
-                ))
-            })?;
+            .map_err(|error| refused(&error))?;
     }
     Ok(flag)
 }
@@ -28,9 +54,7 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
 pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
     let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
     for (signal, flag) in [SIGINT, SIGTERM].into_iter().zip(&flags) {
-        flag::register(signal, Arc::clone(flag)).map_err(|error| {
-            Failure::environment(format!("cannot listen for signals (system): {error}; see `romer doctor`"))
-        })?;
+        flag::register(signal, Arc::clone(flag)).map_err(|error| refused(&error))?;
     }
     Ok(flags)
 }

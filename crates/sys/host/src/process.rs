@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use romer_units::Duration;
 
@@ -140,6 +142,25 @@ fn close_inherited() -> Result<(), HostError> {
         }
     }
     Ok(())
+}
+
+/// Has the program that `command` starts be ended (`SIGTERM`) when the thread that starts it ends, however that comes
+/// about; a program that is started for a task must not outlive who asked for it.
+pub fn die_with_parent(command: &mut Command) {
+    let parent = std::process::id();
+    let work = move || {
+        let signal = libc::c_ulong::from(libc::SIGTERM.unsigned_abs());
+        // SAFETY: the call takes plain numbers and changes only how this process is told of its parent's end.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the call takes nothing and cannot fail.
+        let now = unsafe { libc::getppid() };
+        // The parent may have ended before the request was made.
+        if u32::try_from(now) == Ok(parent) { Ok(()) } else { Err(std::io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls that are safe there, and allocates nothing.
+    unsafe { command.pre_exec(work) };
 }
 
 /// Sleeps until a signal ends the process.
