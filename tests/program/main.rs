@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod demo;
 mod ending;
 mod fallback;
 mod limits;

@@ -164,7 +164,7 @@ pub(crate) struct MeasureArgs {
 pub(crate) enum StampPlace {
     /// The nearest to the wire that both ends have
     Best,
-    /// By the network card
+    /// By the network card (refused: this version cannot)
     Nic,
     /// By the kernel
     Kernel,

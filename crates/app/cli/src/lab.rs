@@ -56,6 +56,11 @@ fn up(kind: LabKind, prefix: &str) -> Result<u8, Failure> {
         Mode::Machine => "network namespaces of this machine",
         Mode::UserNamespace => "a user namespace, without root",
     };
+    // Benchmark addresses (RFC 2544 and RFC 5180), as the lab's own documentation has them.
+    let far_v6 = match kind {
+        Kind::Path => "2001:2:0:18::3",
+        Kind::Router => "2001:2:0:19::2",
+    };
     let (far, picture) = match kind {
         Kind::Path => {
             ("198.18.0.3", format!("{prefix}A/t0 198.18.0.2 - {prefix}E - 198.18.0.3 {prefix}B/t1"))
@@ -67,6 +72,7 @@ fn up(kind: LabKind, prefix: &str) -> Result<u8, Failure> {
     let option = if prefix == "romer" { String::new() } else { format!(" --prefix {prefix}") };
     output::print(&format!(
         "{picture}, in {place}\n  romer lab run{option} B -- romer respond\n  romer lab run{option} A -- romer measure {far}\n  \
+         romer lab run{option} A -- romer measure {far_v6}\n  \
          romer lab down{option}\n"
     ));
     Ok(0)

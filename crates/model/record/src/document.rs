@@ -543,6 +543,7 @@ pub struct StreamInterval {
     pub kept_entries: u64,
     /// Probes whose sending is among the kept entries: all with numbers below this one.
     pub kept_sent: u64,
-    /// Delays of the round trip within this interval.
+    /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
+    /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
 }

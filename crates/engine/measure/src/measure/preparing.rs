@@ -36,6 +36,8 @@ pub(super) struct Prepared {
     pub(super) floor: u32,
     pub(super) manifest: Stream,
     pub(super) conversation: Option<Conversation>,
+    /// What was measured instead of the romer that is not there.
+    pub(super) instead: Option<String>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
 }
@@ -45,7 +47,7 @@ impl Prepared {
     pub(super) fn warnings(&self) -> Vec<String> {
         let strays = self.shared.strays.load(Ordering::Acquire);
         let errors = self.shared.path_errors.load(Ordering::Acquire);
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
         if strays > 0 {
             warnings.push(format!(
                 "{strays} datagrams came that were not reflections of this stream; not counted"
@@ -113,6 +115,11 @@ fn prepare_one(
         |conversation| conversation.welcome.test_port,
     );
     let target = with_port(address, test_port);
+    let instead = (conversation.is_none() && !options.stamp_only).then(|| {
+        format!(
+            "no romer answered at {address} (TCP): what is measured is the reflector at UDP port {test_port} of that host"
+        )
+    });
     let (socket, receiver) = open(options, local, target)?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let expected = schedule.expected_count();
@@ -137,7 +144,7 @@ fn prepare_one(
     };
     let interval = schedule.interval();
     let floor = floor(stream);
-    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, far_drops: 0 })
+    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0 })
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.
