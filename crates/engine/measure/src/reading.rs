@@ -36,6 +36,8 @@ pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
     let partial = killed || matches!(run.state(), State::Partial | State::Recovered | State::Running);
     let streams = evaluated(&run, &rows, partial);
     if !killed {
+        // Nothing depends on it; a folder that cannot be written keeps it.
+        let _ = run.clear_away_log();
         return Ok(Reading { run, rows, streams, recovered: false });
     }
     let measurements: Vec<_> = streams.iter().map(|one| one.measurement.clone()).collect();

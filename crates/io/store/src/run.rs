@@ -261,6 +261,20 @@ impl Run {
         self.state
     }
 
+    /// Removes the log that a program left which was killed between ending the run and removing it: the rows are safe
+    /// in their own file by then.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where it cannot be removed.
+    pub fn clear_away_log(&self) -> Result<(), StoreError> {
+        let log = self.folder.join(LOG_FILE);
+        let ended = matches!(self.state, State::Complete | State::Partial | State::Recovered);
+        if !ended || !exists(&log)? || !exists(&self.folder.join(ROWS_FILE))? || is_locked(&self.folder) {
+            return Ok(());
+        }
+        fs::remove_file(&log).map_err(StoreError::io("remove the packet log", &log))
+    }
+
     /// Its report, a file that may not be there.
     pub fn report_path(&self) -> PathBuf {
         self.folder.join(REPORT_FILE)
