@@ -90,6 +90,9 @@ impl Words {
         if t.dscp != 0 {
             text.push_str(&format!(", DSCP {}", dscp_name(t.dscp)));
         }
+        if let Some(seed) = t.seed {
+            text.push_str(&format!(", seed {}", seed.map(|word| word.to_string()).join(",")));
+        }
         text
     }
 
@@ -97,9 +100,15 @@ impl Words {
     pub(crate) fn packets(self, direction: &Direction) -> String {
         let p = &direction.packets;
         let mut parts = Vec::new();
-        let known = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), count);
-        parts.push(format!("{} sent", known(p.sent)));
-        parts.push(format!("{} arrived", known(p.received)));
+        parts.push(
+            p.sent.map_or_else(|| "sent: not known".to_owned(), |sent| format!("{} sent", count(sent))),
+        );
+        parts.push(match (p.received, p.lost) {
+            (None, _) | (Some(0), None) => "arrived: not known".to_owned(),
+            (Some(received), Some(_)) => format!("{} arrived", count(received)),
+            // Those whose reflection did not come back may have arrived as well.
+            (Some(received), None) => format!("at least {} arrived", count(received)),
+        });
         match (p.lost, direction.loss.ratio) {
             (Some(lost), Some(ratio)) if lost > 0 => {
                 parts.push(format!("{} lost ({})", count(lost), percent(ratio)));
@@ -158,7 +167,7 @@ impl Words {
                 format!("All four stamps by the {}.", whose(first))
             }
             [t1, t2, t3, t4] => {
-                format!("Stamps: t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
+                format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
             }
         };
         let missing = &s.missing;
@@ -197,7 +206,14 @@ impl Words {
         let (last, others) = parts.split_last()?;
         let parts =
             if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-        Some(format!("The programs' own stamps would have been off by {parts}."))
+        let used = [m.stamps.sender_departure, m.stamps.sender_arrival, m.stamps.responder_arrival];
+        Some(if used.contains(&Some(Place::User)) {
+            format!(
+                "Against the kernels', the programs' own stamps are off by {parts}; where they are used, the delays are."
+            )
+        } else {
+            format!("The programs' own stamps would have been off by {parts}.")
+        })
     }
 
     /// A limit's measured value, in the unit that its name tells.
