@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use romer_measure::NO_NIC_STAMPS;
 use romer_measure::respond::{RespondOptions, Responder, Totals};
 
 use crate::args::{RespondArgs, StampPlace};
@@ -15,10 +16,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Answers until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     if arguments.stamp == StampPlace::Nic {
-        return Err(Failure::usage(
-            "stamps of the network card cannot be taken (--stamp nic): this romer reads the kernel's and its own; use \
-             --stamp best or kernel",
-        ));
+        return Err(Failure::usage(NO_NIC_STAMPS));
     }
     if arguments
         .listen

@@ -64,8 +64,8 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         warnings: warnings(stream, &related, rows, partial),
     };
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
-    let limits = stream.limits.iter().filter_map(|text| text.parse::<Limit>().ok());
-    measurement.limits = limits.map(|limit| limit.judge(&measurement)).collect();
+    let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
+    measurement.limits = Limit::judge_all(&limits, &measurement);
     Evaluated { measurement, related, selection }
 }
 

@@ -18,6 +18,10 @@ pub use error::MeasureError;
 /// Name and version of this program, as documents and the control channel give it.
 pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
 
+/// Why `--stamp nic` is refused, at either end.
+pub const NO_NIC_STAMPS: &str = "stamps of the network card cannot be taken (--stamp nic): this romer reads the \
+    kernel's and its own; use --stamp best or kernel";
+
 /// Six fresh words from the kernel, for the seed of a run.
 pub fn random_words() -> [u32; 6] {
     std::array::from_fn(|_| u32::from_ne_bytes(circumstances::random()))

@@ -77,11 +77,18 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// The limit's verdict on `measurement`. A value that is not known does not hold.
-    pub fn judge(&self, measurement: &Measurement) -> document::Limit {
-        let value = serde_json::to_value(measurement).ok().and_then(|document| {
-            self.path.iter().try_fold(&document, |value, name| value.get(name)).and_then(Value::as_f64)
-        });
+    /// The verdicts of `limits` on `measurement`. A value that is not known does not hold.
+    pub fn judge_all(limits: &[Self], measurement: &Measurement) -> Vec<document::Limit> {
+        if limits.is_empty() {
+            return Vec::new();
+        }
+        let document = serde_json::to_value(measurement).unwrap_or_default();
+        limits.iter().map(|limit| limit.judge(&document)).collect()
+    }
+
+    fn judge(&self, document: &Value) -> document::Limit {
+        let value =
+            self.path.iter().try_fold(document, |value, name| value.get(name)).and_then(Value::as_f64);
         let held = value.is_some_and(|value| self.relation.holds(value, self.bound));
         document::Limit { limit: self.text.clone(), value, held }
     }
@@ -91,6 +98,12 @@ impl Limit {
 fn template() -> Value {
     let direction = Direction { departure_error_ns: Some(Summary::default()), ..Direction::default() };
     serde_json::to_value(direction).unwrap_or_default()
+}
+
+/// The names of an object's fields; empty for anything else.
+fn names(value: &Value) -> String {
+    let fields = value.as_object().into_iter().flatten();
+    fields.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the document has a number at `path`.
@@ -106,22 +119,17 @@ fn known(path: &[String]) -> Result<(), String> {
     let mut value = &template;
     for name in rest {
         value = value.get(name).ok_or_else(|| {
-            let names: Vec<&str> = value
-                .as_object()
-                .map(|object| object.keys().map(String::as_str).collect())
-                .unwrap_or_default();
+            let names = names(value);
             if names.is_empty() {
                 format!("{name:?} is not in the document; the path goes too deep")
             } else {
-                format!("{name:?} is not in the document there; choose one of {}", names.join(", "))
+                format!("{name:?} is not in the document there; choose one of {names}")
             }
         })?;
     }
     let text = rest.last().is_some_and(|name| name == "delay_kind");
     if value.is_object() || value.is_array() || text {
-        let names: Vec<&str> =
-            value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default();
-        return Err(format!("{} is not one number; go on to one of {}", path.join("."), names.join(", ")));
+        return Err(format!("{} is not one number; go on to one of {}", path.join("."), names(value)));
     }
     Ok(())
 }

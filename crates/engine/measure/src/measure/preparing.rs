@@ -20,7 +20,7 @@ use super::far::{Absent, Conversation};
 use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
 use super::stream::Shared;
 use super::{MeasureOptions, Observer, rfc3339_now};
-use crate::{MeasureError, circumstances};
+use crate::{MeasureError, NO_NIC_STAMPS, circumstances};
 
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
@@ -81,11 +81,7 @@ pub(super) fn prepare(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Prepared>, MeasureError> {
     if options.stamp == StampRequest::Nic {
-        return Err(MeasureError::Usage(
-            "stamps of the network card cannot be taken (--stamp nic): this romer reads the kernel's and its own; use \
-             --stamp best or kernel"
-                .into(),
-        ));
+        return Err(MeasureError::Usage(NO_NIC_STAMPS.into()));
     }
     options
         .streams
