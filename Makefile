@@ -29,7 +29,7 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 test: ## run every test; as root, those that meet the kernel once more without privileges
 	@scripts/need linker ip ethtool nft ping setpriv
 	@scripts/venv
-	@$(TIMED) 'cargo test' $(CARGO) test --workspace --locked
+	@$(TIMED) 'cargo test' scripts/tests
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error, ping and irtt beside it (results in validation/)
