@@ -58,12 +58,12 @@ impl Drop for Running {
 }
 
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
-    output::check_target(arguments.json.as_deref(), arguments.force)?;
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let interrupted = signals::every()?;
     sweep();
     let prefix = format!("{PREFIX}{}", std::process::id());
     let say = |text: &str| {
-        if !arguments.quiet {
+        if !arguments.output.quiet {
             output::eprint_line(text);
         }
     };
@@ -174,11 +174,12 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         limits: Vec::new(),
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),
-        location: location(arguments.out.as_deref(), arguments.force, "demo")?,
+        location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
         report_every: Duration::from_millis(250),
     };
     let interrupted = signals::interruption()?;
-    let mut observer = Narrator::new(Talk { quiet: arguments.quiet, stream: false }, expected(&options));
+    let mut observer =
+        Narrator::new(Talk { quiet: arguments.output.quiet, stream: false }, expected(&options));
     let outcome = measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish();
     conclude(&outcome, arguments)
@@ -186,10 +187,10 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
 
 fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
     let measurements = outcome.measurements();
-    if !arguments.quiet && arguments.json.as_deref() != Some("-") {
-        output::print(&report::summary(&measurements, arguments.color, Some(&outcome.folder)));
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
-    if let Some(file) = &arguments.json {
+    if let Some(file) = &arguments.output.json {
         let demo = Demo {
             schema: DEMO.into(),
             measurement: Measurements { schema: MEASUREMENT.into(), measurements },
@@ -198,7 +199,7 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
         };
         let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
         text.push('\n');
-        output::write_document(file, &text, arguments.force)
+        output::write_document(file, &text, arguments.output.force)
             .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }
     exit_code(outcome)

@@ -33,15 +33,15 @@ impl From<StampPlace> for StampRequest {
 /// Measures, and gives the exit code.
 pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     let options = options(arguments)?;
-    if arguments.stream && arguments.json.as_deref() == Some("-") {
+    if arguments.stream && arguments.output.json_to_stdout() {
         return Err(Failure::usage(
             "two arguments contradict each other (--stream, --json -): both write to standard output; name a file for \
              --json, or take the last line of --stream, which holds the document",
         ));
     }
-    output::check_target(arguments.json.as_deref(), arguments.force)?;
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let interrupted = signals::interruption()?;
-    let talk = Talk { quiet: arguments.quiet, stream: arguments.stream };
+    let talk = Talk { quiet: arguments.output.quiet, stream: arguments.stream };
     let mut observer = Narrator::new(talk, expected(&options));
     let outcome = measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish();
@@ -60,13 +60,13 @@ fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
             print_line(&line);
         }
     }
-    let stdout_is_taken = arguments.stream || arguments.json.as_deref() == Some("-");
-    if !arguments.quiet && !stdout_is_taken {
-        output::print(&report::summary(&measurements, arguments.color, Some(&outcome.folder)));
+    let stdout_is_taken = arguments.stream || arguments.output.json_to_stdout();
+    if !arguments.output.quiet && !stdout_is_taken {
+        output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
-    if let Some(file) = &arguments.json {
+    if let Some(file) = &arguments.output.json {
         let text = document_of(&measurements).map_err(Failure::own)?;
-        output::write_document(file, &text, arguments.force)
+        output::write_document(file, &text, arguments.output.force)
             .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }
     exit_code(outcome)
@@ -134,8 +134,9 @@ fn is_silent(measurement: &Measurement) -> bool {
 }
 
 fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
-    let traffic = crate::traffic::request(arguments, arguments.seed.unwrap_or_else(random_seed))?;
-    let size = match (arguments.size, arguments.packet_size) {
+    let traffic =
+        crate::traffic::request(&arguments.traffic, arguments.traffic.seed.unwrap_or_else(random_seed))?;
+    let size = match (arguments.traffic.size, arguments.traffic.packet_size) {
         (Some(octets), _) => ProbeSize::Payload(octets),
         (None, Some(octets)) => ProbeSize::Packet(octets),
         (None, None) => ProbeSize::Natural,
@@ -162,8 +163,11 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         waiting_time: arguments.waiting_time,
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
-        command: repeating_command(traffic.is_random().then_some(traffic.seed), arguments.seed.is_some()),
-        location: location(arguments.out.as_deref(), arguments.force, name)?,
+        command: repeating_command(
+            traffic.is_random().then_some(traffic.seed),
+            arguments.traffic.seed.is_some(),
+        ),
+        location: location(arguments.keep.out.as_deref(), arguments.output.force, name)?,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
 }

@@ -18,14 +18,14 @@ pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&
 
 /// Reads runs again, and gives the exit code.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
-    let to_file = [&arguments.html, &arguments.csv, &arguments.json].iter().any(|one| one.is_some());
+    let to_file = [&arguments.html, &arguments.csv, &arguments.output.json].iter().any(|one| one.is_some());
     if arguments.runs.len() > 1 && (to_file || arguments.svg.is_some()) {
         return Err(Failure::usage(
             "several runs cannot go to one file (--html, --csv, --json, --svg): each would overwrite the one before; \
              name one run, or call once for each",
         ));
     }
-    let targets = [&arguments.html, &arguments.csv, &arguments.json];
+    let targets = [&arguments.html, &arguments.csv, &arguments.output.json];
     for (place, target) in targets.iter().enumerate() {
         if let Some(name) = target
             && targets.iter().skip(place + 1).any(|other| other.as_ref() == Some(name))
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
                  for one of them"
             )));
         }
-        output::check_target(target.as_deref(), arguments.force)?;
+        output::check_target(target.as_deref(), arguments.output.force)?;
     }
     for folder in &arguments.runs {
         let reading = reading::read(folder)?;
@@ -46,17 +46,18 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
 }
 
 fn show(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
-    if arguments.quiet {
+    if arguments.output.quiet {
         return Ok(());
     }
     if reading.recovered {
         output::eprint_line("note: the program of this run was killed; it has been completed from its log");
     }
-    let to_stdout =
-        [&arguments.html, &arguments.csv, &arguments.json].iter().any(|one| one.as_deref() == Some("-"));
+    let to_stdout = [&arguments.html, &arguments.csv, &arguments.output.json]
+        .iter()
+        .any(|one| one.as_deref() == Some("-"));
     if !to_stdout {
         let measurements = measurements(reading);
-        output::print(&summary(&measurements, arguments.color, Some(reading.run.folder())));
+        output::print(&summary(&measurements, arguments.output.color, Some(reading.run.folder())));
     }
     Ok(())
 }
@@ -70,11 +71,11 @@ fn write(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
         reading.streams.iter().map(romer_measure::evaluate::Evaluated::for_report).collect();
     if let Some(file) = &arguments.html {
         let page = html::report(&streams).map_err(Failure::own)?;
-        output::write_document(file, &page, arguments.force)?;
+        output::write_document(file, &page, arguments.output.force)?;
     }
-    if let Some(file) = &arguments.json {
+    if let Some(file) = &arguments.output.json {
         let text = document_of(&measurements(reading)).map_err(Failure::own)?;
-        output::write_document(file, &text, arguments.force)?;
+        output::write_document(file, &text, arguments.output.force)?;
     }
     if let Some(folder) = &arguments.svg {
         write_charts(reading, folder, arguments)?;
@@ -95,7 +96,7 @@ fn write_charts(reading: &Reading, folder: &Path, arguments: &ReportArgs) -> Res
     for (stream, number) in reading.streams.iter().zip(0..) {
         for chart in svg::charts(&stream.for_report()).map_err(Failure::own)? {
             let name = format!("{number}-{}.svg", chart.name);
-            output::write_document(&folder.join(name).to_string_lossy(), &chart.svg, arguments.force)?;
+            output::write_document(&folder.join(name).to_string_lossy(), &chart.svg, arguments.output.force)?;
         }
     }
     Ok(())
@@ -125,5 +126,5 @@ fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(
     };
     let mut bytes = Vec::new();
     csv::round_trips(&mut bytes, rows, places).map_err(Failure::own)?;
-    output::write_document(file, &String::from_utf8_lossy(&bytes), arguments.force)
+    output::write_document(file, &String::from_utf8_lossy(&bytes), arguments.output.force)
 }

@@ -7,7 +7,7 @@ use romer_traffic::{Limit, Request, Trace};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::MeasureArgs;
+use crate::args::TrafficArgs;
 use crate::failure::Failure;
 
 /// What `--help` says of `--traffic`.
@@ -39,8 +39,8 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const LARGEST: u64 = 64 << 20;
 
 /// The schedule that the arguments ask for, with `seed`. The file of a trace is read.
-pub(crate) fn request(arguments: &MeasureArgs, seed: Seed) -> Result<Request, Failure> {
-    let trace = arguments.traffic.trace_file().map(read).transpose()?;
+pub(crate) fn request(arguments: &TrafficArgs, seed: Seed) -> Result<Request, Failure> {
+    let trace = arguments.model.trace_file().map(read).transpose()?;
     let limit = match (arguments.count, arguments.duration, &trace) {
         (Some(count), _, _) => Limit::Count(count),
         (None, Some(duration), _) => Limit::Duration(duration),
@@ -53,7 +53,7 @@ pub(crate) fn request(arguments: &MeasureArgs, seed: Seed) -> Result<Request, Fa
         seed,
         jitter: arguments.departure_jitter,
         trace,
-        ..Request::new(arguments.traffic.clone(), limit)
+        ..Request::new(arguments.model.clone(), limit)
     })
 }
 

@@ -28,6 +28,11 @@ fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     }
 }
 
+/// A value of a type that reads itself.
+pub(crate) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX)
 }
@@ -73,15 +78,11 @@ pub(crate) fn source(text: &str) -> Result<IpAddr, String> {
     Ok(address)
 }
 
-fn quantity<T: std::str::FromStr<Err = romer_units::QuantityError>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: romer_units::QuantityError| error.to_string())
-}
-
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if text == "forever" {
         return Ok(FOREVER);
     }
-    match quantity::<Duration>(text)? {
+    match parsed::<Duration>(text)? {
         duration if duration == Duration::ZERO => {
             Err("0 means nothing here; write how long, or `forever` to go on until interrupted".into())
         }
@@ -96,7 +97,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
-    let interval = quantity::<Duration>(text)?;
+    let interval = parsed::<Duration>(text)?;
     if interval < Duration::from_micros(1) {
         return Err(format!("{} is less than this program can keep; write at least 1us", shown(text)));
     }
@@ -107,7 +108,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
-    let waiting = quantity::<Duration>(text)?;
+    let waiting = parsed::<Duration>(text)?;
     if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {
         return Err(format!("{} is out of range; write from 1ms to 10m", shown(text)));
     }
@@ -115,7 +116,7 @@ pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
-    let interval = quantity::<Duration>(text)?;
+    let interval = parsed::<Duration>(text)?;
     if !(Duration::from_millis(20)..=Duration::from_secs(3_600)).contains(&interval) {
         return Err(format!("{} is out of range; write from 20ms to 1h", shown(text)));
     }
@@ -123,7 +124,7 @@ pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn size(text: &str) -> Result<u32, String> {
-    let size: Size = quantity(text)?;
+    let size: Size = parsed(text)?;
     u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {
         format!(
             "{} is more than an IP packet holds; write at most 65507B (IPv4) or 65527B (IPv6) of payload",
@@ -133,7 +134,7 @@ pub(crate) fn size(text: &str) -> Result<u32, String> {
 }
 
 pub(crate) fn packet_rate(text: &str) -> Result<u64, String> {
-    match quantity::<Rate>(text)? {
+    match parsed::<Rate>(text)? {
         Rate::Packets(packets) => Ok(packets),
         Rate::Bits(_) => {
             Err(format!("{} counts bits; write packets a second, such as 100000pps", shown(text)))

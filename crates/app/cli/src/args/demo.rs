@@ -1,0 +1,23 @@
+//! Arguments of `romer demo`.
+
+use clap::Args;
+use romer_measure::names::Target;
+use romer_units::Duration;
+
+use super::shared::{KeepArgs, OutputArgs};
+use crate::values;
+
+/// Arguments of `romer demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Measure for so long
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
+    pub(crate) duration: Duration,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The part of the demonstration that runs on the lab's first host, towards this target
+    #[arg(long, hide = true, value_name = "TARGET", value_parser = values::parsed::<Target>)]
+    pub(crate) inside: Option<Target>,
+}

@@ -1,0 +1,59 @@
+//! The arguments: what there is, and how it is explained. A module for each command, [`shared`] for what several take,
+//! [`reading`] for how they are read and how a bad one is told.
+
+mod demo;
+mod doctor;
+mod lab;
+mod measure;
+mod reading;
+mod report;
+mod respond;
+mod shared;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use demo::DemoArgs;
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabKind};
+pub(crate) use measure::{MeasureArgs, TrafficArgs};
+pub(crate) use reading::{Invocation, read};
+pub(crate) use report::ReportArgs;
+pub(crate) use respond::RespondArgs;
+pub(crate) use shared::StampPlace;
+
+/// A network-performance laboratory: measure a path, and know how far each number can be trusted.
+#[derive(Debug, Parser)]
+#[command(
+    name = "romer",
+    version,
+    about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.",
+    long_about = "A network-performance laboratory: measure a path, and know how far each number can be trusted.\n\n\
+        Start a responder on one host and measure it from another:\n\n    \
+        there$ romer respond\n    here$  romer measure THERE\n\n\
+        or see it all on this machine, without a network:\n\n    romer demo",
+    after_help = "Quantities carry their units: 45ms 10us 1m30s, 64B, 100Mbit, 148809pps.\n\
+        Exit codes: 0 done, 1 fault of romer, 2 usage, 3 bad data, 4 environment, 5 far end, 6 a limit broken,\n130 interrupted.",
+    subcommand_required = true,
+    arg_required_else_help = false
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What romer does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure delay, its variation, loss and order to one or more targets
+    Measure(Box<MeasureArgs>),
+    /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
+    Respond(RespondArgs),
+    /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
+    Report(ReportArgs),
+    /// Test hosts in network namespaces of this machine
+    Lab(LabArgs),
+    /// The whole story on this machine: lab, voice streams, report
+    Demo(DemoArgs),
+    /// What this machine can do, what follows from it, and what to mend
+    Doctor(DoctorArgs),
+}

@@ -1,0 +1,135 @@
+//! How arguments are read, and how a bad one is told.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
+
+use super::Cli;
+use crate::failure::Failure;
+
+/// The longest argument that is looked at.
+const LONGEST: usize = 4_096;
+
+/// What the arguments come to.
+pub(crate) enum Invocation {
+    /// Do this.
+    Run(Cli),
+    /// Show this text: help, or the version.
+    Show(String),
+}
+
+/// Reads the arguments.
+pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Failure> {
+    let arguments = checked(arguments)?;
+    let command = Cli::command();
+    match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(Invocation::Run(cli)),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Ok(Invocation::Show(error.render().to_string()))
+            }
+            _ => Err(Failure::usage(explained(&error))),
+        },
+    }
+}
+
+/// Arguments that are text and of a sane length. What follows `--` belongs to another program and is left alone.
+fn checked(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, Failure> {
+    let mut ours = true;
+    let mut checked = Vec::new();
+    for (place, argument) in arguments.into_iter().enumerate() {
+        if ours && place > 0 {
+            let Some(text) = argument.to_str() else {
+                let head: Vec<u8> = argument.as_encoded_bytes().iter().take(60).copied().collect();
+                return Err(Failure::usage(format!(
+                    "an argument is not text (argument {place}): \"{}\" is not valid UTF-8; write it in UTF-8",
+                    head.escape_ascii()
+                )));
+            };
+            if text.len() > LONGEST {
+                return Err(Failure::usage(format!(
+                    "an argument is too long (argument {place}): {:?}... has {} octets; write at most {LONGEST}",
+                    text.chars().take(60).collect::<String>(),
+                    text.len()
+                )));
+            }
+            ours = text != "--";
+        }
+        checked.push(argument);
+    }
+    Ok(checked)
+}
+
+/// clap's error as one line: what, where, why, what to do.
+fn explained(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        Some(ContextValue::StyledStrs(texts)) => {
+            Some(texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => None,
+    };
+    let short = |text: String| -> String { text.chars().take(200).collect() };
+    let argument = context(ContextKind::InvalidArg).map(short).unwrap_or_default();
+    let flag = name(&argument);
+    let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let mend = did_you_mean(ContextKind::SuggestedArg)
+                .unwrap_or_else(|| "; see --help for those that there are".into());
+            format!("unknown argument ({flag}): there is none of this name{mend}")
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = context(ContextKind::InvalidSubcommand).map(short).unwrap_or_default();
+            let mend = did_you_mean(ContextKind::SuggestedSubcommand)
+                .unwrap_or_else(|| "; see `romer --help` for those that there are".into());
+            let name = if name.is_empty() { "\"\"".into() } else { name };
+            format!("unknown command ({name}): there is none of this name{mend}")
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "a command is missing (command line): nothing says what to do; see --help, or begin with `romer demo`"
+                .into()
+        }
+        ErrorKind::MissingRequiredArgument => {
+            format!("an argument is missing ({argument}): it cannot be left out; see --help for an example")
+        }
+        ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg).map(|prior| name(&prior)) {
+            Some(other) if other != flag => {
+                format!("two arguments contradict each other ({flag}, {other}): only one can hold; choose one")
+            }
+            _ => format!("an argument is given twice ({flag}): only one can hold; choose one"),
+        },
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let value = context(ContextKind::InvalidValue).map(short).unwrap_or_default();
+            let valid = context(ContextKind::ValidValue).filter(|valid| !valid.is_empty());
+            match (std::error::Error::source(error), valid) {
+                (Some(why), _) => format!("bad value ({flag}): {why}"),
+                (None, Some(valid)) if value.is_empty() => {
+                    format!("a value is missing ({flag}): it is one of {valid}; choose one")
+                }
+                (None, Some(valid)) => {
+                    format!("bad value ({flag}): {value:?} is none of {valid}; choose one")
+                }
+                (None, None) => format!("a value is missing ({flag}): it cannot be left out; see --help"),
+            }
+        }
+        ErrorKind::TooManyValues => {
+            format!("a value too many ({flag}): it takes none; leave out what follows the name")
+        }
+        ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
+            format!("wrong number of values ({flag}): it takes another number; see --help")
+        }
+        _ => {
+            let why = short(error.render().to_string().trim_start_matches("error: ").replace('\n', " "));
+            format!("bad arguments (command line): {why}; see --help")
+        }
+    }
+}
+
+/// The name of an argument that clap shows with its value.
+fn name(argument: &str) -> String {
+    argument.split([' ', '=']).next().unwrap_or_default().trim_matches(['<', '>', '.']).to_string()
+}

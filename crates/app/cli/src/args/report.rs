@@ -1,0 +1,32 @@
+//! Arguments of `romer report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::shared::OutputArgs;
+use crate::values;
+
+/// Arguments of `romer report`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
+    romer report RUN --csv packets.csv --html report.html")]
+pub(crate) struct ReportArgs {
+    /// Folder of a run
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Write the charts, each a file, to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the packet log; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// Which stream of the run, from 0, for --csv [default: 0]
+    #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
+    pub(crate) stream: Option<u16>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
