@@ -31,8 +31,6 @@ pub(crate) struct MeasureArgs {
         help = "Where to: HOST, HOST:CONTROLPORT, [IPV6]:CONTROLPORT; with --stamp-only the port is the reflector's UDP port",
         required = true, value_name = "TARGET", value_parser = values::parsed::<Target>)]
     pub(crate) targets: Vec<Target>,
-    #[command(flatten)]
-    pub(crate) traffic: TrafficArgs,
     /// Which stamps: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
     pub(crate) stamp: StampPlace,
@@ -66,6 +64,8 @@ pub(crate) struct MeasureArgs {
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
