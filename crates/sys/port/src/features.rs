@@ -1,0 +1,149 @@
+//! What an interface's driver does to frames, read whole, switched off where it falsifies them, and put back bit by
+//! bit (`include/uapi/linux/ethtool.h`).
+
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use romer_host::HostError;
+
+use crate::sys;
+
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+const GET_FLAGS: u32 = 0x25;
+/// Joining of received packets by the card, and the cutting out and putting in of VLAN tags.
+const FLAGS_OFF: u32 = (1 << 15) | (1 << 7) | (1 << 8);
+/// Joining by the card.
+const FLAG_LRO: u32 = 1 << 15;
+/// The commands that read what is to be off, in an order in which each can be; the next number sets it.
+const OFF: [(u32, &str); 4] = [
+    (0x1e, "TCP segmentation"),
+    (0x23, "generic segmentation"),
+    (0x2b, "generic receive offload"),
+    (0x16, "transmit checksumming"),
+];
+/// Words of 32 features that are read; the kernel of today has two.
+const WORDS: usize = 4;
+
+/// Features as the driver reports them: `struct ethtool_gfeatures` with its blocks of available, requested, active
+/// and never changed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    command: u32,
+    size: u32,
+    blocks: [[u32; 4]; WORDS],
+}
+
+/// `struct ethtool_sfeatures` with its blocks of valid and requested, ready to be sent by one call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restore {
+    command: u32,
+    size: u32,
+    blocks: [[u32; 2]; WORDS],
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+impl Features {
+    /// All features of `interface`.
+    pub(crate) fn read(socket: BorrowedFd<'_>, interface: &str) -> Result<Self, HostError> {
+        let mut features =
+            Self { command: GET_FEATURES, size: u32::try_from(WORDS).unwrap_or(0), blocks: [[0; 4]; WORDS] };
+        ask(socket.as_raw_fd(), &name_of(interface), &mut features)
+            .map_err(|()| failed(interface))
+            .map(|()| features)
+    }
+
+    /// What brings them all back.
+    pub(crate) fn restore(&self) -> Restore {
+        let blocks = self.blocks.map(|[available, requested, _, never]| {
+            let valid = available & !never;
+            [valid, requested & valid]
+        });
+        Restore { command: SET_FEATURES, size: self.size, blocks }
+    }
+}
+
+impl Restore {
+    /// Puts the features of the interface back. Makes one system call and nothing else.
+    pub(crate) fn apply(&mut self, socket: RawFd, name: &libc::ifreq) -> Result<(), ()> {
+        ask(socket, name, self)
+    }
+}
+
+/// Switches off what would make a frame of the interface other than that of the wire; the name of what could not be
+/// switched off and matters, if there is such.
+pub(crate) fn switch_off(socket: BorrowedFd<'_>, interface: &str) -> Result<Option<&'static str>, HostError> {
+    let (descriptor, name) = (socket.as_raw_fd(), name_of(interface));
+    let mut left = None;
+    for (command, what) in OFF {
+        if read(descriptor, &name, command).is_some_and(|data| data != 0) {
+            set(descriptor, &name, command, 0, interface)?;
+            // Checksums that a driver goes on to finish do no harm: what we send is whole.
+            if command != 0x16 && read(descriptor, &name, command).is_some_and(|data| data != 0) {
+                left = Some(what);
+            }
+        }
+    }
+    if let Some(flags) = read(descriptor, &name, GET_FLAGS) {
+        if flags & FLAGS_OFF != 0 {
+            set(descriptor, &name, GET_FLAGS, flags & !FLAGS_OFF, interface)?;
+        }
+        if read(descriptor, &name, GET_FLAGS).is_some_and(|flags| flags & FLAG_LRO != 0) {
+            left = Some("large receive offload");
+        }
+    }
+    Ok(left)
+}
+
+fn read(socket: RawFd, name: &libc::ifreq, command: u32) -> Option<u32> {
+    let mut value = Value { command, data: 0 };
+    ask(socket, name, &mut value).ok().map(|()| value.data)
+}
+
+/// Sets what `command` reads; what the driver holds fast stays, which a second reading shows.
+fn set(socket: RawFd, name: &libc::ifreq, command: u32, data: u32, interface: &str) -> Result<(), HostError> {
+    let answer = ask(socket, name, &mut Value { command: command + 1, data });
+    match answer.map_err(|()| failed(interface)) {
+        Err(error) if matches!(error.errno(), Some(libc::EOPNOTSUPP | libc::EINVAL)) => Ok(()),
+        answer => answer,
+    }
+}
+
+fn failed(interface: &str) -> HostError {
+    match sys::last("set the offloads of", interface) {
+        error if error.errno() == Some(libc::ENODEV) => {
+            HostError::Missing { what: "interface", name: interface.into() }
+        }
+        error => error,
+    }
+}
+
+/// A request that names `interface`, with everything else zero. Names are shorter than the room for them, which
+/// [`crate::PortName`] sees to.
+pub(crate) fn name_of(interface: &str) -> libc::ifreq {
+    // SAFETY: an ifreq is a name and a union of integers and pointers, for which zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (slot, octet) in request.ifr_name.iter_mut().zip(interface.bytes()).take(room) {
+        *slot = octet.cast_signed();
+    }
+    request
+}
+
+/// One `SIOCETHTOOL`. `T` is a structure of the kernel's that begins with its command; the call writes no more than
+/// the size that stands in it. Neither allocates nor locks.
+fn ask<T>(socket: RawFd, name: &libc::ifreq, data: &mut T) -> Result<(), ()> {
+    let mut request = *name;
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(data).cast();
+    // SAFETY: `request` outlives the call and points to `data`, which is laid out as the command in it says and is
+    // exclusively ours. A descriptor that is not open gives an error.
+    let answer = unsafe { libc::ioctl(socket, libc::SIOCETHTOOL, &raw mut request) };
+    if answer >= 0 { Ok(()) } else { Err(()) }
+}

@@ -1,0 +1,131 @@
+//! Ports: whole Ethernet frames taken from an interface and given to it, as the wire would see them, each with the
+//! kernel's stamp of its arrival.
+//!
+//! * [`Arena`] holds all frames of a bridge; a [`Frame`] is a handle to one, and who has the handle owns the frame.
+//! * [`Port`] is what a bridge needs of an interface; [`PacketPort`] is the implementation over packet sockets.
+//! * [`HostGuard`] takes an interface over (offloads off, out of its bridge) and puts it back, also when this
+//!   process is killed.
+//!
+//! A port changes nothing that outlives it: promiscuity goes with the socket, and the rest is put back by a
+//! process of its own.
+
+mod arena;
+mod error;
+mod features;
+mod guard;
+mod name;
+mod offload;
+mod packet;
+mod sys;
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+
+use romer_units::{Monotonic, Timestamp};
+
+pub use arena::{Arena, Slot};
+pub use error::PortError;
+pub use guard::{HostGuard, TakenOver};
+pub use name::PortName;
+pub use packet::PacketPort;
+
+/// Most frames that one burst takes in.
+pub const BURST: usize = 32;
+
+/// A frame in the arena, from its destination address to the end of its payload, without the frame check sequence.
+#[derive(Debug)]
+pub struct Frame {
+    pub(crate) slot: Slot,
+    pub(crate) start: usize,
+    pub(crate) length: usize,
+    pub(crate) arrival: Timestamp<Monotonic>,
+}
+
+impl Frame {
+    /// Octets of the frame, without the frame check sequence.
+    pub const fn octets(&self) -> usize {
+        self.length
+    }
+    /// When the kernel took it from the interface, on the clock of schedules. Never earlier than that of the frame
+    /// before it on this port.
+    pub const fn arrival(&self) -> Timestamp<Monotonic> {
+        self.arrival
+    }
+}
+
+/// What one call of [`Port::rx_burst`] brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Frames that were handed over.
+    pub frames: usize,
+    /// Frames that came and were let go because the arena is full.
+    pub without_slot: u64,
+    /// Frames that came and were let go because they are longer than a slot, or are several packets in one that
+    /// some sender's offloads have joined.
+    pub oversize: u64,
+}
+
+/// Why a frame was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no room now. The frame stays at the front, to be sent later.
+    Busy,
+    /// It is longer than the interface takes. The frame stays at the front.
+    Oversize,
+    /// The interface is down or gone, or dropped the frame. The frame stays at the front; whoever sends it again
+    /// may send it twice.
+    Undeliverable,
+}
+
+/// What one call of [`Port::tx_burst`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Frames that the interface took, from the front.
+    pub frames: usize,
+    /// What became of the frame after these, where it was refused.
+    pub refused: Option<Refusal>,
+}
+
+/// What an interface can do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// It carries frames.
+    Up,
+    /// It is switched off, or its other end is. Frames may come again.
+    Down,
+    /// It is no more; nothing will come again.
+    Gone,
+}
+
+/// An interface as a bridge sees it. Frames that the host itself sends by it are not seen.
+pub trait Port: AsFd + Send {
+    /// Appends to `frames` what has come, [`BURST`] at most, in order of arrival. Allocates nothing where `frames`
+    /// has room for as many. Nothing comes from an interface that is down or gone.
+    ///
+    /// # Errors
+    /// The system's refusal to receive.
+    fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError>;
+
+    /// Sends frames from the front of `frames` until one is refused or all are sent. What is sent is taken off, and
+    /// comes back to the arena by [`Port::reclaim`] at the latest. An interface whose other end is switched off may
+    /// take frames and lose them: [`Port::link`] tells.
+    fn tx_burst(&mut self, arena: &mut Arena, frames: &mut VecDeque<Frame>) -> Sent;
+
+    /// Takes the slots of frames back into the arena that the interface has finished sending; how many.
+    fn reclaim(&mut self, arena: &mut Arena) -> usize;
+
+    /// Frames that the kernel dropped before they could be taken in, since the last call.
+    ///
+    /// # Errors
+    /// The system does not say.
+    fn kernel_drops(&mut self) -> Result<u64, PortError>;
+
+    /// What the interface can do now.
+    fn link(&self) -> LinkState;
+
+    /// The largest IP packet of the interface when the port was opened, in octets.
+    fn mtu(&self) -> u32;
+
+    /// How it is named to users: `packet`, `xdp`.
+    fn data_plane(&self) -> &'static str;
+}

@@ -1,0 +1,116 @@
+//! What the kernel leaves undone on a frame that it hands over, and says so beside it: checksums that a driver was
+//! to finish, and a VLAN tag that was taken out.
+
+use romer_wire::checksum::{Sum, udp_sent};
+
+/// Octets of the kernel's `struct virtio_net_hdr`, which stands before a frame of a packet socket that asked for it.
+pub(crate) const HEADER: usize = 10;
+/// Octets of the two link-layer addresses, after which a tag stands.
+const ADDRESSES: usize = 12;
+/// Octets of a tag.
+pub(crate) const TAG: usize = 4;
+/// Where the checksum lies in a UDP header. In TCP it is elsewhere, so that this tells them apart.
+const UDP_CHECKSUM: usize = 6;
+
+/// What the kernel says of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unfinished {
+    /// The frame is several packets in one.
+    pub(crate) joined: bool,
+    /// A checksum is to be computed: from here to the end of the frame, ...
+    checksum_start: Option<usize>,
+    /// ... and to be put so much further.
+    checksum_offset: usize,
+}
+
+impl Unfinished {
+    /// Reads the header before a frame.
+    pub(crate) fn read(header: [u8; HEADER]) -> Self {
+        const NEEDS_CHECKSUM: u8 = 1;
+        let [flags, segmentation, _, _, _, _, start @ .., o0, o1] = header;
+        Self {
+            joined: segmentation != 0,
+            checksum_start: (flags & NEEDS_CHECKSUM != 0).then(|| usize::from(u16::from_ne_bytes(start))),
+            checksum_offset: usize::from(u16::from_ne_bytes([o0, o1])),
+        }
+    }
+
+    /// Finishes the checksum of `frame`, if it is unfinished. The place of the checksum holds the sum of the
+    /// pseudo-header, so that the sum over all gives it.
+    pub(crate) fn finish(self, frame: &mut [u8]) {
+        let Some(start) = self.checksum_start else { return };
+        let Some(covered) = frame.get_mut(start..) else { return };
+        let checksum = Sum::new().octets(covered).checksum();
+        let checksum = if self.checksum_offset == UDP_CHECKSUM { udp_sent(checksum) } else { checksum };
+        if let Some(place) = covered.get_mut(self.checksum_offset..self.checksum_offset + 2) {
+            place.copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
+}
+
+/// Puts a tag back that was taken out of the frame of `length` octets that begins at `start` of `slot`; where the
+/// frame begins then. Four octets before it must be free.
+pub(crate) fn put_tag_back(slot: &mut [u8], start: usize, protocol: u16, control: u16) -> usize {
+    let begin = start - TAG;
+    slot.copy_within(start..start + ADDRESSES, begin);
+    let tag = begin + ADDRESSES;
+    slot[tag..tag + 2].copy_from_slice(&protocol.to_be_bytes());
+    slot[tag + 2..tag + 4].copy_from_slice(&control.to_be_bytes());
+    begin
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_wire::checksum::checksum;
+
+    use super::*;
+
+    fn header(flags: u8, segmentation: u8, start: u16, offset: u16) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..2].copy_from_slice(&[flags, segmentation]);
+        header[6..8].copy_from_slice(&start.to_ne_bytes());
+        header[8..].copy_from_slice(&offset.to_ne_bytes());
+        header
+    }
+
+    #[test]
+    fn an_unfinished_checksum_is_that_over_the_whole_with_the_pseudo_header() {
+        let pseudo = [0xc6, 0x12, 0, 2, 0xc6, 0x12, 0, 3, 0, 6, 0, 24];
+        let mut segment: Vec<u8> = (0..24).collect();
+        segment[16..18].fill(0);
+        let whole = checksum(&[pseudo.as_slice(), &segment].concat());
+        segment[16..18].copy_from_slice(&Sum::new().octets(&pseudo).folded().to_be_bytes());
+        let mut frame = [vec![0xaa; 34], segment].concat();
+        Unfinished::read(header(1, 0, 34, 16)).finish(&mut frame);
+        assert_eq!(frame[50..52], whole.to_be_bytes());
+    }
+
+    #[test]
+    fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
+        let mut frame = [vec![0; 34], vec![0xff, 0xff, 0, 0, 0, 0, 0, 0]].concat();
+        Unfinished::read(header(1, 0, 34, 6)).finish(&mut frame);
+        assert_eq!(frame[40..42], [0xff, 0xff]);
+    }
+
+    #[test]
+    fn finished_frames_are_left_alone_and_places_beyond_the_end_too() {
+        let before: Vec<u8> = (0..60).collect();
+        for header in
+            [header(0, 0, 34, 6), header(1, 0, 60, 6), header(1, 0, u16::MAX, 6), header(2, 0, 1, 1)]
+        {
+            let mut frame = before.clone();
+            Unfinished::read(header).finish(&mut frame);
+            assert_eq!(frame, before, "{header:?}");
+        }
+        assert!(Unfinished::read(header(1, 1, 34, 16)).joined);
+    }
+
+    #[test]
+    fn a_tag_stands_after_the_addresses() {
+        let mut slot = [vec![0; 4], (0..60).collect::<Vec<u8>>()].concat();
+        assert_eq!(put_tag_back(&mut slot, 4, 0x8100, 0x2005), 0);
+        assert_eq!(slot[..12], (0..12).collect::<Vec<u8>>());
+        assert_eq!(slot[12..16], [0x81, 0, 0x20, 5]);
+        assert_eq!(slot[16..], (12..60).collect::<Vec<u8>>());
+    }
+}

@@ -1,0 +1,454 @@
+//! Ports over packet sockets (`packet(7)`).
+//!
+//! The kernel's header (`PACKET_VNET_HDR`) tells of unfinished checksums and joined packets, its auxiliary data
+//! (`PACKET_AUXDATA`) of the VLAN tag that it took out, and `SO_TIMESTAMPNS` when it had the frame. Frames that the
+//! host sends itself are not seen (`PACKET_IGNORE_OUTGOING`), and promiscuity ends with the socket
+//! (`PACKET_MR_PROMISC`).
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use romer_host::HostError;
+use romer_host::clock::{Now, now};
+use romer_host::link::Network;
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use crate::arena::HEADROOM;
+use crate::guard::in_namespace;
+use crate::offload::{HEADER, TAG, Unfinished, put_tag_back};
+use crate::{Arena, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys};
+
+const SOL_PACKET: libc::c_int = 263;
+const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
+const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_AUXDATA: libc::c_int = 8;
+const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+const PACKET_MR_PROMISC: u16 = 1;
+/// The kernel's name of the Ethernet protocol that means all.
+const ALL_PROTOCOLS: u16 = 0x0003;
+/// In the auxiliary data: there was a tag, and its protocol is said.
+const VLAN_VALID: u32 = 1 << 4;
+const VLAN_PROTOCOL_VALID: u32 = 1 << 6;
+/// Link types with whole Ethernet frames.
+const ETHERNET: u16 = 1;
+/// Octets that the kernel may hold for us: some 20,000 short frames.
+const RECEIVE_BUFFER: libc::c_int = 32 << 20;
+const SEND_BUFFER: libc::c_int = 8 << 20;
+/// Octets for the auxiliary data (40) and the stamp (32) of a frame.
+const CONTROL: usize = 128;
+/// No frame waits longer than this for us to read it; a greater age means that the clock was set.
+const OLDEST: Duration = Duration::from_secs(10);
+
+/// Control messages of one frame, aligned as the kernel writes them.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+struct Control([u8; CONTROL]);
+
+/// A port over a packet socket.
+#[derive(Debug)]
+pub struct PacketPort {
+    socket: OwnedFd,
+    control: OwnedFd,
+    interface: String,
+    mtu: u32,
+    /// Slots to be filled by the next receive.
+    prepared: Vec<Slot>,
+    controls: Box<[Control; BURST]>,
+    last_arrival: Timestamp<Monotonic>,
+}
+
+impl PacketPort {
+    /// Opens a port on the interface, with slots of `arena` to receive into.
+    ///
+    /// # Errors
+    /// There is no such namespace or interface ([`HostError::Missing`]), it carries no Ethernet frames
+    /// ([`PortError::NotEthernet`]), the rights are missing (`EPERM`: it takes `CAP_NET_RAW`), or the arena is full.
+    pub fn open(name: &PortName, arena: &mut Arena) -> Result<Self, PortError> {
+        Self::open_with(name, arena, RECEIVE_BUFFER)
+    }
+
+    /// [`PacketPort::open`] with a receive buffer of `octets` as the system counts them, at least its least.
+    ///
+    /// # Errors
+    /// As of [`PacketPort::open`].
+    pub fn open_with(
+        name: &PortName,
+        arena: &mut Arena,
+        receive_buffer: libc::c_int,
+    ) -> Result<Self, PortError> {
+        let link = Network::open(name.namespace())?.link(name.interface())?;
+        let (socket, control) = in_namespace(name, || -> Result<_, PortError> {
+            let control = sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")?;
+            // No protocol yet: until it is bound and set up, nothing comes.
+            let socket = sys::open_socket(
+                libc::AF_PACKET,
+                libc::SOCK_RAW | libc::SOCK_NONBLOCK,
+                0,
+                "open a packet socket",
+            )?;
+            Ok((socket, control))
+        })??;
+        if hardware_type(control.as_fd(), name.interface())? != ETHERNET {
+            return Err(PortError::NotEthernet(name.interface().into()));
+        }
+        set_up(socket.as_fd(), receive_buffer)?;
+        join(socket.as_fd(), link.index)?;
+        bind(socket.as_fd(), link.index)?;
+        let mut port = Self {
+            socket,
+            control,
+            interface: name.interface().into(),
+            mtu: link.mtu,
+            prepared: Vec::with_capacity(BURST),
+            controls: Box::new([Control([0; CONTROL]); BURST]),
+            last_arrival: Timestamp::from_nanos(i64::MIN),
+        };
+        port.prepare(arena);
+        if port.prepared.len() < BURST {
+            return Err(HostError::Unsuitable("an arena with fewer slots than a burst").into());
+        }
+        Ok(port)
+    }
+
+    fn prepare(&mut self, arena: &mut Arena) {
+        while self.prepared.len() < BURST
+            && let Some(slot) = arena.take()
+        {
+            self.prepared.push(slot);
+        }
+    }
+
+    /// Fills the prepared slots; how many messages came.
+    fn receive(
+        &mut self,
+        arena: &mut Arena,
+        headers: &mut [libc::mmsghdr; BURST],
+    ) -> Result<usize, PortError> {
+        // SAFETY: an iovec is a pointer and a length, for which zero is valid.
+        let mut vectors: [libc::iovec; BURST] = unsafe { std::mem::zeroed() };
+        let begin = HEADROOM - HEADER;
+        for (index, slot) in self.prepared.iter().enumerate() {
+            let room = &mut arena.slot_mut(slot)[begin..];
+            vectors[index] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+            let header = &mut headers[index].msg_hdr;
+            header.msg_iov = &raw mut vectors[index];
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL;
+        }
+        let count = libc::c_uint::try_from(self.prepared.len()).unwrap_or(0);
+        // SAFETY: the first `count` headers point to vectors, slots and control buffers that outlive the call and
+        // that nobody else refers to.
+        let answer = unsafe {
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                headers.as_mut_ptr(),
+                count,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        if let Ok(received) = usize::try_from(answer) {
+            return Ok(received);
+        }
+        let error = sys::last("receive from", &self.interface);
+        match error.errno() {
+            // The interface was switched off or taken away since the last call; `link` tells which.
+            Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => Ok(0),
+            _ => Err(error.into()),
+        }
+    }
+
+    /// The frame of a message of `octets` with these control messages; `None` where it cannot be handed over.
+    fn frame(&mut self, arena: &mut Arena, slot: Slot, octets: usize, said: Said, now: Now) -> Option<Frame> {
+        let begin = HEADROOM - HEADER;
+        let Some(length) = octets.checked_sub(HEADER).filter(|_| !said.cut) else {
+            arena.give_back(slot);
+            return None;
+        };
+        let bytes = arena.slot_mut(&slot);
+        let mut header = [0; HEADER];
+        header.copy_from_slice(&bytes[begin..HEADROOM]);
+        let unfinished = Unfinished::read(header);
+        if unfinished.joined {
+            arena.give_back(slot);
+            return None;
+        }
+        unfinished.finish(&mut bytes[HEADROOM..HEADROOM + length]);
+        let (start, length) = match said.tag {
+            Some((protocol, control)) => (put_tag_back(bytes, HEADROOM, protocol, control), length + TAG),
+            None => (HEADROOM, length),
+        };
+        // The clock of stamps can be set while we run, the clock of schedules cannot: the age of the frame leads
+        // from one to the other.
+        let age = said.stamp.map_or(Duration::ZERO, |stamp| {
+            Duration::from_nanos(now.realtime.as_nanos().saturating_sub(stamp))
+        });
+        let age = if age < Duration::ZERO || age > OLDEST { Duration::ZERO } else { age };
+        let arrival = (now.monotonic - age).max(self.last_arrival);
+        self.last_arrival = arrival;
+        Some(Frame { slot, start, length, arrival })
+    }
+}
+
+impl AsFd for PacketPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Port for PacketPort {
+    fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError> {
+        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
+        let mut headers: [libc::mmsghdr; BURST] = unsafe { std::mem::zeroed() };
+        let messages = self.receive(arena, &mut headers)?;
+        let mut received = Received::default();
+        if messages == 0 {
+            return Ok(received);
+        }
+        let now = now();
+        for (index, header) in headers[..messages].iter().enumerate() {
+            let octets = usize::try_from(header.msg_len).unwrap_or(usize::MAX);
+            let said = Said::read(&self.controls[index].0[..header.msg_hdr.msg_controllen.min(CONTROL)]);
+            let said = Said { cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0, ..said };
+            let Some(fresh) = arena.take() else {
+                // The slot is needed for the next frame; this one ends here.
+                received.without_slot += 1;
+                continue;
+            };
+            let slot = std::mem::replace(&mut self.prepared[index], fresh);
+            match self.frame(arena, slot, octets, said, now) {
+                Some(frame) => {
+                    received.frames += 1;
+                    frames.push(frame);
+                }
+                None => received.oversize += 1,
+            }
+        }
+        Ok(received)
+    }
+
+    fn tx_burst(&mut self, arena: &mut Arena, frames: &mut VecDeque<Frame>) -> Sent {
+        let mut sent = Sent::default();
+        while !frames.is_empty() && sent.refused.is_none() {
+            match send(self.socket.as_fd(), arena, frames) {
+                Ok(count) => {
+                    sent.frames += count;
+                    for frame in frames.drain(..count) {
+                        arena.release(frame);
+                    }
+                }
+                Err(refusal) => sent.refused = refusal,
+            }
+        }
+        sent
+    }
+
+    fn reclaim(&mut self, _: &mut Arena) -> usize {
+        // The kernel has copied what was sent.
+        0
+    }
+
+    fn kernel_drops(&mut self) -> Result<u64, PortError> {
+        let [_, drops] =
+            sys::option(self.socket.as_fd(), SOL_PACKET, PACKET_STATISTICS, "read the drops of")?;
+        Ok(u64::from(drops))
+    }
+
+    fn link(&self) -> LinkState {
+        if !is_bound(self.socket.as_fd()) {
+            return LinkState::Gone;
+        }
+        let mut request = crate::features::name_of(&self.interface);
+        // SAFETY: the request names an interface and outlives the call, which writes flags into it.
+        let answer = unsafe { libc::ioctl(self.control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+        // SAFETY: the call has filled this member, or left the zeros.
+        let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        let carries = libc::IFF_UP | libc::IFF_RUNNING;
+        // A renamed interface cannot be asked by its old name; while the socket is bound it is there.
+        if answer < 0 || flags & carries == carries { LinkState::Up } else { LinkState::Down }
+    }
+
+    fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    fn data_plane(&self) -> &'static str {
+        "packet"
+    }
+}
+
+/// What the control messages say of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Said {
+    stamp: Option<i64>,
+    tag: Option<(u16, u16)>,
+    cut: bool,
+}
+
+impl Said {
+    fn read(mut bytes: &[u8]) -> Self {
+        const HEADER: usize = 16;
+        let mut said = Self::default();
+        while let (Some(whole), Some(level), Some(kind)) = (array(bytes, 0), word(bytes, 8), word(bytes, 12))
+        {
+            let whole = usize::from_ne_bytes(whole);
+            let Some(data) = bytes.get(HEADER..whole) else { break };
+            if level == SOL_PACKET.cast_unsigned() && kind == PACKET_AUXDATA.cast_unsigned() {
+                said.tag = read_tag(data);
+            } else if level == libc::SOL_SOCKET.cast_unsigned()
+                && kind == libc::SCM_TIMESTAMPNS.cast_unsigned()
+            {
+                said.stamp = read_stamp(data);
+            }
+            bytes = whole.checked_next_multiple_of(8).and_then(|next| bytes.get(next..)).unwrap_or_default();
+        }
+        said
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_ne_bytes)
+}
+
+/// Protocol and control of the tag in a `struct tpacket_auxdata`.
+fn read_tag(data: &[u8]) -> Option<(u16, u16)> {
+    const CUSTOMER_TAG: u16 = 0x8100;
+    let status = word(data, 0).filter(|status| status & VLAN_VALID != 0)?;
+    let control = array(data, 16).map(u16::from_ne_bytes)?;
+    let protocol = array(data, 18).map(u16::from_ne_bytes)?;
+    Some((if status & VLAN_PROTOCOL_VALID != 0 { protocol } else { CUSTOMER_TAG }, control))
+}
+
+fn read_stamp(data: &[u8]) -> Option<i64> {
+    let seconds = i64::from_ne_bytes(array(data, 0)?);
+    let nanos = i64::from_ne_bytes(array(data, 8)?);
+    Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+/// Sends up to a burst of frames from the front; how many the kernel took, or why it took none (`None`: it was
+/// interrupted).
+fn send(
+    socket: BorrowedFd<'_>,
+    arena: &mut Arena,
+    frames: &VecDeque<Frame>,
+) -> Result<usize, Option<Refusal>> {
+    // SAFETY: both are pointers and integers, for which zero is valid.
+    let (mut headers, mut vectors): ([libc::mmsghdr; BURST], [libc::iovec; BURST]) =
+        unsafe { std::mem::zeroed() };
+    let count = frames.len().min(BURST);
+    for (index, frame) in frames.iter().take(BURST).enumerate() {
+        // A header of zeros says that nothing is left to be done on the frame.
+        let whole = &mut arena.slot_mut(&frame.slot)[frame.start - HEADER..frame.start + frame.length];
+        whole[..HEADER].fill(0);
+        vectors[index] = libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() };
+        headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
+        headers[index].msg_hdr.msg_iovlen = 1;
+    }
+    let messages = libc::c_uint::try_from(count).unwrap_or(0);
+    // SAFETY: the first `messages` headers point to vectors that outlive the call, and they to slots, which a send
+    // only reads.
+    let answer =
+        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), messages, libc::MSG_DONTWAIT) };
+    if let Ok(sent) = usize::try_from(answer) {
+        return Ok(sent.min(count));
+    }
+    Err(match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::EINTR) => None,
+        Some(libc::EAGAIN) => Some(Refusal::Busy),
+        Some(libc::EMSGSIZE) => Some(Refusal::Oversize),
+        _ => Some(Refusal::Undeliverable),
+    })
+}
+
+fn set_up(socket: BorrowedFd<'_>, receive_buffer: libc::c_int) -> Result<(), PortError> {
+    let on = 1_i32.to_ne_bytes();
+    let set = |level, name, value: &[u8], operation| sys::set_option(socket, level, name, value, operation);
+    set(SOL_PACKET, PACKET_VNET_HDR, &on, "ask for unfinished checksums on")?;
+    set(SOL_PACKET, PACKET_AUXDATA, &on, "ask for VLAN tags on")?;
+    set(SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, "leave out what the host sends on")?;
+    set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on, "ask for stamps on")?;
+    let buffers = [
+        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, receive_buffer),
+        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER),
+    ];
+    for (forced, asked, octets) in buffers {
+        let octets = octets.to_ne_bytes();
+        // Without the right to force it, the kernel gives what it allows.
+        if set(libc::SOL_SOCKET, forced, &octets, "").is_err() {
+            set(libc::SOL_SOCKET, asked, &octets, "set a buffer of")?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the interface promiscuous for as long as the socket lives (`struct packet_mreq`).
+fn join(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
+    let mut request = [0; 16];
+    request[..4].copy_from_slice(&index.to_ne_bytes());
+    request[4..6].copy_from_slice(&PACKET_MR_PROMISC.to_ne_bytes());
+    Ok(sys::set_option(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, "listen to all on")?)
+}
+
+fn empty_address() -> libc::sockaddr_ll {
+    // SAFETY: the address is integers, for which zero is valid.
+    unsafe { std::mem::zeroed() }
+}
+
+fn bind(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
+    let mut address = empty_address();
+    address.sll_family = libc::sa_family_t::try_from(libc::AF_PACKET).unwrap_or(0);
+    address.sll_protocol = ALL_PROTOCOLS.to_be();
+    address.sll_ifindex = libc::c_int::try_from(index).unwrap_or(0);
+    let length = sys::socklen_of::<libc::sockaddr_ll>();
+    // SAFETY: pointer and length describe `address`, which the call only reads.
+    let answer = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
+    if answer == 0 { Ok(()) } else { Err(sys::last("bind a packet socket", "").into()) }
+}
+
+/// Whether the socket still has its interface. The kernel takes it away when the interface ends.
+fn is_bound(socket: BorrowedFd<'_>) -> bool {
+    let mut address = empty_address();
+    let mut length = sys::socklen_of::<libc::sockaddr_ll>();
+    // SAFETY: the call writes at most `length` octets, the size of `address`.
+    let answer = unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
+    answer == 0 && address.sll_ifindex > 0
+}
+
+fn hardware_type(control: BorrowedFd<'_>, interface: &str) -> Result<u16, PortError> {
+    let mut request = crate::features::name_of(interface);
+    // SAFETY: the request names an interface and outlives the call, which writes an address into it.
+    let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) };
+    if answer < 0 {
+        return Err(sys::last("ask the kind of", interface).into());
+    }
+    // SAFETY: the call has filled this member.
+    Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_control_messages_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Said::read(&bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_known() {
+        assert_eq!(Said::read(&[]), Said::default());
+        assert_eq!(read_tag(&[0; 20]), None);
+        assert_eq!(read_tag(&[0; 10]), None);
+        assert_eq!(read_stamp(&[0; 15]), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! Thin safe skins over system calls.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use romer_host::HostError;
+
+/// The last system call's error, as the failure of `operation` on `subject`.
+pub(crate) fn last(operation: &'static str, subject: &str) -> HostError {
+    HostError::System { operation, subject: subject.into(), source: io::Error::last_os_error() }
+}
+
+/// The length of `T` as the system counts it.
+pub(crate) const fn socklen_of<T>() -> libc::socklen_t {
+    #[expect(clippy::cast_possible_truncation, reason = "no option structure is 4 GiB long")]
+    let length = size_of::<T>() as libc::socklen_t;
+    length
+}
+
+/// A new socket of the current thread's network namespace.
+pub(crate) fn open_socket(
+    family: libc::c_int,
+    kind: libc::c_int,
+    protocol: libc::c_int,
+    operation: &'static str,
+) -> Result<OwnedFd, HostError> {
+    // SAFETY: the call takes plain numbers.
+    let descriptor = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
+    if descriptor < 0 {
+        return Err(last(operation, ""));
+    }
+    // SAFETY: the descriptor was opened just now and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Sets an option whose value is `bytes`.
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &[u8],
+    operation: &'static str,
+) -> Result<(), HostError> {
+    let length = libc::socklen_t::try_from(bytes.len())
+        .map_err(|_| HostError::Unsuitable("a socket option longer than 4 GiB"))?;
+    // SAFETY: the descriptor is open while borrowed; pointer and length describe `bytes`, which the call only reads.
+    let answer = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, bytes.as_ptr().cast(), length) };
+    if answer == 0 { Ok(()) } else { Err(last(operation, "")) }
+}
+
+/// Reads an option of `N` integers; shorter answers leave zeros.
+pub(crate) fn option<const N: usize>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    operation: &'static str,
+) -> Result<[u32; N], HostError> {
+    let mut value = [0_u32; N];
+    let mut length = socklen_of::<[u32; N]>();
+    // SAFETY: the descriptor is open while borrowed; the call writes at most `length` octets, the size of `value`,
+    // for which every pattern of bits is valid.
+    let answer = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if answer == 0 { Ok(value) } else { Err(last(operation, "")) }
+}
+
+/// Memory that the kernel gives as it is touched, page by page, and that stays where it is.
+#[derive(Debug)]
+pub(crate) struct Region {
+    begin: NonNull<u8>,
+    octets: usize,
+}
+
+// SAFETY: the region is memory that nothing but its owner refers to, as a `Vec` would be.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// `octets` octets of zeros.
+    pub(crate) fn new(octets: usize) -> Result<Self, HostError> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new anonymous memory, at a place of the kernel's choice.
+        let begin = unsafe { libc::mmap(std::ptr::null_mut(), octets, access, flags, -1, 0) };
+        match NonNull::new(begin.cast()).filter(|_| begin != libc::MAP_FAILED) {
+            Some(begin) => Ok(Self { begin, octets }),
+            None => Err(last("map memory", "")),
+        }
+    }
+
+    pub(crate) const fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// The place of `length` octets from `offset` on, which must lie inside.
+    fn place(&self, offset: usize, length: usize) -> *mut u8 {
+        let inside = offset.checked_add(length).is_some_and(|end| end <= self.octets);
+        assert!(inside, "a place beyond the region");
+        // SAFETY: the offset lies within the region, which is one mapping.
+        unsafe { self.begin.as_ptr().add(offset) }
+    }
+
+    /// `length` octets from `offset` on.
+    pub(crate) fn part(&self, offset: usize, length: usize) -> &[u8] {
+        // SAFETY: the place lies inside, is initialised (the kernel gives zeros), and is shared only with other
+        // readers while this borrow lasts.
+        unsafe { std::slice::from_raw_parts(self.place(offset, length), length) }
+    }
+
+    /// `length` octets from `offset` on, to be changed.
+    pub(crate) fn part_mut(&mut self, offset: usize, length: usize) -> &mut [u8] {
+        // SAFETY: as in `part`, and the exclusive borrow of the region keeps all others away.
+        unsafe { std::slice::from_raw_parts_mut(self.place(offset, length), length) }
+    }
+
+    /// Copies `length` octets within the region.
+    pub(crate) fn copy(&mut self, from: usize, to: usize, length: usize) {
+        let (from, to) = (self.place(from, length), self.place(to, length));
+        // SAFETY: both places lie inside, and the call allows for overlap.
+        unsafe { std::ptr::copy(from, to, length) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and the borrows of it have ended.
+        unsafe { libc::munmap(self.begin.as_ptr().cast(), self.octets) };
+    }
+}

@@ -1,0 +1,162 @@
+//! The host: interfaces that go down and away, and are left as they were.
+
+use std::process::{Command, Stdio};
+
+use romer_host::link::Network;
+use romer_port::{HostGuard, LinkState, Port, PortError, PortName, Refusal};
+
+use crate::context::Namespace;
+use crate::frames::frame;
+use crate::in_network;
+use crate::link::{Link, wait_until};
+
+/// Names the port that a process of this program is to take over until it is killed.
+const VICTIM: &str = "ROMER_PORTS_VICTIM";
+
+#[test]
+fn a_link_may_go_down_and_come_up_again() {
+    in_network!("a_link_may_go_down_and_come_up_again")(|| {
+        let link = Link::new(1_500);
+        let networks = link.networks();
+        let [mut one, mut other] = [link.open(0), link.open(1)];
+        let octets = frame([2; 6], &[], 0x88b5, 60);
+        for down in [0, 1] {
+            networks[down].set_up(&format!("v{down}"), false).unwrap();
+            wait_until("it is down", || other.port.link() == LinkState::Down);
+            let mut frames = Vec::new();
+            assert_eq!(other.port.rx_burst(&mut other.arena, &mut frames).unwrap().frames, 0);
+            // An interface that is up itself may take what it cannot deliver; who sends asks for the state before.
+            if down == 1 {
+                let sent = other.send(&octets);
+                assert_eq!((sent.frames, sent.refused), (0, Some(Refusal::Undeliverable)));
+            }
+            networks[down].set_up(&format!("v{down}"), true).unwrap();
+            wait_until("it is up", || [&one, &other].iter().all(|end| end.port.link() == LinkState::Up));
+            // A link that says it runs may still lose what it is given, for a moment.
+            wait_until("it carries frames", || {
+                one.send(&octets);
+                let mut frames = Vec::new();
+                let received = other.port.rx_burst(&mut other.arena, &mut frames).unwrap();
+                frames.into_iter().for_each(|frame| other.arena.release(frame));
+                received.frames > 0
+            });
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_taken_away_is_told() {
+    in_network!("an_interface_that_is_taken_away_is_told")(|| {
+        let link = Link::new(1_500);
+        let mut end = link.open(1);
+        assert_eq!(end.port.link(), LinkState::Up);
+        link.networks()[0].delete_link("v0").unwrap();
+        wait_until("it is gone", || end.port.link() == LinkState::Gone);
+        let sent = end.send(&frame([2; 6], &[], 0x88b5, 60));
+        assert_eq!((sent.frames, sent.refused), (0, Some(Refusal::Undeliverable)));
+        let mut frames = Vec::new();
+        assert_eq!(end.port.rx_burst(&mut end.arena, &mut frames).unwrap().frames, 0);
+    });
+}
+
+#[test]
+fn what_is_no_port_is_named() {
+    in_network!("what_is_no_port_is_named")(|| {
+        let namespace = Namespace::new();
+        let open = |name: String| {
+            let mut arena = romer_port::Arena::new(64, 1_518).unwrap();
+            romer_port::PacketPort::open(&name.parse::<PortName>().unwrap(), &mut arena).map(drop)
+        };
+        let loopback = open(format!("{}/lo", namespace.0)).unwrap_err();
+        assert!(matches!(loopback, PortError::NotEthernet(_)), "{loopback}");
+        let missing = open(format!("{}/v7", namespace.0)).unwrap_err().to_string();
+        assert_eq!(missing, "there is no interface \"v7\"");
+        let nowhere = open("romer-no-such-namespace/v0".into()).unwrap_err().to_string();
+        assert!(nowhere.contains("romer-no-such-namespace"), "{nowhere}");
+        let guard = HostGuard::take_over(&format!("{}/v7", namespace.0).parse().unwrap()).unwrap_err();
+        assert_eq!(guard.to_string(), "there is no interface \"v7\"");
+    });
+}
+
+/// A namespace with `e0` and `e1` in a bridge, as the path of a laboratory has it, and what is known of `e0`.
+struct Bridged {
+    namespace: Namespace,
+    network: Network,
+}
+
+impl Bridged {
+    fn new() -> Self {
+        let namespace = Namespace::new();
+        let network = namespace.network();
+        network.add_bridge("br0").unwrap();
+        network.set_up("br0", true).unwrap();
+        for (name, peer) in [("e0", "f0"), ("e1", "f1")] {
+            network.add_veth(name, peer, None).unwrap();
+            network.set_up(name, true).unwrap();
+            network.set_up(peer, true).unwrap();
+            network.set_bridge(name, Some("br0")).unwrap();
+        }
+        Self { namespace, network }
+    }
+
+    fn port(&self) -> PortName {
+        format!("{}/e0", self.namespace.0).parse().unwrap()
+    }
+
+    /// What a run may not change for good.
+    fn state(&self) -> (Vec<Option<bool>>, Option<u32>, u32) {
+        use romer_host::ethtool::Offload;
+        let offloads = Offload::ALL.map(|offload| self.network.offload("e0", offload).unwrap());
+        let link = self.network.link("e0").unwrap();
+        (offloads.into(), link.controller, link.mtu)
+    }
+}
+
+#[test]
+fn an_interface_is_put_back_when_its_guard_is_dropped() {
+    in_network!("an_interface_is_put_back_when_its_guard_is_dropped")(|| {
+        let bridged = Bridged::new();
+        let before = bridged.state();
+        assert!(before.0.contains(&Some(true)) && before.1.is_some(), "{before:?}");
+        let guard = HostGuard::take_over(&bridged.port()).unwrap();
+        assert_eq!(guard.taken().bridge.as_deref(), Some("br0"));
+        assert!(guard.taken().offloads);
+        let during = bridged.state();
+        assert_eq!(during.1, None);
+        assert_ne!(during.0, before.0);
+        drop(guard);
+        assert_eq!(bridged.state(), before);
+    });
+}
+
+/// Not a test of its own: what the next one starts and kills.
+#[test]
+fn victim() {
+    let Some(name) = std::env::var_os(VICTIM) else { return };
+    let name: PortName = name.to_str().unwrap().parse().unwrap();
+    let _guard = HostGuard::take_over(&name).unwrap();
+    println!("taken over");
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+#[test]
+fn an_interface_is_put_back_when_its_process_is_killed_at_any_moment() {
+    in_network!("an_interface_is_put_back_when_its_process_is_killed_at_any_moment")(|| {
+        for round in 0..8_u64 {
+            let bridged = Bridged::new();
+            let before = bridged.state();
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["host::victim", "--exact", "--nocapture"]).env(VICTIM, bridged.port().to_string());
+            let mut victim = command.stdout(Stdio::null()).spawn().unwrap();
+            if round < 4 {
+                // At some moment of its beginning.
+                std::thread::sleep(std::time::Duration::from_millis(round * 7));
+            } else {
+                wait_until("it is taken over", || bridged.state() != before);
+            }
+            victim.kill().unwrap();
+            victim.wait().unwrap();
+            wait_until("all is as it was", || bridged.state() == before);
+        }
+    });
+}

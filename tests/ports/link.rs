@@ -1,0 +1,127 @@
+//! A virtual link between two namespaces on which nothing but the test sends.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use romer_host::clock::monotonic_now;
+use romer_host::link::Network;
+use romer_host::socket::wait_any;
+use romer_port::{Arena, Frame, PacketPort, Port, PortName, Received, Sent};
+
+use crate::context::Namespace;
+
+/// How long anything may take. Only a failure waits as long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `v0` in one namespace, `v1` in the other.
+pub(crate) struct Link {
+    pub(crate) ends: [Namespace; 2],
+}
+
+impl Link {
+    pub(crate) fn new(mtu: u32) -> Self {
+        let link = Self { ends: [Namespace::new(), Namespace::new()] };
+        let networks = link.networks();
+        for network in &networks {
+            for scope in ["all", "default"] {
+                // Kernels without IPv6 send nothing by it.
+                let _ = network.set_parameter(&format!("net/ipv6/conf/{scope}/disable_ipv6"), "1");
+            }
+        }
+        networks[0].add_veth("v0", "v1", Some(&link.ends[1].0)).unwrap();
+        for (index, network) in networks.iter().enumerate() {
+            network.set_mtu(&format!("v{index}"), mtu).unwrap();
+            network.set_up(&format!("v{index}"), true).unwrap();
+        }
+        wait_until("the link runs", || {
+            networks.iter().enumerate().all(|(i, network)| network.link(&format!("v{i}")).unwrap().running)
+        });
+        link.prime();
+        link
+    }
+
+    /// Sends each way until the newest frame arrives. A link that says it runs may still drop what it is given,
+    /// because its queue comes into being a moment later. A link keeps order, so that nothing is under way then.
+    fn prime(&self) {
+        let mut ends = [self.open(0), self.open(1)];
+        for (from, to) in [(0, 1), (1, 0)] {
+            let mut number = 0_u8;
+            wait_until("the link carries frames", || {
+                number = number.wrapping_add(1);
+                ends[from].send(&[number; 60]);
+                let wait = Some(romer_units::Duration::from_millis(20));
+                wait_any(&[ends[to].port.as_fd()], None, wait).unwrap();
+                let (mut frames, to) = (Vec::new(), &mut ends[to]);
+                to.port.rx_burst(&mut to.arena, &mut frames).unwrap();
+                let newest = frames.iter().any(|frame| to.arena.octets_of(frame)[0] == number);
+                frames.into_iter().for_each(|frame| to.arena.release(frame));
+                newest
+            });
+        }
+    }
+
+    pub(crate) fn networks(&self) -> [Network; 2] {
+        [self.ends[0].network(), self.ends[1].network()]
+    }
+
+    pub(crate) fn port_name(&self, end: usize) -> PortName {
+        format!("{}/v{end}", self.ends[end].0).parse().unwrap()
+    }
+
+    pub(crate) fn open(&self, end: usize) -> End {
+        let mut arena = Arena::new(4_096, 9_100).unwrap();
+        let port = PacketPort::open(&self.port_name(end), &mut arena).unwrap();
+        End { port, arena }
+    }
+}
+
+/// A port with an arena of its own.
+pub(crate) struct End {
+    pub(crate) port: PacketPort,
+    pub(crate) arena: Arena,
+}
+
+impl End {
+    /// Sends one frame.
+    pub(crate) fn send(&mut self, octets: &[u8]) -> Sent {
+        let frame = self.arena.frame(octets, monotonic_now()).unwrap();
+        let mut frames = [frame].into();
+        let sent = self.port.tx_burst(&mut self.arena, &mut frames);
+        for frame in frames {
+            self.arena.release(frame);
+        }
+        sent
+    }
+
+    /// What comes next.
+    pub(crate) fn receive(&mut self, frames: &mut Vec<Frame>) -> Received {
+        let begin = Instant::now();
+        loop {
+            let received = self.port.rx_burst(&mut self.arena, frames).unwrap();
+            if received != Received::default() {
+                return received;
+            }
+            assert!(begin.elapsed() < PATIENCE, "nothing came");
+            wait_any(&[self.port.as_fd()], None, Some(romer_units::Duration::from_millis(50))).unwrap();
+        }
+    }
+
+    /// The octets of the next frame.
+    pub(crate) fn next(&mut self) -> Vec<u8> {
+        let mut frames = Vec::new();
+        let received = self.receive(&mut frames);
+        assert_eq!((received.frames, received.oversize), (1, 0));
+        let octets = self.arena.octets_of(&frames[0]).to_vec();
+        self.arena.release(frames.pop().unwrap());
+        octets
+    }
+}
+
+/// Waits until `holds`.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
