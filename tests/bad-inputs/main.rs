@@ -144,7 +144,8 @@ fn command(line: &Line) -> Command {
     if line.alone || (line.bare && lab::is_root()) {
         words.extend(without_rights.map(OsStr::new));
     }
-    let limit = format!("ulimit -d {MEMORY}; exec \"$0\" \"$@\"");
+    // An ordinary user's limits, whatever this machine's are: no real time, and little memory that can be locked.
+    let limit = format!("ulimit -d {MEMORY}; ulimit -r 0; ulimit -l 64; exec \"$0\" \"$@\"");
     let limit = OsString::from(limit);
     words.extend([OsStr::new("sh"), OsStr::new("-c"), &limit, OsStr::new(process::PROGRAM)]);
     let mut command = Command::new(words[0]);

@@ -12,4 +12,5 @@ mod loss;
 mod marking;
 mod measuring;
 mod streams;
+mod threads;
 mod traffic;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result, anyhow, bail};
 use romer_host::clock::Realtime;
 use romer_host::netns;
+use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::Family;
 use romer_measure::reading;
@@ -82,6 +83,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         comment: None,
         command: "romer-validation".into(),
         location: Location::Folder { path: folder.to_path_buf(), force: false },
+        threads: ThreadOptions::default(),
         report_every: Duration::from_secs(3_600),
     })
 }

@@ -7,6 +7,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_host::process::{die_with_parent, start_time};
 use romer_lab::{Host, Kind, Lab};
+use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements};
@@ -175,6 +176,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),
         location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
+        threads: ThreadOptions::default(),
         report_every: Duration::from_millis(250),
     };
     let interrupted = signals::interruption()?;

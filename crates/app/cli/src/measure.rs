@@ -168,6 +168,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
             arguments.traffic.seed.is_some(),
         ),
         location: location(arguments.keep.out.as_deref(), arguments.output.force, name)?,
+        threads: arguments.threads.into(),
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
 }

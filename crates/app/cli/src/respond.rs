@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         kernel_stamps: arguments.stamp != StampPlace::User,
         allow: arguments.allow.clone(),
         rate: arguments.rate,
+        threads: arguments.threads.into(),
     })?;
     if !arguments.quiet {
         let list = |addresses: &[std::net::SocketAddr]| {

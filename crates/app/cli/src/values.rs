@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use romer_host::thread::MOST_CPUS;
 use romer_units::{Duration, Rate, Size};
 
 /// What `--duration forever` means: until it is interrupted, or for this long.
@@ -43,6 +44,10 @@ pub(crate) fn bundle(text: &str) -> Result<u32, String> {
 
 pub(crate) fn ttl(text: &str) -> Result<u8, String> {
     whole(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
+}
+
+pub(crate) fn cpu(text: &str) -> Result<u16, String> {
+    whole(text, 0, u64::from(MOST_CPUS) - 1).map(|number| u16::try_from(number).unwrap_or(u16::MAX))
 }
 
 pub(crate) fn stream_number(text: &str) -> Result<u16, String> {

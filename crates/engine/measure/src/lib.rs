@@ -12,8 +12,10 @@ pub mod measure;
 pub mod names;
 pub mod reading;
 pub mod respond;
+mod threads;
 
 pub use error::MeasureError;
+pub use threads::ThreadOptions;
 
 /// Name and version of this program, as documents and the control channel give it.
 pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));

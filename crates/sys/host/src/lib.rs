@@ -22,6 +22,7 @@ pub mod process;
 pub mod socket;
 pub mod stream;
 mod sys;
+pub mod thread;
 pub mod userns;
 
 pub use error::HostError;

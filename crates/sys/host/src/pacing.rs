@@ -213,7 +213,7 @@ pub(crate) fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> bool 
     unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
 }
 
-fn set_nice(nice: libc::c_int) -> bool {
+pub(crate) fn set_nice(nice: libc::c_int) -> bool {
     // SAFETY: the call takes plain numbers; 0 means the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }

@@ -9,7 +9,7 @@ use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration};
 
-use super::shared::{KeepArgs, OutputArgs, StampPlace};
+use super::shared::{KeepArgs, OutputArgs, StampPlace, ThreadArgs};
 use crate::values;
 
 /// Arguments of `romer measure`.
@@ -64,6 +64,8 @@ pub(crate) struct MeasureArgs {
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use romer_session::reflector::Prefix;
 
-use super::shared::StampPlace;
+use super::shared::{StampPlace, ThreadArgs};
 use crate::values;
 
 /// Arguments of `romer respond`.
@@ -35,4 +35,6 @@ pub(crate) struct RespondArgs {
     /// Print no prose
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 }

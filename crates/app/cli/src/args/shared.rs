@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_host::thread::Policy;
+use romer_measure::ThreadOptions;
 
 use crate::output::Color;
+use crate::values;
 
 /// Where the results of a command go.
 #[derive(Debug, Args)]
@@ -38,6 +41,29 @@ pub(crate) struct KeepArgs {
     /// Folder of the run [default: a new one under $XDG_STATE_HOME/romer/runs]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// How the threads that send and receive are run. Each is refused where the rights for it are missing; `romer doctor`
+/// says which are there.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Threads")]
+pub(crate) struct ThreadArgs {
+    /// Keep the threads that send and receive on this processor, numbered from 0
+    #[arg(long, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
+    pub(crate) cpu: Option<u16>,
+    /// Run the threads that sleep in real time; those that spin never are
+    #[arg(long)]
+    pub(crate) realtime: bool,
+    /// Keep romer's memory from being paged out
+    #[arg(long)]
+    pub(crate) lock_memory: bool,
+}
+
+impl From<ThreadArgs> for ThreadOptions {
+    fn from(arguments: ThreadArgs) -> Self {
+        let policy = Policy { cpu: arguments.cpu, realtime: arguments.realtime };
+        Self { policy, lock_memory: arguments.lock_memory }
+    }
 }
 
 /// Where stamps are taken.

@@ -84,6 +84,7 @@ pub fn measure(
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, MeasureError> {
+    let _locked = options.threads.prepare()?;
     let mut streams = preparing::prepare(options, observer)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
@@ -119,13 +120,14 @@ fn exchange(
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
     let mut live = Live::new(options, streams, live_receiver, log);
+    let threads = options.threads;
     let partial = std::thread::scope(|scope| {
         for (group, reader) in shared.chunks(receiving::STREAMS_OF_ONE).zip(&readers) {
             let (sender, live_sender, stop) = (log.sender(), live_sender.clone(), &stop_receiving);
-            scope.spawn(move || receiving::receive_all(group, reader, &sender, &live_sender, stop));
+            scope.spawn(move || receiving::receive_all(group, reader, &sender, &live_sender, stop, threads));
         }
         let (sender, stop) = (log.sender(), &stop_sending);
-        scope.spawn(move || sending::send_all(legs, interval, &sender, stop));
+        scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
         let mut partial = false;
         loop {
             std::thread::sleep(LOOK);

@@ -9,6 +9,7 @@ use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration};
 
 use crate::MeasureError;
+use crate::ThreadOptions;
 use crate::limits::Limit;
 use crate::names::{Family, Target};
 
@@ -71,6 +72,8 @@ pub struct MeasureOptions {
     pub location: Location,
     /// Time between two interval lines.
     pub report_every: Duration,
+    /// How the threads that send and receive are run.
+    pub threads: ThreadOptions,
 }
 
 /// Octets of IP and UDP header.

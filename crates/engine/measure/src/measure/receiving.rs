@@ -7,12 +7,14 @@ use std::sync::mpsc::SyncSender;
 
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{MAX_WAITED, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any};
+use romer_host::thread::Role;
 use romer_record::log::Entry;
 use romer_session::sender::{Arrival, Returns, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
 use super::stream::Shared;
+use crate::ThreadOptions;
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
@@ -34,7 +36,9 @@ pub(super) fn receive_all(
     log: &LogSender,
     live: &SyncSender<Seen>,
     stop: &AtomicBool,
+    threads: ThreadOptions,
 ) {
+    let mut run = threads.begin(c"romer-receive", Role::Waits);
     let Some(first) = streams.first() else { return };
     let mut descriptors = [first.watched().as_fd(); MAX_WAITED];
     for (descriptor, stream) in descriptors.iter_mut().zip(streams) {
@@ -49,8 +53,10 @@ pub(super) fn receive_all(
     let mut events = TransmitEvents::new(256);
     let mut next_look = clock::monotonic_now();
     while !stop.load(Ordering::Acquire) {
+        let before = clock::monotonic_now();
         let ready = wait_any(watched, Some(waker), Some(LOOK));
         let now = clock::monotonic_now();
+        run.turn(before, now);
         let everything = now >= next_look || ready.as_ref().map_or(true, |ready| ready.woken());
         if everything {
             next_look = now + LOOK;

@@ -8,12 +8,14 @@ use std::sync::atomic::Ordering;
 use romer_host::clock::{self, Realtime};
 use romer_host::pacing::{Pacer, Scheduling};
 use romer_host::socket::{Outgoing, Waker};
+use romer_host::thread::Role;
 use romer_record::log::Entry;
 use romer_session::sender::{Departures, Due, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
 use super::stream::Shared;
+use crate::ThreadOptions;
 
 /// A stream's schedule, with what turns it into packets.
 pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + Send>>;
@@ -32,7 +34,14 @@ pub(super) struct Leg {
 
 /// Sends all probes of all streams at their times, until they are sent or `stop` is used. Gives the scheduling class
 /// that the thread had.
-pub(super) fn send_all(mut legs: Vec<Leg>, interval: Duration, log: &LogSender, stop: &Waker) -> Scheduling {
+pub(super) fn send_all(
+    mut legs: Vec<Leg>,
+    interval: Duration,
+    log: &LogSender,
+    stop: &Waker,
+    threads: ThreadOptions,
+) -> Scheduling {
+    let _run = threads.begin(c"romer-send", Role::Paces);
     let mut buffer = vec![0; 65_535];
     let mut queue = BinaryHeap::with_capacity(legs.len());
     for (index, leg) in legs.iter_mut().enumerate() {

@@ -14,11 +14,12 @@ use std::thread::JoinHandle;
 
 use romer_host::HostError;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
+use romer_host::thread::LockedMemory;
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
 
-use crate::MeasureError;
+use crate::{MeasureError, ThreadOptions};
 
 /// How a responder is to be set up.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct RespondOptions {
     pub allow: Vec<Prefix>,
     /// Packets a second that one /32 or /56 may send.
     pub rate: u64,
+    /// How the thread that reflects is run.
+    pub threads: ThreadOptions,
 }
 
 impl Default for RespondOptions {
@@ -43,6 +46,7 @@ impl Default for RespondOptions {
             kernel_stamps: true,
             allow: Vec::new(),
             rate: 100_000,
+            threads: ThreadOptions::default(),
         }
     }
 }
@@ -69,6 +73,7 @@ pub struct Responder {
     totals: Arc<Mutex<Totals>>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
+    _locked: Option<LockedMemory>,
 }
 
 impl Responder {
@@ -77,6 +82,7 @@ impl Responder {
     /// # Errors
     /// [`MeasureError::Host`] where an address cannot be bound.
     pub fn start(options: &RespondOptions) -> Result<Self, MeasureError> {
+        let locked = options.threads.prepare()?;
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
         let listeners = control_listeners(options, &test_addresses)?;
@@ -115,8 +121,15 @@ impl Responder {
                 totals: Arc::clone(&totals),
             },
         );
-        let mut responder =
-            Self { stop, wakers, threads: Vec::new(), totals, test_addresses, control_addresses };
+        let mut responder = Self {
+            stop,
+            wakers,
+            threads: Vec::new(),
+            totals,
+            test_addresses,
+            control_addresses,
+            _locked: locked,
+        };
         responder.threads.push(spawn("romer-reflect", move || reflecting.run())?);
         responder.threads.push(spawn("romer-control", move || controlling.run())?);
         Ok(responder)

@@ -11,6 +11,7 @@ use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
     Datagram, MAX_WAITED, Outgoing, ReceiveBatch, Source, StampingSocket, TransmitEvents, Waker, wait_any,
 };
+use romer_host::thread::Role;
 use romer_record::log::Far;
 use romer_session::association::Token;
 use romer_session::limit::Limiter;
@@ -19,6 +20,7 @@ use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::ErrorEstimate;
 
 use super::{RespondOptions, Totals};
+use crate::ThreadOptions;
 use crate::circumstances::{clock_error, random};
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
@@ -101,6 +103,7 @@ pub(super) struct Reflecting {
     reply: Box<[u8]>,
     error: ErrorEstimate,
     not_sent: u64,
+    threads: ThreadOptions,
 }
 
 impl Reflecting {
@@ -119,14 +122,18 @@ impl Reflecting {
             reply: vec![0; 65_535].into(),
             error: clock_error(),
             not_sent: 0,
+            threads: options.threads,
         }
     }
 
     pub(super) fn run(mut self) {
+        let mut run = self.threads.begin(c"romer-reflect", Role::Waits);
         let mut housekeeping = clock::monotonic_now();
         let mut batch = ReceiveBatch::new(32, 65_535);
         while !self.links.stop.load(Ordering::Acquire) {
+            let before = clock::monotonic_now();
             self.wait();
+            run.turn(before, clock::monotonic_now());
             for index in 0..self.ports.len() {
                 self.receive(index, &mut batch);
                 self.collect_stamps(index);

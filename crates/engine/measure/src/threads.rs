@@ -1,0 +1,119 @@
+//! How the threads of a measurement or a responder are run, with what to do where that is refused.
+
+use std::ffi::CStr;
+
+use romer_host::HostError;
+use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, Role, Run};
+
+use crate::MeasureError;
+
+/// How the threads that send and receive are run. The default asks for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadOptions {
+    /// On which processor, and in which scheduling class.
+    pub policy: Policy,
+    /// Keep the program's memory from being paged out.
+    pub lock_memory: bool,
+}
+
+impl ThreadOptions {
+    /// Tries what is asked for, and locks the memory until what is given back is dropped.
+    ///
+    /// # Errors
+    /// [`MeasureError::Host`] with what would allow it.
+    pub(crate) fn prepare(self) -> Result<Option<LockedMemory>, MeasureError> {
+        self.policy.check().map_err(|error| refusal(self.policy, error))?;
+        if !self.lock_memory {
+            return Ok(None);
+        }
+        LockedMemory::lock().map(Some).map_err(memory_refusal)
+    }
+
+    /// Runs the current thread by the policy, which was tried before, under `name`. Every thread that sends or
+    /// receives calls it first.
+    pub(crate) fn begin(self, name: &CStr, role: Role) -> Run {
+        thread::set_name(name);
+        // What was allowed a moment ago is not allowed any more: the thread runs on as it is.
+        self.policy.begin(role).unwrap_or_default()
+    }
+}
+
+fn refusal(policy: Policy, error: PolicyError) -> MeasureError {
+    match error {
+        PolicyError::Cpu { usable, source } => {
+            let place = policy.cpu.map_or_else(String::new, |cpu| format!("--cpu {cpu}"));
+            let mend = format!("name one that this process may use: {}", ranges(&usable));
+            MeasureError::Host {
+                what: "keep the threads on one processor",
+                place,
+                source: Box::new(source),
+                mend,
+            }
+        }
+        PolicyError::RealTime(source) => MeasureError::host(
+            "run threads in real time",
+            "--realtime",
+            "run as root, or `sudo setcap cap_sys_nice+ep $(command -v romer)`, or raise the limit (ulimit -r 50)",
+            source,
+        ),
+        PolicyError::Thread(source) => {
+            MeasureError::host("start a thread", "--cpu, --realtime", "raise the limit of processes", source)
+        }
+    }
+}
+
+fn memory_refusal(source: HostError) -> MeasureError {
+    let limit = match thread::lock_limit() {
+        Ok(Some(octets)) => format!("the limit is {} KiB: ", octets >> 10),
+        _ => String::new(),
+    };
+    let mend = format!(
+        "{limit}run as root, or `sudo setcap cap_ipc_lock+ep $(command -v romer)`, or raise it (ulimit -l unlimited)"
+    );
+    MeasureError::host("lock the memory", "--lock-memory", &mend, source)
+}
+
+/// Numbers in order, with runs of them joined: `0-3, 6`.
+fn ranges(numbers: &[u16]) -> String {
+    let mut parts: Vec<(u16, u16)> = Vec::new();
+    for &number in numbers.iter().filter(|number| **number < MOST_CPUS) {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let part = |&(first, last): &(u16, u16)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_listed_by_ranges() {
+        assert_eq!(ranges(&[0, 1, 2, 3, 6, 8, 9]), "0-3, 6, 8-9");
+        assert_eq!(ranges(&[5]), "5");
+        assert_eq!(ranges(&[]), "");
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_a_fault_of_the_environment_told_in_one_line() {
+        let policy = Policy { cpu: Some(1_023), realtime: false };
+        let error = ThreadOptions { policy, lock_memory: false }.prepare().unwrap_err();
+        assert_eq!(error.exit_code(), 4);
+        let text = error.to_string();
+        assert!(
+            text.contains("(--cpu 1023)") && text.contains("name one that this process may use: 0"),
+            "{text}"
+        );
+        assert!(!text.contains('\n'));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_refused() {
+        assert!(ThreadOptions::default().prepare().unwrap().is_none());
+    }
+}

@@ -1,0 +1,108 @@
+//! How the threads that send and receive are run when the user says so.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, Lab, is_root};
+use crate::common::process::Process;
+use crate::common::{at, count};
+
+/// A thread of a process: its name, its processors, and its scheduling class as the kernel numbers it.
+#[derive(Debug)]
+struct Thread {
+    name: String,
+    cpus: String,
+    class: u32,
+}
+
+/// The threads of process `id`.
+fn threads(id: u32) -> Vec<Thread> {
+    let entries = fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    let read = |folder: std::path::PathBuf| {
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        let field =
+            |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+        let stat = fs::read_to_string(folder.join("stat")).ok()?;
+        // The class is field 41; what follows the name, in parentheses, begins with field 3.
+        let class = stat.rsplit_once(')')?.1.split_whitespace().nth(41 - 3)?.parse().ok()?;
+        Some(Thread { name: field("Name:")?, cpus: field("Cpus_allowed_list:")?, class })
+    };
+    entries.filter_map(|entry| read(entry.ok()?.path())).collect()
+}
+
+/// The last processor that this process may use.
+fn last_cpu() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    list.rsplit([',', '-']).next().unwrap().to_owned()
+}
+
+fn first_interval(measuring: &mut Process) {
+    loop {
+        let line = measuring.line();
+        assert!(!line.is_empty(), "the measurement has ended");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if at(&line, "/type") == "interval" && count(&line, "/returned") >= 2 {
+            return;
+        }
+    }
+}
+
+/// Waits until process `id` has threads of each of these names, and all of them are as wanted: a thread is named, and
+/// sets to work, a moment after it was started.
+fn await_threads(id: u32, names: &[&str], wanted: impl Fn(&Thread) -> bool) {
+    for _ in 0..6_000 {
+        let all = threads(id);
+        let fits = |name: &&str| {
+            let mut ours = all.iter().filter(|thread| thread.name == **name).peekable();
+            ours.peek().is_some() && ours.all(&wanted)
+        };
+        if names.iter().all(fits) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{names:?} are not as wanted: {:?}", threads(id));
+}
+
+#[test]
+fn the_threads_that_send_and_receive_stay_on_the_processor_that_was_asked_for() {
+    let cpu = last_cpu();
+    let lab = Lab::path();
+    let responder = lab.respond(&["--cpu", &cpu]);
+    await_threads(responder.id(), &["romer-reflect"], |thread| thread.cpus == cpu);
+    let (mut command, _home) =
+        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--stream", "--cpu", &cpu, FAR]);
+    let mut measuring = Process::start(&mut command);
+    first_interval(&mut measuring);
+    await_threads(measuring.id(), &["romer-send", "romer-receive"], |thread| thread.cpus == cpu);
+    measuring.signal("INT");
+    measuring.wait().with_code(130);
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+}
+
+/// As root; whoever may not is refused, which is a row of bad-inputs.
+#[test]
+fn real_time_is_for_the_threads_that_wait_and_locked_memory_is_locked() {
+    if !is_root() {
+        return;
+    }
+    const FIFO: u32 = 1;
+    let lab = Lab::path();
+    let responder = lab.respond(&["--realtime", "--lock-memory"]);
+    await_threads(responder.id(), &["romer-reflect"], |thread| thread.class == FIFO);
+    let control = threads(responder.id()).into_iter().find(|thread| thread.name == "romer-control").unwrap();
+    assert_ne!(control.class, FIFO);
+    let status = fs::read_to_string(format!("/proc/{}/status", responder.id())).unwrap();
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap().trim();
+    assert_ne!(locked, "0 kB");
+    let (mut command, _home) =
+        lab.measuring(&["--duration", "1h", "--interval", "20ms", "--stream", "--realtime", FAR]);
+    let mut measuring = Process::start(&mut command);
+    first_interval(&mut measuring);
+    await_threads(measuring.id(), &["romer-send", "romer-receive"], |thread| thread.class == FIFO);
+    measuring.signal("INT");
+    measuring.wait().with_code(130);
+}
