@@ -1,0 +1,445 @@
+//! What is asked of the engine: plain values, already checked by who made them (`romer-scenario`, or a caller in
+//! code; [`Path::check`] tells in words what cannot be).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use romer_units::random::Seed;
+use romer_units::{Layer, Rate};
+
+use crate::Nanos;
+use crate::chain::Chain;
+use crate::decision::Decision;
+use crate::generator::Generator;
+use crate::laws::Law;
+use crate::packet::Headers;
+use crate::trace::Trace;
+
+/// A model, or one for each state of a Markov chain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model<P> {
+    /// Always this.
+    Plain(P),
+    /// What the chain's state says.
+    Markov {
+        /// The chain.
+        chain: Arc<Chain>,
+        /// One for each of its states.
+        states: Arc<[P]>,
+    },
+}
+
+impl<P: Default> Default for Model<P> {
+    fn default() -> Self {
+        Self::Plain(P::default())
+    }
+}
+
+impl<P> Model<P> {
+    /// Every one of the parameters.
+    pub fn all(&self) -> impl Iterator<Item = &P> {
+        match self {
+            Self::Plain(one) => core::slice::from_ref(one).iter(),
+            Self::Markov { states, .. } => states.iter(),
+        }
+    }
+}
+
+/// Duplication: at most one copy a packet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Duplicate {
+    /// Which packets.
+    pub decision: Decision,
+    /// How much later than the packet the copy goes on to reordering and delay.
+    pub delay: Nanos,
+}
+
+/// How far a packet is displaced: the number of packets that go past it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Displacement {
+    /// Every whole number from `low` to `high` alike.
+    Uniform {
+        /// Least.
+        low: u32,
+        /// Greatest.
+        high: u32,
+    },
+    /// Normal, rounded to the nearest whole number; what lies below 0 is 0.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        stddev: f64,
+    },
+}
+
+impl Default for Displacement {
+    fn default() -> Self {
+        Self::Uniform { low: 1, high: 1 }
+    }
+}
+
+/// The largest displacement that is kept to; a larger draw of a normal law is this.
+pub const MOST_DISPLACED: u32 = 65_535;
+
+/// Reordering by displacement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reorder {
+    /// Which packets.
+    pub decision: Decision,
+    /// How far.
+    pub displacement: Displacement,
+}
+
+/// What is added to a fixed delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    pub(crate) law: Law,
+    pub(crate) width: f64,
+    pub(crate) correlation: Option<f64>,
+}
+
+impl Variable {
+    /// A distribution; with `correlation`, a Gaussian copula of first order: packet after packet, the normal scores
+    /// of the delays have autocorrelation `correlation`^k, and each delay has the law exactly.
+    pub fn new(law: Law, correlation: Option<f64>) -> Self {
+        Self { width: law.width(), law, correlation }
+    }
+
+    /// The distribution.
+    pub const fn law(&self) -> &Law {
+        &self.law
+    }
+}
+
+/// Delay.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Delay {
+    /// For every packet.
+    pub fixed: Nanos,
+    /// Added to it.
+    pub variable: Option<Variable>,
+}
+
+/// What happens where a later packet would leave before an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// It does not come to that, and the distribution is kept (`order` in this crate).
+    #[default]
+    Exact,
+    /// It waits for the earlier one, and the distribution suffers: seed 002's queue.
+    Fifo,
+    /// It overtakes.
+    Independent,
+}
+
+impl Order {
+    /// The name in scenario and document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Fifo => "fifo",
+            Self::Independent => "independent",
+        }
+    }
+}
+
+/// Corruption of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Corrupt {
+    /// Which packets.
+    pub decision: Decision,
+    /// How many different bits of a packet are turned over, 1 to [`crate::MOST_BITS`].
+    pub bits: u8,
+    /// Whether the checksums are made right again, so that the far end takes the packet for good.
+    pub repair_checksum: bool,
+}
+
+/// What a full queue does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Discipline {
+    /// Drops what does not fit.
+    #[default]
+    TailDrop,
+    /// Random early detection (Floyd and Jacobson 1993), with the gentle slope above the upper threshold.
+    Red {
+        /// Average octets below which nothing is dropped.
+        low: u64,
+        /// Average octets at which `probability` is reached.
+        high: u64,
+        /// Of a drop at `high`.
+        probability: f64,
+        /// Of the newest length in the average.
+        weight: f64,
+    },
+    /// Controlled delay (RFC 8289).
+    CoDel {
+        /// Acceptable standing delay.
+        target: Nanos,
+        /// The time over which it is judged.
+        interval: Nanos,
+    },
+}
+
+/// A rate with its queue, after all other stages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateLimit {
+    /// How much in a second.
+    pub limit: Rate,
+    /// What counts: [`Layer::L1`], [`Layer::L2`] or [`Layer::L3`].
+    pub layer: Layer,
+    /// Octets of frames in the queue, the one that is being sent included.
+    pub queue: u64,
+    /// What happens to more.
+    pub discipline: Discipline,
+}
+
+/// The octets of a queue for which nothing is said: 64 KiB.
+pub const DEFAULT_QUEUE: u64 = 65_536;
+
+/// One way through the emulator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Path {
+    /// First stage.
+    pub loss: Model<Decision>,
+    /// Second stage.
+    pub duplicate: Model<Duplicate>,
+    /// Third stage.
+    pub reorder: Model<Reorder>,
+    /// How long a displaced packet waits at most for those that are to go past it.
+    pub flush: Nanos,
+    /// Fourth stage.
+    pub delay: Model<Delay>,
+    /// How the fourth stage keeps order.
+    pub order: Order,
+    /// Marks; what is marked is turned over as it leaves.
+    pub corrupt: Corrupt,
+    /// Fifth stage.
+    pub rate: Option<RateLimit>,
+    /// Recorded fates instead of the first four stages, or recorded delivery opportunities instead of the fifth.
+    pub trace: Option<Arc<Trace>>,
+}
+
+/// How long a displaced packet waits at most where nothing is said.
+pub const DEFAULT_FLUSH: Nanos = 100_000_000;
+/// The longest delay, copy's delay or flush: an hour.
+pub const LONGEST_DELAY: Nanos = 3_600_000_000_000;
+
+impl Path {
+    /// Whether the numbers can be what they say.
+    ///
+    /// # Errors
+    /// In words, the stage first.
+    pub fn check(&self) -> Result<(), String> {
+        let staged =
+            |stage: &str, result: Result<(), String>| result.map_err(|why| format!("{stage}: {why}"));
+        for decision in self.loss.all() {
+            staged("loss", decision.check())?;
+        }
+        for duplicate in self.duplicate.all() {
+            staged("duplicate", duplicate.decision.check())?;
+            staged("duplicate", within_an_hour("delay", duplicate.delay))?;
+        }
+        for reorder in self.reorder.all() {
+            staged("reorder", reorder.decision.check())?;
+            staged("reorder", reorder.displacement.check())?;
+        }
+        staged("reorder", within_an_hour("flush", self.flush))?;
+        for delay in self.delay.all() {
+            staged("delay", within_an_hour("fixed", delay.fixed))?;
+        }
+        staged("corrupt", self.corrupt.decision.check())
+    }
+
+    /// This path, a `share` of the way to `other`: numbers of models of one kind in between, and of the rest what this
+    /// one says. Traces and chains stay as they are.
+    #[must_use]
+    pub fn between(&self, other: &Self, share: f64) -> Self {
+        let mut mixed = self.clone();
+        if let (Model::Plain(a), Model::Plain(b)) = (&self.loss, &other.loss) {
+            mixed.loss = Model::Plain(a.between(b, share).unwrap_or(*a));
+        }
+        if let (Model::Plain(a), Model::Plain(b)) = (&self.duplicate, &other.duplicate) {
+            let decision = a.decision.between(&b.decision, share).unwrap_or(a.decision);
+            mixed.duplicate = Model::Plain(Duplicate { decision, delay: part(a.delay, b.delay, share) });
+        }
+        if let (Model::Plain(a), Model::Plain(b)) = (&self.reorder, &other.reorder) {
+            let decision = a.decision.between(&b.decision, share).unwrap_or(a.decision);
+            mixed.reorder = Model::Plain(Reorder { decision, displacement: a.displacement });
+        }
+        if let (Model::Plain(a), Model::Plain(b)) = (&self.delay, &other.delay) {
+            let variable = match (&a.variable, &b.variable) {
+                (Some(a), Some(b)) if a.correlation == b.correlation => {
+                    a.law.between(&b.law, share).map(|law| Variable::new(law, a.correlation))
+                }
+                _ => None,
+            };
+            let variable = variable.or_else(|| a.variable.clone());
+            mixed.delay = Model::Plain(Delay { fixed: part(a.fixed, b.fixed, share), variable });
+        }
+        let decision = self.corrupt.decision.between(&other.corrupt.decision, share);
+        mixed.corrupt.decision = decision.unwrap_or(self.corrupt.decision);
+        if let (Some(a), Some(b)) = (self.rate, other.rate) {
+            let limit = match (a.limit, b.limit) {
+                (Rate::Bits(a), Rate::Bits(b)) => Rate::Bits(part_of_rate(a, b, share)),
+                (Rate::Packets(a), Rate::Packets(b)) => Rate::Packets(part_of_rate(a, b, share)),
+                (a, _) => a,
+            };
+            mixed.rate = Some(RateLimit { limit, ..a });
+        }
+        mixed
+    }
+
+    /// The longest that this path holds a packet before the rate queue, as good as always: what a buffer is made for.
+    pub fn longest_hold(&self) -> Nanos {
+        let delay = self.delay.all().map(|delay| {
+            let variable = delay.variable.as_ref().map_or(0.0, |variable| variable.law.practical_maximum());
+            delay.fixed.saturating_add(crate::cast::nanos(variable).min(LONGEST_DELAY))
+        });
+        let copy = self.duplicate.all().filter(|copy| copy.decision.ratio() > 0.0).map(|copy| copy.delay);
+        let displaced = self.reorder.all().any(|reorder| reorder.decision.ratio() > 0.0);
+        let traced = self.trace.as_ref().map_or(0, |trace| trace.longest_delay());
+        delay
+            .max()
+            .unwrap_or(0)
+            .max(traced)
+            .saturating_add(copy.max().unwrap_or(0))
+            .saturating_add(if displaced { self.flush } else { 0 })
+    }
+}
+
+fn part(a: Nanos, b: Nanos, share: f64) -> Nanos {
+    a.saturating_add(crate::cast::nanos(crate::cast::real(b.saturating_sub(a)) * share))
+}
+
+fn part_of_rate(a: u64, b: u64, share: f64) -> u64 {
+    let signed = |rate: u64| Nanos::try_from(rate).unwrap_or(Nanos::MAX);
+    part(signed(a), signed(b), share).max(1).unsigned_abs()
+}
+
+fn within_an_hour(name: &str, nanos: Nanos) -> Result<(), String> {
+    if (0..=LONGEST_DELAY).contains(&nanos) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {}; it is from 0s to 1h", romer_units::Duration::from_nanos(nanos)))
+    }
+}
+
+impl Displacement {
+    fn check(&self) -> Result<(), String> {
+        match *self {
+            Self::Uniform { low, high } if low > high => {
+                Err(format!("displacement has low {low} above high {high}"))
+            }
+            Self::Uniform { high, .. } if high > MOST_DISPLACED => {
+                Err(format!("displacement is up to {high}; at most {MOST_DISPLACED} packets go past"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a flow's packets look like; what is `None` does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    /// Code point.
+    pub dscp: Option<u8>,
+    /// Protocol of the IP packet.
+    pub protocol: Option<u8>,
+    /// Type of the frame, after VLAN tags.
+    pub ethertype: Option<u16>,
+    /// Outermost VLAN.
+    pub vlan: Option<u16>,
+    /// Source address.
+    pub source: Option<IpAddr>,
+    /// Destination address.
+    pub destination: Option<IpAddr>,
+    /// Source port of UDP or TCP.
+    pub source_port: Option<u16>,
+    /// Destination port of UDP or TCP.
+    pub destination_port: Option<u16>,
+}
+
+impl Match {
+    /// Whether a packet with these headers belongs to the flow.
+    pub fn covers(&self, headers: &Headers) -> bool {
+        fn same<T: PartialEq>(wanted: &Option<T>, found: &Option<T>) -> bool {
+            wanted.is_none() || wanted == found
+        }
+        same(&self.dscp, &headers.dscp)
+            && same(&self.protocol, &headers.protocol)
+            && same(&self.ethertype, &headers.ethertype)
+            && same(&self.vlan, &headers.vlan)
+            && same(&self.source, &headers.source)
+            && same(&self.destination, &headers.destination)
+            && same(&self.source_port, &headers.source_port)
+            && same(&self.destination_port, &headers.destination_port)
+    }
+}
+
+/// The paths of one moment, for each port (a first): number 0 is of what belongs to no flow, number n of the n-th
+/// flow; a flow without a path takes number 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// By port, then by flow.
+    pub paths: [Vec<Option<Arc<Path>>>; 2],
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        let nothing = || vec![Some(Arc::new(Path { flush: DEFAULT_FLUSH, ..Path::default() }))];
+        Self { paths: [nothing(), nothing()] }
+    }
+}
+
+/// A change at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimelineStep {
+    /// After the start, or after the start of each repetition.
+    pub at: Nanos,
+    /// What holds from then on.
+    pub setting: Setting,
+}
+
+/// All that the engine is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Six numbers.
+    pub seed: Option<Seed>,
+    /// How chance comes about.
+    pub generator: Generator,
+    /// The flows, the first that covers a packet wins.
+    pub flows: Vec<Match>,
+    /// From the start.
+    pub base: Setting,
+    /// Later, by ascending time.
+    pub timeline: Vec<TimelineStep>,
+    /// After so long the start's setting holds again, and the timeline begins anew.
+    pub repeat: Option<Nanos>,
+}
+
+impl Config {
+    /// Every path of every moment.
+    pub fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
+        let settings = core::iter::once(&self.base).chain(self.timeline.iter().map(|step| &step.setting));
+        settings.flat_map(|setting| setting.paths.iter().flatten().flatten())
+    }
+
+    /// The longest that any path holds a packet before its rate queue.
+    pub fn longest_hold(&self) -> Nanos {
+        self.paths().map(|path| path.longest_hold()).max().unwrap_or(0)
+    }
+
+    /// The octets that a port must be able to hold at `bits` bits a second: the longest hold at that rate, twice where
+    /// packets are duplicated, and the rate queues.
+    pub fn buffer_octets(&self, bits: u64) -> u64 {
+        let hold = u128::from(self.longest_hold().unsigned_abs());
+        let copies = self.paths().any(|path| {
+            path.duplicate.all().any(|copy| copy.decision.ratio() > 0.0)
+                || path.trace.as_ref().is_some_and(|trace| trace.duplicates())
+        });
+        let held = hold * u128::from(bits) / 8_000_000_000 * if copies { 2 } else { 1 };
+        let queues: u128 = self.paths().filter_map(|path| path.rate).map(|rate| u128::from(rate.queue)).sum();
+        u64::try_from(held + queues).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,232 @@
+//! Both ports together.
+
+use romer_units::random::Seed;
+
+use crate::Nanos;
+use crate::config::Config;
+use crate::generator::Owner;
+use crate::ledger::Ledger;
+use crate::order::Correlation;
+use crate::packet::{Cause, Outcome, Packet, Port};
+use crate::pipeline::Pipeline;
+use crate::timeline::Timeline;
+
+/// How much may be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets and copies that one path of one port holds at most; more are lost to the queue.
+    pub held: usize,
+    /// For how many room is made at the start, so that nothing is allocated later. Equal to `held` for live ports.
+    pub reserved: usize,
+}
+
+impl Limits {
+    /// For a live port: room for all at the start.
+    pub const fn fixed(held: usize) -> Self {
+        Self { held, reserved: held }
+    }
+
+    /// For virtual time, where memory may grow: bounded by what a machine can hold.
+    pub const fn growing() -> Self {
+        Self { held: 1 << 28, reserved: 1 << 10 }
+    }
+}
+
+/// What a packet's arrival led to at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Which arrival of its port it was, from 0.
+    pub ordinal: u64,
+    /// Why it is lost already: its slot is free, and nothing more is heard of it.
+    pub lost: Option<Cause>,
+    /// How many outcomes will be given for it: 0 where it is lost, else 1 and one for each copy.
+    pub outcomes: u16,
+}
+
+/// The engine. Its caller has the clock: it says when packets arrive ([`Engine::admit`]) and asks what is due
+/// ([`Engine::poll`]).
+#[derive(Clone, Debug)]
+pub struct Engine {
+    seed: Seed,
+    config: Config,
+    limits: Limits,
+    ports: [Side; 2],
+}
+
+#[derive(Clone, Debug)]
+struct Side {
+    paths: Vec<Option<Pipeline>>,
+    ordinal: u64,
+    last_arrival: Nanos,
+    ledger: Ledger,
+}
+
+impl Engine {
+    /// An engine whose time begins at `start`. A seed that the configuration lacks is six ones: who wants chance draws
+    /// a seed and says it.
+    pub fn new(config: Config, limits: Limits, start: Nanos) -> Self {
+        let seed = config.seed.unwrap_or(Seed([1; 6]));
+        let ports = Port::BOTH.map(|_| Side {
+            paths: Vec::new(),
+            ordinal: 0,
+            last_arrival: Nanos::MIN,
+            ledger: Ledger::default(),
+        });
+        let mut engine = Self { seed, config: Config::default(), limits, ports };
+        engine.apply(config, start);
+        engine
+    }
+
+    /// Another configuration from `now` on, its timeline beginning then. What is held leaves when it would have left;
+    /// stages whose model did not change go on with it. The seed and the generator stay those of the start.
+    pub fn apply(&mut self, config: Config, now: Nanos) {
+        for port in Port::BOTH {
+            let index = port.index();
+            let flows = config.base.paths[index].len().max(self.ports[index].paths.len());
+            for flow in 0..flows {
+                let path =
+                    |setting: &crate::config::Setting| setting.paths[index].get(flow).cloned().flatten();
+                let Some(base) = path(&config.base) else { continue };
+                let steps = config.timeline.iter().filter_map(|step| Some((step.at, path(&step.setting)?)));
+                let timeline = Timeline::new(base, steps, config.repeat);
+                let side = &mut self.ports[index];
+                if side.paths.len() <= flow {
+                    side.paths.resize_with(flow + 1, || None);
+                }
+                match &mut side.paths[flow] {
+                    Some(pipeline) => {
+                        pipeline.catch_up(now, &mut side.ledger);
+                        pipeline.retime(timeline, now);
+                    }
+                    none => {
+                        let owner = Owner {
+                            seed: self.seed,
+                            generator: config.generator,
+                            port: if port == Port::A { 0 } else { 1 },
+                            flow: u16::try_from(flow).unwrap_or(u16::MAX),
+                        };
+                        let Limits { held, reserved } = self.limits;
+                        *none = Some(Pipeline::new(owner, timeline, now, held, reserved));
+                    }
+                }
+            }
+        }
+        self.config = config;
+    }
+
+    /// A packet has arrived: decides its fate and lets it in.
+    pub fn admit(&mut self, packet: &Packet) -> Admission {
+        let index = packet.port.index();
+        let flow = self.flow(packet);
+        let side = &mut self.ports[index];
+        let packet = Packet { arrival: packet.arrival.max(side.last_arrival), ..*packet };
+        side.last_arrival = packet.arrival;
+        let ordinal = side.ordinal;
+        side.ordinal += 1;
+        let Some(pipeline) = side.paths.get_mut(flow).and_then(Option::as_mut) else {
+            side.ledger.received += 1;
+            side.ledger.lose(Cause::Undeliverable);
+            return Admission { ordinal, lost: Some(Cause::Undeliverable), outcomes: 0 };
+        };
+        let entered = pipeline.admit(&packet, ordinal, &mut side.ledger);
+        let outcomes = if entered.lost.is_some() { 0 } else { u16::from(entered.copies) + 1 };
+        Admission { ordinal, lost: entered.lost, outcomes }
+    }
+
+    /// Which path a packet takes.
+    fn flow(&self, packet: &Packet) -> usize {
+        let port = packet.port.index();
+        let matched = self.config.flows.iter().position(|flow| flow.covers(&packet.headers));
+        let flow = matched.map_or(0, |flow| flow + 1);
+        let has_its_own = self.config.base.paths[port].get(flow).is_some_and(Option::is_some);
+        if has_its_own { flow } else { 0 }
+    }
+
+    /// When something is next due of itself; `None`: nothing is held.
+    pub fn next_at(&self) -> Option<Nanos> {
+        self.paths().filter_map(|(_, pipeline)| pipeline.next_at()).min()
+    }
+
+    /// What leaves or is dropped up to `now`, one at a time, by time; `None`: nothing more is due. All packets that
+    /// arrived before `now` are to be admitted first.
+    pub fn poll(&mut self, now: Nanos) -> Option<Outcome> {
+        loop {
+            let mut next: Option<(Nanos, usize, usize)> = None;
+            for (port, side) in self.ports.iter().enumerate() {
+                for (flow, pipeline) in side.paths.iter().enumerate() {
+                    let due = pipeline.as_ref().and_then(Pipeline::next_at);
+                    if let Some(at) = due.filter(|at| next.is_none_or(|(least, ..)| *at < least)) {
+                        next = Some((at, port, flow));
+                    }
+                }
+            }
+            let (at, port, flow) = next.filter(|(at, ..)| *at <= now)?;
+            let side = &mut self.ports[port];
+            let pipeline = side.paths[flow].as_mut()?;
+            if let Some(outcome) = pipeline.poll(at, &mut side.ledger) {
+                return Some(outcome);
+            }
+        }
+    }
+
+    /// The emulator ends: what is held comes out as lost.
+    pub fn shut_down(&mut self, now: Nanos) -> Option<Outcome> {
+        for side in &mut self.ports {
+            for pipeline in side.paths.iter_mut().flatten() {
+                if let Some(outcome) = pipeline.drain(now, &mut side.ledger) {
+                    return Some(outcome);
+                }
+            }
+        }
+        None
+    }
+
+    /// What was given out as leaving did not leave after all.
+    pub const fn undelivered(&mut self, outcome: &Outcome, cause: Cause) {
+        self.ports[outcome.port.index()].ledger.revoke(outcome, cause);
+    }
+
+    /// The kernel dropped so many packets of a port before they came here: received, and lost.
+    pub const fn dropped_before(&mut self, port: Port, number: u64) {
+        let ledger = &mut self.ports[port.index()].ledger;
+        ledger.received += number;
+        ledger.lost[Cause::Kernel.index()] += number;
+    }
+
+    /// The counts of what arrived at `port`, exact at this instant.
+    pub const fn ledger(&self, port: Port) -> &Ledger {
+        &self.ports[port.index()].ledger
+    }
+
+    /// How alike successive delays of the exact order are, of the path that belongs to no flow; `None` where that
+    /// order draws nothing.
+    pub fn correlation(&self, port: Port) -> Option<&Correlation> {
+        self.ports[port.index()].paths.first()?.as_ref()?.correlation()
+    }
+
+    /// The seed that replays this run.
+    pub const fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// What holds now.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Packets and copies held for both ports.
+    pub fn held(&self) -> usize {
+        self.paths().map(|(_, pipeline)| pipeline.held()).sum()
+    }
+
+    /// Packets and copies held for one port.
+    pub fn held_for(&self, port: Port) -> usize {
+        self.paths().filter(|(at, _)| *at == port).map(|(_, pipeline)| pipeline.held()).sum()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = (Port, &Pipeline)> {
+        Port::BOTH.into_iter().flat_map(|port| {
+            self.ports[port.index()].paths.iter().flatten().map(move |pipeline| (port, pipeline))
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Where chance comes from.
+//!
+//! By default every number is a function of (seed, port, flow, stage, ordinal, copy) and of nothing else: the block
+//! of ChaCha with 8 rounds ([`romer_units::random`], RFC 8439's cipher with fewer rounds) whose key is the six words
+//! of the seed, the word `impr`, and the word `port·2^24 + purpose·2^16 + flow`; whose counter is the packet's ordinal
+//! at its port plus 2^56 times the number of the copy. Of the 16 words of that block each stage has two, its lane;
+//! purpose 0 is these. What a stage draws besides (a chain's transitions, a turn of the exact order) comes from a
+//! purpose of its own, counted by itself.
+//!
+//! `mrg` and `mrg32k3a` draw in sequence instead, as seed 002 did, from a stream for each of the same names, each
+//! 2^100 steps from the next ([`crate::mrg`]). Nothing is kept in a pool that would repeat.
+
+use romer_units::random::{Seed, Stream};
+
+use crate::cast;
+use crate::mrg::{Family, Mrg};
+
+/// Which generator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Generator {
+    /// ChaCha8 by counter.
+    #[default]
+    Counter,
+    /// L'Ecuyer 1996.
+    Mrg,
+    /// MRG32k3a.
+    Mrg32k3a,
+}
+
+impl Generator {
+    /// The name in scenario and document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Mrg => "mrg",
+            Self::Mrg32k3a => "mrg32k3a",
+        }
+    }
+
+    const fn family(self) -> Option<Family> {
+        match self {
+            Self::Counter => None,
+            Self::Mrg => Some(Family::Cmrg),
+            Self::Mrg32k3a => Some(Family::Mrg32k3a),
+        }
+    }
+
+    /// Whether the generator can start from this seed (all zero is no start for a recurrence).
+    pub fn accepts(self, seed: Seed) -> bool {
+        self.family().is_none_or(|family| Mrg::new(family, seed).is_some())
+    }
+}
+
+/// A stage's share of a packet's block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Loss = 0,
+    Duplicate = 1,
+    Reorder = 2,
+    Displacement = 3,
+    Delay = 4,
+    Corrupt = 5,
+    Position = 6,
+    Queue = 7,
+}
+
+/// What is drawn beside the lanes, each by its own count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    LossChain = 1,
+    DuplicateChain = 2,
+    ReorderChain = 3,
+    DelayChain = 4,
+    CorruptChain = 5,
+    Order = 6,
+}
+
+/// Whose numbers: a flow of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) seed: Seed,
+    pub(crate) generator: Generator,
+    /// 0 or 1.
+    pub(crate) port: u8,
+    /// 0 is what belongs to no flow.
+    pub(crate) flow: u16,
+}
+
+impl Owner {
+    fn stream(self, purpose: u8) -> Stream {
+        let name = (u32::from(self.port) << 24) | (u32::from(purpose) << 16) | u32::from(self.flow);
+        Stream::new(self.seed, [u32::from_be_bytes(*b"impr"), name])
+    }
+
+    /// A sequential generator; where the seed is no start (see [`Generator::accepts`]), that of seed 1,1,1,1,1,1.
+    fn sequential(self, family: Family, number: u8) -> Option<Mrg> {
+        let number = u64::from(self.flow) * 64 + u64::from(self.port) * 32 + u64::from(number);
+        let start = Mrg::new(family, self.seed).or_else(|| Mrg::new(family, Seed([1; 6])));
+        start.map(|start| start.stream(number))
+    }
+}
+
+/// The numbers of packets, by lane.
+#[derive(Clone, Debug)]
+pub(crate) struct Draws(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Counter { stream: Stream, counter: u64, block: [u32; 16] },
+    Sequential(Box<[Mrg; 8]>),
+}
+
+impl Draws {
+    pub(crate) fn new(owner: Owner) -> Self {
+        let lanes = owner.generator.family().and_then(|family| {
+            let mut lanes = Vec::with_capacity(8);
+            for number in 0..8 {
+                lanes.push(owner.sequential(family, number)?);
+            }
+            Box::<[Mrg; 8]>::try_from(lanes.into_boxed_slice()).ok()
+        });
+        Self(match lanes {
+            Some(lanes) => Kind::Sequential(lanes),
+            None => {
+                let stream = owner.stream(0);
+                Kind::Counter { stream, counter: 0, block: stream.block(0) }
+            }
+        })
+    }
+
+    /// The 64 bits of `lane` for the packet `ordinal` (below 2^56) and its copy.
+    pub(crate) fn word(&mut self, lane: Lane, ordinal: u64, copy: u8) -> u64 {
+        match &mut self.0 {
+            Kind::Counter { stream, counter, block } => {
+                let wanted = ordinal | (u64::from(copy) << 56);
+                if wanted != *counter {
+                    *counter = wanted;
+                    *block = stream.block(wanted);
+                }
+                let at = lane as usize * 2;
+                u64::from(block[at]) | (u64::from(block[at + 1]) << 32)
+            }
+            Kind::Sequential(lanes) => lanes[lane as usize].word(),
+        }
+    }
+
+    /// The same as a number in (0, 1).
+    pub(crate) fn unit(&mut self, lane: Lane, ordinal: u64, copy: u8) -> f64 {
+        cast::open_unit(self.word(lane, ordinal, copy))
+    }
+
+    /// Whether normal numbers are Leva's, which need as many draws as they need.
+    pub(crate) const fn sequential(&self) -> bool {
+        matches!(self.0, Kind::Sequential(_))
+    }
+}
+
+/// Numbers that are drawn one after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence(Next);
+
+#[derive(Clone, Debug)]
+enum Next {
+    Counter { stream: Stream, next: u64 },
+    Sequential(Mrg),
+}
+
+impl Sequence {
+    pub(crate) fn new(owner: Owner, purpose: Purpose) -> Self {
+        let sequential =
+            owner.generator.family().and_then(|family| owner.sequential(family, 8 + purpose as u8));
+        Self(match sequential {
+            Some(generator) => Next::Sequential(generator),
+            None => Next::Counter { stream: owner.stream(purpose as u8), next: 0 },
+        })
+    }
+
+    /// The next number in (0, 1).
+    pub(crate) fn unit(&mut self) -> f64 {
+        cast::open_unit(match &mut self.0 {
+            Next::Counter { stream, next } => {
+                let word = stream.bits(*next);
+                *next += 1;
+                word
+            }
+            Next::Sequential(generator) => generator.word(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Owner =
+        Owner { seed: Seed([1, 2, 3, 4, 5, 6]), generator: Generator::Counter, port: 1, flow: 7 };
+
+    #[test]
+    fn the_map_from_seed_to_number_is_the_published_one() {
+        // Key: seed, "impr", port 1, purpose 0, flow 7; counter 5 + copy 2 in the uppermost octet.
+        let stream = Stream::new(OWNER.seed, [0x696d_7072, 0x0100_0007]);
+        let block = stream.block(5 | (2 << 56));
+        let mut draws = Draws::new(OWNER);
+        let word = draws.word(Lane::Delay, 5, 2);
+        assert_eq!(word, u64::from(block[8]) | (u64::from(block[9]) << 32));
+        // The vector: whoever changes it changes every run that was ever printed with a seed.
+        assert_eq!(word, 3_013_369_205_113_850_793);
+    }
+
+    #[test]
+    fn a_lane_depends_on_ordinal_and_copy_only() {
+        let mut draws = Draws::new(OWNER);
+        let first = draws.word(Lane::Loss, 3, 0);
+        draws.word(Lane::Queue, 9, 1);
+        assert_eq!(draws.word(Lane::Loss, 3, 0), first);
+        assert_ne!(draws.word(Lane::Loss, 3, 1), first);
+    }
+
+    #[test]
+    fn the_owners_streams_differ_with_every_generator() {
+        for generator in [Generator::Counter, Generator::Mrg, Generator::Mrg32k3a] {
+            let owner = Owner { generator, ..OWNER };
+            let mut seen: Vec<u64> = Vec::new();
+            for owner in [owner, Owner { port: 0, ..owner }, Owner { flow: 8, ..owner }] {
+                seen.push(Draws::new(owner).word(Lane::Loss, 1, 0));
+                for purpose in [Purpose::LossChain, Purpose::Order] {
+                    seen.push(Sequence::new(owner, purpose).unit().to_bits());
+                }
+            }
+            let number = seen.len();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), number, "{generator:?}");
+        }
+    }
+}

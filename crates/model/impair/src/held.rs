@@ -1,0 +1,160 @@
+//! Where packets wait: for a moment, or for others to go past.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::Nanos;
+use crate::packet::Outcome;
+
+/// A packet or copy inside the engine.
+pub(crate) type Piece = Outcome;
+
+/// Things that become due, earliest first, of equal ones the one that came first. What comes in order lies in a ring,
+/// so that a constant delay costs no heap.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed<T> {
+    ring: VecDeque<Due<T>>,
+    heap: BinaryHeap<Reverse<Due<T>>>,
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Due<T> {
+    at: Nanos,
+    number: u64,
+    thing: T,
+}
+
+impl<T> PartialEq for Due<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl<T> Eq for Due<T> {}
+impl<T> PartialOrd for Due<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for Due<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl<T> Timed<T> {
+    /// Room for `capacity` things before anything is allocated.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { ring: VecDeque::with_capacity(capacity), heap: BinaryHeap::with_capacity(capacity), next: 0 }
+    }
+
+    pub(crate) fn push(&mut self, at: Nanos, thing: T) {
+        let due = Due { at, number: self.next, thing };
+        self.next += 1;
+        if self.ring.back().is_none_or(|last| last.at <= at) {
+            self.ring.push_back(due);
+        } else {
+            self.heap.push(Reverse(due));
+        }
+    }
+
+    /// When the earliest is due.
+    pub(crate) fn next_at(&self) -> Option<Nanos> {
+        match (self.ring.front(), self.heap.peek()) {
+            (Some(a), Some(Reverse(b))) => Some(a.at.min(b.at)),
+            (Some(a), None) => Some(a.at),
+            (None, b) => b.map(|Reverse(b)| b.at),
+        }
+    }
+
+    /// The earliest, with when it was due.
+    pub(crate) fn pop(&mut self) -> Option<(Nanos, T)> {
+        let from_ring = match (self.ring.front(), self.heap.peek()) {
+            (Some(a), Some(Reverse(b))) => a < b,
+            (ring, _) => ring.is_some(),
+        };
+        let due = if from_ring { self.ring.pop_front() } else { self.heap.pop().map(|Reverse(due)| due) };
+        due.map(|due| (due.at, due.thing))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len() + self.heap.len()
+    }
+}
+
+/// Displaced packets, until so many others have gone past, or until they have waited long enough.
+#[derive(Clone, Debug)]
+pub(crate) struct Displaced {
+    /// By how many must have passed in all, the least first; equal ones as they came.
+    waiting: VecDeque<Waiting>,
+    passed: u64,
+    flush_at: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    until_passed: u64,
+    since_passed: u64,
+    flush_at: Nanos,
+    piece: Piece,
+}
+
+impl Displaced {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { waiting: VecDeque::with_capacity(capacity), passed: 0, flush_at: None }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Holds `piece` until `displacement` others have passed, or until `flush_at`.
+    pub(crate) fn hold(&mut self, piece: Piece, displacement: u32, flush_at: Nanos) {
+        let until_passed = self.passed + u64::from(displacement);
+        let at = self.waiting.partition_point(|other| other.until_passed <= until_passed);
+        self.waiting.insert(at, Waiting { until_passed, since_passed: self.passed, flush_at, piece });
+        self.flush_at = Some(self.flush_at.map_or(flush_at, |other| other.min(flush_at)));
+    }
+
+    /// A packet that is not displaced goes past.
+    pub(crate) const fn pass(&mut self) {
+        self.passed += 1;
+    }
+
+    /// The next that enough have passed, and whether any had.
+    pub(crate) fn release(&mut self) -> Option<(Piece, bool)> {
+        if self.waiting.front()?.until_passed > self.passed {
+            return None;
+        }
+        let first = self.waiting.pop_front()?;
+        if self.flush_at == Some(first.flush_at) {
+            self.note_flush();
+        }
+        Some((first.piece, self.passed > first.since_passed))
+    }
+
+    /// When the next has waited long enough.
+    pub(crate) const fn flush_at(&self) -> Option<Nanos> {
+        self.flush_at
+    }
+
+    /// The first that has waited long enough by `now`, when that was, and whether any had gone past it.
+    pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, Piece, bool)> {
+        let due = self.flush_at.filter(|due| *due <= now)?;
+        let at = self.waiting.iter().position(|waiting| waiting.flush_at == due)?;
+        let waiting = self.waiting.remove(at)?;
+        self.note_flush();
+        Some((due, waiting.piece, self.passed > waiting.since_passed))
+    }
+
+    /// The first that is held, without more ado.
+    pub(crate) fn take(&mut self) -> Option<Piece> {
+        let waiting = self.waiting.pop_front()?;
+        self.note_flush();
+        Some(waiting.piece)
+    }
+
+    fn note_flush(&mut self) {
+        self.flush_at = self.waiting.iter().map(|waiting| waiting.flush_at).min();
+    }
+}

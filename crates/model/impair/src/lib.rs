@@ -1,0 +1,68 @@
+//! The emulator's engine: what becomes of a packet, and when it leaves.
+//!
+//! Packets come as handles (a slot, a length, a time, a port, a few headers) and come out as [`Outcome`]s: leaving at
+//! a time, or lost for a cause. The engine has no clock and touches no octets; live ports, files and simulations drive
+//! it alike. A caller does three things: [`Engine::admit`] for each arrival, in order; [`Engine::poll`] for what is
+//! due; and it waits until [`Engine::next_at`] or the next arrival.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `config` | what is asked for |
+//! | `engine` | both ports; flows; live changes |
+//! | `pipeline` | the stages of one path, in order, and why in that order |
+//! | `decision`, `chain` | yes or no; Markov chains |
+//! | `laws`, `special` | distributions by inverse functions |
+//! | `order` | distribution and order both exact: the proof is there |
+//! | `held`, `server`, `timeline` | waiting; the rate with its queue; settings by time |
+//! | `trace` | recorded networks |
+//! | `ledger` | what became of everything |
+//! | `generator`, `mrg` | chance |
+//!
+//! Nothing is allocated by `admit` and `poll` as long as no more is held than [`Limits`] reserved.
+//!
+//! ```
+//! use romer_impair::{Config, Engine, Headers, Limits, Packet, Port};
+//! let mut engine = Engine::new(Config::default(), Limits::fixed(16), 0);
+//! let packet = Packet { slot: 3, port: Port::A, length: 64, arrival: 10, headers: Headers::default() };
+//! assert_eq!(engine.admit(&packet).outcomes, 1);
+//! let outcome = engine.poll(10).ok_or("due at once")?;
+//! assert_eq!((outcome.slot, outcome.time, outcome.lost), (3, 10, None));
+//! assert!(engine.ledger(Port::A).balances());
+//! # Ok::<(), &str>(())
+//! ```
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod behaviour;
+mod cast;
+pub mod chain;
+#[cfg(test)]
+mod claims;
+pub mod config;
+mod decision;
+mod engine;
+mod generator;
+mod held;
+mod laws;
+mod ledger;
+pub mod mrg;
+mod order;
+mod packet;
+mod pipeline;
+mod server;
+mod special;
+mod timeline;
+pub mod trace;
+
+pub use config::{Config, Path};
+pub use decision::Decision;
+pub use engine::{Admission, Engine, Limits};
+pub use generator::Generator;
+pub use laws::Law;
+pub use ledger::Ledger;
+pub use order::Correlation;
+pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, Port};
+pub use special::spearman_of_normal;
+
+/// Nanoseconds: a length of time, or a moment on the one clock of the engine's caller.
+pub type Nanos = i64;

@@ -1,0 +1,325 @@
+//! `order = "exact"`: the requested distribution of delay, and no packet overtakes another.
+//!
+//! # What is wanted
+//! Delays D₁, D₂, ... of packets that arrive with gaps g₁, g₂, ..., each Dₙ distributed by the requested law F, and
+//! Dₙ₊₁ ≥ Dₙ - gₙ, so that no packet leaves before one that came earlier. Seed 002 (7.8) thought that this might not
+//! be feasible; a queue over independent draws does not give it, because waiting lengthens delays.
+//!
+//! # How
+//! D follows a stationary Markov process (X, V) in continuous time, read at each arrival: X is the delay, V = ±1 a
+//! direction. If a step leaves the law F × {±½} as it was, whatever the gap, and the gaps do not depend on the
+//! process, then by induction each Dₙ has exactly the law F: for any pattern of arrivals. Two kinds of step are used;
+//! which, is decided by the gap and the law alone and never by the state, so that the mixture leaves the law as it
+//! was, too.
+//!
+//! **Short gaps: a zig-zag process.** X moves with slope V/2. Moving up it turns at rate max(0, -(ln f)′(X)/2), moving
+//! down at rate max(0, (ln f)′(X)/2), f the density. For (x, v) the stationary equation v f′/2 = λ(x,-v) f - λ(x,v) f
+//! reads for v = +1: f′/2 = ½ max(0, f′) - ½ max(0, -f′), which is so. Up to its mode a unimodal f rises and beyond
+//! it falls, so the probability of getting from x to y > x beyond the mode without a turn is f(y)/f(x): the next turn
+//! lies where f has fallen to U times its value, U uniform, which is solved in closed form. At an end of the support
+//! (0 for the cut normal law, the scale of Pareto's) X turns, as if the density fell to 0 there. For the uniform law,
+//! whose density gives no turns but the ends, turns at a constant rate are added: they change V, on which the law
+//! does not depend. The slope is at least -1/2, so Dₙ₊₁ ≥ Dₙ - gₙ/2: even the gap between two departures is at least
+//! half of that between the arrivals.
+//!
+//! The gamma law of shape k < 1 has infinite density at 0. Its X is moved along y, where x = x₀ (y/y₀)^(1/k) up to
+//! x₀ = k·scale and with slope 1 beyond: in y the density is finite and falls, and |dx/dy| ≤ 1 keeps the slope.
+//!
+//! **Long gaps** (more than [`LONG`] widths of the law): a window of width g with X at a uniformly distributed place
+//! inside is thrown, and X is drawn again from F within it; V is drawn again. With a the window's lower end, the joint
+//! density of (x, a) is f(x)/g on a ≤ x ≤ a+g; drawing x again from its law given a leaves that joint law as it was
+//! (a step of Gibbs's sampler). The new X lies in [a, a+g] with a ≥ X - g, so nothing is overtaken. As g grows, the
+//! draws become independent.
+//!
+//! An empirical law may have gaps and atoms, which no process of bounded slope crosses. It takes steps of the second
+//! kind, and besides draws X afresh from F with a probability 1 - exp(-g / (20 widths)); where that falls by more
+//! than the gap, the packet waits for the one before it (the share that waited is reported).
+//!
+//! Rounding: the departure is the arrival plus X rounded to whole nanoseconds. Rounding is monotone and commutes with
+//! whole shifts, so order survives it.
+//!
+//! # What it costs
+//! Neighbouring delays are alike: the correlation time of the zig-zag process is a few widths of the law, whatever the
+//! packet rate, so a run of duration T holds about T / (correlation time) independent values. [`Correlation`] measures
+//! this and the reports say it.
+
+use crate::Nanos;
+use crate::cast;
+use crate::generator::Sequence;
+use crate::laws::Law;
+
+/// Gaps longer than this many widths are steps of the second kind.
+const LONG: f64 = 16.0;
+/// How fast the delay rises and falls, nanoseconds in a nanosecond.
+const SLOPE: f64 = 0.5;
+/// Mean number of widths between two fresh draws of an empirical law.
+const FRESH: f64 = 20.0;
+
+/// The process, for one law at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    numbers: Sequence,
+    /// Where X is, in y; meaningless before the start.
+    y: f64,
+    /// Where it turns next.
+    turn: f64,
+    up: bool,
+    last: Option<Nanos>,
+}
+
+impl Exact {
+    pub(crate) const fn new(numbers: Sequence) -> Self {
+        Self { numbers, y: 0.0, turn: 0.0, up: false, last: None }
+    }
+
+    /// Forgets the state: the next delay is drawn afresh.
+    pub(crate) const fn restart(&mut self) {
+        self.last = None;
+    }
+
+    /// Goes over to another law: at the same share of it where both are of one kind, afresh where they are not.
+    pub(crate) fn change(&mut self, from: &Law, to: &Law) {
+        if self.last.is_none() || from.between(to, 0.0).is_none() || from.width() <= 0.0 {
+            return self.restart();
+        }
+        let (below, above) = from.shares(to_x(from, self.y));
+        let x = to.quantile(below.max(f64::MIN_POSITIVE), above.max(f64::MIN_POSITIVE));
+        let up = self.up;
+        self.place(to, x);
+        if self.up != up {
+            self.up = up;
+            self.turn = turn(to, self.y, up, self.numbers.unit());
+        }
+    }
+
+    /// The delay of a packet that arrives at `now`, not before the one before it.
+    pub(crate) fn next(&mut self, law: &Law, width: f64, now: Nanos) -> f64 {
+        let gap = self.last.map(|last| cast::real(now.saturating_sub(last).max(0)));
+        self.last = Some(now);
+        if width <= 0.0 && !matches!(law, Law::Empirical(_)) {
+            return law.draw(0.5);
+        }
+        match gap {
+            None => {
+                let x = law.draw(self.numbers.unit());
+                self.place(law, x);
+            }
+            Some(gap) if matches!(law, Law::Empirical(_)) => self.empirical(law, width, gap),
+            Some(gap) if gap > LONG * width => {
+                let x = self.window(law, to_x(law, self.y), gap);
+                self.place(law, x);
+            }
+            Some(gap) => self.travel(law, gap * SLOPE),
+        }
+        if matches!(law, Law::Empirical(_)) { self.y } else { to_x(law, self.y) }
+    }
+
+    /// Puts X at `x`, with a direction and a turn drawn afresh.
+    fn place(&mut self, law: &Law, x: f64) {
+        self.y = if matches!(law, Law::Empirical(_)) { x } else { to_y(law, x) };
+        self.up = self.numbers.unit() < 0.5;
+        self.turn = turn(law, self.y, self.up, self.numbers.unit());
+    }
+
+    /// Moves on by `way`.
+    fn travel(&mut self, law: &Law, mut way: f64) {
+        loop {
+            let leg = (self.turn - self.y).abs();
+            if way < leg {
+                self.y += if self.up { way } else { -way };
+                return;
+            }
+            way -= leg;
+            self.y = self.turn;
+            self.up = !self.up;
+            self.turn = turn(law, self.y, self.up, self.numbers.unit());
+        }
+    }
+
+    fn window(&mut self, law: &Law, x: f64, gap: f64) -> f64 {
+        let low = x - self.numbers.unit() * gap;
+        let high = low + gap;
+        let (below_low, above_low) = law.shares(low);
+        let (below_high, above_high) = law.shares(high);
+        let unit = self.numbers.unit();
+        // The window's shares from whichever end is exact; an empirical law's shares leave its atoms on the ends out,
+        // so that they lie inside.
+        let drawn = if below_low < 0.5 {
+            let share = below_low + unit * ((1.0 - above_high) - below_low);
+            law.quantile(share.max(f64::MIN_POSITIVE), 1.0 - share)
+        } else {
+            let share = above_high + unit * (above_low - above_high).max(1.0 - below_low - above_high);
+            law.quantile(1.0 - share, share.max(f64::MIN_POSITIVE))
+        };
+        debug_assert!(below_high >= below_low, "shares grow");
+        if drawn.is_finite() { drawn.clamp(low.max(0.0), high) } else { x }
+    }
+
+    fn empirical(&mut self, law: &Law, width: f64, gap: f64) {
+        let fresh = if width > 0.0 { -libm::expm1(-gap / (FRESH * width)) } else { 1.0 };
+        self.y = if self.numbers.unit() < fresh {
+            law.draw(self.numbers.unit())
+        } else if gap > 0.0 {
+            self.window(law, self.y, gap)
+        } else {
+            self.y
+        };
+    }
+}
+
+/// Where the process turns that moves up or down from `y`, for a uniformly distributed `unit`.
+fn turn(law: &Law, y: f64, up: bool, unit: f64) -> f64 {
+    let fall = -libm::log(unit);
+    match (law, up) {
+        (Law::Uniform { low, high }, true) => (y + 2.0 * fall * (high - low)).min(*high),
+        (Law::Uniform { low, high }, false) => (y - 2.0 * fall * (high - low)).max(*low),
+        (Law::Normal { mean, stddev }, _) => {
+            let beyond = if up { y - mean } else { mean - y }.max(0.0);
+            let reach = libm::sqrt(beyond * beyond + 2.0 * stddev * stddev * fall);
+            if up { mean + reach } else { (mean - reach).max(0.0) }
+        }
+        (Law::Exponential { mean }, true) => y + mean * fall,
+        (Law::Pareto { shape, .. }, true) => y * libm::exp(fall / (shape + 1.0)),
+        (Law::Pareto { scale, .. }, false) => *scale,
+        (Law::Gamma { shape, scale }, _) => scale * gamma_turn(*shape, y / scale, up, fall),
+        (Law::Exponential { .. } | Law::Empirical(_), _) => 0.0,
+    }
+}
+
+/// The turn of the gamma law of scale 1, in y.
+fn gamma_turn(shape: f64, y: f64, up: bool, fall: f64) -> f64 {
+    if shape <= 1.0 {
+        if !up {
+            return 0.0;
+        }
+        // In y the logarithm of the density falls by x below x0, by x + (1 - shape) ln x above.
+        let x0 = shape;
+        let depth = |x: f64| if x <= x0 { x } else { x + (1.0 - shape) * libm::log(x / x0) };
+        let target = depth(gamma_x(shape, y)) + fall;
+        if target <= x0 {
+            return gamma_y(shape, target);
+        }
+        // depth is concave and steeper than 1 beyond x0: Newton's steps from below rise to the root.
+        let mut x = x0;
+        for _ in 0..60 {
+            let step = (target - depth(x)) / (1.0 + (1.0 - shape) / x);
+            x += step;
+            if step.abs() <= 1e-13 * x {
+                break;
+            }
+        }
+        return gamma_y(shape, x);
+    }
+    let mode = shape - 1.0;
+    // How far the logarithm of the density lies below that of the mode.
+    let depth = |x: f64| (x - mode) - mode * libm::log(x / mode);
+    let start = if up { y.max(mode) } else { y.min(mode) };
+    let target = if start > 0.0 { depth(start) + fall } else { return 0.0 };
+    // Newton's steps on a convex function: from beyond the root, which the first one reaches, they close in on it.
+    let width = libm::sqrt(2.0 * mode * target) + target;
+    let mut x = if up { mode + width } else { mode * libm::exp(-1.0 - target / mode) };
+    for _ in 0..200 {
+        let slope = 1.0 - mode / x;
+        let step = (target - depth(x)) / slope;
+        x = (x + step).max(x * 1e-3);
+        if step.abs() <= 1e-13 * x {
+            break;
+        }
+    }
+    if up { x.max(start) } else { x.min(start) }
+}
+
+fn gamma_x(shape: f64, y: f64) -> f64 {
+    // x0 = shape, and y0 = x0/shape = 1, where both pieces have slope 1.
+    if y < 1.0 { shape * libm::pow(y, 1.0 / shape) } else { shape + (y - 1.0) }
+}
+
+fn gamma_y(shape: f64, x: f64) -> f64 {
+    if x < shape { libm::pow(x / shape, shape) } else { 1.0 + (x - shape) }
+}
+
+fn to_x(law: &Law, y: f64) -> f64 {
+    match law {
+        Law::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_x(*shape, y / scale),
+        _ => y,
+    }
+}
+
+fn to_y(law: &Law, x: f64) -> f64 {
+    match law {
+        Law::Gamma { shape, scale } if *shape < 1.0 => scale * gamma_y(*shape, x / scale),
+        _ => x,
+    }
+}
+
+/// How alike successive delays are, by blocking (Flyvbjerg and Petersen 1989): the variance of means of blocks of 2^k
+/// values, in fixed memory.
+#[derive(Clone, Debug)]
+pub struct Correlation {
+    levels: [Level; 48],
+    first: Option<Nanos>,
+    last: Nanos,
+    /// The first value, from which all are counted so that no digits are lost.
+    pivot: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    blocks: u64,
+    sum: f64,
+    squares: f64,
+    half: Option<f64>,
+}
+
+impl Default for Correlation {
+    fn default() -> Self {
+        Self { levels: [Level::default(); 48], first: None, last: 0, pivot: 0.0 }
+    }
+}
+
+impl Correlation {
+    /// Takes note of the next delay, of a packet that arrived at `at`.
+    pub fn add(&mut self, at: Nanos, delay: Nanos) {
+        if self.first.is_none() {
+            self.first = Some(at);
+            self.pivot = cast::real(delay);
+        }
+        self.last = at;
+        let mut value = cast::real(delay) - self.pivot;
+        for level in &mut self.levels {
+            level.blocks += 1;
+            level.sum += value;
+            level.squares += value * value;
+            match level.half.take() {
+                None => {
+                    level.half = Some(value);
+                    return;
+                }
+                Some(half) => value = 0.5 * (half + value),
+            }
+        }
+    }
+
+    /// How many independent values would tell as much of the mean as those noted did; `None` below 128 values, or where
+    /// all are the same. At the longest block of which there are 64, so it is good to about a fifth.
+    pub fn effective_values(&self) -> Option<f64> {
+        let single = variance(self.levels.first().filter(|level| level.blocks >= 128)?)?;
+        let mean = self.levels.iter().take_while(|level| level.blocks >= 64).last()?;
+        let of_mean = variance(mean)? / cast::count(mean.blocks);
+        (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(cast::count(self.levels[0].blocks)))
+    }
+
+    /// The time that holds one independent value, nanoseconds.
+    pub fn time_ns(&self) -> Option<f64> {
+        let span = cast::real(self.last.saturating_sub(self.first?));
+        Some(span / self.effective_values()?)
+    }
+}
+
+fn variance(level: &Level) -> Option<f64> {
+    if level.blocks < 2 {
+        return None;
+    }
+    let n = cast::count(level.blocks);
+    Some(((level.squares - level.sum * level.sum / n) / (n - 1.0)).max(0.0))
+}

@@ -1,0 +1,193 @@
+//! A packet as the engine knows it: a handle, never its octets.
+
+use std::net::IpAddr;
+
+use crate::Nanos;
+
+/// One of the two ports, named as where a packet arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Port {
+    /// What arrives here goes from a to b.
+    A,
+    /// What arrives here goes from b to a.
+    B,
+}
+
+impl Port {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// 0 for a, 1 for b.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::A => 0,
+            Self::B => 1,
+        }
+    }
+
+    /// Where a packet that arrived here leaves.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// `a` or `b`.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::A => 'a',
+            Self::B => 'b',
+        }
+    }
+}
+
+/// What flows are told apart by; `None` is what the packet does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Code point of an IP packet.
+    pub dscp: Option<u8>,
+    /// Protocol of an IP packet.
+    pub protocol: Option<u8>,
+    /// Type of the frame, after VLAN tags.
+    pub ethertype: Option<u16>,
+    /// Outermost VLAN.
+    pub vlan: Option<u16>,
+    /// Source address.
+    pub source: Option<IpAddr>,
+    /// Destination address.
+    pub destination: Option<IpAddr>,
+    /// Source port of UDP or TCP.
+    pub source_port: Option<u16>,
+    /// Destination port of UDP or TCP.
+    pub destination_port: Option<u16>,
+}
+
+/// A packet that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The caller's name for where the octets lie; given back with what becomes of the packet.
+    pub slot: u32,
+    /// Where it arrived.
+    pub port: Port,
+    /// Octets of the frame with its check sequence.
+    pub length: u32,
+    /// When it arrived, on the one clock of the engine's caller; not before the port's last arrival (a stamp that is,
+    /// counts as the last one's).
+    pub arrival: Nanos,
+    /// What flows are told apart by.
+    pub headers: Headers,
+}
+
+/// Why a packet does not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// The loss stage.
+    Model,
+    /// The trace.
+    Trace,
+    /// The queue before the rate, or no room in the emulator.
+    Queue,
+    /// Larger than the port it would leave by takes.
+    Oversize,
+    /// The port it would leave by refuses it or is gone.
+    Undeliverable,
+    /// The kernel had dropped it before it came here.
+    Kernel,
+    /// It was held when the emulator ended.
+    Shutdown,
+}
+
+impl Cause {
+    /// All, in the order of [`Cause::index`].
+    pub const ALL: [Self; 7] = [
+        Self::Model,
+        Self::Trace,
+        Self::Queue,
+        Self::Oversize,
+        Self::Undeliverable,
+        Self::Kernel,
+        Self::Shutdown,
+    ];
+
+    /// The name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Trace => "trace",
+            Self::Queue => "queue",
+            Self::Oversize => "oversize",
+            Self::Undeliverable => "undeliverable",
+            Self::Kernel => "kernel",
+            Self::Shutdown => "shutdown",
+        }
+    }
+
+    /// The place in [`Cause::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Which bits of a leaving packet are turned over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Corruption {
+    word: u64,
+    bits: u8,
+    /// Whether the checksums are to be made right again.
+    pub repair_checksum: bool,
+}
+
+/// The most bits that are turned over in one packet.
+pub const MOST_BITS: u8 = 64;
+
+impl Corruption {
+    pub(crate) const fn new(word: u64, bits: u8, repair_checksum: bool) -> Self {
+        Self { word, bits, repair_checksum }
+    }
+
+    /// The bits, numbered from the frame's first, of a frame of which `octets` octets may be turned over (its header
+    /// and check sequence are the caller's to leave out). All different; fewer than asked for where there are fewer.
+    pub fn positions(&self, octets: u32) -> impl Iterator<Item = u32> {
+        // An affine walk through the bits: different as long as the stride and their number have no common factor,
+        // which odd strides and a number that is a power of two have not; what lies beyond the frame is passed over.
+        let number = octets.saturating_mul(8);
+        let size = u64::from(number.max(1)).next_power_of_two();
+        let (offset, stride) = (self.word & 0xffff_ffff, (self.word >> 32) | 1);
+        (0..size)
+            .map(move |n| offset.wrapping_add(n.wrapping_mul(stride)) & (size - 1))
+            .filter_map(move |at| u32::try_from(at).ok().filter(|at| *at < number))
+            .take(usize::from(self.bits))
+    }
+}
+
+/// What becomes of a packet or of its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// As it was given.
+    pub slot: u32,
+    /// Where it arrived.
+    pub port: Port,
+    /// Which arrival of that port it was, from 0.
+    pub ordinal: u64,
+    /// 0 for the packet itself, from 1 for copies.
+    pub copy: u8,
+    /// Octets of the frame with its check sequence.
+    pub length: u32,
+    /// When the packet arrived.
+    pub arrival: Nanos,
+    /// When it was let into the delay stage: its arrival, or later for a copy or a displaced packet.
+    pub entered: Nanos,
+    /// The delay that the fourth stage was asked for.
+    pub requested: Nanos,
+    /// When the fourth stage let it go; without a rate, when it leaves.
+    pub released: Nanos,
+    /// When it leaves or was dropped.
+    pub time: Nanos,
+    /// How many packets were to go past it.
+    pub displacement: u32,
+    /// The bits to turn over before it is sent.
+    pub corruption: Option<Corruption>,
+    /// Why it does not leave; `None`: it leaves.
+    pub lost: Option<Cause>,
+}

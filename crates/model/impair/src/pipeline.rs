@@ -1,0 +1,500 @@
+//! The stages of one path of one port, in the order of seed 002's figure 3.1 (loss, duplication, reordering, delay),
+//! then rate and queue.
+//!
+//! Loss is first because what is lost costs nothing further on. A copy is made before reordering and delay, and goes
+//! through both. The rate is last: it is the bottleneck that the packets of all earlier chance share. Corruption is
+//! drawn when a packet enters and done as it leaves: each copy for itself, because on a real path noise hits frames on
+//! the wire and not in the duplicating switch; it changes no other decision, so its place matters only for what never
+//! leaves, and that is not counted as corrupted.
+
+use std::sync::Arc;
+
+use crate::Nanos;
+use crate::cast;
+use crate::chain::Walk;
+use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder};
+use crate::decision::{Decision, Memory};
+use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
+use crate::held::{Displaced, Piece, Timed};
+use crate::laws::Law;
+use crate::ledger::Ledger;
+use crate::mrg::leva;
+use crate::order::{Correlation, Exact};
+use crate::packet::{Cause, Corruption, Outcome, Packet};
+use crate::server::{Pace, Server};
+use crate::special::{normal_below, normal_quantile};
+use crate::timeline::{Cursor, Timeline};
+use crate::trace::Trace;
+
+/// A stage's decision and the chain that it may hang on.
+#[derive(Clone, Debug)]
+struct Judge {
+    memory: Memory,
+    walk: Walk,
+    numbers: Sequence,
+}
+
+impl Judge {
+    fn new(owner: Owner, purpose: Purpose) -> Self {
+        Self { memory: Memory::default(), walk: Walk::default(), numbers: Sequence::new(owner, purpose) }
+    }
+
+    fn forget(&mut self) {
+        self.memory = Memory::default();
+        self.walk = Walk::default();
+    }
+
+    /// The parameters of a packet that reaches the stage, and the number of their state.
+    fn select<'a, P>(&mut self, model: &'a Model<P>, now: Nanos, start: Nanos) -> (&'a P, usize) {
+        match model {
+            Model::Plain(one) => (one, 0),
+            Model::Markov { chain, states } => {
+                let state = self.walk.state(chain, &mut self.numbers, now, start);
+                (&states[state.min(states.len() - 1)], state)
+            }
+        }
+    }
+
+    fn decide(&mut self, decision: &Decision, unit: f64) -> bool {
+        self.memory.decide(decision, unit, &mut self.numbers)
+    }
+}
+
+/// The delay stage's memory.
+#[derive(Clone, Debug)]
+struct Holding {
+    exact: Exact,
+    state: usize,
+    /// Normal score of the last delay of a correlated law.
+    score: Option<f64>,
+    last_deadline: Nanos,
+}
+
+/// One path of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipeline {
+    start: Nanos,
+    timeline: Timeline,
+    /// Where the first four stages are in the timeline, and where the fifth is.
+    front: Cursor,
+    back: Cursor,
+    draws: Draws,
+    loss: Judge,
+    duplicate: Judge,
+    reorder: Judge,
+    delay: Judge,
+    corrupt: Judge,
+    holding: Holding,
+    /// Copies on their way to the reorder stage.
+    copies: Timed<Piece>,
+    displaced: Displaced,
+    delayed: Timed<Piece>,
+    server: Server,
+    correlation: Box<Correlation>,
+    /// Packets of this path so far, for traces.
+    packets: u64,
+    capacity: usize,
+}
+
+/// What a packet's arrival made.
+pub(crate) struct Entered {
+    pub(crate) lost: Option<Cause>,
+    pub(crate) copies: u8,
+}
+
+impl Pipeline {
+    pub(crate) fn new(
+        owner: Owner,
+        timeline: Timeline,
+        start: Nanos,
+        capacity: usize,
+        reserve: usize,
+    ) -> Self {
+        Self {
+            start,
+            front: Cursor::default(),
+            back: Cursor::default(),
+            timeline,
+            draws: Draws::new(owner),
+            loss: Judge::new(owner, Purpose::LossChain),
+            duplicate: Judge::new(owner, Purpose::DuplicateChain),
+            reorder: Judge::new(owner, Purpose::ReorderChain),
+            delay: Judge::new(owner, Purpose::DelayChain),
+            corrupt: Judge::new(owner, Purpose::CorruptChain),
+            holding: Holding {
+                exact: Exact::new(Sequence::new(owner, Purpose::Order)),
+                state: 0,
+                score: None,
+                last_deadline: Nanos::MIN,
+            },
+            copies: Timed::with_capacity(reserve),
+            displaced: Displaced::with_capacity(reserve),
+            delayed: Timed::with_capacity(reserve),
+            server: Server::with_capacity(reserve),
+            correlation: Box::default(),
+            packets: 0,
+            capacity,
+        }
+    }
+
+    /// Another timeline from `now` on. What is held keeps its moment.
+    pub(crate) fn retime(&mut self, timeline: Timeline, now: Nanos) {
+        let before = Arc::clone(self.timeline.path(self.front));
+        self.timeline = timeline;
+        self.start = now;
+        (self.front, self.back) = (Cursor::default(), Cursor::default());
+        self.changed(&before);
+        self.server.change(now);
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.copies.len() + self.displaced.len() + self.delayed.len() + self.server.len()
+    }
+
+    pub(crate) fn correlation(&self) -> Option<&Correlation> {
+        let path = self.timeline.path(self.front);
+        let varies = path.delay.all().any(|delay| delay.variable.is_some());
+        (path.order == Order::Exact && varies && path.trace.is_none()).then_some(&*self.correlation)
+    }
+
+    /// The first four stages for a packet that arrives; `ordinal` counts the port's.
+    pub(crate) fn admit(&mut self, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
+        let now = packet.arrival;
+        self.catch_up(now, ledger);
+        ledger.received += 1;
+        let path = Arc::clone(self.timeline.path(self.front));
+        let entry = match path.trace.as_deref() {
+            None | Some(Trace::Opportunities(_)) => None,
+            Some(trace) => {
+                let number = self.packets;
+                self.packets += 1;
+                Some(trace.entry(number, now.saturating_sub(self.start)).unwrap_or_default())
+            }
+        };
+        let lost = match entry {
+            Some(entry) => entry.lost.then_some(Cause::Trace),
+            None => self.lost(&path.loss, ordinal, now).then_some(Cause::Model),
+        };
+        let lost = lost.or_else(|| (self.held() >= self.capacity).then_some(Cause::Queue));
+        if let Some(cause) = lost {
+            ledger.lose(cause);
+            return Entered { lost: Some(cause), copies: 0 };
+        }
+        let piece = Piece {
+            slot: packet.slot,
+            port: packet.port,
+            ordinal,
+            copy: 0,
+            length: packet.length,
+            arrival: now,
+            entered: now,
+            requested: 0,
+            released: now,
+            time: now,
+            displacement: 0,
+            corruption: None,
+            lost: None,
+        };
+        let (wanted, later) = match entry {
+            Some(entry) => (entry.copies, 0),
+            None => self.copy(&path.duplicate, ordinal, now),
+        };
+        let room = self.capacity - self.held() - 1;
+        let copies = wanted.min(u8::try_from(room).unwrap_or(u8::MAX));
+        ledger.duplicates_created += u64::from(wanted);
+        ledger.lost[Cause::Queue.index()] += u64::from(wanted - copies);
+        ledger.queued += u64::from(copies) + 1;
+        self.arrange(&path, piece, now, entry, ledger);
+        for copy in 1..=copies {
+            let piece = Piece { copy, ..piece };
+            if later > 0 {
+                self.copies.push(now.saturating_add(later), piece);
+            } else {
+                self.arrange(&path, piece, now, entry, ledger);
+            }
+        }
+        Entered { lost: None, copies }
+    }
+
+    fn lost(&mut self, model: &Model<Decision>, ordinal: u64, now: Nanos) -> bool {
+        let (decision, _) = self.loss.select(model, now, self.start);
+        let decides = !matches!(decision, Decision::Never);
+        decides && self.loss.decide(decision, self.draws.unit(Lane::Loss, ordinal, 0))
+    }
+
+    fn copy(&mut self, model: &Model<Duplicate>, ordinal: u64, now: Nanos) -> (u8, Nanos) {
+        let (copy, _) = self.duplicate.select(model, now, self.start);
+        let decides = !matches!(copy.decision, Decision::Never);
+        let yes =
+            decides && self.duplicate.decide(&copy.decision, self.draws.unit(Lane::Duplicate, ordinal, 0));
+        (u8::from(yes), copy.delay)
+    }
+
+    /// The reorder stage.
+    fn arrange(
+        &mut self,
+        path: &Path,
+        mut piece: Piece,
+        now: Nanos,
+        entry: Option<crate::trace::Entry>,
+        ledger: &mut Ledger,
+    ) {
+        piece.corruption = self.corruption(path, &piece);
+        // A traced packet knows its delay from the beginning.
+        piece.requested = entry.map_or(0, |entry| entry.delay);
+        piece.displacement = match entry {
+            Some(entry) => entry.displacement,
+            None => self.displacement(&path.reorder, &piece, now),
+        };
+        if piece.displacement > 0 {
+            self.displaced.hold(piece, piece.displacement, now.saturating_add(path.flush));
+            return;
+        }
+        self.delay(path, piece, now, ledger);
+        if self.displaced.len() > 0 {
+            self.displaced.pass();
+            while let Some((held, passed)) = self.displaced.release() {
+                ledger.reordered += u64::from(passed);
+                self.delay(path, held, now, ledger);
+            }
+        }
+    }
+
+    fn displacement(&mut self, model: &Model<Reorder>, piece: &Piece, now: Nanos) -> u32 {
+        let (reorder, _) = self.reorder.select(model, now, self.start);
+        if matches!(reorder.decision, Decision::Never) {
+            return 0;
+        }
+        let unit = self.draws.unit(Lane::Reorder, piece.ordinal, piece.copy);
+        if !self.reorder.decide(&reorder.decision, unit) {
+            return 0;
+        }
+        match reorder.displacement {
+            Displacement::Uniform { low, high } => {
+                let word = self.draws.word(Lane::Displacement, piece.ordinal, piece.copy);
+                low.saturating_add(cast::below(word, high.saturating_sub(low).saturating_add(1)))
+            }
+            Displacement::Normal { mean, stddev } => {
+                let distance = cast::nanos(mean + stddev * self.normal(Lane::Displacement, piece));
+                u32::try_from(distance.max(0)).unwrap_or(MOST_DISPLACED).min(MOST_DISPLACED)
+            }
+        }
+    }
+
+    /// A standard normal number for a piece.
+    fn normal(&mut self, lane: Lane, piece: &Piece) -> f64 {
+        if self.draws.sequential() {
+            leva(|| self.draws.unit(lane, piece.ordinal, piece.copy))
+        } else {
+            normal_quantile(self.draws.unit(lane, piece.ordinal, piece.copy))
+        }
+    }
+
+    /// The delay stage.
+    fn delay(&mut self, path: &Path, mut piece: Piece, now: Nanos, ledger: &mut Ledger) {
+        piece.entered = now;
+        let traced = matches!(path.trace.as_deref(), Some(Trace::ByPacket(_) | Trace::ByTime { .. }));
+        if !traced {
+            piece.requested = self.requested(path, &piece, now);
+        }
+        let due = now.saturating_add(piece.requested);
+        let order = path.order;
+        let deadline = if order == Order::Independent { due } else { due.max(self.holding.last_deadline) };
+        self.holding.last_deadline = self.holding.last_deadline.max(deadline);
+        ledger.delayed += 1;
+        ledger.waited += u64::from(deadline > due);
+        piece.released = deadline;
+        self.delayed.push(deadline, piece);
+    }
+
+    fn requested(&mut self, path: &Path, piece: &Piece, now: Nanos) -> Nanos {
+        let (delay, state) = self.delay.select(&path.delay, now, self.start);
+        let Delay { fixed, variable } = delay;
+        let Some(variable) = variable else { return *fixed };
+        if state != self.holding.state {
+            self.holding.state = state;
+            self.holding.exact.restart();
+        }
+        let drawn = if let Some(correlation) = variable.correlation {
+            let fresh = self.normal(Lane::Delay, piece);
+            let score = match self.holding.score {
+                None => fresh,
+                Some(last) => correlation * last + libm::sqrt(1.0 - correlation * correlation) * fresh,
+            };
+            self.holding.score = Some(score);
+            variable.law.quantile(
+                normal_below(score).max(f64::MIN_POSITIVE),
+                normal_below(-score).max(f64::MIN_POSITIVE),
+            )
+        } else if path.order == Order::Exact {
+            self.holding.exact.next(&variable.law, variable.width, now)
+        } else {
+            self.independent(&variable.law, piece)
+        };
+        let drawn = cast::nanos(drawn).clamp(0, crate::config::LONGEST_DELAY);
+        if path.order == Order::Exact {
+            self.correlation.add(now, drawn);
+        }
+        fixed.saturating_add(drawn)
+    }
+
+    fn independent(&mut self, law: &Law, piece: &Piece) -> f64 {
+        match law {
+            Law::Normal { mean, stddev } if self.draws.sequential() => loop {
+                let drawn = mean + stddev * self.normal(Lane::Delay, piece);
+                if drawn >= 0.0 {
+                    return drawn;
+                }
+            },
+            law => law.draw(self.draws.unit(Lane::Delay, piece.ordinal, piece.copy)),
+        }
+    }
+
+    fn corruption(&mut self, path: &Path, piece: &Piece) -> Option<Corruption> {
+        let corrupt = &path.corrupt;
+        if matches!(corrupt.decision, Decision::Never) || corrupt.bits == 0 {
+            return None;
+        }
+        let unit = self.draws.unit(Lane::Corrupt, piece.ordinal, piece.copy);
+        let word = self.draws.word(Lane::Position, piece.ordinal, piece.copy);
+        let yes = self.corrupt.decide(&corrupt.decision, unit);
+        yes.then(|| Corruption::new(word, corrupt.bits, corrupt.repair_checksum))
+    }
+
+    /// Everything that the first four stages have to do by themselves up to `now`, in the order of time.
+    pub(crate) fn catch_up(&mut self, now: Nanos, ledger: &mut Ledger) {
+        loop {
+            let step = self.timeline.next_at(self.front).map(|at| at.saturating_add(self.start));
+            let copy = self.copies.next_at();
+            let flush = self.displaced.flush_at();
+            let Some(at) = [step, flush, copy].into_iter().flatten().min().filter(|at| *at <= now) else {
+                return;
+            };
+            if step == Some(at) {
+                let before = Arc::clone(self.timeline.path(self.front));
+                self.timeline.advance(&mut self.front, now.saturating_sub(self.start));
+                self.changed(&before);
+            } else if flush == Some(at) {
+                let path = Arc::clone(self.timeline.path(self.front));
+                if let Some((due, piece, passed)) = self.displaced.flush(at) {
+                    ledger.reordered += u64::from(passed);
+                    self.delay(&path, piece, due, ledger);
+                }
+            } else if let Some((due, piece)) = self.copies.pop() {
+                let path = Arc::clone(self.timeline.path(self.front));
+                self.arrange(&path, piece, due, None, ledger);
+            }
+        }
+    }
+
+    /// Stages whose model is another one begin anew; the others go on.
+    fn changed(&mut self, before: &Arc<Path>) {
+        let now = self.timeline.path(self.front);
+        if Arc::ptr_eq(before, now) {
+            return;
+        }
+        if !same_kind(&before.loss, &now.loss) {
+            self.loss.forget();
+        }
+        if before.duplicate != now.duplicate {
+            self.duplicate.forget();
+        }
+        if before.reorder != now.reorder {
+            self.reorder.forget();
+        }
+        if before.corrupt != now.corrupt {
+            self.corrupt.forget();
+        }
+        if before.trace != now.trace {
+            self.packets = 0;
+        }
+        if before.delay == now.delay && before.order == now.order {
+            return;
+        }
+        match (&before.delay, &now.delay) {
+            (
+                Model::Plain(Delay { variable: Some(a), .. }),
+                Model::Plain(Delay { variable: Some(b), .. }),
+            ) if before.order == now.order => {
+                if a.law != b.law {
+                    self.holding.exact.change(&a.law, &b.law);
+                }
+            }
+            _ => {
+                self.delay.forget();
+                self.holding.exact.restart();
+                self.holding.score = None;
+            }
+        }
+    }
+
+    fn pace<'a>(path: &'a Path, start: Nanos) -> Pace<'a> {
+        match (path.trace.as_deref(), path.rate.as_ref()) {
+            (Some(Trace::Opportunities(trace)), _) => Pace::Opportunities { trace, start },
+            (_, Some(limit)) => Pace::Limit(limit),
+            (_, None) => Pace::Free,
+        }
+    }
+
+    /// When something next happens of itself.
+    pub(crate) fn next_at(&self) -> Option<Nanos> {
+        let path = self.timeline.path(self.back);
+        let server = self.server.next_at(Self::pace(path, self.start));
+        // A step of the timeline matters only to what is there.
+        [self.copies.next_at(), self.displaced.flush_at(), self.delayed.next_at(), server]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The next that comes out up to `now`. A piece is out, and settled in the ledger, when it is given.
+    pub(crate) fn poll(&mut self, now: Nanos, ledger: &mut Ledger) -> Option<Outcome> {
+        loop {
+            let at = self.next_at().filter(|at| *at <= now)?;
+            self.catch_up(at, ledger);
+            while let Some(step) =
+                self.timeline.next_at(self.back).map(|step| step.saturating_add(self.start))
+            {
+                if step > at {
+                    break;
+                }
+                self.timeline.advance(&mut self.back, at.saturating_sub(self.start));
+                self.server.change(at);
+            }
+            let path = self.timeline.path(self.back);
+            let pace = Self::pace(path, self.start);
+            let out = if self.delayed.next_at().is_some_and(|due| due <= at) {
+                self.delayed.pop().and_then(|(due, piece)| {
+                    let piece = Piece { time: due, ..piece };
+                    self.server.offer(piece, due, pace, &mut self.draws)
+                })
+            } else if self.server.next_at(pace).is_some_and(|due| due <= at) {
+                self.server.step(pace)
+            } else {
+                None
+            };
+            if let Some(outcome) = out {
+                ledger.settle(&outcome);
+                return Some(outcome);
+            }
+        }
+    }
+
+    /// Takes everything out.
+    pub(crate) fn drain(&mut self, now: Nanos, ledger: &mut Ledger) -> Option<Outcome> {
+        let piece = self.server.drain_one().or_else(|| self.delayed.pop().map(|(_, piece)| piece));
+        let piece =
+            piece.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, piece)| piece))?;
+        let outcome = Piece { lost: Some(Cause::Shutdown), time: now, ..piece };
+        ledger.settle(&outcome);
+        Some(outcome)
+    }
+}
+
+/// Whether a decision can go on with other numbers.
+fn same_kind(a: &Model<Decision>, b: &Model<Decision>) -> bool {
+    match (a, b) {
+        (Model::Plain(a), Model::Plain(b)) => core::mem::discriminant(a) == core::mem::discriminant(b),
+        _ => a == b,
+    }
+}

@@ -1,0 +1,307 @@
+//! The fifth stage: a rate with its byte queue, or recorded delivery opportunities.
+//!
+//! A frame is in the queue from when the delay stage lets it go until its last bit is sent, and leaves then: a rate R
+//! delays a frame of L bits by at least L/R, and no two leave closer than that. Lost packets use no rate, because
+//! loss comes first; corrupted ones do.
+
+use std::collections::VecDeque;
+
+use romer_units::{Layer, Rate};
+
+use crate::Nanos;
+use crate::cast;
+use crate::config::{DEFAULT_QUEUE, Discipline, RateLimit};
+use crate::generator::{Draws, Lane};
+use crate::held::Piece;
+use crate::packet::Cause;
+use crate::trace::Opportunities;
+
+/// Octets of preamble, start delimiter and gap.
+const LINE: u32 = 20;
+/// Octets of Ethernet header and check sequence.
+const FRAME: u32 = 18;
+/// Binary digits of a nanosecond in which the end of a sending is kept, so that no fraction is lost.
+const FRACTION: u32 = 20;
+
+/// What a frame's octets count at a layer.
+const fn counted(length: u32, layer: Layer) -> u32 {
+    match layer {
+        Layer::L1 => length.saturating_add(LINE),
+        Layer::L2 => length,
+        Layer::L3 | Layer::Payload => length.saturating_sub(FRAME),
+    }
+}
+
+/// How long a frame is sent, in 2^-20 ns.
+fn sending(limit: &RateLimit, length: u32) -> i128 {
+    let (amount, per_second) = match limit.limit {
+        Rate::Bits(bits) => (u128::from(counted(length, limit.layer)) * 8, bits),
+        Rate::Packets(packets) => (1, packets),
+    };
+    let time = ((amount * 1_000_000_000) << FRACTION).div_ceil(u128::from(per_second.max(1)));
+    i128::try_from(time).unwrap_or(i128::MAX)
+}
+
+/// What the stage works by at some moment.
+#[derive(Clone, Copy)]
+pub(crate) enum Pace<'a> {
+    /// Everything leaves at once.
+    Free,
+    /// A rate.
+    Limit(&'a RateLimit),
+    /// Moments at which so many octets leave; counted from `start`.
+    Opportunities { trace: &'a Opportunities, start: Nanos },
+}
+
+impl Pace<'_> {
+    fn room(&self) -> u64 {
+        match self {
+            Self::Limit(limit) => limit.queue,
+            Self::Free | Self::Opportunities { .. } => DEFAULT_QUEUE * 16,
+        }
+    }
+}
+
+/// The queue and who empties it.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    queue: VecDeque<Piece>,
+    octets: u64,
+    /// When the frame at the head has been sent, in 2^-20 ns; `None`: none is being sent.
+    busy: Option<i128>,
+    /// When the last one had been.
+    free_since: i128,
+    /// Octets of the head that earlier opportunities have taken.
+    taken: u32,
+    /// The opportunity that was used last: its number, and what is left of it.
+    opportunity: Option<(u64, u32)>,
+    /// When the rate changed last.
+    changed: Nanos,
+    red: Red,
+    codel: CoDel,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Red {
+    average: f64,
+    since_drop: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CoDel {
+    first_above: Option<Nanos>,
+    dropping: bool,
+    drop_next: Nanos,
+    count: u32,
+    last_count: u32,
+}
+
+impl Server {
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            queue: VecDeque::with_capacity(capacity),
+            octets: 0,
+            busy: None,
+            free_since: i128::MIN,
+            taken: 0,
+            opportunity: None,
+            changed: Nanos::MIN,
+            red: Red::default(),
+            codel: CoDel::default(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes in what the delay stage lets go at `now`; gives it back where it is dropped, or goes straight on.
+    pub(crate) fn offer(
+        &mut self,
+        piece: Piece,
+        now: Nanos,
+        pace: Pace<'_>,
+        draws: &mut Draws,
+    ) -> Option<Piece> {
+        if matches!(pace, Pace::Free) && self.queue.is_empty() {
+            return Some(piece);
+        }
+        let octets = u64::from(piece.length);
+        let full = self.octets + octets > pace.room();
+        if full || self.early(&piece, now, pace, draws) {
+            return Some(Piece { lost: Some(Cause::Queue), time: now, ..piece });
+        }
+        self.octets += octets;
+        self.queue.push_back(piece);
+        None
+    }
+
+    /// When something happens next: a sending begins or ends, or an opportunity comes.
+    pub(crate) fn next_at(&self, pace: Pace<'_>) -> Option<Nanos> {
+        let head = self.queue.front()?;
+        match pace {
+            Pace::Free => Some(head.released.max(self.changed)),
+            Pace::Limit(_) => Some(ceiling(self.busy.unwrap_or_else(|| self.begin(head)))),
+            Pace::Opportunities { trace, start } => {
+                let (number, _) = self.next_opportunity(head, trace, start);
+                Some(trace.moment(number).saturating_add(start))
+            }
+        }
+    }
+
+    /// What leaves, or is dropped, by the next thing that happens, which is due.
+    pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<Piece> {
+        let at = self.next_at(pace)?;
+        let head = self.queue.front()?;
+        match pace {
+            Pace::Free => self.leave(at),
+            Pace::Limit(limit) => {
+                if let Some(end) = self.busy.take() {
+                    self.free_since = end;
+                    return self.leave(at);
+                }
+                let start = self.begin(head);
+                if let Discipline::CoDel { target, interval } = limit.discipline {
+                    let sojourn = at.saturating_sub(head.released);
+                    if self.codel.drops(at, sojourn, self.octets, target, interval) {
+                        let piece = self.remove()?;
+                        return Some(Piece { lost: Some(Cause::Queue), time: at, ..piece });
+                    }
+                }
+                self.busy = Some(start + sending(limit, head.length));
+                None
+            }
+            Pace::Opportunities { trace, start } => {
+                let (number, left) = self.next_opportunity(head, trace, start);
+                let wanted = counted(head.length, Layer::L3).saturating_sub(self.taken);
+                if wanted <= left {
+                    self.opportunity = Some((number, left - wanted));
+                    return self.leave(at);
+                }
+                self.taken += left;
+                self.opportunity = Some((number, 0));
+                None
+            }
+        }
+    }
+
+    /// The rate changes at `now`.
+    pub(crate) const fn change(&mut self, now: Nanos) {
+        self.changed = now;
+    }
+
+    /// Which opportunity the head uses, and what is left of it. What is left when the queue is empty is wasted.
+    fn next_opportunity(&self, head: &Piece, trace: &Opportunities, start: Nanos) -> (u64, u32) {
+        let first = trace.first_from(head.released.saturating_sub(start));
+        match self.opportunity {
+            Some((number, left)) if number >= first && left > 0 => (number, left),
+            Some((number, _)) if number >= first => (number + 1, OPPORTUNITY),
+            _ => (first, OPPORTUNITY),
+        }
+    }
+
+    /// When the sending of the head begins.
+    fn begin(&self, head: &Piece) -> i128 {
+        self.free_since.max(i128::from(head.released) << FRACTION)
+    }
+
+    fn leave(&mut self, at: Nanos) -> Option<Piece> {
+        self.remove().map(|piece| Piece { time: at, ..piece })
+    }
+
+    fn remove(&mut self) -> Option<Piece> {
+        let piece = self.queue.pop_front()?;
+        // What was begun was this one's.
+        self.busy = None;
+        self.taken = 0;
+        self.octets -= u64::from(piece.length);
+        Some(piece)
+    }
+
+    /// Whether RED drops this one.
+    fn early(&mut self, piece: &Piece, now: Nanos, pace: Pace<'_>, draws: &mut Draws) -> bool {
+        let Pace::Limit(limit) = pace else { return false };
+        let Discipline::Red { low, high, probability, weight } = limit.discipline else { return false };
+        let red = &mut self.red;
+        if self.queue.is_empty() {
+            // While the queue was empty, the average fell as if so many small frames had found it so.
+            let idle = (i128::from(now) << FRACTION).saturating_sub(self.free_since).max(0);
+            let frames = idle / sending(limit, 64).max(1);
+            let frames = f64::from(u32::try_from(frames).unwrap_or(u32::MAX));
+            red.average *= libm::pow(1.0 - weight, frames);
+        } else {
+            red.average += weight * (cast::count(self.octets) - red.average);
+        }
+        let (low, high) = (cast::count(low), cast::count(high));
+        let base = if red.average < low {
+            red.since_drop = 0;
+            return false;
+        } else if red.average < high {
+            probability * (red.average - low) / (high - low)
+        } else {
+            probability + (1.0 - probability) * ((red.average - high) / high).min(1.0)
+        };
+        // Spread evenly over the gap between two drops, as the authors do.
+        let spread = 1.0 - f64::from(red.since_drop) * base;
+        let drop = draws.unit(Lane::Queue, piece.ordinal, piece.copy) * spread.max(0.0) < base;
+        red.since_drop = if drop { 0 } else { red.since_drop.saturating_add(1) };
+        drop
+    }
+
+    /// The first that is held, without more ado.
+    pub(crate) fn drain_one(&mut self) -> Option<Piece> {
+        self.remove()
+    }
+}
+
+/// What one delivery opportunity carries.
+const OPPORTUNITY: u32 = 1_500;
+
+fn ceiling(fine: i128) -> Nanos {
+    let whole = (fine + (1 << FRACTION) - 1) >> FRACTION;
+    Nanos::try_from(whole).unwrap_or(Nanos::MAX)
+}
+
+impl CoDel {
+    /// RFC 8289, 5.5: whether the frame that is taken from the queue at `now` is dropped.
+    fn drops(&mut self, now: Nanos, sojourn: Nanos, octets: u64, target: Nanos, interval: Nanos) -> bool {
+        let may_drop = if sojourn < target || octets <= 1_518 {
+            self.first_above = None;
+            false
+        } else {
+            match self.first_above {
+                None => {
+                    self.first_above = Some(now.saturating_add(interval));
+                    false
+                }
+                Some(first) => now >= first,
+            }
+        };
+        if self.dropping {
+            if !may_drop {
+                self.dropping = false;
+                return false;
+            }
+            if now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                self.drop_next = law(self.drop_next, interval, self.count);
+                return true;
+            }
+            return false;
+        }
+        if !may_drop {
+            return false;
+        }
+        self.dropping = true;
+        let recent = now.saturating_sub(self.drop_next) < interval.saturating_mul(16);
+        let delta = self.count.saturating_sub(self.last_count);
+        self.count = if recent && delta > 1 { delta } else { 1 };
+        self.drop_next = law(now, interval, self.count);
+        self.last_count = self.count;
+        true
+    }
+}
+
+fn law(from: Nanos, interval: Nanos, count: u32) -> Nanos {
+    from.saturating_add(cast::nanos(cast::real(interval) / libm::sqrt(f64::from(count.max(1)))))
+}

@@ -1,0 +1,380 @@
+//! Recorded networks, replayed.
+//!
+//! | format | what a line is | what it drives |
+//! | --- | --- | --- |
+//! | `pham` | `port,loss,duplication,reorder_distance,delay_us` (seed 002, 3.2) | an entry a packet, in a circle |
+//! | `measurement` | a row of the CSV that `romer report --csv` writes | fate and delay, a row a packet or by time |
+//! | `mahimahi` | a millisecond in which 1,500 octets may leave | the rate, in a circle |
+//!
+//! Reading is strict: the first line that is not what it should be is named.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::Nanos;
+use crate::config::{LONGEST_DELAY, MOST_DISPLACED};
+
+/// Why a trace could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// A line that is not what it should be.
+    #[error("line {line}: {why}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// In words, with what to write.
+        why: String,
+    },
+    /// The whole of it.
+    #[error("{0}")]
+    Whole(String),
+}
+
+/// What happens to one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// It is lost.
+    pub lost: bool,
+    /// Copies made, up to 255.
+    pub copies: u8,
+    /// How many packets go past it.
+    pub displacement: u32,
+    /// How long it is held.
+    pub delay: Nanos,
+    /// From the start of the trace; 0 in a trace by packets.
+    pub at: Nanos,
+}
+
+/// A trace for one port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// The next entry for the next packet, in a circle.
+    ByPacket(Vec<Entry>),
+    /// The entry of the arrival's moment, in a circle of this period.
+    ByTime {
+        /// Ascending in `at`, the first at 0.
+        entries: Vec<Entry>,
+        /// Above the last entry's moment.
+        period: Nanos,
+    },
+    /// A rate.
+    Opportunities(Opportunities),
+}
+
+impl Trace {
+    /// The longest delay in it.
+    pub fn longest_delay(&self) -> Nanos {
+        self.entries().iter().map(|entry| entry.delay).max().unwrap_or(0)
+    }
+
+    /// Whether it makes copies.
+    pub fn duplicates(&self) -> bool {
+        self.entries().iter().any(|entry| entry.copies > 0)
+    }
+
+    fn entries(&self) -> &[Entry] {
+        match self {
+            Self::ByPacket(entries) | Self::ByTime { entries, .. } => entries,
+            Self::Opportunities(_) => &[],
+        }
+    }
+
+    /// The entry of the `ordinal`-th packet, which arrives `since_start` after the start.
+    pub(crate) fn entry(&self, ordinal: u64, since_start: Nanos) -> Option<Entry> {
+        match self {
+            Self::ByPacket(entries) => {
+                let at = ordinal.checked_rem(entries.len() as u64)?;
+                entries.get(usize::try_from(at).ok()?).copied()
+            }
+            Self::ByTime { entries, period } => {
+                let at = since_start.max(0).checked_rem(*period)?;
+                let after = entries.partition_point(|entry| entry.at <= at);
+                entries.get(after.saturating_sub(1)).copied()
+            }
+            Self::Opportunities(_) => None,
+        }
+    }
+}
+
+/// Moments at which 1,500 octets may leave; they repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    /// Ascending, nanoseconds from the start.
+    moments: Vec<Nanos>,
+    /// Of the last one: the circle.
+    period: Nanos,
+}
+
+impl Opportunities {
+    /// When the `number`-th comes, from 0, from the start.
+    pub(crate) fn moment(&self, number: u64) -> Nanos {
+        let n = self.moments.len() as u64;
+        let (round, at) = (number / n, number % n);
+        let within = usize::try_from(at).ok().and_then(|at| self.moments.get(at)).copied().unwrap_or(0);
+        self.period.saturating_mul(i64::try_from(round).unwrap_or(i64::MAX)).saturating_add(within)
+    }
+
+    /// The first that comes at `since_start` or later.
+    pub(crate) fn first_from(&self, since_start: Nanos) -> u64 {
+        let since_start = since_start.max(0);
+        let n = self.moments.len() as u64;
+        // The last moment of a round is the period itself, the beginning of the next.
+        let round = since_start / self.period;
+        let mut number = round.unsigned_abs().saturating_sub(1) * n;
+        let rounds = round.max(1) - 1;
+        let within = since_start - rounds * self.period;
+        let first = self.moments.partition_point(|moment| *moment < within);
+        if first < self.moments.len() {
+            return number + first as u64;
+        }
+        number += n;
+        number + self.moments.partition_point(|moment| *moment < within - self.period) as u64
+    }
+}
+
+fn line(line: usize, why: impl Into<String>) -> TraceError {
+    TraceError::Line { line, why: why.into() }
+}
+
+/// The lines that say something, with their numbers: comments (`#`) and empty ones are left out.
+fn told(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.split(['\n', '\r']);
+    // CR, LF and CR LF all end a line; the empty line between CR and LF is not counted.
+    let mut number = 0;
+    let mut after_cr = false;
+    let mut position = 0;
+    let bytes = text.as_bytes();
+    lines.filter_map(move |content| {
+        let start = position;
+        position += content.len() + 1;
+        let ended_by_cr = bytes.get(position - 1) == Some(&b'\r');
+        let ghost = after_cr && content.is_empty() && bytes.get(start) == Some(&b'\n');
+        after_cr = ended_by_cr;
+        if ghost {
+            return None;
+        }
+        number += 1;
+        let content = content.trim();
+        (!content.is_empty() && !content.starts_with('#')).then_some((number, content))
+    })
+}
+
+/// The longest line that is looked at.
+const LONGEST_LINE: usize = 65_536;
+
+fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[String; N], TraceError> {
+    if content.len() > LONGEST_LINE {
+        return Err(line(number, "is longer than 64 KiB"));
+    }
+    if content.contains('\0') {
+        return Err(line(number, "holds a NUL character; save it as text"));
+    }
+    let parts: Vec<String> = content.split(',').map(|part| part.trim().to_owned()).collect();
+    if content.contains(';') {
+        return Err(line(number, format!("has semicolons; write {names} with commas and decimal points")));
+    }
+    let found = parts.len();
+    parts.try_into().map_err(|_| {
+        let columns = if found == 1 { "column" } else { "columns" };
+        line(number, format!("has {found} {columns}, wanted are {N}: {names}"))
+    })
+}
+
+const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
+
+/// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there.
+///
+/// # Errors
+/// [`TraceError`], with the line.
+pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
+    let mut ports: [Vec<Entry>; 2] = [Vec::new(), Vec::new()];
+    let mut any = false;
+    for (place, (number, content)) in told(text).enumerate() {
+        let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
+        if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
+            if port != "port" {
+                return Err(line(number, format!("begins with {port:?}; the columns are {PHAM}")));
+            }
+            continue;
+        }
+        let port = match port.as_str() {
+            "1" => 0,
+            "2" => 1,
+            other => return Err(line(number, format!("port is {other:?}; write 1 or 2"))),
+        };
+        let lost = match lost.as_str() {
+            "0" => false,
+            "1" => true,
+            other => return Err(line(number, format!("loss is {other:?}; write 0 or 1"))),
+        };
+        let copies = copies.parse::<u64>().map_err(|_| {
+            line(number, format!("duplication is {copies:?}; write 0, 1, or a number of copies up to 255"))
+        })?;
+        let copies = u8::try_from(copies)
+            .map_err(|_| line(number, format!("duplication is {copies}; at most 255 copies are made")))?;
+        let displacement = displacement
+            .parse::<u32>()
+            .ok()
+            .filter(|distance| *distance <= MOST_DISPLACED)
+            .ok_or_else(|| {
+                let what = "a whole number from 0 to";
+                line(number, format!("reorder_distance is {displacement:?}; write {what} {MOST_DISPLACED}"))
+            })?;
+        let delay = micros(number, &delay)?;
+        any = true;
+        ports[port].push(Entry { lost, copies, displacement, delay, at: 0 });
+    }
+    if !any {
+        return Err(TraceError::Whole(format!("has no entries; an entry is {PHAM}")));
+    }
+    for (port, entries) in (1..).zip(&ports) {
+        if let Some(far) = entries.iter().find(|entry| entry.displacement as usize > entries.len()) {
+            return Err(TraceError::Whole(format!(
+                "port {port} has a reorder_distance of {} in a circle of {} entries; the distance is at most their number",
+                far.displacement,
+                entries.len()
+            )));
+        }
+    }
+    Ok(ports.map(|entries| Arc::new(Trace::ByPacket(entries))))
+}
+
+/// Microseconds, with a fraction if need be, to nanoseconds.
+fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
+    let wrong = || {
+        let least = "microseconds from 0 to 3600000000 (an hour)";
+        line(number, format!("delay_us is {text:?}; write {least}"))
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 12 || part.len() > 3 || !digits(whole) || !digits(part) {
+        return Err(wrong());
+    }
+    let whole: Nanos = whole.parse().map_err(|_| wrong())?;
+    let part: Nanos = format!("{part:0<3}").parse().map_err(|_| wrong())?;
+    let nanos = whole * 1_000 + part;
+    if nanos > LONGEST_DELAY { Err(wrong()) } else { Ok(nanos) }
+}
+
+/// Reads mahimahi's format.
+///
+/// # Errors
+/// [`TraceError`], with the line.
+pub fn read_mahimahi(text: &str) -> Result<Trace, TraceError> {
+    let mut moments: Vec<Nanos> = Vec::new();
+    for (number, content) in told(text) {
+        let millis: Nanos = content
+            .parse::<u32>()
+            .map_err(|_| {
+                let shown: String = content.chars().take(40).collect();
+                line(number, format!("is {shown:?}; write one whole number of milliseconds a line"))
+            })?
+            .into();
+        let moment = millis * 1_000_000;
+        if let Some(last) = moments.last().filter(|last| **last > moment) {
+            return Err(line(
+                number,
+                format!("{millis} comes after {}; moments do not go back", last / 1_000_000),
+            ));
+        }
+        moments.push(moment);
+    }
+    match moments.last() {
+        None => Err(TraceError::Whole("has no entries; an entry is a millisecond".into())),
+        Some(0) => Err(TraceError::Whole(
+            "ends at 0, so that it would repeat at once and its rate have no bound; the last moment is the period"
+                .into(),
+        )),
+        Some(&period) => Ok(Trace::Opportunities(Opportunities { moments, period })),
+    }
+}
+
+/// Which way of a measured stream is replayed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A row a packet.
+    Packet,
+    /// The row that was on its way at that time.
+    Time,
+}
+
+/// The columns of the measurement log, as `romer report --csv` writes them.
+const MEASUREMENT: [&str; 6] = ["sequence", "size", "t1_ns", "t2_ns", "t3_ns", "t4_ns"];
+
+/// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4). A packet without the later
+/// stamp was lost; one without the earlier says nothing of this direction and is left out; the second of one sequence
+/// number is a copy. As the offset of two clocks is not known here, delays count from the least one; what is to be
+/// added to them is the scenario's `fixed`.
+///
+/// # Errors
+/// [`TraceError`], with the line.
+pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Result<Trace, TraceError> {
+    let mut lines = told(text);
+    let names = MEASUREMENT.join(",");
+    let (number, header) = lines.next().ok_or_else(|| {
+        TraceError::Whole(format!("has no entries; it is the CSV of `romer report`, with {names}"))
+    })?;
+    let columns: Vec<&str> = header.split(',').map(str::trim).collect();
+    let column = |name: &str| {
+        columns.iter().position(|found| *found == name).ok_or_else(|| {
+            line(
+                number,
+                format!("has no column {name}; the header is {names}, as `romer report --csv` writes it"),
+            )
+        })
+    };
+    let (left, arrived) = if reverse { ("t3_ns", "t4_ns") } else { ("t1_ns", "t2_ns") };
+    let (sequence, left, arrived) = (column("sequence")?, column(left)?, column(arrived)?);
+    // Sequence, when it left, how long it took.
+    let mut rows: Vec<(u64, Nanos, Option<Nanos>)> = Vec::new();
+    for (number, content) in lines {
+        if content.len() > LONGEST_LINE {
+            return Err(line(number, "is longer than 64 KiB"));
+        }
+        let parts: Vec<&str> = content.split(',').map(str::trim).collect();
+        if parts.len() != columns.len() {
+            return Err(line(number, format!("has {} columns, the header {}", parts.len(), columns.len())));
+        }
+        let stamp = |at: usize| match parts[at] {
+            "" => Ok(None),
+            text => text.parse::<Nanos>().map(Some).map_err(|_| {
+                line(number, format!("{} is {text:?}; write whole nanoseconds or nothing", columns[at]))
+            }),
+        };
+        let sequence = parts[sequence]
+            .parse()
+            .map_err(|_| line(number, format!("sequence is {:?}; write a whole number", parts[sequence])))?;
+        let arrived = stamp(arrived)?;
+        if let Some(left) = stamp(left)? {
+            rows.push((sequence, left, arrived.map(|arrived| arrived.saturating_sub(left))));
+        }
+    }
+    rows.sort_by_key(|row| row.1);
+    let least = rows.iter().filter_map(|row| row.2).min().unwrap_or(0);
+    let first = rows.first().map(|row| row.1).ok_or_else(|| {
+        TraceError::Whole("has no packet that left in this direction; replay the other one".into())
+    })?;
+    let mut entries: Vec<(u64, Entry)> = Vec::new();
+    for (sequence, left, took) in rows {
+        let delay = took.map_or(0, |took| (took - least).saturating_add(fixed)).clamp(0, LONGEST_DELAY);
+        match entries.iter_mut().rev().take(64).find(|entry| entry.0 == sequence) {
+            Some((_, entry)) => entry.copies = entry.copies.saturating_add(1),
+            None => {
+                let lost = took.is_none();
+                entries.push((sequence, Entry { lost, delay, at: left - first, ..Entry::default() }));
+            }
+        }
+    }
+    let entries: Vec<Entry> = entries.into_iter().map(|(_, entry)| entry).collect();
+    Ok(match by {
+        By::Packet => Trace::ByPacket(entries),
+        By::Time => {
+            let last = entries.last().map_or(0, |entry| entry.at);
+            // The last one lasts as long as the others do on average.
+            let mean = last / i64::try_from(entries.len().max(2) - 1).unwrap_or(1);
+            Trace::ByTime { period: last + mean.max(1), entries }
+        }
+    })
+}
