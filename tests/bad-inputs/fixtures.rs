@@ -100,6 +100,7 @@ impl World {
             "loop" => std::os::unix::fs::symlink(&path, &path).unwrap(),
             "dangling" => std::os::unix::fs::symlink(folder.join("missing"), &path).unwrap(),
             "link-to-file" => std::os::unix::fs::symlink(self.make(folder, "file"), &path).unwrap(),
+            _ if name.starts_with("csv/") => fs::write(&path, table(&name[4..])).unwrap(),
             _ => {
                 let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
                 assert!(kind == "run" || kind == "killed", "there is no fixture {name}");
@@ -108,6 +109,46 @@ impl World {
             }
         }
         path.into()
+    }
+}
+
+/// A packet log in CSV of two packets, with this fault.
+fn table(fault: &str) -> Vec<u8> {
+    let head = "sequence,size,sent_ns,received_ns\n";
+    let good = format!("{head}0,44,1000,21000\n");
+    let with = |line: &str| format!("{good}{line}\n").into_bytes();
+    match fault {
+        "good" => with("1,44,2000,23000"),
+        "lost" => format!("{head}0,44,1000,\n1,44,2000,\n").into_bytes(),
+        "empty" => Vec::new(),
+        "header-only" => head.into(),
+        "header-missing" => b"0,44,1000,21000\n".into(),
+        "header-unknown" => b"time,from,to\n".into(),
+        "header-microseconds" => b"sequence,size,sent_us,received_us\n".into(),
+        "header-unit" => b"sequence,size,sent_ns,received\n".into(),
+        "header-twice" => b"sequence,size,size,sent_ns,received_ns\n".into(),
+        "header-mixed" => b"sequence,size,t1_ns,t2_ns,sent_ns,received_ns\n".into(),
+        "semicolons" => b"sequence;size;sent_ns;received_ns\n".into(),
+        "few" => with("1,44,2000"),
+        "many" => with("1,44,2000,23000,7"),
+        "comma" => with("1,44,2000,23000,5"),
+        "nan" => with("1,44,NaN,23000"),
+        "fraction" => with("1,44,2000.5,23000"),
+        "exponent" => with("1,44,2e3,23000"),
+        "far" => with("1,44,2000,9223372036854775807"),
+        "negative-sequence" => with("-1,44,2000,23000"),
+        "great-sequence" => with("18446744073709551616,44,2000,23000"),
+        "no-size" => with("1,,2000,23000"),
+        "great-size" => with("1,70000,2000,23000"),
+        "gap" => with("\n1,44,2000,23000"),
+        "zero" => with("1,44,20\0,23000"),
+        "escape" => with("1,44,\x1b[31m,23000"),
+        "long" => with(&"7".repeat(70_000)),
+        "binary" => [good.as_bytes(), &[0xff, 0xfe, 0x80]].concat(),
+        "utf16" => b"\xff\xfes\0e\0q\0".into(),
+        "gzip" => b"\x1f\x8b\x08\0\0\0".into(),
+        "cut" => good.trim_end_matches("21000\n").trim_end_matches(',').into(),
+        _ => panic!("no table has the fault {fault}"),
     }
 }
 

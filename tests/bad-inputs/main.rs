@@ -216,6 +216,11 @@ fn runs_that_are_none_or_are_damaged_are_told_with_the_place() {
 }
 
 #[test]
+fn packet_logs_that_are_none_are_told_with_the_line_and_the_reason() {
+    check("analyze");
+}
+
+#[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
 }

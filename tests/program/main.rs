@@ -2,6 +2,7 @@
 //! user namespace.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+mod analyze;
 #[path = "../common/mod.rs"]
 mod common;
 mod demo;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use romer_measure::MeasureError;
+use romer_measure::analysis::AnalysisError;
 use romer_store::StoreError;
 
 use crate::output;
@@ -59,6 +60,12 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
 
 impl From<MeasureError> for Failure {
     fn from(error: MeasureError) -> Self {
+        Self { code: error.exit_code(), text: error.to_string() }
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
         Self { code: error.exit_code(), text: error.to_string() }
     }
 }

@@ -4,7 +4,9 @@
 //! usage; 3 bad data in a file; 4 environment or permission; 5 the other end refused or cannot be reached; 6 a
 //! stated limit is broken; 130 interrupted.
 
+mod analyze;
 mod args;
+mod command;
 mod demo;
 mod doctor;
 mod failure;
@@ -50,6 +52,7 @@ fn invoke() -> ExitCode {
     let outcome = match arguments.command {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Respond(arguments) => respond::run(&arguments),
+        Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

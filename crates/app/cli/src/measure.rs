@@ -17,7 +17,7 @@ use romer_units::random::Seed;
 
 use crate::args::{MeasureArgs, StampPlace};
 use crate::failure::Failure;
-use crate::{output, report, signals};
+use crate::{command, output, report, signals};
 
 impl From<StampPlace> for StampRequest {
     fn from(place: StampPlace) -> Self {
@@ -89,7 +89,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     }
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();
     match silent.first() {
-        None => hold_limits(outcome),
+        None => report::hold_limits(&outcome.measurements()),
         Some(first) => Err(Failure::with_code(
             5,
             format!(
@@ -99,25 +99,6 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             ),
         )),
     }
-}
-
-/// Whether every stated limit held.
-fn hold_limits(outcome: &Outcome) -> Result<u8, Failure> {
-    let limits = || outcome.streams.iter().flat_map(|stream| &stream.measurement.limits);
-    let Some(first) = limits().find(|limit| !limit.held) else { return Ok(0) };
-    let broken = limits().filter(|limit| !limit.held).count();
-    let found = match first.value {
-        Some(value) => format!("the measured value is {value} in the unit of the document"),
-        None => "the value is not known".into(),
-    };
-    Err(Failure::with_code(
-        6,
-        format!(
-            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold, see the summary",
-            first.limit,
-            limits().count()
-        ),
-    ))
 }
 
 /// Probes were to be sent, and this host took none.
@@ -146,6 +127,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         .iter()
         .map(|target| StreamOptions { target: target.clone(), traffic: traffic.clone(), size })
         .collect();
+    let fresh_seed = (traffic.is_random() && arguments.traffic.seed.is_none()).then_some(traffic.seed);
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     Ok(MeasureOptions {
         streams,
@@ -163,10 +145,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         waiting_time: arguments.waiting_time,
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
-        command: repeating_command(
-            traffic.is_random().then_some(traffic.seed),
-            arguments.traffic.seed.is_some(),
-        ),
+        command: command::with_seed(fresh_seed),
         location: location(arguments.keep.out.as_deref(), arguments.output.force, name)?,
         threads: arguments.threads.into(),
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
@@ -184,28 +163,6 @@ pub(crate) fn location(out: Option<&Path>, force: bool, name: &str) -> Result<Lo
 /// Six fresh words.
 pub(crate) fn random_seed() -> Seed {
     Seed(romer_measure::random_words())
-}
-
-/// The command as it was given, quoted for a shell, with the seed that a random schedule drew.
-fn repeating_command(seed: Option<Seed>, given: bool) -> String {
-    let mut words: Vec<String> = std::env::args().collect();
-    if let Some(first) = words.first_mut() {
-        *first = "romer".into();
-    }
-    if let (Some(seed), false) = (seed, given) {
-        words.push("--seed".into());
-        words.push(seed.to_string());
-    }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// How long the measurement will take, where that is known.
@@ -310,19 +267,5 @@ impl Observer for Narrator {
         }
         self.bar.set_position((interval.elapsed_ns / 1_000_000).unsigned_abs());
         self.bar.set_message(self.line());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
-        assert_eq!(quoted("192.0.2.1:862"), "192.0.2.1:862");
-        assert_eq!(quoted("two words"), "'two words'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
     }
 }

@@ -118,18 +118,46 @@ pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<()
         print(text);
         return Ok(());
     }
+    write_file(target, force, |out| out.write_all(text.as_bytes()))
+}
+
+/// The same for a document that is written bit by bit.
+pub(crate) fn write_with<T>(
+    target: &str,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Failure>
+where
+    T: Default,
+{
+    if target != "-" {
+        return write_file(target, force, write);
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|value| out.flush().map(|()| value)) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = REFUSED.set(error);
+            Ok(T::default())
+        }
+        written => Ok(written.unwrap_or_default()),
+    }
+}
+
+fn write_file<T>(
+    target: &str,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Failure> {
     let path = Path::new(target);
     let written = match (is_regular(path), force) {
-        (true, true) => replace(path, text),
+        (true, true) => replace(path, write),
         (true, false) => Err(io::ErrorKind::AlreadyExists.into()),
-        (false, false) if !path.exists() => create(path, text),
+        (false, false) if !path.exists() => create(path, write),
         // A device, a pipe or, with --force, a new file.
-        (false, _) => File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .and_then(|mut it| it.write_all(text.as_bytes())),
+        (false, _) => {
+            let open = File::options().write(true).create(true).truncate(true).open(path);
+            open.and_then(|file| buffered(file, write))
+        }
     };
     let shown = romer_report::escape::terminal(target);
     written.map_err(|error| match error.kind() {
@@ -140,10 +168,15 @@ pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<()
     })
 }
 
+fn buffered<T>(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+    let mut out = io::BufWriter::new(file);
+    let value = write(&mut out)?;
+    out.flush().map(|()| value)
+}
+
 /// Makes a file, whole or not at all.
-fn create(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    let written = file.write_all(text.as_bytes());
+fn create<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+    let written = buffered(File::create_new(path)?, write);
     if written.is_err() {
         let _ = fs::remove_file(path);
     }
@@ -151,17 +184,17 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Puts a new file in the place of an old one, which stays where that fails.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let path = path.canonicalize()?;
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.unfinished", std::process::id()));
     let unfinished = path.with_file_name(name);
-    create(&unfinished, text)?;
+    let value = create(&unfinished, write)?;
     let renamed = fs::rename(&unfinished, path);
     if renamed.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
-    renamed
+    renamed.map(|()| value)
 }
 
 /// Whether `path` is a file with content that could be lost, and not a device or a pipe.

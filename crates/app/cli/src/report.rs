@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use romer_exchange::csv::Written;
+use romer_measure::export;
 use romer_measure::reading::{self, Reading};
 use romer_record::document::Measurement;
-use romer_report::{csv, html, svg, text};
+use romer_report::{html, svg, text};
 use romer_store::document_of;
 
 use crate::args::ReportArgs;
@@ -14,6 +16,29 @@ use crate::output::{self, Color};
 /// The summary of `measurements` for this terminal.
 pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&Path>) -> String {
     text::summary(measurements, kept, &output::style(color))
+}
+
+/// What is said of a run whose program was killed.
+pub(crate) const RECOVERED: &str =
+    "note: the program of this run was killed; it has been completed from its log";
+
+/// Whether every stated limit held.
+pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
+    let limits = || measurements.iter().flat_map(|one| &one.limits);
+    let Some(first) = limits().find(|limit| !limit.held) else { return Ok(0) };
+    let broken = limits().filter(|limit| !limit.held).count();
+    let found = match first.value {
+        Some(value) => format!("the measured value is {value} in the unit of the document"),
+        None => "the value is not known".into(),
+    };
+    Err(Failure::with_code(
+        6,
+        format!(
+            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold, see the summary",
+            first.limit,
+            limits().count()
+        ),
+    ))
 }
 
 /// Reads runs again, and gives the exit code.
@@ -50,7 +75,7 @@ fn show(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
         return Ok(());
     }
     if reading.recovered {
-        output::eprint_line("note: the program of this run was killed; it has been completed from its log");
+        output::eprint_line(RECOVERED);
     }
     let to_stdout = [&arguments.html, &arguments.csv, &arguments.output.json]
         .iter()
@@ -102,29 +127,92 @@ fn write_charts(reading: &Reading, folder: &Path, arguments: &ReportArgs) -> Res
     Ok(())
 }
 
+/// Writes the packets of the streams that are asked for, each to a file of its own, and says what is in them.
 fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
-    let number = arguments.stream.unwrap_or(0);
-    let Some(stream) = reading.streams.get(usize::from(number)) else {
-        return Err(Failure::usage(format!(
-            "there is no such stream (--stream {number}): the run has {}, counted from 0; name one of them",
-            reading.streams.len()
-        )));
+    let count = reading.streams.len();
+    let numbers: Vec<u16> = match arguments.stream {
+        Some(number) if usize::from(number) < count => vec![number],
+        Some(number) => {
+            return Err(Failure::usage(format!(
+                "there is no such stream (--stream {number}): the run has {count}, counted from 0; name one of them"
+            )));
+        }
+        None => (0..).take(count).collect(),
     };
-    if reading.streams.len() > 1 && arguments.stream.is_none() {
-        output::eprint_line(&format!(
-            "note: the run has {} streams, and the first is written; choose another with --stream",
-            reading.streams.len()
-        ));
+    if file == "-" && numbers.len() > 1 {
+        return Err(Failure::usage(format!(
+            "several streams cannot go to standard output (--csv -): the run has {count}; choose one with --stream, or \
+             name a file or a folder"
+        )));
     }
+    let targets = targets(file, &numbers, count)?;
+    for target in &targets {
+        output::check_target(Some(target), arguments.output.force)?;
+    }
+    for (number, target) in numbers.into_iter().zip(&targets) {
+        write_stream(reading, number, target, arguments)?;
+    }
+    Ok(())
+}
+
+/// The file of each stream.
+fn targets(file: &str, numbers: &[u16], count: usize) -> Result<Vec<String>, Failure> {
+    let path = Path::new(file);
+    if file.ends_with('/') || path.is_dir() {
+        let shown = romer_report::escape::terminal(file);
+        std::fs::create_dir_all(path).map_err(|error| {
+            Failure::environment(format!(
+                "cannot make the folder ({shown}): {error}; name one that can be written"
+            ))
+        })?;
+        let name = |number: &u16| path.join(format!("stream-{number}.csv")).to_string_lossy().into_owned();
+        return Ok(numbers.iter().map(name).collect());
+    }
+    if numbers.len() == 1 || count == 1 {
+        return Ok(vec![file.to_owned()]);
+    }
+    let (stem, extension) = match (path.file_stem(), path.extension()) {
+        (Some(stem), Some(extension)) => (stem, format!(".{}", extension.to_string_lossy())),
+        _ => (path.file_name().unwrap_or_default(), String::new()),
+    };
+    let name = |number: &u16| {
+        let name = format!("{}-{number}{extension}", stem.to_string_lossy());
+        path.with_file_name(name).to_string_lossy().into_owned()
+    };
+    Ok(numbers.iter().map(name).collect())
+}
+
+fn write_stream(reading: &Reading, number: u16, target: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+    let place = usize::from(number);
+    let (Some(evaluated), Some(stream)) =
+        (reading.streams.get(place), reading.run.manifest().streams.get(place))
+    else {
+        return Err(Failure::own("a stream has no document"));
+    };
     let nothing = Vec::new();
     let rows = reading.rows.get(&number).unwrap_or(&nothing);
-    let places = csv::Places {
-        t1: stream.selection.t1,
-        t2: stream.selection.t2,
-        t3: stream.selection.t3,
-        t4: stream.selection.t4,
-    };
-    let mut bytes = Vec::new();
-    csv::round_trips(&mut bytes, rows, places).map_err(Failure::own)?;
-    output::write_document(file, &String::from_utf8_lossy(&bytes), arguments.output.force)
+    let written = output::write_with(target, arguments.output.force, |out| {
+        export::csv(out, stream, evaluated, rows, arguments.fates)
+    })?;
+    if target != "-" && !arguments.output.quiet {
+        let shown = romer_report::escape::terminal(target);
+        output::eprint_line(&format!("{shown}: {}", contents(&written)));
+    }
+    Ok(())
+}
+
+/// What a table holds, and by what it is recognised.
+fn contents(written: &Written) -> String {
+    let packets = written.lines - written.duplicates;
+    let mut text = format!("{packets} packets");
+    for (number, what) in [
+        (written.lost, "lost (an empty field)"),
+        (written.late, "late (after the waiting time, and so counted lost)"),
+        (written.duplicates, "further copies (a sequence number once more)"),
+    ] {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text
 }

@@ -48,6 +48,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
+        source: None,
         started: stream.started.clone(),
         ended: stream.ended.clone(),
         partial,
@@ -78,7 +79,7 @@ fn forward(stream: &Stream, related: &Related) -> Direction {
         delay_kind: related.delay_kind,
         complete: true,
         not_sent: Some(related.not_sent),
-        dscp_sent: Dscp::new(stream.traffic.dscp),
+        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
     };
     direction_of(&related.forward, context)
 }
@@ -99,7 +100,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Direction {
         delay_kind: romer_record::document::DelayKind::Absolute,
         complete: true,
         not_sent: Some(related.not_sent),
-        dscp_sent: Dscp::new(stream.traffic.dscp),
+        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
     };
     direction_of(&related.round_trip, context)
 }

@@ -4,9 +4,11 @@
 //! and keeps what happened in a run folder; [`evaluate`] makes the measurement document of a stream from its
 //! manifest and its rows, the same at the end of a run and whenever the run is read again ([`reading`]).
 
+pub mod analysis;
 mod circumstances;
 mod error;
 pub mod evaluate;
+pub mod export;
 pub mod limits;
 pub mod measure;
 pub mod names;

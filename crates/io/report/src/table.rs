@@ -30,11 +30,20 @@ impl Way {
             Self::RoundTrip => &m.round_trip,
         }
     }
+    /// Its name in `m`: the one way of a file has no direction that is known.
+    pub(crate) fn title(self, m: &Measurement) -> &'static str {
+        if m.source.is_some() && ways(m) == [self] && self != Self::RoundTrip {
+            "one way"
+        } else {
+            self.name()
+        }
+    }
     /// `forward`, or `forward, variable` where only the part above the minimum is known.
     pub(crate) fn label(self, m: &Measurement) -> String {
+        let name = self.title(m);
         match self.of(m).delay_kind {
-            Some(DelayKind::Variable) => format!("{}, variable", self.name()),
-            Some(DelayKind::Absolute) | None => self.name().to_owned(),
+            Some(DelayKind::Variable) => format!("{name}, variable"),
+            Some(DelayKind::Absolute) | None => name.to_owned(),
         }
     }
 }

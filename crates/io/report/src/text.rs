@@ -119,7 +119,9 @@ impl Page {
             when = format!("a part only, {when}");
         }
         let gap = self.width.saturating_sub(length(&target) + length(&when));
-        if gap >= 2 {
+        if when.is_empty() {
+            lines.extend(wrap(&target, self.width).iter().map(|line| self.paint(line, Paint::Strong)));
+        } else if gap >= 2 {
             let target = self.paint(&target, Paint::Strong);
             lines.push(format!("{target}{}{}", " ".repeat(gap), self.paint(&when, Paint::Faint)));
         } else {
@@ -157,7 +159,7 @@ impl Page {
 
     /// A way's name in the margin; where there is little room, the note on the clocks alone says what is variable.
     fn label(self, m: &Measurement, way: Way) -> String {
-        if self.width < 60 { way.name().to_owned() } else { way.label(m) }
+        if self.width < 60 { way.title(m).to_owned() } else { way.label(m) }
     }
 
     fn label_width(self, m: &Measurement, ways: &[Way]) -> usize {
@@ -227,11 +229,15 @@ impl Page {
     fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
         self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
         for way in ways(m).into_iter().filter(|way| *way != Way::RoundTrip) {
-            let name = if way == Way::Forward { "There" } else { "Back" };
+            let name = match way {
+                _ if way.title(m) == "one way" => "Packets",
+                Way::Forward => "There",
+                Way::Reverse | Way::RoundTrip => "Back",
+            };
             self.note(name, &self.words.packets(way.of(m)), Paint::Plain, lines);
         }
-        let together = (m.forward.packets.sent, m.reverse.packets.sent);
-        if together.0.is_none() || m.forward.packets.lost.is_none() {
+        let known = m.round_trip.packets.sent.is_some();
+        if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
             self.note("Packets", &self.words.packets(&m.round_trip), Paint::Plain, lines);
         }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);

@@ -4,6 +4,7 @@ use romer_record::document::{ClockState, DelayKind, Direction, Limit, Measuremen
 use romer_units::{Dscp, Place};
 
 use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
+use crate::table::Way;
 
 /// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
 #[derive(Clone, Copy, Debug)]
@@ -25,75 +26,125 @@ impl Words {
 
     /// The result in one or two sentences.
     pub(crate) fn verdict(self, m: &Measurement) -> String {
-        let sent = m.round_trip.packets.sent.unwrap_or(0);
-        if sent == 0 {
-            return format!("No probe was sent to {}.", m.target);
+        match m.round_trip.packets.sent {
+            Some(sent) => self.round_trip(m, sent),
+            None => self.one_way(m),
         }
-        let received = m.round_trip.packets.received.unwrap_or(0);
-        if received == 0 {
-            return format!("None of {} to {} came back.", counted(sent, "probe", "probes"), m.target);
+    }
+
+    fn round_trip(self, m: &Measurement, sent: u64) -> String {
+        let (to, from) = match m.source {
+            Some(_) => (String::new(), String::new()),
+            None => (format!(" to {}", m.target), format!(" from {}", m.target)),
+        };
+        if sent == 0 {
+            return format!("No probe was sent{to}.");
+        }
+        if m.round_trip.packets.received.unwrap_or(0) == 0 {
+            return format!("None of {}{to} came back.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
         let middle = match (delay.median, half_width(delay.median_interval), delay.p99) {
             (Some(median), Some(half), Some(p99)) => format!(
-                "The round trip to {} takes {}; 99{NO_BREAK}% are back within {}.",
-                m.target,
+                "The round trip{to} takes {}; 99{NO_BREAK}% are back within {}.",
                 time_with_half(median, half, self.unicode),
                 self.time(p99)
             ),
-            (Some(median), _, _) => format!("The round trip to {} takes {}.", m.target, self.time(median)),
-            _ => format!("Probes come back from {}, but their stamps are missing.", m.target),
+            (Some(median), _, _) => format!("The round trip{to} takes {}.", self.time(median)),
+            _ => format!("Probes come back{from}, but their stamps are missing."),
         };
-        format!("{middle} {}", self.loss_sentence(m, sent))
-    }
-
-    fn loss_sentence(self, m: &Measurement, sent: u64) -> String {
-        let lost = m.round_trip.packets.lost.unwrap_or(0);
-        let of = counted(sent, "probe", "probes");
-        if lost == 0 {
-            return format!("None of {of} was lost.");
-        }
-        let share =
-            m.round_trip.loss.ratio.map_or_else(String::new, |ratio| format!(" ({})", percent(ratio)));
-        let was = if lost == 1 { "was" } else { "were" };
         let leg = match (m.forward.packets.lost, m.reverse.packets.lost) {
             (Some(0), Some(_)) => ", all on the way back",
             (Some(_), Some(0)) => ", all on the way there",
             (Some(_), Some(_)) => ", on both ways",
             _ => "",
         };
-        let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
-        format!("{} of {of} {was} lost{share}{leg}.", count(lost))
+        format!("{middle} {}", loss_sentence(&m.round_trip, sent, "probe", leg))
+    }
+
+    /// Of packets that go one way, or one way each.
+    fn one_way(self, m: &Measurement) -> String {
+        let ways: Vec<String> = [Way::Forward, Way::Reverse]
+            .into_iter()
+            .filter(|way| way.of(m).packets.sent.is_some() || way.of(m).delay_ns.count > 0)
+            .map(|way| self.way(m, way))
+            .collect();
+        if ways.is_empty() { format!("Nothing was measured ({}).", m.target) } else { ways.join(" ") }
+    }
+
+    fn way(self, m: &Measurement, way: Way) -> String {
+        let direction = way.of(m);
+        let name = match (way, &m.source) {
+            (_, Some(_)) if way.title(m) == "one way" => "One way".to_owned(),
+            (Way::Forward, Some(_)) => "The way there".into(),
+            (_, Some(_)) => "The way back".into(),
+            (Way::Forward, None) => format!("The way to {}", m.target),
+            (_, None) => format!("The way from {}", m.target),
+        };
+        let sent = direction.packets.sent;
+        if sent == Some(0) {
+            return format!("{name}: no packet was sent.");
+        }
+        if direction.packets.received.unwrap_or(0) == 0 {
+            let of =
+                sent.map_or_else(String::new, |sent| format!(" of {}", counted(sent, "packet", "packets")));
+            return format!("{name}: none{of} arrived.");
+        }
+        let delay = &direction.delay_ns;
+        let figures = match (direction.delay_kind, delay.median, delay.p99) {
+            (Some(DelayKind::Variable), Some(_), Some(p99)) => format!(
+                "99{NO_BREAK}% of the packets arrive within {} of the quickest; the whole delay is not known.",
+                self.time(p99)
+            ),
+            (_, Some(median), Some(p99)) => match half_width(delay.median_interval) {
+                Some(half) => format!(
+                    "a packet takes {}; 99{NO_BREAK}% arrive within {}.",
+                    time_with_half(median, half, self.unicode),
+                    self.time(p99)
+                ),
+                None => format!("a packet takes {}.", self.time(median)),
+            },
+            _ => "packets arrive, but their stamps are missing.".into(),
+        };
+        let loss = sent
+            .map_or_else(String::new, |sent| format!(" {}", loss_sentence(direction, sent, "packet", "")));
+        format!("{name}: {figures}{loss}")
     }
 
     /// What was sent: `poisson 20 ms apart on average, 44 B of payload (72 B of IP)`.
     pub(crate) fn traffic(self, t: &Traffic) -> String {
-        const UNEVEN: [&str; 6] = ["poisson", "im", "talkspurt", "onoff", "trace", "token-bucket"];
-        let every = self.time_of(t.interval_ns);
-        let kind = t.model.split(':').next().unwrap_or_default();
-        let pace = if UNEVEN.contains(&kind) {
-            format!("{every} apart on average")
-        } else {
-            format!("every {every}")
-        };
+        let pace = self.pace(t);
+        let ip = t.packet_octets.map_or_else(String::new, |octets| format!(" ({octets}{NO_BREAK}B of IP)"));
         let sizes = match (t.payload_octets_min, t.payload_octets_max) {
             (Some(least), Some(most)) => format!(
-                "{least} to {most}{NO_BREAK}B of payload, {}{NO_BREAK}B on average ({}{NO_BREAK}B of IP)",
-                t.payload_octets, t.packet_octets
+                "{least} to {most}{NO_BREAK}B of payload, {}{NO_BREAK}B on average{ip}",
+                t.payload_octets
             ),
-            _ => format!("{}{NO_BREAK}B of payload ({}{NO_BREAK}B of IP)", t.payload_octets, t.packet_octets),
+            _ => format!("{}{NO_BREAK}B of payload{ip}", t.payload_octets),
         };
-        let mut text = format!("{} {pace}, {sizes}", t.model);
+        let mut text = format!("{}{pace}, {sizes}", t.model);
         if let Some(jitter) = &t.departure_jitter {
             text.push_str(&format!(", departures perturbed by {jitter}"));
         }
-        if t.dscp != 0 {
-            text.push_str(&format!(", DSCP {}", dscp_name(t.dscp)));
+        if let Some(dscp) = t.dscp.filter(|dscp| *dscp != 0) {
+            text.push_str(&format!(", DSCP {}", dscp_name(dscp)));
         }
         if let Some(seed) = t.seed {
             text.push_str(&format!(", seed {}", seed.map(|word| word.to_string()).join(",")));
         }
         text
+    }
+
+    /// ` every 20 ms`; nothing where it is not known.
+    fn pace(self, t: &Traffic) -> String {
+        const UNEVEN: [&str; 6] = ["poisson", "im", "talkspurt", "onoff", "trace", "token-bucket"];
+        let every = self.time_of(t.interval_ns);
+        let kind = t.model.split(':').next().unwrap_or_default();
+        match t.interval_ns {
+            0 => String::new(),
+            _ if UNEVEN.contains(&kind) => format!(" {every} apart on average"),
+            _ => format!(" every {every}"),
+        }
     }
 
     /// `500 sent, 497 arrived, 3 lost (0.60 %), 1 late, 2 duplicated, 4 out of order`.
@@ -136,11 +187,16 @@ impl Words {
         if clock.method == "shared" {
             return "Both ends read one clock: one-way delays are the whole delays.".into();
         }
+        let round_trip = m.round_trip.delay_ns.count > 0;
         let mut text = match (m.forward.delay_kind, m.reverse.delay_kind) {
+            (Some(DelayKind::Variable), _) | (_, Some(DelayKind::Variable)) if !round_trip => {
+                "The two clocks' offset is not known: delays are the part above the least one."
+            }
             (Some(DelayKind::Variable), _) | (_, Some(DelayKind::Variable)) => {
                 "The two clocks' offset is not known: forward and reverse are the part of the delay above its \
                  least value. The round trip does not depend on it."
             }
+            (None, None) if !round_trip => "There are no delays.",
             (None, None) => "There are no one-way delays; the round trip does not depend on the other clock.",
             _ => "The clocks of the two ends have been related; one-way delays are absolute.",
         }
@@ -162,6 +218,12 @@ impl Words {
         let all = [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival];
         let name =
             |place: Option<Place>| place.map_or_else(|| "not told".to_owned(), |place| place.to_string());
+        if m.source.is_some() && all.iter().all(Option::is_none) {
+            return format!(
+                "As the file has them; where they were taken, it does not tell.{}",
+                missing_stamps(m)
+            );
+        }
         let mut text = match all {
             [Some(first), rest @ ..] if rest.iter().all(|place| *place == Some(first)) => {
                 format!("All four stamps by the {}.", whose(first))
@@ -170,21 +232,7 @@ impl Words {
                 format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
             }
         };
-        let missing = &s.missing;
-        let missing = [
-            ("t1", missing.sender_departure),
-            ("t2", missing.responder_arrival),
-            ("t3", missing.responder_departure),
-            ("t4", missing.sender_arrival),
-        ];
-        let missing: Vec<String> =
-            missing.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
-        if !missing.is_empty() {
-            text.push_str(&format!(
-                " Missing stamps: {}; their packets are not in the delays.",
-                missing.join(", ")
-            ));
-        }
+        text.push_str(&missing_stamps(m));
         text
     }
 
@@ -254,6 +302,36 @@ impl Words {
     pub(crate) fn absent(self) -> &'static str {
         absent(self.unicode)
     }
+}
+
+/// How many of how many were lost, and where: `leg` is for several.
+fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> String {
+    let Some(lost) = direction.packets.lost else { return "How many were lost is not known.".into() };
+    let of = counted(sent, one, &format!("{one}s"));
+    if lost == 0 {
+        return format!("None of {of} was lost.");
+    }
+    let share = direction.loss.ratio.map_or_else(String::new, |ratio| format!(" ({})", percent(ratio)));
+    let was = if lost == 1 { "was" } else { "were" };
+    let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
+    format!("{} of {of} {was} lost{share}{leg}.", count(lost))
+}
+
+/// Stamps that did not come, if any did not.
+fn missing_stamps(m: &Measurement) -> String {
+    let missing = &m.stamps.missing;
+    let missing = [
+        ("t1", missing.sender_departure),
+        ("t2", missing.responder_arrival),
+        ("t3", missing.responder_departure),
+        ("t4", missing.sender_arrival),
+    ];
+    let missing: Vec<String> =
+        missing.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
+    if missing.is_empty() {
+        return String::new();
+    }
+    format!(" Missing stamps: {}; their packets are not in the delays.", missing.join(", "))
 }
 
 fn leg_of_one(leg: &str) -> &'static str {

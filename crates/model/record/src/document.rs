@@ -63,9 +63,12 @@ pub struct Summary {
 pub struct Measurement {
     /// `romer/measurement/1`.
     pub schema: String,
-    /// The target as it was given.
+    /// The target as it was given; of a file, its name.
     pub target: String,
-    /// When the first probe was due, UTC (RFC 3339).
+    /// The file that the packets were read from; `null` where romer measured them itself.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// When the first probe was due, UTC (RFC 3339); empty where a file does not tell.
     pub started: String,
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
@@ -123,14 +126,14 @@ pub struct Traffic {
     /// The largest payload that the model has, octets; `null` where sizes do not vary.
     #[serde(default)]
     pub payload_octets_max: Option<u32>,
-    /// IP packet with `payload_octets` of payload, octets.
-    pub packet_octets: u32,
+    /// IP packet with `payload_octets` of payload, octets; `null` where the version of IP is not known.
+    pub packet_octets: Option<u32>,
     /// Probes asked for; `null` where a duration was.
     pub count: Option<u64>,
     /// Time asked for; `null` where a count was.
     pub duration_ns: Option<i64>,
-    /// Code point asked for.
-    pub dscp: u8,
+    /// Code point asked for; `null` where it is not known.
+    pub dscp: Option<u8>,
     /// TTL or hop limit asked for; `null` for the system's default.
     pub ttl: Option<u8>,
     /// Seed of random schedules, six unsigned 32-bit integers.

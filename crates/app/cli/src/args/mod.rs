@@ -1,6 +1,7 @@
 //! The arguments: what there is, and how it is explained. A module for each command, [`shared`] for what several take,
 //! [`reading`] for how they are read and how a bad one is told.
 
+mod analyze;
 mod demo;
 mod doctor;
 mod lab;
@@ -12,6 +13,7 @@ mod shared;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
     Respond(RespondArgs),
+    /// Compute a run's document once more, or that of a packet log in CSV
+    Analyze(AnalyzeArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
     Report(ReportArgs),
     /// Test hosts in network namespaces of this machine

@@ -21,10 +21,13 @@ pub(crate) struct ReportArgs {
     /// Write the charts, each a file, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the packet log; - is standard output
-    #[arg(long, value_name = "FILE")]
+    /// Write the packets of each stream, one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; - is standard output
+    #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) csv: Option<String>,
-    /// Which stream of the run, from 0, for --csv [default: 0]
+    /// Add a column to --csv that says what became of each packet
+    #[arg(long, requires = "csv")]
+    pub(crate) fates: bool,
+    /// Which stream of the run, from 0, for --csv [default: all]
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
     #[command(flatten)]

@@ -140,6 +140,7 @@ fn document(path: &Path) -> Measurement {
     let mut m = Measurement {
         schema: MEASUREMENT.into(),
         target: path.target.into(),
+        source: None,
         started: "2026-11-07T10:11:12.345Z".into(),
         ended: Some("2026-11-07T10:11:44.345Z".into()),
         partial: false,
@@ -150,7 +151,7 @@ fn document(path: &Path) -> Measurement {
             payload_octets_min: None,
             payload_octets_max: None,
             departure_jitter: None,
-            packet_octets: 72,
+            packet_octets: Some(72),
             count: Some(path.probes.into()),
             waiting_time_ns: 2_000_000_000,
             protocol: "STAMP (RFC 8762), unauthenticated".into(),
@@ -194,7 +195,7 @@ fn document(path: &Path) -> Measurement {
             ..ClockState::default()
         };
         m.traffic.model = "poisson".into();
-        m.traffic.dscp = 46;
+        m.traffic.dscp = Some(46);
         m.stamps.missing.responder_departure = 3;
         m.warnings.push("3 departures of reflections were not stamped by the responder's kernel.".into());
         m.limits = vec![

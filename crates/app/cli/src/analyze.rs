@@ -1,0 +1,69 @@
+//! `romer analyze`.
+
+use std::path::Path;
+
+use romer_measure::analysis::{self, Analysis};
+use romer_measure::limits::Limit;
+use romer_measure::measure::WAITING_TIME;
+use romer_measure::reading;
+use romer_record::document::Measurement;
+use romer_store::document_of;
+
+use crate::args::AnalyzeArgs;
+use crate::failure::Failure;
+use crate::{command, output, report};
+
+/// Computes the document of a run or of a packet log, and gives the exit code.
+pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let (measurements, kept) = if arguments.input.is_dir() {
+        (of_run(arguments)?, Some(arguments.input.as_path()))
+    } else {
+        (vec![of_file(arguments)?], None)
+    };
+    show(&measurements, kept, arguments)?;
+    if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&measurements) }
+}
+
+fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
+    if arguments.waiting_time.is_some() {
+        return Err(Failure::usage(
+            "a run has a waiting time of its own (--waiting-time): it was in force while the run was made; leave it out",
+        ));
+    }
+    let reading = reading::read(&arguments.input)?;
+    if reading.recovered && !arguments.output.quiet {
+        output::eprint_line(report::RECOVERED);
+    }
+    let mut measurements: Vec<_> = reading.streams.into_iter().map(|stream| stream.measurement).collect();
+    if !arguments.limit.is_empty() {
+        for measurement in &mut measurements {
+            measurement.limits = Limit::judge_all(&arguments.limit, measurement);
+        }
+    }
+    Ok(measurements)
+}
+
+fn of_file(arguments: &AnalyzeArgs) -> Result<Measurement, Failure> {
+    let analysis = Analysis {
+        file: arguments.input.clone(),
+        waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
+        limits: arguments.limit.clone(),
+        command: command::as_given(),
+    };
+    Ok(analysis::analyze(&analysis)?.measurement)
+}
+
+fn show(measurements: &[Measurement], kept: Option<&Path>, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+    let output = &arguments.output;
+    if !output.quiet && !output.json_to_stdout() {
+        output::print(&report::summary(measurements, output.color, kept));
+    }
+    match &output.json {
+        Some(file) => {
+            let text = document_of(measurements).map_err(Failure::own)?;
+            output::write_document(file, &text, output.force)
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,37 @@
+//! Arguments of `romer analyze`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use romer_measure::limits::Limit;
+use romer_units::Duration;
+
+use super::shared::OutputArgs;
+use crate::values;
+
+/// Arguments of `romer analyze`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "The measurement document once more, from the packets: of a run, the one that it ended with; of a \
+        packet log in CSV, what its stamps give.\n\n\
+        A packet log has the header line\n    sequence,size,sent_ns,received_ns\nfor packets that go one way, or\n    \
+        sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\nfor reflected ones (t1 sent, t2 arrived there, t3 left there, t4 back). \
+        Stamps are nanoseconds, each on its own host's clock, from any origin. An empty field is a lost packet; a \
+        duplicate repeats its sequence number. The program's own stamps may stand beside them, in columns of the same \
+        names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
+    after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
+        romer analyze packets.csv --limit 'forward.loss.ratio<=1%'"
+)]
+pub(crate) struct AnalyzeArgs {
+    /// Folder of a run, or a packet log in CSV
+    #[arg(value_name = "RUN|FILE.csv")]
+    pub(crate) input: PathBuf,
+    /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
+    #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
+    pub(crate) waiting_time: Option<Duration>,
+    /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
+    #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
+    pub(crate) limit: Vec<Limit>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

@@ -1,0 +1,54 @@
+//! The command that repeats a measurement.
+
+use romer_units::random::Seed;
+
+/// The command as it was given, quoted for a shell.
+pub(crate) fn as_given() -> String {
+    shell(&words())
+}
+
+/// The command as it was given, with the seed that a random schedule drew.
+pub(crate) fn with_seed(seed: Option<Seed>) -> String {
+    let mut words = words();
+    if let Some(seed) = seed {
+        // What follows `--` is no option any more.
+        let place = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        words.splice(place..place, ["--seed".into(), seed.to_string()]);
+    }
+    shell(&words)
+}
+
+fn words() -> Vec<String> {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(first) = words.first_mut() {
+        *first = "romer".into();
+    }
+    words
+}
+
+fn shell(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
+        assert_eq!(quoted("192.0.2.1:862"), "192.0.2.1:862");
+        assert_eq!(quoted("two words"), "'two words'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
+    }
+}

@@ -1,0 +1,52 @@
+//! A stream's packets as a table for other programs.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use romer_exchange::csv::{self, Places, Written};
+use romer_record::manifest::Stream;
+use romer_record::{Fate, Passage, RoundTrip};
+use romer_units::{Clock, Timestamp};
+
+use crate::evaluate::Evaluated;
+
+/// Writes the packets of `stream`, whose document was computed from `rows`. With `name_fates` a last column says in a
+/// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
+/// `lost-there`, `lost-back`, and `lost` where the way is not known.
+///
+/// # Errors
+/// Of `out`.
+pub fn csv(
+    out: &mut (impl Write + ?Sized),
+    stream: &Stream,
+    evaluated: &Evaluated,
+    rows: &[RoundTrip],
+    name_fates: bool,
+) -> io::Result<Written> {
+    let selection = evaluated.selection;
+    let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
+    let late = late(&evaluated.related.round_trip);
+    let complete = stream.far_log && stream.far_log_complete;
+    let fate = |row: &RoundTrip| -> &'static str {
+        let arrival = row.t4.at(selection.t4).map(Timestamp::as_nanos);
+        match row {
+            RoundTrip { copy: 1.., .. } => "duplicate",
+            _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
+            RoundTrip { returned: true, .. } => "arrived",
+            RoundTrip { seen_by_responder: true, .. } => "lost-back",
+            _ if complete => "lost-there",
+            _ => "lost",
+        }
+    };
+    csv::round_trips(out, rows, places, name_fates, fate)
+}
+
+/// The late packets, by number and arrival.
+fn late(passages: &[Passage]) -> HashSet<(u64, i64)> {
+    let late = passages.iter().filter(|passage| passage.fate == Fate::Late);
+    late.filter_map(|passage| Some((passage.sequence, nanos(passage.arrival?)))).collect()
+}
+
+fn nanos<C: Clock>(time: Timestamp<C>) -> i64 {
+    time.as_nanos()
+}

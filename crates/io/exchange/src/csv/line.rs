@@ -1,0 +1,91 @@
+//! Lines of a text, one at a time, however they end and however long the text is.
+
+use std::io::{self, BufRead};
+
+/// The longest line, octets.
+pub(super) const LONGEST: usize = 64 << 10;
+
+/// Reads lines that end with LF, CR LF or CR.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    inner: R,
+    /// The line before ended with CR: a LF that follows belongs to it.
+    after_return: bool,
+}
+
+/// What came of looking for a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A line is in the buffer, without its end.
+    Line,
+    /// There are no more.
+    End,
+    /// It is longer than [`LONGEST`].
+    TooLong,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self { inner, after_return: false }
+    }
+
+    /// Puts the next line into `line`.
+    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+        line.clear();
+        loop {
+            let bytes = match self.inner.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if bytes.is_empty() {
+                return Ok(if line.is_empty() { Found::End } else { Found::Line });
+            }
+            if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
+                self.inner.consume(1);
+                continue;
+            }
+            let end = bytes.iter().position(|octet| matches!(octet, b'\n' | b'\r'));
+            line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            let used = end.map_or(bytes.len(), |end| end + 1);
+            self.after_return = end.is_some_and(|end| bytes[end] == b'\r');
+            self.inner.consume(used);
+            if line.len() > LONGEST {
+                return Ok(Found::TooLong);
+            }
+            if end.is_some() {
+                return Ok(Found::Line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    fn lines(text: &[u8], buffer: usize) -> Vec<String> {
+        let mut lines = Lines::new(BufReader::with_capacity(buffer, text));
+        let (mut line, mut all) = (Vec::new(), Vec::new());
+        while lines.next(&mut line).unwrap() == Found::Line {
+            all.push(String::from_utf8(line.clone()).unwrap());
+        }
+        all
+    }
+
+    #[test]
+    fn a_line_ends_as_any_system_ends_it_wherever_the_buffer_is_cut() {
+        for buffer in 1..12 {
+            assert_eq!(lines(b"a\nbc\r\nd\re\n\nf", buffer), ["a", "bc", "d", "e", "", "f"], "{buffer}");
+        }
+        assert!(lines(b"", 4).is_empty());
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up_before_it_fills_the_memory() {
+        let mut lines = Lines::new(BufReader::new(io::repeat(b'7')));
+        assert_eq!(lines.next(&mut Vec::new()).unwrap(), Found::TooLong);
+    }
+}

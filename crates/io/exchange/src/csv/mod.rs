@@ -1,0 +1,61 @@
+//! The packet log as a table: a header line, then a line for each packet and copy.
+//!
+//! One way: `sequence,size,sent_ns,received_ns`. Four stamps: `sequence,size,t1_ns,t2_ns,t3_ns,t4_ns` (t1 sent, t2
+//! arrived there, t3 left there, t4 back here). Sizes are octets of UDP payload, stamps whole nanoseconds, each on its
+//! own host's clock and from any origin. An empty field is a packet that did not get so far; a duplicate repeats the
+//! sequence number. The program's own stamps may stand beside the best ones, in columns of the same names with `user_`
+//! before them. Where there are some of the sending host and none at all of the far one (`user_t2_ns`), the far end
+//! kept no log, and an empty `t2_ns` does not tell on which way the packet was lost.
+//!
+//! `fate`, where it is asked for, says in a word what became of the packet; a reader need not heed it, for it follows
+//! from the stamps.
+
+mod line;
+mod read;
+mod write;
+
+pub use read::{Fault, Reader};
+pub use write::{Places, Written, one_way, round_trips};
+
+/// Which table it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A packet goes one way: two stamps.
+    OneWay,
+    /// It is reflected: four.
+    FourStamps,
+}
+
+impl Shape {
+    /// The names of its stamps, in order.
+    pub const fn stamps(self) -> &'static [&'static str] {
+        match self {
+            Self::OneWay => &["sent_ns", "received_ns"],
+            Self::FourStamps => &["t1_ns", "t2_ns", "t3_ns", "t4_ns"],
+        }
+    }
+
+    /// The header line without the program's own stamps.
+    pub fn header(self) -> String {
+        format!("sequence,size,{}", self.stamps().join(","))
+    }
+
+    /// The header line with the program's own stamps.
+    pub fn whole_header(self) -> String {
+        let user: Vec<String> = self.stamps().iter().map(|name| format!("user_{name}")).collect();
+        format!("{},{}", self.header(), user.join(","))
+    }
+}
+
+/// A line of the table. Of a one-way table only the first two stamps are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Number of the packet.
+    pub sequence: u64,
+    /// Payload of UDP, octets.
+    pub size: u32,
+    /// The best stamps.
+    pub stamps: [Option<i64>; 4],
+    /// The program's own.
+    pub user: [Option<i64>; 4],
+}

@@ -1,0 +1,337 @@
+//! Reading the table.
+
+use std::io::{self, BufRead};
+
+use thiserror::Error;
+
+use super::line::{Found, LONGEST, Lines};
+use super::{Row, Shape};
+
+/// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
+const FARTHEST: i64 = i64::MAX / 2;
+/// The largest UDP payload there is (IPv6).
+const LARGEST: u32 = 65_527;
+/// Characters of a field that a message shows.
+const SHOWN: usize = 40;
+
+/// Why a table cannot be read.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// A line is not in the format.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it, and what to do: `WHY; what to do`.
+        why: String,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Sequence,
+    Size,
+    Stamp(usize),
+    User(usize),
+    Fate,
+}
+
+/// Reads a table line by line: as much memory as its longest line, whatever its length.
+#[derive(Debug)]
+pub struct Reader<R> {
+    lines: Lines<R>,
+    number: u64,
+    line: Vec<u8>,
+    shape: Shape,
+    columns: Vec<Column>,
+    /// The first of the empty lines before this point, which may only stand at the end.
+    empty: Option<u64>,
+    ended: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header line. Its columns may stand in any order.
+    ///
+    /// # Errors
+    /// [`Fault`] where it is none.
+    pub fn new(inner: R) -> Result<Self, Fault> {
+        let mut lines = Lines::new(inner);
+        let mut line = Vec::new();
+        let found = lines.next(&mut line)?;
+        let (shape, columns) = match found {
+            Found::End => Err(format!("the file is empty; begin with the line {}", expected())),
+            Found::TooLong => Err(too_long()),
+            Found::Line => header(&line),
+        }
+        .map_err(|why| Fault::Line { line: 1, why })?;
+        Ok(Self { lines, number: 1, line, shape, columns, empty: None, ended: false })
+    }
+
+    /// Which table it is.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether there are columns of the program's own stamps.
+    pub fn has_user_stamps(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column, Column::User(_)))
+    }
+
+    fn advance(&mut self) -> Result<Option<Row>, Fault> {
+        loop {
+            self.number += 1;
+            let found = self.lines.next(&mut self.line)?;
+            let fault = |why: String| Fault::Line { line: self.number, why };
+            match found {
+                Found::End => return Ok(None),
+                Found::TooLong => return Err(fault(too_long())),
+                Found::Line if self.line.is_empty() => {
+                    self.empty.get_or_insert(self.number);
+                }
+                Found::Line => {
+                    if let Some(line) = self.empty {
+                        let why = "the line is empty, and others follow; remove it".into();
+                        return Err(Fault::Line { line, why });
+                    }
+                    return row(&self.line, &self.columns).map(Some).map_err(fault);
+                }
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Row, Fault>;
+
+    /// The next line; after a fault there are no more.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// The two headers that there are.
+fn expected() -> String {
+    format!("{} or {}", Shape::OneWay.header(), Shape::FourStamps.header())
+}
+
+fn too_long() -> String {
+    format!("the line is longer than {LONGEST} octets; is it a packet log?")
+}
+
+fn shown(text: &str) -> String {
+    format!("{:?}", text.chars().take(SHOWN).collect::<String>())
+}
+
+/// The text of a line, or why it is none.
+fn text(line: &[u8]) -> Result<&str, String> {
+    if let Some(place) = line.iter().position(|octet| *octet == 0) {
+        return Err(format!("octet {} is zero; save the file as text in UTF-8", place + 1));
+    }
+    std::str::from_utf8(line).map_err(|error| {
+        format!("octet {} is not UTF-8; save the file as text in UTF-8", error.valid_up_to() + 1)
+    })
+}
+
+fn header(line: &[u8]) -> Result<(Shape, Vec<Column>), String> {
+    if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
+        return Err("the file is UTF-16; save it as UTF-8".into());
+    }
+    if line.starts_with(&[0x1f, 0x8b]) || line.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Err("the file is compressed; unpack it first".into());
+    }
+    let text = text(line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line))?;
+    let names: Vec<&str> = text.split(',').collect();
+    if names.len() == 1 && text.contains([';', '\t']) {
+        return Err(format!("the fields are not separated by commas; the header line is {}", expected()));
+    }
+    if names.iter().all(|name| name.is_empty() || name.parse::<f64>().is_ok()) {
+        return Err(format!("the header line is missing; begin with {}", expected()));
+    }
+    let has = |shape: Shape| shape.stamps().iter().any(|stamp| names.contains(stamp));
+    let shape = match (has(Shape::OneWay), has(Shape::FourStamps)) {
+        (true, false) => Shape::OneWay,
+        (false, true) => Shape::FourStamps,
+        (true, true) => {
+            return Err(format!("it has columns of both kinds of packet log; write {}", expected()));
+        }
+        (false, false) => {
+            return Err(format!("{} is not the header of a packet log; it is {}", shown(text), expected()));
+        }
+    };
+    let columns = names.iter().map(|name| column(name, shape)).collect::<Result<Vec<_>, _>>()?;
+    for (place, column) in columns.iter().enumerate() {
+        if columns.iter().take(place).any(|before| before == column) {
+            return Err(format!("the column {} is there twice; leave one out", shown(names[place])));
+        }
+    }
+    let wanted = ["sequence", "size"].into_iter().chain(shape.stamps().iter().copied());
+    match wanted.into_iter().find(|name| !names.contains(name)) {
+        Some(missing) => {
+            Err(format!("there is no column {missing:?}; the header line is {}", shape.header()))
+        }
+        None => Ok((shape, columns)),
+    }
+}
+
+fn column(name: &str, shape: Shape) -> Result<Column, String> {
+    let stamp = |name: &str| shape.stamps().iter().position(|stamp| *stamp == name);
+    let user = || name.strip_prefix("user_").and_then(stamp);
+    match name {
+        "sequence" => Ok(Column::Sequence),
+        "size" => Ok(Column::Size),
+        "fate" => Ok(Column::Fate),
+        _ => stamp(name).map(Column::Stamp).or_else(|| user().map(Column::User)).ok_or_else(|| {
+            format!(
+                "there is no column {} in a packet log (times are in nanoseconds); the header line is {}",
+                shown(name),
+                shape.whole_header()
+            )
+        }),
+    }
+}
+
+fn row(line: &[u8], columns: &[Column]) -> Result<Row, String> {
+    let text = text(line)?;
+    let found = line.iter().filter(|octet| **octet == b',').count() + 1;
+    if found != columns.len() {
+        return Err(miscounted(text, found, columns.len()));
+    }
+    let mut row = Row::default();
+    for (column, field) in columns.iter().zip(text.split(',')) {
+        match *column {
+            Column::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
+            Column::Size => {
+                row.size = whole(field, "a size in octets", LARGEST.into())
+                    .map(|size| u32::try_from(size).unwrap_or(u32::MAX))?;
+            }
+            Column::Stamp(place) => row.stamps[place] = stamp(field)?,
+            Column::User(place) => row.user[place] = stamp(field)?,
+            Column::Fate => {}
+        }
+    }
+    Ok(row)
+}
+
+fn miscounted(text: &str, found: usize, wanted: usize) -> String {
+    let mend = match found {
+        1 if text.contains(';') => "separate the fields by commas",
+        more if more > wanted => "write numbers without commas in them",
+        _ => "leave a field empty where a stamp is missing",
+    };
+    format!("it has {found} fields, and the header line names {wanted}; {mend}")
+}
+
+fn whole(field: &str, what: &str, most: u64) -> Result<u64, String> {
+    if field.is_empty() || !field.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(format!("{} is not {what}; write a whole number", shown(field)));
+    }
+    let number = field.parse().ok().filter(|number| *number <= most);
+    number.ok_or_else(|| format!("{} is out of range for {what}; it is at most {most}", shown(field)))
+}
+
+/// A stamp, or none where the field is empty.
+fn stamp(field: &str) -> Result<Option<i64>, String> {
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let digits = field.strip_prefix('-').unwrap_or(field);
+    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+        return Err(format!("{} is not a time; write whole nanoseconds, or nothing", shown(field)));
+    }
+    match field.parse::<i64>() {
+        Ok(nanos) if nanos.unsigned_abs() <= FARTHEST.unsigned_abs() => Ok(Some(nanos)),
+        _ => Err(format!(
+            "{} ns is more than 146 years from the origin; write nanoseconds, from another origin",
+            shown(field)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &[u8]) -> Result<Vec<Row>, Fault> {
+        Reader::new(text)?.collect()
+    }
+
+    fn refusal(text: &[u8]) -> (u64, String) {
+        match read(text) {
+            Err(Fault::Line { line, why }) => (line, why),
+            other => panic!("{:?} {other:?}", String::from_utf8_lossy(text)),
+        }
+    }
+
+    #[test]
+    fn both_tables_are_read_whatever_the_order_of_their_columns() {
+        let row = |stamps, user| Row { sequence: 7, size: 44, stamps, user };
+        let one = read(b"sequence,size,sent_ns,received_ns\n7,44,-5,\n").unwrap();
+        assert_eq!(one, [row([Some(-5), None, None, None], [None; 4])]);
+        let four =
+            read(b"t4_ns,sequence,user_t1_ns,size,t1_ns,t2_ns,t3_ns\r\n4,7,0,44,1,2,3\r\n\r\n").unwrap();
+        assert_eq!(four, [row([Some(1), Some(2), Some(3), Some(4)], [Some(0), None, None, None])]);
+        let marked =
+            read("\u{feff}sequence,size,sent_ns,received_ns,fate\r7,44,1,2,late".as_bytes()).unwrap();
+        assert_eq!(marked, [row([Some(1), Some(2), None, None], [None; 4])]);
+    }
+
+    #[test]
+    fn what_is_not_in_the_format_is_refused_with_its_line_and_the_reason() {
+        let rows = "sequence,size,sent_ns,received_ns\n0,44,1,2\n";
+        for (text, line, part) in [
+            (String::new(), 1, "empty"),
+            ("0,44,1,2\n".into(), 1, "header line is missing"),
+            ("hello\n".into(), 1, "not the header"),
+            ("sequence;size;sent_ns;received_ns\n".into(), 1, "separated by commas"),
+            ("sequence,size,sent_ns\n".into(), 1, "no column \"received_ns\""),
+            ("sequence,size,sent_us,received_ns\n".into(), 1, "nanoseconds"),
+            ("sequence,size,sent_ns,received_ns,t1_ns\n".into(), 1, "both kinds"),
+            ("sequence,size,sent_ns,received_ns,size\n".into(), 1, "twice"),
+            ("\u{1f}".into(), 1, "not the header"),
+            (format!("{rows}1,44,5\n"), 3, "3 fields"),
+            (format!("{rows}1,44,5,6,7\n"), 3, "5 fields"),
+            (format!("{rows}1,44,5,6,7\n"), 3, "without commas"),
+            (format!("{rows}1;44;5;6\n"), 3, "by commas"),
+            (format!("{rows},44,5,6\n"), 3, "sequence number"),
+            (format!("{rows}-1,44,5,6\n"), 3, "sequence number"),
+            (format!("{rows}18446744073709551616,44,5,6\n"), 3, "out of range"),
+            (format!("{rows}1,65528,5,6\n"), 3, "at most 65527"),
+            (format!("{rows}1,,5,6\n"), 3, "size"),
+            (format!("{rows}1,44,NaN,6\n"), 3, "not a time"),
+            (format!("{rows}1,44,1.5,6\n"), 3, "whole nanoseconds"),
+            (format!("{rows}1,44,1e9,6\n"), 3, "not a time"),
+            (format!("{rows}1,44,+1,6\n"), 3, "not a time"),
+            (format!("{rows}1,44,-,6\n"), 3, "not a time"),
+            (format!("{rows}1,44,\u{661},6\n"), 3, "not a time"),
+            (format!("{rows}1,44,9223372036854775807,6\n"), 3, "146 years"),
+            (format!("{rows}1,44,-9223372036854775808,6\n"), 3, "146 years"),
+            (format!("{rows}1,44,\0,6\n"), 3, "octet 6 is zero"),
+            (format!("{rows}\n1,44,5,6\n"), 3, "the line is empty"),
+            (format!("{rows}1,44,{},6\n", "7".repeat(LONGEST)), 3, "longer than 65536"),
+        ] {
+            let (found, why) = refusal(text.as_bytes());
+            assert!(found == line && why.contains(part), "{text:?}: line {found}: {why}");
+        }
+        assert!(refusal(b"\xff\xfes\0e\0").1.contains("UTF-16"));
+        assert!(refusal(b"\x1f\x8b\x08\0").1.contains("unpack"));
+        assert!(refusal(b"sequence,size,sent_ns,received_ns\n0,44,1,\xff\n").1.contains("octet 8"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+            let _ = read(&[b"sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".as_slice(), &bytes].concat());
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Writing the table.
+
+use std::io::{self, Write};
+
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Place};
+
+use super::Shape;
+
+/// From which place each of the four stamps is taken; `None` for what the reflected packet tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Left the sender.
+    pub t1: Option<Place>,
+    /// Arrived at the responder.
+    pub t2: Option<Place>,
+    /// Left the responder.
+    pub t3: Option<Place>,
+    /// Came back to the sender.
+    pub t4: Option<Place>,
+}
+
+/// How many packets were written, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Lines, the header not counted.
+    pub lines: u64,
+    /// Packets that did not arrive: a field is empty.
+    pub lost: u64,
+    /// Packets that came after the waiting time, and count as lost.
+    pub late: u64,
+    /// Further copies: lines whose sequence number was there before.
+    pub duplicates: u64,
+}
+
+impl Written {
+    fn count(&mut self, fate: &str) {
+        self.lines += 1;
+        match fate {
+            "late" => self.late += 1,
+            "duplicate" => self.duplicates += 1,
+            lost if lost.starts_with("lost") => self.lost += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Writes the round trips of one stream, a line for each. Probes that the host itself refused to send are left out: a
+/// line for one would be taken for a loss. `fate` says in a word what became of a row: `arrived`, `late`, `duplicate`,
+/// or `lost` and more; with `name_fates` it is a column.
+///
+/// # Errors
+/// Of `out`.
+pub fn round_trips<'a>(
+    out: &mut (impl Write + ?Sized),
+    rows: impl IntoIterator<Item = &'a RoundTrip>,
+    places: Places,
+    name_fates: bool,
+    fate: impl FnMut(&RoundTrip) -> &'static str,
+) -> io::Result<Written> {
+    let user = Some(Place::User);
+    let stamps = |row: &RoundTrip| {
+        [
+            nanos(&row.t1, places.t1),
+            nanos(&row.t2, places.t2),
+            nanos(&row.t3, places.t3),
+            nanos(&row.t4, places.t4),
+            nanos(&row.t1, user),
+            nanos(&row.t2, user),
+            nanos(&row.t3, user),
+            nanos(&row.t4, user),
+        ]
+    };
+    table(out, Shape::FourStamps, rows, stamps, name_fates, fate)
+}
+
+/// Writes packets that went one way: there (t1, t2), or with `back` from the far end (t3, t4). Everything else is as
+/// in [`round_trips`].
+///
+/// # Errors
+/// Of `out`.
+pub fn one_way<'a>(
+    out: &mut (impl Write + ?Sized),
+    rows: impl IntoIterator<Item = &'a RoundTrip>,
+    places: Places,
+    back: bool,
+    name_fates: bool,
+    fate: impl FnMut(&RoundTrip) -> &'static str,
+) -> io::Result<Written> {
+    let user = Some(Place::User);
+    let stamps = |row: &RoundTrip| {
+        if back {
+            [nanos(&row.t3, places.t3), nanos(&row.t4, places.t4), nanos(&row.t3, user), nanos(&row.t4, user)]
+        } else {
+            [nanos(&row.t1, places.t1), nanos(&row.t2, places.t2), nanos(&row.t1, user), nanos(&row.t2, user)]
+        }
+    };
+    table(out, Shape::OneWay, rows, stamps, name_fates, fate)
+}
+
+fn table<'a, const N: usize>(
+    out: &mut (impl Write + ?Sized),
+    shape: Shape,
+    rows: impl IntoIterator<Item = &'a RoundTrip>,
+    stamps: impl Fn(&RoundTrip) -> [Option<i64>; N],
+    name_fates: bool,
+    mut fate: impl FnMut(&RoundTrip) -> &'static str,
+) -> io::Result<Written> {
+    writeln!(out, "{}{}", shape.whole_header(), if name_fates { ",fate" } else { "" })?;
+    let mut written = Written::default();
+    for row in rows.into_iter().filter(|row| !row.not_sent) {
+        write!(out, "{},{}", row.sequence, row.size)?;
+        for stamp in stamps(row) {
+            match stamp {
+                Some(stamp) => write!(out, ",{stamp}")?,
+                None => out.write_all(b",")?,
+            }
+        }
+        let fate = fate(row);
+        written.count(fate);
+        if name_fates {
+            write!(out, ",{fate}")?;
+        }
+        out.write_all(b"\n")?;
+    }
+    Ok(written)
+}
+
+fn nanos<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> Option<i64> {
+    stamps.at(place).map(|stamp| stamp.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_units::Timestamp;
+
+    use super::super::Reader;
+    use super::*;
+
+    fn rows() -> [RoundTrip; 4] {
+        let mut back = RoundTrip { sequence: 0, size: 44, returned: true, ..RoundTrip::default() };
+        back.t1.kernel = Some(Timestamp::from_nanos(100));
+        back.t1.user = Some(Timestamp::from_nanos(90));
+        back.t2.told = Some(Timestamp::from_nanos(-5));
+        back.t3.told = Some(Timestamp::from_nanos(7));
+        back.t4.kernel = Some(Timestamp::from_nanos(300));
+        let mut lost = RoundTrip { sequence: 1, size: 44, ..RoundTrip::default() };
+        lost.t1.kernel = Some(Timestamp::from_nanos(1_100));
+        let refused = RoundTrip { sequence: 2, not_sent: true, ..RoundTrip::default() };
+        [back, RoundTrip { copy: 1, ..back }, lost, refused]
+    }
+
+    fn fate(row: &RoundTrip) -> &'static str {
+        match (row.returned, row.copy) {
+            (true, 0) => "arrived",
+            (true, _) => "duplicate",
+            (false, _) => "lost",
+        }
+    }
+
+    const KERNEL: Option<Place> = Some(Place::Kernel);
+
+    #[test]
+    fn a_loss_is_an_empty_field_and_a_duplicate_repeats_its_number() {
+        let mut out = Vec::new();
+        let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
+        let written = round_trips(&mut out, &rows(), places, false, fate).unwrap();
+        let head = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns,user_t1_ns,user_t2_ns,user_t3_ns,user_t4_ns";
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!("{head}\n0,44,100,-5,7,300,90,,,\n0,44,100,-5,7,300,90,,,\n1,44,1100,,,,,,,\n")
+        );
+        assert_eq!(written, Written { lines: 3, lost: 1, late: 0, duplicates: 1 });
+    }
+
+    #[test]
+    fn what_is_written_reads_back_with_its_fates_or_without() {
+        let places = Places { t1: KERNEL, t2: None, t3: None, t4: KERNEL };
+        for back in [false, true] {
+            let mut out = Vec::new();
+            one_way(&mut out, &rows(), places, back, true, fate).unwrap();
+            let read: Vec<_> = Reader::new(out.as_slice()).unwrap().collect::<Result<_, _>>().unwrap();
+            let stamps: Vec<_> =
+                read.iter().map(|row| (row.sequence, row.stamps[0], row.stamps[1])).collect();
+            let first = if back { (0, Some(7), Some(300)) } else { (0, Some(100), Some(-5)) };
+            let lost = if back { None } else { Some(1_100) };
+            assert_eq!(stamps, [first, first, (1, lost, None)]);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Runs computed again, and packet logs read back.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::common::lab::{FAR, FAR_V6, Lab};
+use super::common::process::{self, romer};
+use super::common::{at, count, number, schema};
+
+/// The document of what is at `path`.
+fn analyzed(path: &Path, more: &[&str]) -> Value {
+    let mut command = romer(["analyze", "--quiet", "--json", "-"]);
+    let document = process::run(command.arg(path).args(more)).with_code(0).document();
+    if document.get("measurements").is_none() {
+        schema::assert_valid(&document, "measurement");
+    }
+    document
+}
+
+/// A packet log with `header` and `lines`.
+fn table(folder: &Path, name: &str, header: &str, lines: &str) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("{header}\n{lines}")).unwrap();
+    path
+}
+
+const ONE_WAY: &str = "sequence,size,sent_ns,received_ns";
+const FOUR: &str = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns";
+
+#[test]
+fn a_run_gives_the_document_again_that_it_ended_with() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run =
+        lab.measure(&["--count", "50", "--interval", "2ms", "--limit", "round_trip.delay_ns.p99<10s", FAR]);
+    assert_eq!(analyzed(&run.folder(), &[]), run.document());
+    // Another limit takes the place of the run's own.
+    let again = analyzed(&run.folder(), &["--limit", "forward.packets.sent>=50"]);
+    assert_eq!(at(&again, "/limits/0/limit"), "forward.packets.sent>=50");
+    assert_eq!(at(&again, "/limits/0/held"), true);
+}
+
+#[test]
+fn the_packets_that_a_run_exports_give_its_figures_so_far_as_stamps_alone_give_them() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--count", "60", "--interval", "2ms", FAR]);
+    let csv = run.home.path().join("packets.csv");
+    process::run(romer(["report", "--quiet", "--csv"]).arg(&csv).arg(run.folder())).with_code(0);
+    let (document, again) = (run.document(), analyzed(&csv, &[]));
+    for pointer in [
+        "/round_trip/delay_ns",
+        "/round_trip/packets",
+        "/forward/ipdv_ns",
+        "/reverse/pdv_ns",
+        "/location_error_ns",
+    ] {
+        assert_eq!(at(&again, pointer), at(&document, pointer), "{pointer}");
+    }
+    assert_eq!(at(&again, "/source").as_str(), csv.to_str());
+    assert_eq!(at(&again, "/forward/delay_kind"), "variable", "a file does not tell whose clocks they were");
+}
+
+#[test]
+fn each_stream_of_a_run_is_exported_in_one_call() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.try_measure(&["--count", "20", "--interval", "2ms", FAR, FAR_V6]);
+    assert_eq!(run.ended.code, Some(0), "{:?}", run.ended);
+    let report = |target: &str, more: &[&str]| {
+        let mut command = romer(["report", "--quiet", "--csv"]);
+        process::run(command.arg(run.home.path().join(target)).arg(run.folder()).args(more))
+    };
+    report("packets/", &[]).with_code(0);
+    report("packets.csv", &["--fates"]).with_code(0);
+    for stream in 0..2 {
+        let plain =
+            std::fs::read_to_string(run.home.path().join(format!("packets/stream-{stream}.csv"))).unwrap();
+        let fates = std::fs::read_to_string(run.home.path().join(format!("packets-{stream}.csv"))).unwrap();
+        assert_eq!(plain.lines().count(), 21);
+        let without: String = fates.lines().fold(String::new(), |mut all, line| {
+            let (row, fate) = line.rsplit_once(',').unwrap();
+            assert!(["fate", "arrived"].contains(&fate), "{line}");
+            writeln!(all, "{row}").unwrap();
+            all
+        });
+        assert_eq!(without, plain);
+    }
+    let refused = process::run(romer(["report", "--quiet", "--csv", "-"]).arg(run.folder())).with_code(2);
+    assert!(refused.stderr.contains("--stream"), "{refused:?}");
+}
+
+#[test]
+fn a_one_way_log_has_no_way_back_and_no_round_trip() {
+    let folder = tempfile::tempdir().unwrap();
+    // Clocks 5 s apart; number 2 is lost, 1 comes twice, and 4 comes after 3.
+    let lines = "0,44,1000,5000021000\n1,44,2000,5000022500\n1,44,2000,5000029000\n2,44,3000,\n3,44,4000,5000027000\n\
+                 4,44,5000,5000026000\n";
+    let document = analyzed(&table(folder.path(), "one.csv", ONE_WAY, lines), &[]);
+    for (pointer, expected) in
+        [("sent", 5), ("received", 4), ("lost", 1), ("duplicated", 1), ("reordered", 1)].map(|(a, b)| (a, b))
+    {
+        assert_eq!(count(&document, &format!("/forward/packets/{pointer}")), expected, "{pointer}");
+    }
+    assert_eq!(at(&document, "/forward/delay_kind"), "variable");
+    // 20,000, 20,500, 23,000 and 21,000 ns on these clocks.
+    assert!((number(&document, "/forward/delay_ns/median") - 750.0).abs() < 1e-6);
+    assert!((number(&document, "/forward/delay_ns/max") - 3_000.0).abs() < 1e-6);
+    for way in ["reverse", "round_trip"] {
+        assert!(document.pointer(&format!("/{way}/packets/sent")).is_none_or(Value::is_null), "{way}");
+        assert!(document.pointer(&format!("/{way}/delay_ns/median")).is_none_or(Value::is_null), "{way}");
+    }
+}
+
+#[test]
+fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() {
+    let folder = tempfile::tempdir().unwrap();
+    // The far clock is 1,000,000 ns ahead; 300 ns there, 200 back, 50 between. 3 is lost there, 4 on the way back.
+    let lines = "0,100,0,1000300,1000350,550\n1,100,1000,1001310,1001360,1560\n2,100,2000,1002300,1002350,2560\n\
+                 3,100,3000,,,\n4,100,4000,1004300,1004350,\n";
+    let document = analyzed(&table(folder.path(), "four.csv", FOUR, lines), &[]);
+    assert_eq!(count(&document, "/forward/packets/lost"), 1);
+    assert_eq!(count(&document, "/reverse/packets/lost"), 1);
+    assert_eq!(count(&document, "/round_trip/packets/lost"), 2);
+    let bounds: Vec<i64> = serde_json::from_value(at(&document, "/clock/offset_bounds_ns").clone()).unwrap();
+    assert_eq!(bounds, [999_800, 1_000_300], "causality alone");
+    assert!((number(&document, "/round_trip/delay_ns/min") - 500.0).abs() < 1e-6);
+    assert!((number(&document, "/round_trip/delay_ns/max") - 510.0).abs() < 1e-6);
+    assert!(at(&document, "/stamps/sender_departure").is_null(), "a file does not tell the place");
+}
+
+#[test]
+fn a_packet_that_took_longer_than_the_waiting_time_is_late_and_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "0,44,0,5,6,100\n1,44,1000,1005,1006,500001000\n";
+    let path = table(folder.path(), "late.csv", FOUR, lines);
+    let lost = |more: &[&str]| count(&analyzed(&path, more), "/round_trip/packets/lost");
+    assert_eq!((lost(&[]), lost(&["--waiting-time", "400ms"])), (0, 1));
+}
+
+#[test]
+fn a_long_log_is_read_in_any_order_of_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    for n in (0..100_000).rev() {
+        writeln!(lines, "{n},44,{},{}", n * 1_000, n * 1_000 + 700 + n % 7).unwrap();
+    }
+    let document = analyzed(&table(folder.path(), "long.csv", ONE_WAY, &lines), &[]);
+    assert_eq!(count(&document, "/forward/packets/received"), 100_000);
+    assert_eq!(
+        count(&document, "/forward/packets/reordered"),
+        0,
+        "the order of lines is not that of arrival"
+    );
+    assert!((number(&document, "/forward/delay_ns/max") - 6.0).abs() < 1e-6);
+}
