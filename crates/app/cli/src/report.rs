@@ -196,7 +196,7 @@ fn write_stream(reading: &Reading, number: u16, target: &str, arguments: &Report
     })?;
     if target != "-" && !arguments.output.quiet {
         let shown = romer_report::escape::terminal(target);
-        output::eprint_line(&format!("{shown}: {}", contents(&written)));
+        output::eprint_line(&format!("note: {shown}: {}", contents(&written)));
     }
     Ok(())
 }
