@@ -97,6 +97,7 @@ impl World {
                 fs::create_dir(&path).unwrap();
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o555)).unwrap();
             }
+            _ if name.starts_with("key/") => write_key(&path, &name["key/".len()..]),
             "loop" => std::os::unix::fs::symlink(&path, &path).unwrap(),
             "dangling" => std::os::unix::fs::symlink(folder.join("missing"), &path).unwrap(),
             "link-to-file" => std::os::unix::fs::symlink(self.make(folder, "file"), &path).unwrap(),
@@ -150,6 +151,24 @@ fn table(fault: &str) -> Vec<u8> {
         "cut" => good.trim_end_matches("21000\n").trim_end_matches(',').into(),
         _ => panic!("no table has the fault {fault}"),
     }
+}
+
+/// A key file with this fault, or `good`.
+fn write_key(path: &Path, fault: &str) {
+    let secret = "a secret of thirty-two octets!!!\n";
+    let (content, mode) = match fault {
+        "good" => (secret.to_owned(), 0o600),
+        "0644" => (secret.to_owned(), 0o644),
+        "0640" => (secret.to_owned(), 0o640),
+        "15-octets" => (secret[..15].to_owned(), 0o600),
+        "odd" => ("0123456789".repeat(7)[..65].to_owned(), 0o600),
+        "blank" => (format!("{}\n\n", &"0123456789".repeat(7)[..64]), 0o600),
+        "huge" => (secret.repeat(200), 0o600),
+        "nothing" => (String::new(), 0o600),
+        _ => panic!("there is no such key: {fault}"),
+    };
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {

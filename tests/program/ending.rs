@@ -65,7 +65,12 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
         responder.signal(signal);
         let ended = responder.wait().with_code(code);
         let (received, rest) = ended.stderr.split_once(" received, ").unwrap();
-        assert_eq!(rest, "10 reflected, 1 sessions\n");
+        let (rest, document) = rest.split_once('\n').unwrap();
+        assert_eq!(rest, "10 reflected, 1 sessions");
+        let document = serde_json::from_str(document).unwrap();
+        schema::assert_valid(&document, "respond");
+        assert_eq!(count(&document, "/replies/sent"), 10);
+        assert_eq!(count(&document, "/sessions/granted"), 1);
         // Not only the probes: the association, which is repeated where its confirmation takes long.
         assert!(received.parse::<u32>().unwrap() > 10, "{ended:?}");
     }

@@ -174,12 +174,12 @@ fn every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody() {
     });
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);
-    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 2, "{ended:?}");
 }
 
 /// Connections that one address may have, and sessions that all may.
 const OF_ONE: usize = 32;
-const OF_ALL: usize = 256;
+const OF_ALL: usize = 4 * OF_ONE;
 
 #[test]
 fn one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_ended() {
@@ -189,7 +189,7 @@ fn one_session_too_many_is_told_when_to_come_again_and_is_granted_when_one_has_e
         return crowd();
     }
     let lab = Lab::path();
-    let _responder = lab.respond(&[]);
+    let _responder = lab.respond(&["--sessions", &OF_ALL.to_string()]);
     lab.run_on_host_a(NAME);
 }
 

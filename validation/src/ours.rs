@@ -73,6 +73,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         streams: vec![StreamOptions { target, traffic, size: ProbeSize::Packet(octets) }],
         family: Family::V4,
         stamp_only: false,
+        key: None,
         stamp: StampRequest::Best,
         dscp: Dscp::DEFAULT,
         ttl: None,

@@ -36,6 +36,7 @@ pub(crate) fn run(octets: &[u8]) {
             source,
             destination,
             ttl: (how & 1 != 0).then_some(how),
+            tos: (how & 4 != 0).then_some(how),
             arrived: Timestamp::<Responder>::from_nanos(NOW),
             proved: how & 2 != 0,
         };
@@ -49,7 +50,8 @@ pub(crate) fn run(octets: &[u8]) {
             let error = ErrorEstimate::new(true, TimestampFormat::Ntp, 12, 200).expect("a legal estimate");
             let mut reply = [0; 256];
             let departs = Timestamp::<Responder>::from_nanos(NOW + STAY);
-            let written = answer.write(departs, error, &mut reply).expect("there is room");
+            let answered = answer.write(departs, error, &mut reply).expect("there is room");
+            let written = answered.octets;
             assert_eq!(written, incoming.payload.len(), "a reply is as long as its request");
             // Reflectors do not answer each other: a request that says when it left is told from the reply to it.
             let told = incoming.payload.get(4..12).is_some_and(|time| time != [0; 8]);
@@ -59,16 +61,11 @@ pub(crate) fn run(octets: &[u8]) {
             );
             let short = written - 1;
             assert_eq!(answer.write(departs, error, &mut reply[..short]), None);
-            reflector.on_reflected(written);
+            reflector.on_reflected(&answered);
         }
     }
     let counters = reflector.counters();
-    let refused = counters.too_short
-        + counters.bad_source
-        + counters.looped
-        + counters.not_request
-        + counters.not_allowed
-        + counters.rate_limited;
+    let refused = counters.refused();
     assert_eq!(counters.received, datagrams);
     assert_eq!((counters.reflected, answers + counters.associations + refused), (answers, datagrams));
     assert!(counters.octets_reflected <= counters.octets_received);

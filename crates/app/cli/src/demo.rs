@@ -166,6 +166,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         streams: vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
         family: Family::Any,
         stamp_only: false,
+        key: None,
         stamp: StampRequest::Best,
         dscp: Dscp::EF,
         ttl: None,

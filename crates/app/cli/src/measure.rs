@@ -137,6 +137,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
             _ => Family::Any,
         },
         stamp_only: arguments.stamp_only,
+        key: crate::respond::key(arguments.key_file.as_deref(), arguments.output.quiet)?,
         stamp: arguments.stamp.into(),
         dscp: arguments.dscp,
         ttl: arguments.ttl,

@@ -1,12 +1,15 @@
 //! `romer respond`.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use romer_measure::NO_NIC_STAMPS;
-use romer_measure::respond::{RespondOptions, Responder, Totals};
+use romer_measure::respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
+use romer_record::respond::Respond;
 
-use crate::args::{RespondArgs, StampPlace};
+use crate::args::{RespondArgs, StampPlace, TimestampsArg};
 use crate::failure::Failure;
 use crate::{output, signals};
 
@@ -38,7 +41,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
             )));
         }
     }
+    output::check_target(arguments.json.as_deref(), arguments.force)?;
     let [interrupted, terminated] = signals::ending()?;
+    let asked = signals::asking()?;
     let responder = Responder::start(&RespondOptions {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
@@ -46,6 +51,15 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         allow: arguments.allow.clone(),
         rate: arguments.rate,
         threads: arguments.threads.into(),
+        key: key(arguments.key_file.as_deref(), arguments.quiet)?,
+        stateful: arguments.stateful,
+        sessions: arguments.sessions,
+        least_ttl: arguments.min_ttl.unwrap_or(0),
+        format: match arguments.timestamps {
+            TimestampsArg::Ntp => ReplyFormat::Ntp,
+            TimestampsArg::Ptp => ReplyFormat::Ptp,
+            TimestampsArg::AsRequested => ReplyFormat::AsRequested,
+        },
     })?;
     if !arguments.quiet {
         let list = |addresses: &[std::net::SocketAddr]| {
@@ -61,13 +75,43 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         if responder.has_failed() {
             return Err(Failure::own("a thread of the responder has ended (respond): it said why above"));
         }
+        if asked.swap(false, Ordering::AcqRel)
+            && let Err(failure) = tell(&responder.document(), arguments.json.as_deref())
+        {
+            // The server goes on; its code at the end is its own.
+            failure.report();
+        }
         std::thread::sleep(LOOK);
     }
-    let totals = responder.finish();
+    let (totals, document) = responder.finish();
     if !arguments.quiet {
         output::eprint_line(&words(&totals));
     }
+    if !arguments.quiet || arguments.json.is_some() {
+        tell(&document, arguments.json.as_deref())?;
+    }
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+}
+
+/// The key of `--key-file`, if one is given.
+pub(crate) fn key(file: Option<&Path>, quiet: bool) -> Result<Option<Arc<Key>>, Failure> {
+    let Some(file) = file else { return Ok(None) };
+    let read = romer_measure::key::read(file)?;
+    if let Some(note) = read.note.filter(|_| !quiet) {
+        output::eprint_line(&format!("note: {note}"));
+    }
+    Ok(Some(read.key))
+}
+
+/// Gives the document to `file`, or as a line to standard error.
+fn tell(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
+    let line = serde_json::to_string(document).map_err(Failure::own)?;
+    match file {
+        None => output::eprint_line(&line),
+        // What is there is our own of an earlier time, or was to be replaced.
+        Some(file) => output::write_document(file, &format!("{line}\n"), true)?,
+    }
+    Ok(())
 }
 
 /// The totals in a line.
@@ -84,6 +128,13 @@ fn words(totals: &Totals) -> String {
         (counts.rate_limited, "over the rate"),
         (counts.nonzero_mbz, "with octets that must be zero"),
         (counts.bad_error_estimate, "with a bad error estimate"),
+        (counts.too_far, "from too far away"),
+        (counts.not_authentic, "not authentic"),
+        (counts.replayed, "replayed"),
+        (counts.table_full, "of sessions without a place"),
+        (counts.tlvs_malformed, "with malformed TLVs"),
+        (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
+        (totals.refused_proofs, "senders without the key"),
         (totals.not_sent, "replies not sent"),
         (totals.kernel_drops, "dropped by the kernel"),
     ] {

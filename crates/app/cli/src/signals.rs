@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 
 use crate::failure::Failure;
@@ -47,6 +47,13 @@ pub(crate) fn interruption() -> Result<Arc<AtomicBool>, Failure> {
             .and_then(|_| flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| refused(&error))?;
     }
+    Ok(flag)
+}
+
+/// A flag that SIGUSR1 sets, by which a server is asked for its totals.
+pub(crate) fn asking() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    flag::register(SIGUSR1, Arc::clone(&flag)).map_err(|error| refused(&error))?;
     Ok(flag)
 }
 

@@ -42,6 +42,10 @@ pub(crate) fn bundle(text: &str) -> Result<u32, String> {
     whole(text, 0, u32::MAX.into()).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
+pub(crate) fn sessions(text: &str) -> Result<usize, String> {
+    whole(text, 1, 1 << 16).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+}
+
 pub(crate) fn ttl(text: &str) -> Result<u8, String> {
     whole(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
 }

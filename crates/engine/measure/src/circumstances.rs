@@ -4,6 +4,7 @@ use romer_host::host_info;
 use romer_record::document::{ClockSync, Metadata};
 use romer_session::control::ClockIdentity;
 use romer_units::Duration;
+use romer_wire::stamp::tlv::{SyncSource, TimestampInformation, TimestampMethod};
 use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
 use crate::SOFTWARE;
@@ -27,6 +28,18 @@ pub(crate) fn clock_error() -> ErrorEstimate {
             ErrorEstimate::at_least(error, state.synchronised, TimestampFormat::Ntp)
         }
         Err(_) => ErrorEstimate::at_least(UNKNOWN_ERROR, false, TimestampFormat::Ntp),
+    }
+}
+
+/// How this clock is kept and its times are taken, for who asks a reflector (RFC 8972 section 4.3). The kernel knows
+/// that its clock is kept in step through the interface that NTP uses, not by whom.
+pub(crate) fn clock_information(error: ErrorEstimate) -> TimestampInformation {
+    let sync = if error.synchronized() { SyncSource::NTP } else { SyncSource::FREE_RUNNING };
+    TimestampInformation {
+        sync_in: sync,
+        method_in: TimestampMethod::SOFTWARE,
+        sync_out: sync,
+        method_out: TimestampMethod::SOFTWARE,
     }
 }
 

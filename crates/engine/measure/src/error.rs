@@ -52,17 +52,30 @@ pub enum MeasureError {
         /// What to do.
         mend: String,
     },
+    /// A key file does not give a key. Nothing of its content is told.
+    #[error("cannot use the key file (--key-file {place}): {why}; {mend}")]
+    Key {
+        /// Its path.
+        place: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        mend: String,
+        /// Its content is at fault, not that it is missing or who may read it.
+        content: bool,
+    },
     /// The run could not be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl MeasureError {
-    /// The exit code of its class (2 usage, 4 environment, 5 the other end).
+    /// The exit code of its class (2 usage, 3 bad data in a file, 4 environment, 5 the other end).
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Host { .. } => 4,
+            Self::Key { content: true, .. } => 3,
+            Self::Host { .. } | Self::Key { content: false, .. } => 4,
             Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. } => 5,
             Self::Store(error) => error.exit_class().code(),
         }

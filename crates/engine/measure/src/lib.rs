@@ -9,6 +9,7 @@ mod circumstances;
 mod error;
 pub mod evaluate;
 pub mod export;
+pub mod key;
 pub mod limits;
 pub mod measure;
 pub mod names;

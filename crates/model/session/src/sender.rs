@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use romer_record::log::Entry;
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::stamp::{ErrorEstimate, ReflectorPacket, SenderPacket, TimestampFormat, WireTime};
+use romer_wire::stamp::{
+    AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
+};
 
 /// The shortest payload of a probe whose reflection carries all of t1 to t3, in octets: a TWAMP-Light packet of
 /// RFC 5357 section 4.2.1, whose reply of the same length ends behind the sender's timestamp.
@@ -76,6 +78,7 @@ pub struct Departures<S> {
     ssid: u16,
     error: ErrorEstimate,
     echoes: Arc<Echoes>,
+    key: Option<Arc<Key>>,
     next: u64,
 }
 
@@ -88,7 +91,14 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
         error: ErrorEstimate,
         echoes: Arc<Echoes>,
     ) -> Self {
-        Self { schedule, start, ssid, error, echoes, next: 0 }
+        Self { schedule, start, ssid, error, echoes, key: None, next: 0 }
+    }
+
+    /// The same probes, authenticated with `key` where there is one (RFC 8762 section 4.2.2). They need room for 112
+    /// octets.
+    #[must_use]
+    pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
+        Self { key, ..self }
     }
 
     /// The next probe; `None` when all have left.
@@ -110,7 +120,11 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
             error: self.error,
             ssid: NonZeroU16::new(self.ssid),
         };
-        packet.emit(&mut buffer[..size]).ok()?;
+        let buffer = &mut buffer[..size];
+        match &self.key {
+            Some(key) => packet.emit_authenticated(buffer, key).ok()?,
+            None => packet.emit(buffer).ok()?,
+        }
         Some(size)
     }
 }
@@ -134,6 +148,8 @@ pub enum Stray {
     Sequence,
     /// It does not return the time that we sent.
     Echo,
+    /// It was not made with our key.
+    Code,
 }
 
 /// Counts of datagrams that were not reflections of ours.
@@ -149,12 +165,14 @@ pub struct Strays {
     pub sequence: u64,
     /// [`Stray::Echo`].
     pub echo: u64,
+    /// [`Stray::Code`].
+    pub code: u64,
 }
 
 impl Strays {
     /// All together.
     pub fn total(&self) -> u64 {
-        self.short + self.source + self.session + self.sequence + self.echo
+        self.short + self.source + self.session + self.sequence + self.echo + self.code
     }
 }
 
@@ -181,6 +199,7 @@ pub struct Returns {
     target: SocketAddr,
     ssid: u16,
     echoes: Arc<Echoes>,
+    key: Option<Arc<Key>>,
     returned: Vec<u64>,
     distinct: u64,
     copies: u64,
@@ -196,10 +215,27 @@ impl Returns {
             target,
             ssid,
             echoes,
+            key: None,
             returned: Vec::with_capacity(words),
             distinct: 0,
             copies: 0,
             strays: Strays::default(),
+        }
+    }
+
+    /// The same, of which only those count that were made with `key`, where there is one.
+    #[must_use]
+    pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
+        Self { key, ..self }
+    }
+
+    fn parse(&self, payload: &[u8]) -> Result<ReflectorPacket, Stray> {
+        match &self.key {
+            None => ReflectorPacket::parse(payload).map_err(|_| Stray::Short),
+            Some(key) => ReflectorPacket::parse_authenticated(payload, key).map_err(|error| match error {
+                AuthError::WrongCode => Stray::Code,
+                AuthError::TooShort(_) | AuthError::NoRoom { .. } => Stray::Short,
+            }),
         }
     }
 
@@ -231,6 +267,7 @@ impl Returns {
                     Stray::Session => &mut self.strays.session,
                     Stray::Sequence => &mut self.strays.sequence,
                     Stray::Echo => &mut self.strays.echo,
+                    Stray::Code => &mut self.strays.code,
                 };
                 *counter += 1;
                 Err(stray)
@@ -242,7 +279,7 @@ impl Returns {
         if arrival.source != self.target {
             return Err(Stray::Source);
         }
-        let packet = ReflectorPacket::parse(arrival.payload).map_err(|_| Stray::Short)?;
+        let packet = self.parse(arrival.payload)?;
         // Reflectors that know only RFC 8762 return zero where RFC 8972 has the identifier.
         if packet.ssid.is_some_and(|ssid| ssid.get() != self.ssid) {
             return Err(Stray::Session);

@@ -281,8 +281,15 @@ impl World {
         let [sender, responder] = addresses();
         let arrived = self.responder_clock();
         let source = if hostile { "192.0.2.66:5000".parse().unwrap() } else { sender };
-        let incoming =
-            Incoming { payload, source, destination: responder, ttl: Some(60), arrived, proved: !hostile };
+        let incoming = Incoming {
+            payload,
+            source,
+            destination: responder,
+            ttl: Some(60),
+            tos: Some(0),
+            arrived,
+            proved: !hostile,
+        };
         let now = Timestamp::from_nanos(self.network.now().as_nanos());
         self.truth.octets[0] += u64::try_from(payload.len()).unwrap();
         let Verdict::Answer(answer) = self.reflector.on_datagram(&incoming, now) else {
@@ -290,8 +297,9 @@ impl World {
             return;
         };
         let mut reply = vec![0; payload.len()];
-        assert_eq!(answer.write(arrived, estimate(), &mut reply), Some(payload.len()));
-        self.reflector.on_reflected(reply.len());
+        let written = answer.write(arrived, estimate(), &mut reply).expect("there is room");
+        assert_eq!(written.octets, payload.len());
+        self.reflector.on_reflected(&written);
         self.truth.octets[1] += u64::try_from(reply.len()).unwrap();
         if hostile {
             return;

@@ -11,6 +11,7 @@
 compile_error!("romer-host knows the system interface of Linux on 64-bit machines only");
 
 pub mod clock;
+pub mod descriptors;
 mod error;
 pub mod ethtool;
 pub mod gaps;

@@ -1,6 +1,7 @@
 //! Arguments of `romer measure`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use romer_measure::limits::Limit;
@@ -55,6 +56,9 @@ pub(crate) struct MeasureArgs {
     /// Measure a reflector that is not romer: no control channel, port 862 unless the target has one
     #[arg(long)]
     pub(crate) stamp_only: bool,
+    /// Authenticate the tests with the key in this file, which both ends have (mode 0600, 32 octets or more)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
     /// Wait so long for a reflection before it counts as lost
     #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,

@@ -20,7 +20,7 @@ pub(crate) use lab::{LabArgs, LabCommand, LabKind};
 pub(crate) use measure::{MeasureArgs, TrafficArgs};
 pub(crate) use reading::{Invocation, read};
 pub(crate) use report::ReportArgs;
-pub(crate) use respond::RespondArgs;
+pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::StampPlace;
 
 /// A network-performance laboratory: measure a path, and know how far each number can be trusted.

@@ -1,6 +1,7 @@
 //! Arguments of `romer respond`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use romer_session::reflector::Prefix;
@@ -8,12 +9,24 @@ use romer_session::reflector::Prefix;
 use super::shared::{StampPlace, ThreadArgs};
 use crate::values;
 
+/// How the times in replies are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TimestampsArg {
+    /// As NTP does, which every sender reads
+    Ntp,
+    /// As PTP does (truncated to 64 bits)
+    Ptp,
+    /// As the request does
+    AsRequested,
+}
+
 /// Arguments of `romer respond`.
 #[derive(Debug, Args)]
 #[command(
     long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
         romer's own sessions.\n\nOpen to all by default, within its limits: a reply is never longer than its request, \
-        and each /32 or /56 has a rate. It runs until it is interrupted or ended by SIGTERM.",
+        and each /32 or /56 has a rate. It runs until it is interrupted or ended by SIGTERM; SIGUSR1 has it tell its \
+        totals.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
 )]
 pub(crate) struct RespondArgs {
@@ -29,9 +42,31 @@ pub(crate) struct RespondArgs {
     /// Answer only this range; repeat for more [default: all]
     #[arg(long, value_name = "PREFIX", value_parser = values::parsed::<Prefix>)]
     pub(crate) allow: Vec<Prefix>,
+    /// Answer only what is authenticated with the key in this file (mode 0600, 32 octets or more)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Number the replies of each session, so that a sender can tell in which direction a packet was lost
+    #[arg(long)]
+    pub(crate) stateful: bool,
+    /// Answer only what arrives with this TTL or hop limit, or more: 255 is from the same network [default: any]
+    #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true)]
+    pub(crate) min_ttl: Option<u8>,
+    /// How the times in replies are written
+    #[arg(long, value_name = "FORMAT", default_value = "ntp")]
+    pub(crate) timestamps: TimestampsArg,
     /// Packets that one /32 or /56 may send, burst one second
     #[arg(long, value_name = "RATE", default_value = "100000pps", value_parser = values::packet_rate, allow_hyphen_values = true)]
     pub(crate) rate: u64,
+    /// Sessions that the control channel holds at a time, a quarter of them with one address: 1 to 65536
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = values::sessions, allow_hyphen_values = true)]
+    pub(crate) sessions: usize,
+    /// Write the totals (romer/respond/1) to this file on SIGUSR1 and at the end; - is standard output [default: a line
+    /// on standard error, at the end unless --quiet]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Replace the file of --json
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print no prose
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -7,10 +7,13 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_record::log::Far as Record;
 use romer_session::association::Token;
 use romer_session::control::{
-    CodecError, Decoder, End, Granted, Hello, Message, Request, VERSION, Welcome, unhex,
+    Challenge, CodecError, Decoder, End, Granted, Hello, Message, Proof, Request, VERSION, Welcome,
+    possession, unhex,
 };
 
-use crate::circumstances::clock_identity;
+use romer_wire::stamp::Key;
+
+use crate::circumstances::{clock_identity, random};
 use crate::{MeasureError, SOFTWARE};
 
 /// How long a connection may take to be made. A path of one second each way is measured all the same.
@@ -27,6 +30,8 @@ pub(super) enum Absent {
     Unreachable(String),
     /// Somebody answers, but not in our protocol.
     Foreign(String),
+    /// One end has a key that the other has not.
+    Locked { why: String, mend: &'static str },
 }
 
 /// A conversation with a responder.
@@ -40,8 +45,8 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Connects and greets.
-    pub(super) fn begin(address: SocketAddr) -> Result<Self, Absent> {
+    /// Connects and greets; with a key only who has it.
+    pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
         let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(unreachable)?;
         let _ = stream.set_nodelay(true);
@@ -60,14 +65,67 @@ impl Conversation {
             },
         };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
-        match conversation.hear(ANSWER) {
-            Ok(Some(Message::Welcome(welcome))) if welcome.version == VERSION => {
-                conversation.welcome = welcome;
-                Ok(conversation)
+        conversation.be_welcomed(key)?;
+        Ok(conversation)
+    }
+
+    /// What comes after the greeting: a proof of the key on both sides where there is one, and the welcome.
+    fn be_welcomed(&mut self, key: Option<&Key>) -> Result<(), Absent> {
+        let mut proved = false;
+        loop {
+            match (self.hear(ANSWER), key) {
+                (Ok(Some(Message::Welcome(_))), Some(_)) if !proved => {
+                    return Err(Absent::Locked {
+                        why: "the far end has no key, and only authenticated tests were asked for".into(),
+                        mend: "start `romer respond` there with the same --key-file, or measure without it",
+                    });
+                }
+                (Ok(Some(Message::Welcome(welcome))), _) if welcome.version == VERSION => {
+                    self.welcome = welcome;
+                    return Ok(());
+                }
+                (Ok(Some(Message::Challenge(challenge))), Some(key)) if !proved => {
+                    self.prove(&challenge, key)?;
+                    proved = true;
+                }
+                (Ok(Some(Message::Challenge(_))), None) => {
+                    return Err(Absent::Locked {
+                        why: "the far end answers only who has its key".into(),
+                        mend: "give the key that it was started with (--key-file)",
+                    });
+                }
+                (Ok(Some(Message::Complaint(complaint))), _) => {
+                    return Err(Absent::Foreign(complaint.message));
+                }
+                (Ok(Some(_)), _) => {
+                    return Err(Absent::Foreign("it speaks another version of the control protocol".into()));
+                }
+                (Ok(None), _) => {
+                    return Err(Absent::Foreign("it does not answer in romer's control protocol".into()));
+                }
+                (Err(error), _) => return Err(Absent::Foreign(plain(&error))),
             }
-            Ok(Some(Message::Complaint(complaint))) => Err(Absent::Foreign(complaint.message)),
-            Ok(Some(_)) => Err(Absent::Foreign("it speaks another version of the control protocol".into())),
-            Ok(None) => Err(Absent::Foreign("it does not answer in romer's control protocol".into())),
+        }
+    }
+
+    /// Proves that this end has the key, and sees that the other has it.
+    fn prove(&mut self, challenge: &Challenge, key: &Key) -> Result<(), Absent> {
+        let other_key = || Absent::Locked {
+            why: "the far end has another key".into(),
+            mend: "give both ends the same key file (--key-file)",
+        };
+        let asked =
+            unhex(&challenge.nonce).ok_or_else(|| Absent::Foreign("its challenge makes no sense".into()))?;
+        let own = random();
+        let proof = Proof::new(key, possession::End::Sender, asked, own);
+        self.say(&Message::Proof(proof)).map_err(|error| Absent::Unreachable(plain(&error)))?;
+        match self.hear(ANSWER) {
+            Ok(Some(Message::Proof(answer)))
+                if answer.verified(key, possession::End::Responder, own).is_some() =>
+            {
+                Ok(())
+            }
+            Ok(_) => Err(other_key()),
             Err(error) => Err(Absent::Foreign(plain(&error))),
         }
     }

@@ -180,7 +180,8 @@ fn legs(options: &MeasureOptions, streams: &mut [Prepared], readers: &[Arc<Waker
             stream.shared.ssid,
             error,
             Arc::clone(&stream.shared.echoes),
-        );
+        )
+        .with_key(options.key.clone());
         legs.push(Leg { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
     }
     legs

@@ -1,12 +1,14 @@
 //! What is to be measured, checked before anything is opened.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use romer_record::manifest::StampRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration};
+use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
 
 use crate::MeasureError;
 use crate::ThreadOptions;
@@ -50,6 +52,8 @@ pub struct MeasureOptions {
     pub family: Family,
     /// Do not look for a romer at the far end; the target's port is that of the reflector.
     pub stamp_only: bool,
+    /// Authenticate the tests with this key, and speak only to responders that have it.
+    pub key: Option<Arc<Key>>,
     /// Which stamps.
     pub stamp: StampRequest,
     /// Code point of the probes.
@@ -85,7 +89,11 @@ pub(super) fn header_octets(address: SocketAddr) -> u32 {
 ///
 /// # Errors
 /// [`MeasureError::Usage`] where the request contradicts itself, or no probe is as small as what is asked for.
-pub(super) fn schedule_of(stream: &StreamOptions, address: SocketAddr) -> Result<Schedule, MeasureError> {
+pub(super) fn schedule_of(
+    stream: &StreamOptions,
+    address: SocketAddr,
+    keyed: bool,
+) -> Result<Schedule, MeasureError> {
     let header = header_octets(address);
     let (flag, octets, added) = match stream.size {
         ProbeSize::Natural => ("traffic", None, 0),
@@ -101,15 +109,23 @@ pub(super) fn schedule_of(stream: &StreamOptions, address: SocketAddr) -> Result
             STAMP_PAYLOAD + added
         )));
     }
+    let natural = natural(keyed);
+    if let (Some(octets), true) = (octets, keyed && asked.is_some_and(|payload| payload < natural)) {
+        return Err(MeasureError::Usage(format!(
+            "the probe is too small ({flag}): {octets} octets do not hold an authenticated one; ask for at least {}B, or \
+             measure without --key-file",
+            natural + added
+        )));
+    }
     let version = if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
     let request = Request { size: asked, version, ..stream.traffic.clone() };
     let schedule = checked(&request)?;
     if let (TrafficModel::TokenBucket(bucket), None) = (&request.model, asked)
-        && schedule.size() < STAMP_PAYLOAD
+        && schedule.size() < natural
     {
         return Err(MeasureError::Usage(format!(
-            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {STAMP_PAYLOAD}; use a \
-             depth of at least {STAMP_PAYLOAD}B",
+            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {natural}; use a \
+             depth of at least {natural}B",
             bucket.depth()
         )));
     }
@@ -122,10 +138,15 @@ pub(super) fn checked(request: &Request) -> Result<Schedule, MeasureError> {
         .map_err(|error| MeasureError::Usage(format!("there is no such schedule (traffic): {error}")))
 }
 
+/// The payload of a probe that nobody asked to be of another size.
+fn natural(keyed: bool) -> u32 {
+    if keyed { u32::try_from(AUTHENTICATED_BASE).unwrap_or(u32::MAX) } else { STAMP_PAYLOAD }
+}
+
 /// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised.
-pub(super) const fn floor(stream: &StreamOptions) -> u32 {
+pub(super) fn floor(stream: &StreamOptions, keyed: bool) -> u32 {
     match stream.size {
-        ProbeSize::Natural => STAMP_PAYLOAD,
+        ProbeSize::Natural => natural(keyed),
         ProbeSize::Payload(_) | ProbeSize::Packet(_) => 0,
     }
 }
@@ -136,10 +157,11 @@ pub(super) fn payloads(
     schedule: &Schedule,
     address: SocketAddr,
     mtu: Option<u32>,
+    keyed: bool,
 ) -> Result<Payloads, MeasureError> {
     let header = header_octets(address);
     let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
-    let payloads = schedule.payloads(floor(stream));
+    let payloads = schedule.payloads(floor(stream, keyed));
     let (flag, added) = match stream.size {
         ProbeSize::Natural => ("traffic", 0),
         ProbeSize::Payload(_) => ("--size", 0),

@@ -14,7 +14,7 @@ use romer_session::control::{self, Request};
 use romer_session::{association, sender};
 use romer_traffic::{Limit, Payloads, Schedule};
 use romer_units::Duration;
-use romer_wire::stamp;
+use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
 use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
@@ -103,9 +103,10 @@ fn prepare_one(
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;
     let mtu = mtu(address, options);
-    let schedule = schedule_of(stream, address)?;
-    let payloads = payloads(stream, &schedule, address, mtu)?;
-    let conversation = if options.stamp_only { None } else { greet(address, number, observer)? };
+    let schedule = schedule_of(stream, address, options.key.is_some())?;
+    let payloads = payloads(stream, &schedule, address, mtu, options.key.is_some())?;
+    let conversation =
+        if options.stamp_only { None } else { greet(address, number, options.key.as_deref(), observer)? };
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
@@ -119,7 +120,8 @@ fn prepare_one(
     let (socket, receiver) = open(options, local, target)?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let expected = schedule.expected_count();
-    let shared = Arc::new(Shared::new(number, socket, receiver, target, ssid, expected));
+    let shared =
+        Arc::new(Shared::new(number, socket, receiver, target, ssid, expected).with_key(options.key.clone()));
     let mut manifest = manifest(options, stream, &schedule, payloads, target);
     let conversation = match conversation {
         None => None,
@@ -139,7 +141,7 @@ fn prepare_one(
         }
     };
     let interval = schedule.interval();
-    let floor = floor(stream);
+    let floor = floor(stream, options.key.is_some());
     Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0 })
 }
 
@@ -209,10 +211,14 @@ fn open(
 fn greet(
     address: SocketAddr,
     number: u16,
+    key: Option<&Key>,
     observer: &mut dyn Observer,
 ) -> Result<Option<Conversation>, MeasureError> {
-    match Conversation::begin(address) {
+    match Conversation::begin(address, key) {
         Ok(conversation) => Ok(Some(conversation)),
+        Err(Absent::Locked { why, mend }) => {
+            Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
+        }
         Err(Absent::Unreachable(why) | Absent::Foreign(why)) => {
             observer.on_note(
                 number,
@@ -273,7 +279,9 @@ fn manifest(
     let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
     let payload = rounded(payloads.mean);
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
-    let protocol = if payloads.least < sender::STAMP_PAYLOAD {
+    let protocol = if options.key.is_some() {
+        "STAMP (RFC 8762), authenticated"
+    } else if payloads.least < sender::STAMP_PAYLOAD {
         "TWAMP-Light (RFC 5357 appendix I), unauthenticated"
     } else {
         "STAMP (RFC 8762), unauthenticated"

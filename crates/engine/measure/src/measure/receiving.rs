@@ -47,7 +47,10 @@ pub(super) fn receive_all(
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
     let mut returns: Vec<Returns> = streams
         .iter()
-        .map(|stream| Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes)))
+        .map(|stream| {
+            Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes))
+                .with_key(stream.key.clone())
+        })
         .collect();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);

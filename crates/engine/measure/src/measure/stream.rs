@@ -8,6 +8,7 @@ use romer_host::clock;
 use romer_host::socket::StampingSocket;
 use romer_session::sender::Echoes;
 use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::stamp::Key;
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Shared {
     pub(super) target: SocketAddr,
     pub(super) ssid: u16,
     pub(super) echoes: Arc<Echoes>,
+    /// What probes and reflections are authenticated with.
+    pub(super) key: Option<Arc<Key>>,
     /// Probes that were handed to the host or refused by it: the next sequence number.
     pub(super) sent: AtomicU64,
     pub(super) not_sent: AtomicU64,
@@ -54,6 +57,7 @@ impl Shared {
             target,
             ssid,
             echoes: Arc::new(Echoes::new(probes)),
+            key: None,
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
             returned: AtomicU64::new(0),
@@ -63,6 +67,11 @@ impl Shared {
             all_departed: AtomicBool::new(false),
             departed_at: AtomicI64::new(0),
         }
+    }
+
+    /// The same, authenticated where there is a key.
+    pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
+        Self { key, ..self }
     }
 
     /// The socket that is waited for.

@@ -13,17 +13,20 @@ use romer_host::socket::Waker;
 use romer_host::stream::{Waited, wait_many};
 use romer_session::control::{Action, Limits, Server, VERSION, Welcome};
 use romer_units::Duration;
+use romer_wire::stamp::Key;
 
-use super::Totals;
 use super::reflecting::{Note, Order};
+use super::{RespondOptions, Totals};
 use crate::SOFTWARE;
 use crate::circumstances::{clock_identity, random};
 
-/// Connections at a time, from all and from one address.
-const MOST_CONNECTIONS: usize = 512;
-const MOST_FROM_ONE: usize = 32;
-/// Sessions at a time.
-const MOST_SESSIONS: usize = 256;
+/// Conversations at a time beside those that have a session.
+const WITHOUT_SESSION: usize = 512;
+/// Records of which each session may hold a share, so that many sessions do not take more memory than a few; whose
+/// share is smaller sends them back earlier. A record takes about 90 octets.
+const MOST_RECORDS: usize = 1 << 18;
+/// The least share of a session.
+const LEAST_RECORDS: usize = 64;
 /// Octets that may wait to be written to one connection: two full sets of records.
 const LONGEST_OUTBOX: usize = 8 << 20;
 /// Longest time between two looks at deadlines, and at records while sessions are open.
@@ -54,6 +57,8 @@ pub(super) struct Controlling {
     listeners: Vec<TcpListener>,
     limits: Limits,
     welcome: Welcome,
+    key: Option<Arc<Key>>,
+    most_sessions: usize,
     links: Links,
     connections: Vec<Connection>,
     by_session: HashMap<u32, usize>,
@@ -65,7 +70,7 @@ impl Controlling {
         listeners: Vec<TcpListener>,
         limits: Limits,
         test_port: u16,
-        kernel_stamps: bool,
+        options: &RespondOptions,
         links: Links,
     ) -> Self {
         let welcome = Welcome {
@@ -73,12 +78,14 @@ impl Controlling {
             software: SOFTWARE.into(),
             clock: clock_identity(),
             test_port,
-            kernel_stamps,
+            kernel_stamps: options.kernel_stamps,
         };
         Self {
             listeners,
             limits,
             welcome,
+            key: options.key.clone(),
+            most_sessions: options.sessions.max(1),
             links,
             connections: Vec::new(),
             by_session: HashMap::new(),
@@ -117,8 +124,8 @@ impl Controlling {
         while let Ok((stream, address)) = self.listeners[index].accept() {
             let peer = address.ip().to_canonical();
             let from_one = self.connections.iter().filter(|one| one.peer == peer).count();
-            if self.connections.len() >= MOST_CONNECTIONS
-                || from_one >= MOST_FROM_ONE
+            if self.connections.len() >= self.most_sessions + WITHOUT_SESSION
+                || from_one >= (self.most_sessions / 4).max(1)
                 || stream.set_nonblocking(true).is_err()
             {
                 continue;
@@ -128,7 +135,12 @@ impl Controlling {
             let token = random();
             let mut welcome = self.welcome.clone();
             welcome.clock = clock_identity();
-            let server = Server::new(self.limits, welcome, token, clock::monotonic_now());
+            let share = (MOST_RECORDS / (self.connections.len() + 1)).max(LEAST_RECORDS);
+            let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
+            let mut server = Server::new(limits, welcome, token, clock::monotonic_now());
+            if let Some(key) = &self.key {
+                server = server.locked(Arc::clone(key), [random(), random()]);
+            }
             self.connections.push(Connection {
                 stream,
                 peer,
@@ -156,9 +168,12 @@ impl Controlling {
                     return;
                 }
                 Ok(count) => {
-                    let busy = self.by_session.len() >= MOST_SESSIONS;
+                    let busy = self.by_session.len() >= self.most_sessions;
                     let now = clock::monotonic_now();
                     let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
+                    if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
+                        self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_proofs += 1;
+                    }
                     self.carry_out(index, actions);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

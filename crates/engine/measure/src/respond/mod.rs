@@ -5,6 +5,7 @@
 //! thread never waits for the other, and what it cannot hand over is counted.
 
 mod controlling;
+mod document;
 mod reflecting;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -15,9 +16,11 @@ use std::thread::JoinHandle;
 use romer_host::HostError;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
 use romer_host::thread::LockedMemory;
+use romer_record::respond::Respond;
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
+pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use crate::{MeasureError, ThreadOptions};
 
@@ -36,6 +39,16 @@ pub struct RespondOptions {
     pub rate: u64,
     /// How the thread that reflects is run.
     pub threads: ThreadOptions,
+    /// Answer only tests that are authenticated with this key, and hold conversations only with who has it.
+    pub key: Option<Arc<Key>>,
+    /// Number the replies of each session.
+    pub stateful: bool,
+    /// Sessions that the control channel grants at a time; conversations with one address are a quarter of these.
+    pub sessions: usize,
+    /// The least TTL or hop limit with which a request may arrive; 0 for any.
+    pub least_ttl: u8,
+    /// In which format times are written.
+    pub format: ReplyFormat,
 }
 
 impl Default for RespondOptions {
@@ -47,6 +60,11 @@ impl Default for RespondOptions {
             allow: Vec::new(),
             rate: 100_000,
             threads: ThreadOptions::default(),
+            key: None,
+            stateful: false,
+            sessions: 4_096,
+            least_ttl: 0,
+            format: ReplyFormat::default(),
         }
     }
 }
@@ -62,6 +80,10 @@ pub struct Totals {
     pub not_sent: u64,
     /// Sessions granted.
     pub sessions: u64,
+    /// Control conversations that ended because the sender did not prove that it has the key.
+    pub refused_proofs: u64,
+    /// Sessions that the reflector remembers.
+    pub remembered: usize,
 }
 
 /// A responder at work. Dropping it ends it.
@@ -74,6 +96,9 @@ pub struct Responder {
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
     _locked: Option<LockedMemory>,
+    started: std::time::SystemTime,
+    authenticated: bool,
+    stateful: bool,
 }
 
 impl Responder {
@@ -83,6 +108,8 @@ impl Responder {
     /// [`MeasureError::Host`] where an address cannot be bound.
     pub fn start(options: &RespondOptions) -> Result<Self, MeasureError> {
         let locked = options.threads.prepare()?;
+        // Each conversation takes a descriptor; what the system does not give shows when they are used up.
+        let _ = romer_host::descriptors::raise();
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
         let listeners = control_listeners(options, &test_addresses)?;
@@ -111,7 +138,7 @@ impl Responder {
             listeners,
             limits,
             test_port,
-            options.kernel_stamps,
+            options,
             controlling::Links {
                 commands,
                 events,
@@ -129,6 +156,9 @@ impl Responder {
             test_addresses,
             control_addresses,
             _locked: locked,
+            started: std::time::SystemTime::now(),
+            authenticated: options.key.is_some(),
+            stateful: options.stateful,
         };
         responder.threads.push(spawn("romer-reflect", move || reflecting.run())?);
         responder.threads.push(spawn("romer-control", move || controlling.run())?);
@@ -155,10 +185,10 @@ impl Responder {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends both threads and gives the totals.
-    pub fn finish(mut self) -> Totals {
+    /// Ends both threads and gives the totals, with the document of them.
+    pub fn finish(mut self) -> (Totals, Respond) {
         self.end();
-        self.totals()
+        (self.totals(), self.document())
     }
 
     fn end(&mut self) {

@@ -1,6 +1,6 @@
 //! The thread that reflects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,18 @@ use romer_host::thread::Role;
 use romer_record::log::Far;
 use romer_session::association::Token;
 use romer_session::limit::Limiter;
-use romer_session::reflector::{Incoming, Reflector, Verdict};
-use romer_units::{Duration, Monotonic, Responder, Timestamp};
+use romer_session::reflector::{Held, Incoming, Reflector, Rules, Verdict, Written};
+use romer_units::{Dscp, Duration, Monotonic, Responder, Timestamp};
 use romer_wire::stamp::ErrorEstimate;
+use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
 use super::{RespondOptions, Totals};
 use crate::ThreadOptions;
-use crate::circumstances::{clock_error, random};
+use crate::circumstances::{clock_error, clock_information, random};
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
 const LIMITER_SETS: usize = 1_024;
-/// Records that wait for their transmit stamp, for each socket.
+/// Replies that wait for their transmit stamp, for each socket.
 const PENDING: usize = 16_384;
 /// How long a transmit stamp is waited for. It takes microseconds; a driver that delivers none never does.
 const STAMP_WAIT: Duration = Duration::from_millis(200);
@@ -76,10 +77,13 @@ struct Session {
     flush: bool,
 }
 
+/// A reply whose transmit stamp is not in.
 #[derive(Clone, Copy)]
 struct Waiting {
-    session: u32,
-    record: Far,
+    /// What the sender's log is to hold, where the session is one of romer's.
+    record: Option<(u32, Far)>,
+    /// Where its session is remembered, and its number there, so that the session's next reply can tell.
+    held: Option<(Held, u32)>,
     until: Timestamp<Monotonic>,
 }
 
@@ -98,10 +102,12 @@ pub(super) struct Reflecting {
     links: Links,
     tokens: HashMap<Token, (u32, IpAddr)>,
     proved: HashMap<(SocketAddr, u16), u32>,
+    proved_addresses: HashSet<SocketAddr>,
     sessions: HashMap<u32, Session>,
     events: TransmitEvents,
     reply: Box<[u8]>,
     error: ErrorEstimate,
+    stateful: bool,
     not_sent: u64,
     threads: ThreadOptions,
 }
@@ -110,17 +116,31 @@ impl Reflecting {
     pub(super) fn new(sockets: Vec<StampingSocket>, options: &RespondOptions, links: Links) -> Self {
         let key = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));
         let limiter = Limiter::new(options.rate, LIMITER_SETS, key, clock::monotonic_now());
+        let rules = Rules {
+            allowed: options.allow.clone(),
+            least_ttl: options.least_ttl,
+            key: options.key.clone(),
+            stateful: options.stateful,
+            format: options.format,
+            own_ports: sockets.iter().map(|socket| socket.local_address().port()).collect(),
+        };
+        let secret = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));
+        let error = clock_error();
+        let mut reflector = Reflector::with_rules(limiter, rules, secret);
+        reflector.set_clock(clock_information(error));
         let port = |socket| Port { socket, next_id: 0, waiting: vec![None; PENDING], in_waiting: 0 };
         Self {
             ports: sockets.into_iter().map(port).collect(),
-            reflector: Reflector::new(limiter, options.allow.clone()),
+            reflector,
             links,
-            tokens: HashMap::with_capacity(1_024),
-            proved: HashMap::with_capacity(1_024),
-            sessions: HashMap::with_capacity(1_024),
+            tokens: HashMap::with_capacity(options.sessions),
+            proved: HashMap::with_capacity(options.sessions),
+            proved_addresses: HashSet::with_capacity(options.sessions),
+            sessions: HashMap::with_capacity(options.sessions),
             events: TransmitEvents::new(256),
             reply: vec![0; 65_535].into(),
-            error: clock_error(),
+            error,
+            stateful: options.stateful,
             not_sent: 0,
             threads: options.threads,
         }
@@ -147,6 +167,7 @@ impl Reflecting {
                 housekeeping = now;
                 self.give_up_waiting(now);
                 self.error = clock_error();
+                self.reflector.set_clock(clock_information(self.error));
                 self.publish();
             }
         }
@@ -184,6 +205,7 @@ impl Reflecting {
             source: datagram.peer,
             destination: SocketAddr::new(datagram.destination.unwrap_or(local.ip()), local.port()),
             ttl: datagram.ttl,
+            tos: datagram.tos,
             arrived: arrived.on::<Responder>(),
             proved: self.is_proved(datagram.peer),
         };
@@ -192,48 +214,47 @@ impl Reflecting {
             Verdict::Association(token) => self.associate(token, datagram.peer),
             Verdict::Answer(answer) => {
                 let departs = clock::realtime_now();
-                let Some(length) = answer.write(departs.on(), self.error, &mut self.reply) else { return };
+                let Some(written) = answer.write(departs.on(), self.error, &mut self.reply) else { return };
                 let port = &mut self.ports[index];
                 let id = port.next_id;
                 port.next_id = port.next_id.wrapping_add(1);
                 let from =
                     datagram.destination.map(|address| Source { address, interface: datagram.interface });
                 let outgoing = Outgoing {
-                    payload: &self.reply[..length],
+                    payload: &self.reply[..written.octets],
                     to: datagram.peer,
                     from,
-                    // The code point of the request, without its ECN bits: what comes back was marked alike.
-                    tos: datagram.tos.map(|tos| tos & 0b1111_1100),
+                    // What the request asked for, or its own code point, without its ECN bits: what comes back was
+                    // marked alike.
+                    tos: written.dscp.map(Dscp::tos).or(datagram.tos.map(|tos| tos & 0b1111_1100)),
                     id,
                 };
                 let sent = port.socket.send(&outgoing).ok().map(|sent| sent.user);
                 match sent {
-                    Some(_) => self.reflector.on_reflected(length),
+                    Some(_) => self.reflector.on_reflected(&written),
                     None => self.not_sent += 1,
                 }
                 let session = self.proved.get(&(datagram.peer, answer.ssid())).copied();
-                if let Some(session) = session {
-                    self.record(index, id, session, answer.sequence(), datagram, sent);
-                }
+                let record =
+                    session.and_then(|session| self.record(session, answer.sequence(), datagram, sent));
+                self.keep(index, id, record, &written, sent.is_some());
             }
         }
     }
 
     fn is_proved(&self, peer: SocketAddr) -> bool {
-        // Only ports of ill repute ask for this; an ordinary sender costs nothing.
-        peer.port() < 1_024 && self.proved.keys().any(|(address, _)| *address == peer)
+        self.proved_addresses.contains(&peer)
     }
 
+    /// What the log of a session holds of a request and its reply, as far as is known when that has been sent.
     fn record(
         &mut self,
-        index: usize,
-        id: u32,
         session: u32,
         sequence: u32,
         datagram: &Datagram<'_>,
         sent: Option<Realtime>,
-    ) {
-        let Some(state) = self.sessions.get_mut(&session) else { return };
+    ) -> Option<(u32, Far)> {
+        let state = self.sessions.get_mut(&session)?;
         let sequence = nearest(sequence, state.highest);
         state.highest = state.highest.max(sequence);
         let record = Far {
@@ -245,17 +266,25 @@ impl Reflecting {
             ttl: datagram.ttl,
             tos: datagram.tos,
         };
-        if sent.is_none() || !self.ports[index].socket.has_kernel_stamps() {
-            self.hand_over(session, record);
+        Some((session, record))
+    }
+
+    /// Keeps what wants to know when reply `id` left until its transmit stamp is in, if there will be one.
+    fn keep(&mut self, index: usize, id: u32, record: Option<(u32, Far)>, written: &Written, sent: bool) {
+        let held = written.held.filter(|_| self.stateful).map(|held| (held, written.sequence));
+        if record.is_none() && held.is_none() {
             return;
+        }
+        if !sent || !self.ports[index].socket.has_kernel_stamps() {
+            return self.hand_over(record);
         }
         let until = clock::monotonic_now() + STAMP_WAIT;
         let port = &mut self.ports[index];
         let slot = usize::try_from(id).unwrap_or(0) % PENDING;
-        let overtaken = port.waiting[slot].replace(Waiting { session, record, until });
+        let overtaken = port.waiting[slot].replace(Waiting { record, held, until });
         port.in_waiting += usize::from(overtaken.is_none());
         if let Some(overtaken) = overtaken {
-            self.hand_over(overtaken.session, overtaken.record);
+            self.hand_over(overtaken.record);
         }
     }
 
@@ -270,16 +299,22 @@ impl Reflecting {
                 let stamp = self.events.stamps()[position];
                 let port = &mut self.ports[index];
                 let slot = usize::try_from(stamp.id).unwrap_or(0) % PENDING;
-                if let Some(mut waiting) = port.waiting[slot].take() {
-                    port.in_waiting -= 1;
-                    waiting.record.t3_kernel_ns = Some(stamp.kernel.as_nanos());
-                    self.hand_over(waiting.session, waiting.record);
+                let Some(waiting) = port.waiting[slot].take() else { continue };
+                port.in_waiting -= 1;
+                let departed = stamp.kernel.as_nanos();
+                if let Some((held, sequence)) = waiting.held {
+                    let method = TimestampMethod::SOFTWARE;
+                    let reply = FollowUp { sequence, departed_unix_nanos: departed, method };
+                    self.reflector.on_departed(held, reply);
                 }
+                let stamped = |record| Far { t3_kernel_ns: Some(departed), ..record };
+                self.hand_over(waiting.record.map(|(session, record)| (session, stamped(record))));
             }
         }
     }
 
-    fn hand_over(&mut self, session: u32, record: Far) {
+    fn hand_over(&mut self, record: Option<(u32, Far)>) {
+        let Some((session, record)) = record else { return };
         if self.links.notes.try_send(Note::Record { session, record }).is_err()
             && let Some(state) = self.sessions.get_mut(&session)
         {
@@ -295,8 +330,10 @@ impl Reflecting {
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if let Some(before) = state.address.replace(peer) {
             self.proved.remove(&(before, state.ssid));
+            self.proved_addresses.remove(&before);
         }
         self.proved.insert((peer, state.ssid), session);
+        self.proved_addresses.insert(peer);
         if self.links.notes.try_send(Note::Associated { session, address: peer }).is_ok() {
             self.links.control_waker.wake();
         }
@@ -319,6 +356,7 @@ impl Reflecting {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 if let Some(Session { ssid, address: Some(address), .. }) = self.sessions.remove(&session) {
                     self.proved.remove(&(address, ssid));
+                    self.proved_addresses.remove(&address);
                 }
             }
         }
@@ -332,7 +370,11 @@ impl Reflecting {
         let now = clock::monotonic_now();
         self.give_up_waiting(now);
         let still_waiting = |session: u32| {
-            self.ports.iter().flat_map(|port| port.waiting.iter().flatten()).any(|w| w.session == session)
+            self.ports
+                .iter()
+                .flat_map(|port| port.waiting.iter().flatten())
+                .filter_map(|one| one.record)
+                .any(|(owner, _)| owner == session)
         };
         let done: Vec<u32> = self
             .sessions
@@ -364,7 +406,7 @@ impl Reflecting {
                     && let Some(waiting) = port.waiting[slot].take()
                 {
                     port.in_waiting -= 1;
-                    self.hand_over(waiting.session, waiting.record);
+                    self.hand_over(waiting.record);
                 }
             }
         }
@@ -380,6 +422,7 @@ impl Reflecting {
         totals.reflector = *self.reflector.counters();
         totals.kernel_drops = drops;
         totals.not_sent = self.not_sent;
+        totals.remembered = self.reflector.remembered();
     }
 }
 

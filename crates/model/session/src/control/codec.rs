@@ -21,6 +21,8 @@ const STOP: u8 = 7;
 const LOG: u8 = 8;
 const END: u8 = 9;
 const COMPLAINT: u8 = 10;
+const CHALLENGE: u8 = 32;
+const PROOF: u8 = 33;
 
 /// Why bytes are not a frame.
 #[derive(Debug, Error)]
@@ -49,6 +51,8 @@ impl Message {
         match self {
             Self::Hello(body) => json(HELLO, body, out),
             Self::Welcome(body) => json(WELCOME, body, out),
+            Self::Challenge(body) => json(CHALLENGE, body, out),
+            Self::Proof(body) => json(PROOF, body, out),
             Self::Request(body) => json(REQUEST, body, out),
             Self::Granted(body) => json(GRANTED, body, out),
             Self::Refused(body) => json(REFUSED, body, out),
@@ -78,6 +82,8 @@ impl Message {
         Ok(match kind {
             HELLO => Self::Hello(unjson(kind, body)?),
             WELCOME => Self::Welcome(unjson(kind, body)?),
+            CHALLENGE => Self::Challenge(unjson(kind, body)?),
+            PROOF => Self::Proof(unjson(kind, body)?),
             REQUEST => Self::Request(unjson(kind, body)?),
             GRANTED => Self::Granted(unjson(kind, body)?),
             REFUSED => Self::Refused(unjson(kind, body)?),
@@ -141,8 +147,8 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, ClockIdentity, Complaint, ComplaintCode, End, Granted, Hello, RefusalCode, Refused,
-        Request, Welcome,
+        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, End, Granted, Hello, Proof,
+        RefusalCode, Refused, Request, Welcome,
     };
     use super::*;
     use proptest::prelude::*;
@@ -159,6 +165,8 @@ mod tests {
                 test_port: 862,
                 kernel_stamps: true,
             }),
+            Message::Challenge(Challenge { nonce: "1f".repeat(16) }),
+            Message::Proof(Proof { nonce: "2e".repeat(16), code: "3d".repeat(16) }),
             Message::Request(Request { ssid: 9, interval_ns: 45_000_000, count: 100, payload_octets: 44 }),
             Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536 }),
             Message::Refused(Refused {

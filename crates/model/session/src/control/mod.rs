@@ -8,6 +8,9 @@
 //! ```text
 //! sender                      responder
 //!   hello  (version, clock) ->
+//!                           <-  challenge              where the responder has a key: both ends prove
+//!   proof                   ->                         that they have it before anything else is said
+//!                           <-  proof                  ([`possession`])
 //!                           <-  welcome (version, clock, test port, stamps)
 //!   request (what is to be sent) ->
 //!                           <-  granted (session, token) | refused (why, what would be granted)
@@ -22,6 +25,7 @@
 //! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise.
 
 mod codec;
+pub mod possession;
 mod server;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
@@ -82,6 +86,22 @@ pub struct Welcome {
     pub test_port: u16,
     /// Whether the responder takes stamps in its kernel.
     pub kernel_stamps: bool,
+}
+
+/// The responder answers only who has its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Challenge {
+    /// Sixteen fresh octets, 32 hexadecimal digits.
+    pub nonce: String,
+}
+
+/// One end has the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    /// Sixteen octets that this end drew, 32 hexadecimal digits.
+    pub nonce: String,
+    /// The code over both nonces, 32 hexadecimal digits.
+    pub code: String,
 }
 
 /// What the sender is going to do.
@@ -178,6 +198,8 @@ pub enum ComplaintCode {
     Body,
     /// Another version of the protocol.
     Version,
+    /// The proof does not show that the sender has the responder's key.
+    Proof,
 }
 
 /// One frame of the control channel.
@@ -187,6 +209,10 @@ pub enum Message {
     Hello(Hello),
     /// Responder's answer.
     Welcome(Welcome),
+    /// The responder has a key.
+    Challenge(Challenge),
+    /// One end has the key.
+    Proof(Proof),
     /// What the sender is going to do.
     Request(Request),
     /// The session is open.

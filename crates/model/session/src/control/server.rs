@@ -1,13 +1,16 @@
 //! The responder's side of one conversation.
 
 use core::net::SocketAddr;
+use std::sync::Arc;
 
 use romer_record::log::Far;
 use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::stamp::Key;
 
+use super::possession;
 use super::{
-    Associated, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, End, Granted, Hello, Message,
-    RefusalCode, Refused, Request, VERSION, Welcome, hex,
+    Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, End, Granted, Hello,
+    Message, Proof, RefusalCode, Refused, Request, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -65,11 +68,22 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Greeting,
+    Proving,
     Requesting,
     Associating { deadline: Timestamp<Monotonic> },
     Running { deadline: Timestamp<Monotonic> },
     Finishing { deadline: Timestamp<Monotonic> },
     Over,
+}
+
+/// What a sender must prove to have.
+#[derive(Debug)]
+struct Lock {
+    key: Arc<Key>,
+    /// What the sender is asked.
+    nonce: Token,
+    /// What the responder adds to its own proof.
+    own: Token,
 }
 
 /// The responder's side of one conversation. Feed it with [`Server::on_bytes`], [`Server::on_associated`],
@@ -82,6 +96,8 @@ pub struct Server {
     test_port: u16,
     kernel_stamps: bool,
     token: Token,
+    lock: Option<Lock>,
+    proof_refused: bool,
     connected: Timestamp<Monotonic>,
     heard: bool,
     decoder: Decoder,
@@ -102,6 +118,8 @@ impl Server {
             test_port: welcome.test_port,
             kernel_stamps: welcome.kernel_stamps,
             token,
+            lock: None,
+            proof_refused: false,
             connected: now,
             heard: false,
             decoder: Decoder::default(),
@@ -110,6 +128,18 @@ impl Server {
             records: Vec::new(),
             totals: End::default(),
         }
+    }
+
+    /// The same conversation, held only with a sender that has `key`. The `nonces` are fresh and random.
+    #[must_use]
+    pub fn locked(self, key: Arc<Key>, nonces: [Token; 2]) -> Self {
+        let [nonce, own] = nonces;
+        Self { lock: Some(Lock { key, nonce, own }), ..self }
+    }
+
+    /// Whether the sender failed to prove that it has the key.
+    pub fn has_refused_proof(&self) -> bool {
+        self.proof_refused
     }
 
     /// The conversation is over.
@@ -121,7 +151,9 @@ impl Server {
     pub fn deadline(&self) -> Option<Timestamp<Monotonic>> {
         match self.state {
             State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
-            State::Greeting | State::Requesting => Some(self.connected + self.limits.handshake),
+            State::Greeting | State::Proving | State::Requesting => {
+                Some(self.connected + self.limits.handshake)
+            }
             State::Associating { deadline } | State::Running { deadline } | State::Finishing { deadline } => {
                 Some(deadline)
             }
@@ -166,6 +198,7 @@ impl Server {
     ) {
         match (&self.state, message) {
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
+            (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
             (State::Associating { .. } | State::Running { .. }, Message::Stop) => {
                 self.state = State::Finishing { deadline: now + Duration::from_secs(30) };
@@ -191,6 +224,36 @@ impl Server {
             actions.push(Action::Close);
             return;
         }
+        match &self.lock {
+            Some(lock) => {
+                actions.push(Action::Send(Message::Challenge(Challenge::new(lock.nonce))));
+                self.state = State::Proving;
+            }
+            None => self.welcome(actions),
+        }
+    }
+
+    fn prove(&mut self, proof: &Proof, actions: &mut Vec<Action>) {
+        let answer = self.lock.as_ref().and_then(|lock| {
+            let asked = proof.verified(&lock.key, possession::End::Sender, lock.nonce)?;
+            Some(Proof::new(&lock.key, possession::End::Responder, asked, lock.own))
+        });
+        match answer {
+            Some(answer) => {
+                actions.push(Action::Send(Message::Proof(answer)));
+                self.welcome(actions);
+            }
+            None => {
+                self.proof_refused = true;
+                let why = "the proof does not show that the sender has this responder's key";
+                actions.push(complain(ComplaintCode::Proof, why.into()));
+                self.state = State::Over;
+                actions.push(Action::Close);
+            }
+        }
+    }
+
+    fn welcome(&mut self, actions: &mut Vec<Action>) {
         actions.push(Action::Send(Message::Welcome(Welcome {
             version: VERSION,
             software: self.software.clone(),
@@ -400,6 +463,42 @@ mod tests {
         assert_eq!(records.len(), 10);
         assert_eq!(*end, End { received: 10, reflected: 10, stamps_missing: 10, ..End::default() });
         assert!(server.is_over());
+    }
+
+    #[test]
+    fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_too() {
+        let key = |fill| Key::new(&[fill; 32]).unwrap();
+        let greeted = || {
+            let mut server = server(Limits::default()).locked(Arc::new(key(1)), [[3; 16], [4; 16]]);
+            let asked = say(&mut server, &hello());
+            assert_eq!(asked, [Action::Send(Message::Challenge(Challenge::new([3; 16])))]);
+            let early = say(&mut server, &Message::Request(request()));
+            assert!(
+                matches!(&early[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State)
+            );
+            server
+        };
+        let mut server = greeted();
+        let proof = Proof::new(&key(1), possession::End::Sender, [3; 16], [5; 16]);
+        let [Action::Send(Message::Proof(answer)), Action::Send(Message::Welcome(_))] =
+            &say(&mut server, &Message::Proof(proof))[..]
+        else {
+            panic!("not let in");
+        };
+        assert_eq!(answer.verified(&key(1), possession::End::Responder, [5; 16]), Some([4; 16]));
+        assert!(!server.has_refused_proof());
+        let granted = say(&mut server, &Message::Request(request()));
+        assert!(matches!(granted[..], [Action::Open(_), Action::Send(Message::Granted(_))]));
+
+        for (key, asked) in [(key(2), [3; 16]), (key(1), [6; 16])] {
+            let mut server = greeted();
+            let proof = Proof::new(&key, possession::End::Sender, asked, [5; 16]);
+            let shut = say(&mut server, &Message::Proof(proof));
+            assert!(
+                matches!(&shut[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Proof)
+            );
+            assert!(server.has_refused_proof() && server.is_over());
+        }
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! The totals as a document.
+
+use std::net::SocketAddr;
+
+use romer_record::respond::{
+    RESPOND, Respond, RespondClock, RespondRefused, RespondReplies, RespondRequests, RespondSessions,
+    RespondTlvs,
+};
+use romer_session::reflector::PLACES;
+
+use super::{Responder, Totals};
+use crate::SOFTWARE;
+use crate::circumstances::clock_error;
+
+impl Responder {
+    /// What has happened up to now; the counts are at most 0.3 s old.
+    pub fn document(&self) -> Respond {
+        let Totals { reflector: counts, kernel_drops, not_sent, sessions, refused_proofs, remembered } =
+            self.totals();
+        let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
+        let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+        let error = clock_error();
+        Respond {
+            schema: RESPOND.into(),
+            software: SOFTWARE.into(),
+            started: humantime::format_rfc3339_micros(self.started).to_string(),
+            at: humantime::format_rfc3339_micros(std::time::SystemTime::now()).to_string(),
+            test_addresses: written(&self.test_addresses),
+            control_addresses: written(&self.control_addresses),
+            authenticated: self.authenticated,
+            stateful: self.stateful,
+            clock: RespondClock {
+                synchronised: error.synchronized(),
+                error_ns: error.error().map(romer_units::Duration::as_nanos),
+            },
+            requests: RespondRequests {
+                received: counts.received,
+                octets: counts.octets_received,
+                associations: counts.associations,
+                nonzero_mbz: counts.nonzero_mbz,
+                bad_error_estimate: counts.bad_error_estimate,
+                kernel_drops,
+            },
+            replies: RespondReplies { sent: counts.reflected, octets: counts.octets_reflected, not_sent },
+            refused: RespondRefused {
+                too_short: counts.too_short,
+                bad_source: counts.bad_source,
+                r#loop: counts.looped,
+                not_request: counts.not_request,
+                not_allowed: counts.not_allowed,
+                rate_limited: counts.rate_limited,
+                too_far: counts.too_far,
+                auth_fail: counts.not_authentic,
+                replay: counts.replayed,
+                table_full: counts.table_full,
+            },
+            tlvs: RespondTlvs {
+                answered: counts.tlvs,
+                unrecognized: counts.tlvs_unrecognized,
+                malformed: counts.tlvs_malformed,
+                auth_fail: counts.tlvs_not_authentic,
+            },
+            sessions: RespondSessions {
+                granted: sessions,
+                proofs_refused: refused_proofs,
+                remembered: number(remembered),
+                places: number(PLACES),
+                without_place: counts.without_place,
+                evicted: counts.evicted,
+            },
+        }
+    }
+}

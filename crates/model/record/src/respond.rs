@@ -1,0 +1,132 @@
+//! What a responder tells of itself (`romer/respond/1`): on SIGUSR1, and at its end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the responder's schema.
+pub const RESPOND: &str = "romer/respond/1";
+
+/// A responder up to now. All counts are since its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Respond {
+    /// [`RESPOND`].
+    pub schema: String,
+    /// Name and version of the program.
+    pub software: String,
+    /// When it started, RFC 3339.
+    pub started: String,
+    /// When this was written, RFC 3339; the counts are at most 0.3 s older.
+    pub at: String,
+    /// Where test packets are received.
+    pub test_addresses: Vec<String>,
+    /// Where control conversations are received.
+    pub control_addresses: Vec<String>,
+    /// Only authenticated tests are answered.
+    pub authenticated: bool,
+    /// The replies of each session are numbered.
+    pub stateful: bool,
+    /// The clock, as the replies state it.
+    pub clock: RespondClock,
+    /// What came.
+    pub requests: RespondRequests,
+    /// What was answered.
+    pub replies: RespondReplies,
+    /// What was not answered, by cause.
+    pub refused: RespondRefused,
+    /// Extensions of the answered requests.
+    pub tlvs: RespondTlvs,
+    /// Sessions.
+    pub sessions: RespondSessions,
+}
+
+/// The responder's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondClock {
+    /// A daemon keeps it synchronised.
+    pub synchronised: bool,
+    /// The bound of its error that the replies state.
+    pub error_ns: Option<i64>,
+}
+
+/// What came to a responder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondRequests {
+    /// Datagrams read.
+    pub received: u64,
+    /// Their octets of UDP payload.
+    pub octets: u64,
+    /// Datagrams by which senders proved their address; none is answered.
+    pub associations: u64,
+    /// Requests with octets that must be zero and are not; answered.
+    pub nonzero_mbz: u64,
+    /// Requests whose error estimate has a multiplier of 0; answered.
+    pub bad_error_estimate: u64,
+    /// Datagrams that the kernel dropped before they could be read.
+    pub kernel_drops: u64,
+}
+
+/// What a responder answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondReplies {
+    /// Replies sent.
+    pub sent: u64,
+    /// Their octets of UDP payload; never more than those of the requests.
+    pub octets: u64,
+    /// Replies that the kernel would not take.
+    pub not_sent: u64,
+}
+
+/// What a responder did not answer, by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondRefused {
+    /// Shorter than any test packet.
+    pub too_short: u64,
+    /// From port 0, from a port whose service answers anything, or from an address that is no single host.
+    pub bad_source: u64,
+    /// From the responder's own address and port.
+    pub r#loop: u64,
+    /// Replies of reflectors.
+    pub not_request: u64,
+    /// From outside the allowed ranges.
+    pub not_allowed: u64,
+    /// Over the rate of its prefix.
+    pub rate_limited: u64,
+    /// Arrived with a TTL below the least, or with none that is known.
+    pub too_far: u64,
+    /// Not made with the key.
+    pub auth_fail: u64,
+    /// Made with the key, and seen before or too old to tell.
+    pub replay: u64,
+    /// Made with the key, and no place to remember it.
+    pub table_full: u64,
+}
+
+/// Extensions of the requests that a responder answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondTlvs {
+    /// TLVs answered.
+    pub answered: u64,
+    /// TLVs returned with U.
+    pub unrecognized: u64,
+    /// Requests with a TLV that was returned with M.
+    pub malformed: u64,
+    /// Requests whose TLVs were returned with I.
+    pub auth_fail: u64,
+}
+
+/// Sessions of a responder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondSessions {
+    /// Sessions that the control channel granted.
+    pub granted: u64,
+    /// Control conversations whose sender did not prove that it has the key.
+    pub proofs_refused: u64,
+    /// Sessions remembered now: those that are numbered, or guarded against replays.
+    pub remembered: u64,
+    /// How many can be.
+    pub places: u64,
+    /// Requests answered without state, because their session found no place.
+    pub without_place: u64,
+    /// Sessions that lost their place to another after a silence.
+    pub evicted: u64,
+}

@@ -1,0 +1,353 @@
+//! The Session-Reflector (RFC 8762 section 4.3, RFC 8972): which datagrams it answers, and with what.
+//!
+//! It never answers with more octets than it received, and never answers a reply (so that two reflectors cannot keep a
+//! packet between them alive). For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
+//! its own replies (the stateful mode) or has a key (so that it must know what has come before), one more of
+//! [`PLACES`] sessions; nothing else.
+
+mod counters;
+mod prefix;
+mod source;
+mod table;
+mod window;
+
+use core::net::SocketAddr;
+use core::num::NonZeroU16;
+use std::sync::Arc;
+
+use romer_units::{Dscp, Monotonic, Responder, Timestamp};
+use romer_wire::ip::Ecn;
+use romer_wire::stamp::tlv::{
+    Arrival, DscpSet, FollowUp, InProfile, TimestampInformation, TlvContext, TlvOutcome, reflect_over,
+};
+use romer_wire::stamp::{
+    AUTHENTICATED_BASE, AuthError, BASE, ErrorEstimate, Key, ReflectorPacket, ReplyFormat, SHORTEST,
+    SenderPacket, TimestampFormat, WireTime, authenticated_sender_zeros_are_zero,
+    looks_like_authenticated_reply, looks_like_reply, sender_zeros_are_zero,
+};
+
+use crate::association::{self, Token};
+use crate::limit::Limiter;
+pub use counters::{Counters, Refusal};
+pub use prefix::Prefix;
+pub use table::{Held, PLACES, SILENCE};
+use table::{Name, Table};
+
+/// What is answered, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The ranges that are answered; all, if there are none.
+    pub allowed: Vec<Prefix>,
+    /// The least TTL or hop limit with which a request may arrive; 0 for any. A sender starts with 255, and who is
+    /// further away than he says cannot arrive with more than is left (RFC 5082).
+    pub least_ttl: u8,
+    /// Answer only what was made with this key (RFC 8762 section 4.2.2).
+    pub key: Option<Arc<Key>>,
+    /// Count the replies of each session (RFC 8762 section 4: the stateful mode).
+    pub stateful: bool,
+    /// In which format times are written.
+    pub format: ReplyFormat,
+    /// The ports of this reflector, wherever it listens.
+    pub own_ports: Vec<u16>,
+}
+
+/// A datagram that arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// What UDP carried.
+    pub payload: &'a [u8],
+    /// Where it came from.
+    pub source: SocketAddr,
+    /// Where it was sent to.
+    pub destination: SocketAddr,
+    /// TTL or hop limit on arrival.
+    pub ttl: Option<u8>,
+    /// TOS or traffic class on arrival.
+    pub tos: Option<u8>,
+    /// The best arrival stamp.
+    pub arrived: Timestamp<Responder>,
+    /// The control channel has proved that the source is a sender's.
+    pub proved: bool,
+}
+
+/// What is to be done with a datagram.
+#[derive(Clone, Debug)]
+pub enum Verdict<'a> {
+    /// Answer it: [`Answer::write`] makes the reply.
+    Answer(Answer<'a>),
+    /// A sender proves its address; no datagram answers it.
+    Association(Token),
+    /// Nothing.
+    Refused(Refusal),
+}
+
+/// A request that is to be answered.
+#[derive(Clone, Debug)]
+pub struct Answer<'a> {
+    request: &'a [u8],
+    packet: SenderPacket,
+    arrived: Timestamp<Responder>,
+    ttl: u8,
+    format: TimestampFormat,
+    key: Option<Arc<Key>>,
+    context: TlvContext,
+    held: Option<Held>,
+}
+
+/// A reply that has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its octets, as many as the request has.
+    pub octets: usize,
+    /// Its sequence number: the request's, or in the stateful mode the reflector's own.
+    pub sequence: u32,
+    /// The code point that it is to be sent with where the request asked for one that is granted; otherwise that of
+    /// the request.
+    pub dscp: Option<Dscp>,
+    /// Where its session is remembered. Who learns when the reply really left tells [`Reflector::on_departed`].
+    pub held: Option<Held>,
+    tlvs: TlvOutcome,
+}
+
+impl Answer<'_> {
+    /// The sequence number of the request.
+    pub fn sequence(&self) -> u32 {
+        self.packet.sequence
+    }
+    /// The session identifier of the request; 0 where there is none.
+    pub fn ssid(&self) -> u16 {
+        self.packet.ssid.map_or(0, NonZeroU16::get)
+    }
+    /// Writes the reply, which is as long as the request, into `reply`. `departs` is the moment just before it is
+    /// sent; `error` says how well our clock is known. `None` where the buffer is shorter than the request.
+    pub fn write(
+        &self,
+        departs: Timestamp<Responder>,
+        error: ErrorEstimate,
+        reply: &mut [u8],
+    ) -> Option<Written> {
+        let on_wire = |time: Timestamp<Responder>| WireTime::from_unix_nanos(time.as_nanos(), self.format);
+        let error = error.with_format(self.format);
+        let (arrived, departs) = (on_wire(self.arrived), on_wire(departs));
+        let sequence = self.context.reply_sequence;
+        let packet = ReflectorPacket {
+            sequence,
+            ..ReflectorPacket::answering(&self.packet, arrived, departs, error, self.ttl)
+        };
+        let key = self.key.as_deref();
+        let (octets, base) = match key {
+            Some(key) => (packet.emit_authenticated(self.request, reply, key).ok()?, AUTHENTICATED_BASE),
+            None => (packet.emit_truncated(self.request, reply).ok()?, BASE),
+        };
+        let extensions = reply.get_mut(base..octets).unwrap_or_default();
+        let tlvs = reflect_over(extensions, &self.context, key);
+        Some(Written { octets, sequence, dscp: tlvs.dscp, held: self.held, tlvs })
+    }
+}
+
+/// The admission rules, what is remembered, and the counters.
+#[derive(Debug)]
+pub struct Reflector {
+    limiter: Limiter,
+    rules: Rules,
+    table: Option<Table>,
+    clock: Option<TimestampInformation>,
+    counters: Counters,
+}
+
+impl Reflector {
+    /// A stateless reflector without a key, that answers the `allowed` ranges (all, if there are none) within the
+    /// limiter's rate.
+    pub fn new(limiter: Limiter, allowed: Vec<Prefix>) -> Self {
+        Self::with_rules(limiter, Rules { allowed, ..Rules::default() }, (0, 0))
+    }
+
+    /// A reflector with these rules, within the limiter's rate. The `secret` hides where sessions are remembered. All
+    /// memory is taken here.
+    pub fn with_rules(limiter: Limiter, rules: Rules, secret: (u64, u64)) -> Self {
+        let table = (rules.stateful || rules.key.is_some()).then(|| Table::new(secret));
+        Self { limiter, rules, table, clock: None, counters: Counters::default() }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many sessions are remembered: at the most [`PLACES`].
+    pub fn remembered(&self) -> usize {
+        self.table.as_ref().map_or(0, Table::taken)
+    }
+
+    /// How the clock is kept and the times are taken, for who asks (RFC 8972 section 4.3).
+    pub fn set_clock(&mut self, clock: TimestampInformation) {
+        self.clock = Some(clock);
+    }
+
+    /// The reply was handed to the network.
+    pub fn on_reflected(&mut self, written: &Written) {
+        self.counters.reflected += 1;
+        self.counters.octets_reflected += u64::try_from(written.octets).unwrap_or(u64::MAX);
+        self.counters.count(&written.tlvs);
+        if let Some(state) = self.table.as_mut().zip(written.held).and_then(|(table, held)| table.state(held))
+        {
+            state.transmitted = state.transmitted.wrapping_add(1);
+        }
+    }
+
+    /// It is now known when a reply left, which the session's next reply may tell (RFC 8972 section 4.7). Nothing
+    /// happens where the session has been forgotten.
+    pub fn on_departed(&mut self, held: Held, reply: FollowUp) {
+        let Some(state) = self.table.as_mut().and_then(|table| table.state(held)) else { return };
+        let newer = |before: FollowUp| reply.sequence.wrapping_sub(before.sequence) < 1 << 31;
+        if state.follow_up.is_none_or(newer) {
+            state.follow_up = Some(reply);
+        }
+    }
+
+    /// Judges a datagram.
+    pub fn on_datagram<'a>(&mut self, incoming: &Incoming<'a>, now: Timestamp<Monotonic>) -> Verdict<'a> {
+        self.counters.received += 1;
+        self.counters.octets_received += u64::try_from(incoming.payload.len()).unwrap_or(u64::MAX);
+        match self.judge(incoming, now) {
+            Ok(verdict) => verdict,
+            Err(refusal) => {
+                self.counters.refuse(refusal);
+                Verdict::Refused(refusal)
+            }
+        }
+    }
+
+    fn judge<'a>(
+        &mut self,
+        incoming: &Incoming<'a>,
+        now: Timestamp<Monotonic>,
+    ) -> Result<Verdict<'a>, Refusal> {
+        self.admit(incoming, now)?;
+        if let Some(token) = association::token(incoming.payload) {
+            self.counters.associations += 1;
+            return Ok(Verdict::Association(token));
+        }
+        let packet = self.read(incoming.payload)?;
+        let held = self.remember(incoming, &packet, now)?;
+        self.counters.bad_error_estimate += u64::from(!packet.error.is_valid());
+        let format = self.rules.format.answering(packet.error);
+        Ok(Verdict::Answer(Answer {
+            request: incoming.payload,
+            packet,
+            arrived: incoming.arrived,
+            ttl: incoming.ttl.unwrap_or(255),
+            format,
+            key: self.rules.key.clone(),
+            context: self.context(incoming, &packet, format, held),
+            held,
+        }))
+    }
+
+    /// What is seen without reading the datagram.
+    fn admit(&mut self, incoming: &Incoming<'_>, now: Timestamp<Monotonic>) -> Result<(), Refusal> {
+        let rules = &self.rules;
+        if let Some(refusal) = source::refusal(incoming, &rules.own_ports) {
+            return Err(refusal);
+        }
+        let source = incoming.source.ip();
+        if !rules.allowed.is_empty() && !rules.allowed.iter().any(|prefix| prefix.contains(source)) {
+            return Err(Refusal::NotAllowed);
+        }
+        if incoming.ttl.unwrap_or(0) < rules.least_ttl {
+            return Err(Refusal::TooFar);
+        }
+        if !self.limiter.admit(source, now) {
+            return Err(Refusal::RateLimited);
+        }
+        Ok(())
+    }
+
+    /// The request that the octets hold, if they hold one of the mode.
+    fn read(&mut self, octets: &[u8]) -> Result<SenderPacket, Refusal> {
+        let Some(key) = &self.rules.key else {
+            let packet = SenderPacket::parse(octets).map_err(|_| Refusal::TooShort)?;
+            if looks_like_reply(octets) {
+                return Err(Refusal::NotRequest);
+            }
+            self.counters.nonzero_mbz += u64::from(!sender_zeros_are_zero(octets));
+            return Ok(packet);
+        };
+        let packet = SenderPacket::parse_authenticated(octets, key).map_err(|error| match error {
+            AuthError::TooShort(_) if !is_unauthenticated(octets) => Refusal::TooShort,
+            AuthError::TooShort(_) | AuthError::WrongCode | AuthError::NoRoom { .. } => Refusal::NotAuthentic,
+        })?;
+        if looks_like_authenticated_reply(octets) {
+            return Err(Refusal::NotRequest);
+        }
+        self.counters.nonzero_mbz += u64::from(!authenticated_sender_zeros_are_zero(octets));
+        Ok(packet)
+    }
+
+    /// Finds the session's place, if sessions are remembered, and sees that the request has not come before, if
+    /// there is a key.
+    fn remember(
+        &mut self,
+        incoming: &Incoming<'_>,
+        packet: &SenderPacket,
+        now: Timestamp<Monotonic>,
+    ) -> Result<Option<Held>, Refusal> {
+        let Some(table) = &mut self.table else { return Ok(None) };
+        let name = Name {
+            source: incoming.source,
+            destination: incoming.destination,
+            ssid: packet.ssid.map_or(0, NonZeroU16::get),
+        };
+        let keyed = self.rules.key.is_some();
+        let Some(found) = table.find(name, now) else {
+            self.counters.without_place += u64::from(!keyed);
+            return if keyed { Err(Refusal::TableFull) } else { Ok(None) };
+        };
+        self.counters.evicted += u64::from(found.evicted);
+        if let Some(state) = table.state(found.held) {
+            let reference = incoming.arrived.as_nanos();
+            let stated = packet.timestamp.to_unix_nanos(packet.error.format(), reference);
+            if keyed && !state.window.admit(packet.sequence, stated.unwrap_or(i64::MIN)) {
+                return Err(Refusal::Replayed);
+            }
+            state.received = state.received.wrapping_add(1);
+        }
+        table.touch(found.held, now);
+        Ok(Some(found.held))
+    }
+
+    /// What the TLVs of the request are answered with.
+    fn context(
+        &mut self,
+        incoming: &Incoming<'_>,
+        packet: &SenderPacket,
+        format: TimestampFormat,
+        held: Option<Held>,
+    ) -> TlvContext {
+        let state = self.table.as_mut().zip(held).and_then(|(table, held)| table.state(held)).copied();
+        let counted = state.filter(|_| self.rules.stateful);
+        TlvContext {
+            request_sequence: packet.sequence,
+            reply_sequence: counted.map_or(packet.sequence, |state| state.transmitted),
+            must_be_protected: self.rules.key.is_some(),
+            format,
+            clock: self.clock,
+            arrival: incoming.tos.map(|tos| Arrival { dscp: Dscp::of_tos(tos), ecn: Ecn::of_tos(tos) }),
+            // It is the sender's own packet whose code point would otherwise be returned: he could have sent it
+            // with the one that he asks for.
+            permitted: DscpSet::ALL,
+            in_profile: state
+                .map(|state| InProfile { received: state.received, transmitted: state.transmitted }),
+            follow_up: counted.and_then(|state| state.follow_up),
+        }
+    }
+}
+
+/// Whether octets that are too few for an authenticated packet are a request without authentication, rather than a
+/// part of one with it: that has zeros where this has its time.
+fn is_unauthenticated(octets: &[u8]) -> bool {
+    octets.len() >= SHORTEST && octets.iter().skip(4).take(12).any(|octet| *octet != 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! What is remembered of sessions, in a table of fixed size.
+//!
+//! A session is named by the addresses and ports of both ends and its identifier. Its place is found with a keyed hash
+//! in a set of [`WAYS`]. A new session takes a place that nobody has, and else that of the session of its set that has
+//! been silent longest, if that is [`SILENCE`] or more: who is measuring is never pushed out. Where no such place is,
+//! the session goes without.
+
+use core::hash::{Hash, Hasher};
+use core::net::SocketAddr;
+
+use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::stamp::tlv::FollowUp;
+use siphasher::sip::SipHasher13;
+
+use super::window::Window;
+
+/// Places of the table.
+pub const PLACES: usize = 16_384;
+/// Places of a set.
+const WAYS: usize = 8;
+/// A session that has been silent for so long may lose its place to another.
+pub const SILENCE: Duration = Duration::from_secs(10);
+
+/// What tells a session from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub(super) source: SocketAddr,
+    pub(super) destination: SocketAddr,
+    pub(super) ssid: u16,
+}
+
+/// What is remembered of a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    /// Requests received, this one included; wraps.
+    pub(super) received: u32,
+    /// Replies sent, and so the number of the next in the stateful mode; wraps.
+    pub(super) transmitted: u32,
+    /// Which authenticated requests have come.
+    pub(super) window: Window,
+    /// The last reply whose true departure is known.
+    pub(super) follow_up: Option<FollowUp>,
+}
+
+impl State {
+    const NEW: Self = Self { received: 0, transmitted: 0, window: Window::EMPTY, follow_up: None };
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    name: Option<Name>,
+    used: Timestamp<Monotonic>,
+    /// Counts the sessions that have had this place.
+    generation: u32,
+    state: State,
+}
+
+/// Where a session is remembered. It outlives the session, whose place may by then be another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    place: usize,
+    generation: u32,
+}
+
+/// A place for a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) held: Held,
+    /// Another session has lost it.
+    pub(super) evicted: bool,
+}
+
+/// The table.
+pub(super) struct Table {
+    secret: (u64, u64),
+    places: Box<[Place]>,
+}
+
+impl core::fmt::Debug for Table {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // The secret stays one, also in a log.
+        f.debug_struct("Table").field("places", &self.places.len()).finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// An empty table. All memory is taken here.
+    pub(super) fn new(secret: (u64, u64)) -> Self {
+        let empty = Place { name: None, used: Timestamp::from_nanos(0), generation: 0, state: State::NEW };
+        Self { secret, places: vec![empty; PLACES].into() }
+    }
+
+    /// Places that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.places.iter().filter(|place| place.name.is_some()).count()
+    }
+
+    /// The place of a session; `None` where it has none and can have none.
+    pub(super) fn find(&mut self, name: Name, now: Timestamp<Monotonic>) -> Option<Found> {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
+        name.hash(&mut hasher);
+        let sets = PLACES / WAYS;
+        let set = usize::try_from(hasher.finish() % u64::try_from(sets).unwrap_or(1)).unwrap_or(0);
+        let first = set * WAYS;
+        let ways = &mut self.places[first..first + WAYS];
+        let found = |way: usize, place: &Place, evicted| {
+            Some(Found { held: Held { place: first + way, generation: place.generation }, evicted })
+        };
+        if let Some((way, place)) = ways.iter_mut().enumerate().find(|(_, place)| place.name == Some(name)) {
+            return found(way, place, false);
+        }
+        // One that nobody has comes before any other.
+        let age = |place: &Place| place.name.map(|_| place.used);
+        let (way, place) = ways.iter_mut().enumerate().min_by_key(|(_, place)| age(place))?;
+        let evicted = place.name.is_some();
+        if evicted && now - place.used < SILENCE {
+            return None;
+        }
+        let generation = place.generation.wrapping_add(1);
+        *place = Place { name: Some(name), used: now, generation, state: State::NEW };
+        found(way, place, evicted)
+    }
+
+    /// What is remembered there, if it is still the same session's; it counts as heard of `now`.
+    pub(super) fn state(&mut self, held: Held) -> Option<&mut State> {
+        let place = self.places.get_mut(held.place)?;
+        (place.generation == held.generation).then_some(&mut place.state)
+    }
+
+    /// The session there was heard of.
+    pub(super) fn touch(&mut self, held: Held, now: Timestamp<Monotonic>) {
+        if let Some(place) = self.places.get_mut(held.place) {
+            place.used = place.used.max(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn at(nanos: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(nanos)
+    }
+    fn name(port: u16, ssid: u16) -> Name {
+        Name {
+            source: SocketAddr::new("192.0.2.1".parse().unwrap(), port),
+            destination: "203.0.113.2:862".parse().unwrap(),
+            ssid,
+        }
+    }
+
+    #[test]
+    fn a_session_finds_its_place_again_and_no_other_has_it() {
+        let mut table = Table::new((1, 2));
+        let mut held = HashSet::new();
+        for port in 1..1_000 {
+            let found = table.find(name(port, 7), at(0)).unwrap();
+            assert!(!found.evicted && held.insert(found.held.place), "{port}");
+        }
+        for port in 1..1_000 {
+            let again = table.find(name(port, 7), at(1)).unwrap();
+            assert!(held.contains(&again.held.place) && again.held.generation == 1, "{port}");
+        }
+        assert_eq!(table.taken(), 999);
+    }
+
+    #[test]
+    fn a_flood_of_sessions_pushes_out_none_that_is_heard_of_and_none_is_pushed_out_early() {
+        let mut table = Table::new((3, 4));
+        let ours = table.find(name(5_000, 1), at(0)).unwrap().held;
+        table.state(ours).unwrap().received = 42;
+        let mut refused = 0;
+        for number in 0..200_000u32 {
+            let port = u16::try_from(number % 60_000 + 1).unwrap();
+            let ssid = u16::try_from(number / 60_000 + 2).unwrap();
+            refused += u32::from(table.find(name(port, ssid), at(1)).is_none());
+        }
+        assert!(table.taken() <= PLACES && refused > 150_000, "{refused}");
+        assert_eq!(table.state(ours).map(|state| state.received), Some(42));
+
+        // A silence later all but the one that was heard of may go.
+        table.touch(ours, at(0) + SILENCE);
+        for number in 0..60_000u16 {
+            table.find(name(number, 9), at(2) + SILENCE);
+        }
+        assert_eq!(table.state(ours).map(|state| state.received), Some(42));
+    }
+
+    #[test]
+    fn what_was_held_of_a_session_that_is_gone_is_not_anothers() {
+        let mut table = Table::new((5, 6));
+        let old: Vec<Held> =
+            (1..60_000).filter_map(|port| Some(table.find(name(port, 1), at(0))?.held)).collect();
+        assert_eq!(old.len(), PLACES);
+        let mut evicted = 0;
+        for port in 1..60_000 {
+            evicted +=
+                usize::from(table.find(name(port, 2), at(0) + SILENCE).is_some_and(|found| found.evicted));
+        }
+        assert_eq!(evicted, PLACES);
+        assert!(old.iter().all(|held| table.state(*held).is_none()));
+    }
+}

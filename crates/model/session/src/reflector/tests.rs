@@ -1,0 +1,490 @@
+//! What is answered, and with what.
+
+use super::*;
+use proptest::prelude::*;
+use romer_units::Duration;
+use romer_wire::stamp::TimestampFormat;
+
+const HERE: &str = "203.0.113.2:862";
+
+fn reflector(allowed: &[&str]) -> Reflector {
+    let limiter = Limiter::new(1_000_000, 16, (1, 2), Timestamp::from_nanos(0));
+    Reflector::new(limiter, allowed.iter().map(|prefix| prefix.parse().unwrap()).collect())
+}
+fn incoming<'a>(payload: &'a [u8], source: &str) -> Incoming<'a> {
+    Incoming {
+        payload,
+        source: source.parse().unwrap(),
+        destination: HERE.parse().unwrap(),
+        ttl: Some(61),
+        tos: Some(0),
+        arrived: Timestamp::from_nanos(1_700_000_000_000_000_000),
+        proved: false,
+    }
+}
+fn judge(reflector: &mut Reflector, payload: &[u8], source: &str) -> Option<Refusal> {
+    match reflector.on_datagram(&incoming(payload, source), Timestamp::from_nanos(0)) {
+        Verdict::Refused(refusal) => Some(refusal),
+        Verdict::Answer(_) | Verdict::Association(_) => None,
+    }
+}
+fn error() -> ErrorEstimate {
+    ErrorEstimate::at_least(Duration::from_micros(5), false, TimestampFormat::Ntp)
+}
+fn request() -> [u8; 44] {
+    let mut bytes = [0; 44];
+    bytes[3] = 7;
+    bytes[4..12].copy_from_slice(&[0xe9, 0, 0, 0, 0, 0, 0, 1]);
+    bytes[12..14].copy_from_slice(&error().bits().to_be_bytes());
+    bytes
+}
+
+#[test]
+fn sources_that_are_no_single_sender_are_refused() {
+    let mut reflector = reflector(&[]);
+    for (source, refusal) in [
+        ("192.0.2.1:0", Refusal::BadSource),
+        ("192.0.2.1:862", Refusal::BadSource),
+        ("192.0.2.1:53", Refusal::BadSource),
+        ("192.0.2.1:19", Refusal::BadSource),
+        ("192.0.2.1:123", Refusal::BadSource),
+        ("224.0.0.1:5000", Refusal::BadSource),
+        ("255.255.255.255:5000", Refusal::BadSource),
+        ("0.0.0.0:5000", Refusal::BadSource),
+        ("127.0.0.1:5000", Refusal::BadSource),
+        ("[ff02::1]:5000", Refusal::BadSource),
+        (HERE, Refusal::Loop),
+    ] {
+        assert_eq!(judge(&mut reflector, &request(), source), Some(refusal), "{source}");
+    }
+    assert_eq!(judge(&mut reflector, &request(), "192.0.2.1:5000"), None);
+    let counters = reflector.counters();
+    assert_eq!((counters.bad_source, counters.looped, counters.received), (10, 1, 12));
+}
+
+#[test]
+fn a_port_of_ill_repute_is_served_once_the_control_channel_has_proved_it() {
+    let mut reflector = reflector(&[]);
+    let bytes = request();
+    let proved = Incoming { proved: true, ..incoming(&bytes, "192.0.2.1:862") };
+    assert!(matches!(reflector.on_datagram(&proved, Timestamp::from_nanos(0)), Verdict::Answer(_)));
+}
+
+#[test]
+fn under_fourteen_octets_there_is_no_answer_and_from_there_on_one_of_equal_length() {
+    let mut reflector = reflector(&[]);
+    for length in 0..200 {
+        let mut bytes = vec![0; length];
+        bytes.iter_mut().zip(request()).for_each(|(octet, value)| *octet = value);
+        let incoming = incoming(&bytes, "192.0.2.1:5000");
+        match reflector.on_datagram(&incoming, Timestamp::from_nanos(0)) {
+            Verdict::Refused(refusal) => assert!(length < 14 && refusal == Refusal::TooShort, "{length}"),
+            Verdict::Answer(answer) => {
+                let mut reply = [0; 300];
+                let written = answer.write(Timestamp::from_nanos(1), error(), &mut reply);
+                assert_eq!(written.map(|written| written.octets), Some(length));
+                assert_eq!(answer.sequence(), 7);
+            }
+            Verdict::Association(_) => panic!("nobody proved anything"),
+        }
+    }
+}
+
+#[test]
+fn a_reply_is_never_answered() {
+    let (mut first, mut second) = (reflector(&[]), reflector(&[]));
+    let bytes = request();
+    let asked = incoming(&bytes, "192.0.2.1:5000");
+    let Verdict::Answer(answer) = first.on_datagram(&asked, Timestamp::from_nanos(0)) else {
+        panic!("refused")
+    };
+    let mut reply = [0; 44];
+    answer.write(asked.arrived + Duration::from_micros(10), error(), &mut reply).unwrap();
+    assert_eq!(judge(&mut second, &reply, "192.0.2.1:8620"), Some(Refusal::NotRequest));
+    assert_eq!(second.counters().not_request, 1);
+}
+
+#[test]
+fn only_allowed_ranges_are_answered() {
+    let mut reflector = reflector(&["192.0.2.0/24", "2001:db8::/32", "198.51.100.7"]);
+    for (source, allowed) in [
+        ("192.0.2.255:5000", true),
+        ("192.0.3.0:5000", false),
+        ("198.51.100.7:5000", true),
+        ("198.51.100.8:5000", false),
+        ("[2001:db8:ffff::1]:5000", true),
+        ("[2001:db9::1]:5000", false),
+        ("[::ffff:192.0.2.1]:5000", true),
+    ] {
+        let refusal = judge(&mut reflector, &request(), source);
+        assert_eq!(refusal, (!allowed).then_some(Refusal::NotAllowed), "{source}");
+    }
+    for text in ["192.0.2.0/33", "2001:db8::/129", "example", "1.2.3.4/-1", "/24", ""] {
+        assert!(text.parse::<Prefix>().is_err(), "{text}");
+    }
+    assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains("9.9.9.9".parse().unwrap()));
+}
+
+#[test]
+fn faults_that_must_be_ignored_are_ignored_and_counted() {
+    let mut reflector = reflector(&[]);
+    let mut bytes = request();
+    bytes[40] = 1;
+    bytes[13] = 0;
+    assert_eq!(judge(&mut reflector, &bytes, "192.0.2.1:5000"), None);
+    let counters = reflector.counters();
+    assert_eq!((counters.nonzero_mbz, counters.bad_error_estimate), (1, 1));
+}
+
+proptest! {
+    #[test]
+    fn no_datagram_makes_the_reflector_send_more_than_it_received(
+        payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..20),
+    ) {
+        let mut reflector = reflector(&[]);
+        for payload in &payloads {
+            let verdict = reflector.on_datagram(&incoming(payload, "192.0.2.1:5000"), Timestamp::from_nanos(0));
+            if let Verdict::Answer(answer) = verdict {
+                let mut reply = vec![0; 2_000];
+                let written = answer.write(Timestamp::from_nanos(1), error(), &mut reply).unwrap();
+                prop_assert_eq!(written.octets, payload.len());
+                reflector.on_reflected(&written);
+            }
+        }
+        let counters = reflector.counters();
+        prop_assert!(counters.octets_reflected <= counters.octets_received);
+        prop_assert_eq!(counters.received, counters.reflected + counters.associations + counters.refused());
+    }
+}
+
+/// The answers to what only some requests ask for.
+mod extended {
+    use super::*;
+    use crate::reflector::table::PLACES;
+    use romer_wire::stamp::tlv::{
+        ClassOfService, DirectMeasurement, FollowUpTelemetry, Reflected, SyncSource, TimestampMethod, Tlv,
+        TlvWriter, Tlvs, Value, kind,
+    };
+
+    const SOURCE: &str = "192.0.2.1:5000";
+
+    fn key(fill: u8) -> Arc<Key> {
+        Arc::new(Key::new(&[fill; 32]).unwrap())
+    }
+    fn ruled(rules: Rules) -> Reflector {
+        let limiter = Limiter::new(1_000_000, 16, (1, 2), Timestamp::from_nanos(0));
+        let mut reflector = Reflector::with_rules(limiter, rules, (3, 4));
+        reflector.set_clock(TimestampInformation {
+            sync_in: SyncSource::NTP,
+            method_in: TimestampMethod::SOFTWARE,
+            sync_out: SyncSource::NTP,
+            method_out: TimestampMethod::SOFTWARE,
+        });
+        reflector
+    }
+    fn packet(sequence: u32, ssid: u16) -> SenderPacket {
+        let nanos = 1_700_000_000_000_000_000 + i64::from(sequence) * 1_000_000;
+        SenderPacket {
+            sequence,
+            timestamp: WireTime::from_unix_nanos(nanos, TimestampFormat::Ntp),
+            error: error(),
+            ssid: NonZeroU16::new(ssid),
+        }
+    }
+    fn plain(sequence: u32, extensions: &[u8]) -> Vec<u8> {
+        let mut octets = vec![0; BASE];
+        packet(sequence, 9).emit(&mut octets).unwrap();
+        [octets, extensions.to_vec()].concat()
+    }
+    fn authentic(sequence: u32, key: &Key, extensions: &[u8]) -> Vec<u8> {
+        let mut octets = vec![0; AUTHENTICATED_BASE];
+        packet(sequence, 9).emit_authenticated(&mut octets, key).unwrap();
+        [octets, extensions.to_vec()].concat()
+    }
+    fn asked(write: impl FnOnce(&mut TlvWriter<'_>)) -> Vec<u8> {
+        let mut buffer = [0; 500];
+        let mut writer = TlvWriter::new(&mut buffer);
+        write(&mut writer);
+        let length = writer.len();
+        buffer[..length].to_vec()
+    }
+    /// The reply to a request, as it is sent.
+    fn exchange(reflector: &mut Reflector, request: &[u8]) -> Result<(Vec<u8>, Written), Refusal> {
+        exchange_at(reflector, &incoming(request, SOURCE), Timestamp::from_nanos(0))
+    }
+    fn exchange_at(
+        reflector: &mut Reflector,
+        incoming: &Incoming<'_>,
+        now: Timestamp<Monotonic>,
+    ) -> Result<(Vec<u8>, Written), Refusal> {
+        match reflector.on_datagram(incoming, now) {
+            Verdict::Refused(refusal) => Err(refusal),
+            Verdict::Association(_) => panic!("nobody proved anything"),
+            Verdict::Answer(answer) => {
+                let mut reply = vec![0xee; 2_000];
+                let departs = incoming.arrived + Duration::from_micros(20);
+                let written = answer.write(departs, error(), &mut reply).unwrap();
+                assert_eq!(written.octets, incoming.payload.len());
+                assert!(reply[written.octets..].iter().all(|octet| *octet == 0xee), "written past the reply");
+                reflector.on_reflected(&written);
+                reply.truncate(written.octets);
+                Ok((reply, written))
+            }
+        }
+    }
+    fn values(reply: &[u8]) -> Vec<(u8, bool, bool)> {
+        let read = |tlv: Tlv<'_>| (tlv.kind, tlv.flags.unrecognized(), tlv.flags.malformed());
+        Tlvs::new(reply).map(|tlv| tlv.map_or((0, false, true), read)).collect()
+    }
+
+    #[test]
+    fn with_a_key_only_what_was_made_with_it_is_answered_and_only_once() {
+        let mut reflector = ruled(Rules { key: Some(key(1)), ..Rules::default() });
+        let first = authentic(100, &key(1), &[]);
+        let (reply, _) = exchange(&mut reflector, &first).unwrap();
+        let read = ReflectorPacket::parse_authenticated(&reply, &key(1)).unwrap();
+        assert_eq!((read.sender_sequence, read.sequence, read.sender_ttl), (Some(100), 100, Some(61)));
+        let refused = |reflector: &mut Reflector, octets: &[u8]| exchange(reflector, octets).err();
+        let mut forged = first.clone();
+        forged[3] ^= 1;
+        let short = &first[..111];
+        for (what, octets, refusal) in [
+            ("the same again", &first[..], Refusal::Replayed),
+            ("another key", &authentic(101, &key(2), &[])[..], Refusal::NotAuthentic),
+            ("changed on the way", &forged[..], Refusal::NotAuthentic),
+            ("cut short", short, Refusal::TooShort),
+            ("without a code", &plain(5, &[])[..], Refusal::NotAuthentic),
+            ("without a code, and as long as with one", &plain(5, &[0; 68])[..], Refusal::NotAuthentic),
+            ("nothing", &[], Refusal::TooShort),
+            ("our own reply", &reply[..], Refusal::NotRequest),
+        ] {
+            assert_eq!(refused(&mut reflector, octets), Some(refusal), "{what}");
+        }
+        assert!(exchange(&mut reflector, &authentic(9_000, &key(1), &[])).is_ok());
+        assert_eq!(refused(&mut reflector, &authentic(99, &key(1), &[])), Some(Refusal::Replayed));
+        let counters = reflector.counters();
+        assert_eq!((counters.replayed, counters.not_authentic, counters.too_short), (2, 4, 2));
+        assert_eq!(counters.received, counters.reflected + counters.refused());
+    }
+
+    #[test]
+    fn a_stateful_reflector_numbers_the_replies_of_each_session_by_itself() {
+        let mut reflector = ruled(Rules { stateful: true, ..Rules::default() });
+        for (number, sequence) in [(0, 7), (1, 8), (2, 100), (3, 9)] {
+            let (reply, _) = exchange(&mut reflector, &plain(sequence, &[])).unwrap();
+            let read = ReflectorPacket::parse(&reply).unwrap();
+            assert_eq!((read.sequence, read.sender_sequence), (number, Some(sequence)));
+        }
+        let other = plain(50, &[]);
+        let elsewhere = incoming(&other, "192.0.2.1:5001");
+        let (reply, _) = exchange_at(&mut reflector, &elsewhere, Timestamp::from_nanos(0)).unwrap();
+        assert_eq!(ReflectorPacket::parse(&reply).unwrap().sequence, 0, "another port, another session");
+        assert_eq!(reflector.remembered(), 2);
+        // A reply that the network did not take leaves no gap.
+        let unsent = plain(51, &[]);
+        let unsent = incoming(&unsent, SOURCE);
+        assert!(matches!(reflector.on_datagram(&unsent, Timestamp::from_nanos(0)), Verdict::Answer(_)));
+        let (reply, _) = exchange(&mut reflector, &plain(52, &[])).unwrap();
+        assert_eq!(ReflectorPacket::parse(&reply).unwrap().sequence, 4);
+    }
+
+    #[test]
+    fn every_tlv_is_answered_with_what_is_known() {
+        let mut reflector = ruled(Rules { stateful: true, ..Rules::default() });
+        let extensions = asked(|tlvs| {
+            tlvs.timestamp_information().unwrap();
+            tlvs.class_of_service(Dscp::EF).unwrap();
+            tlvs.direct_measurement(77).unwrap();
+            tlvs.follow_up_telemetry().unwrap();
+            tlvs.padding(20, |octets| octets.fill(5)).unwrap();
+        });
+        let marked = |request| Incoming { tos: Some(0b0010_1001), ..incoming(request, SOURCE) };
+        let first = plain(1, &extensions);
+        let (reply, written) =
+            exchange_at(&mut reflector, &marked(&first), Timestamp::from_nanos(0)).unwrap();
+        assert_eq!(written.dscp, Some(Dscp::EF));
+        let read = |reply: &[u8]| {
+            let found: Vec<Value<'_>> =
+                Reflected::new(&reply[BASE..], 0, None).unwrap().map(|tlv| tlv.value().unwrap()).collect();
+            let [
+                Value::TimestampInformation(clock, _),
+                Value::ClassOfService(class),
+                Value::DirectMeasurement(counts),
+                Value::FollowUpTelemetry(follow_up),
+                Value::ExtraPadding(_),
+            ] = found[..]
+            else {
+                panic!("{found:?}")
+            };
+            assert_eq!((clock.sync_in, clock.method_out), (SyncSource::NTP, TimestampMethod::SOFTWARE));
+            let wanted = ClassOfService {
+                wanted: Dscp::EF,
+                received: Dscp::of_tos(0b0010_1000),
+                ecn: Ecn::of_tos(1),
+                reverse_path: 0,
+            };
+            assert_eq!(class, wanted);
+            (counts, follow_up)
+        };
+        let counts = |received, transmitted| DirectMeasurement {
+            sender_transmitted: 77,
+            reflector_received: received,
+            reflector_transmitted: transmitted,
+        };
+        assert_eq!(read(&reply), (counts(1, 0), FollowUpTelemetry::default()));
+
+        let departed = 1_700_000_000_123_456_789;
+        let told = FollowUp {
+            sequence: written.sequence,
+            departed_unix_nanos: departed,
+            method: TimestampMethod::SOFTWARE,
+        };
+        reflector.on_departed(written.held.unwrap(), told);
+        let second = plain(2, &extensions);
+        let (reply, _) = exchange_at(&mut reflector, &marked(&second), Timestamp::from_nanos(0)).unwrap();
+        let (counted, follow_up) = read(&reply);
+        assert_eq!(counted, counts(2, 1));
+        assert_eq!((follow_up.sequence, follow_up.method), (0, TimestampMethod::SOFTWARE));
+        assert_eq!(follow_up.timestamp.to_unix_nanos(TimestampFormat::Ntp, departed), Some(departed));
+    }
+
+    #[test]
+    fn what_is_not_understood_malformed_or_not_authentic_is_marked_and_counted() {
+        let mut reflector = ruled(Rules::default());
+        let padding = asked(|tlvs| tlvs.padding(4, |octets| octets.fill(1)).unwrap());
+        let unknown = [&[0x80, 200, 0, 2, 1, 2][..], &padding].concat();
+        let (reply, _) = exchange(&mut reflector, &plain(1, &unknown)).unwrap();
+        assert_eq!(values(&reply[BASE..]), [(200, true, false), (kind::EXTRA_PADDING, false, false)]);
+        let past_the_end = [&padding[..], &[0x80, kind::CLASS_OF_SERVICE, 0xff, 0xff, 1]].concat();
+        let (reply, _) = exchange(&mut reflector, &plain(2, &past_the_end)).unwrap();
+        assert_eq!(values(&reply[BASE..]), [(kind::EXTRA_PADDING, false, false), (0, false, true)]);
+        let sealed = asked(|tlvs| {
+            tlvs.timestamp_information().unwrap();
+            tlvs.seal(3, &key(1)).unwrap();
+        });
+        let (reply, _) = exchange(&mut reflector, &plain(3, &sealed)).unwrap();
+        assert!(
+            Tlvs::new(&reply[BASE..]).flatten().all(|tlv| tlv.flags.integrity()),
+            "no key to verify it with"
+        );
+        let counters = reflector.counters();
+        assert_eq!(
+            (counters.tlvs_unrecognized, counters.tlvs_malformed, counters.tlvs_not_authentic),
+            (1, 1, 1)
+        );
+    }
+
+    #[test]
+    fn in_an_authenticated_test_the_tlvs_are_sealed_both_ways() {
+        let mut reflector = ruled(Rules { key: Some(key(1)), ..Rules::default() });
+        let sealed = asked(|tlvs| {
+            tlvs.class_of_service(Dscp::EF).unwrap();
+            tlvs.seal(8, &key(1)).unwrap();
+        });
+        let (reply, _) = exchange(&mut reflector, &authentic(8, &key(1), &sealed)).unwrap();
+        let mut used = Reflected::new(&reply[AUTHENTICATED_BASE..], 8, Some(&key(1))).unwrap();
+        assert!(matches!(used.next().unwrap().value(), Ok(Value::ClassOfService(_))));
+        let open = asked(|tlvs| tlvs.class_of_service(Dscp::EF).unwrap());
+        let (reply, written) = exchange(&mut reflector, &authentic(9, &key(1), &open)).unwrap();
+        assert!(Tlvs::new(&reply[AUTHENTICATED_BASE..]).flatten().all(|tlv| tlv.flags.integrity()));
+        assert_eq!((written.dscp, reflector.counters().tlvs_not_authentic), (None, 1));
+    }
+
+    #[test]
+    fn times_are_written_in_the_format_that_was_chosen() {
+        for (format, request, reply) in [
+            (ReplyFormat::Ntp, TimestampFormat::Ptp, TimestampFormat::Ntp),
+            (ReplyFormat::Ptp, TimestampFormat::Ntp, TimestampFormat::Ptp),
+            (ReplyFormat::AsRequested, TimestampFormat::Ptp, TimestampFormat::Ptp),
+            (ReplyFormat::AsRequested, TimestampFormat::Ntp, TimestampFormat::Ntp),
+        ] {
+            let mut reflector = ruled(Rules { format, ..Rules::default() });
+            let mut octets = [0; BASE];
+            let asked = packet(1, 9);
+            SenderPacket { error: asked.error.with_format(request), ..asked }.emit(&mut octets).unwrap();
+            let (answered, _) = exchange(&mut reflector, &octets).unwrap();
+            let read = ReflectorPacket::parse(&answered).unwrap();
+            assert_eq!(read.error.format(), reply);
+            assert_eq!(read.error.error(), error().error());
+            let arrived = incoming(&octets, SOURCE).arrived.as_nanos();
+            let told = read.receive_timestamp.unwrap().to_unix_nanos(reply, arrived);
+            assert_eq!(told, Some(arrived));
+            assert_eq!(read.sender_error.map(ErrorEstimate::format), Some(request), "as it came");
+        }
+    }
+
+    #[test]
+    fn who_is_too_far_away_is_not_answered() {
+        let mut reflector = ruled(Rules { least_ttl: 62, ..Rules::default() });
+        let request = plain(1, &[]);
+        for (ttl, refusal) in [
+            (Some(61), Some(Refusal::TooFar)),
+            (None, Some(Refusal::TooFar)),
+            (Some(62), None),
+            (Some(255), None),
+        ] {
+            let incoming = Incoming { ttl, ..incoming(&request, SOURCE) };
+            assert_eq!(exchange_at(&mut reflector, &incoming, Timestamp::from_nanos(0)).err(), refusal);
+        }
+        assert_eq!(reflector.counters().too_far, 2);
+    }
+
+    #[test]
+    fn our_own_ports_are_no_senders() {
+        let mut reflector = ruled(Rules { own_ports: vec![862, 8_620], ..Rules::default() });
+        let request = plain(1, &[]);
+        for (source, refusal) in [
+            ("203.0.113.2:8620", Refusal::Loop),
+            ("203.0.113.2:862", Refusal::Loop),
+            ("192.0.2.9:8620", Refusal::BadSource),
+            ("0.1.2.3:5000", Refusal::BadSource),
+            ("240.0.0.1:5000", Refusal::BadSource),
+        ] {
+            assert_eq!(judge(&mut reflector, &request, source), Some(refusal), "{source}");
+        }
+        assert_eq!(judge(&mut reflector, &request, "203.0.113.2:5000"), None, "a sender on our own host");
+    }
+
+    #[test]
+    fn every_port_of_one_host_and_a_million_hops_of_ipv6_shut_nobody_out() {
+        const RATE: u64 = 1_000;
+        let second = |seconds: i64| Timestamp::<Monotonic>::from_nanos(seconds * 1_000_000_000);
+        for key in [None, Some(key(1))] {
+            let limiter = Limiter::new(RATE, 256, (5, 6), second(0));
+            let rules = Rules { stateful: true, key: key.clone(), ..Rules::default() };
+            let mut reflector = Reflector::with_rules(limiter, rules, (7, 8));
+            let request = |sequence| match &key {
+                Some(key) => authentic(sequence, key, &[]),
+                None => plain(sequence, &[]),
+            };
+            let flood = plain(1, &[]);
+            // From one host, all in one moment: its rate, whatever the port.
+            for port in 1..=u16::MAX {
+                let source = SocketAddr::new("198.51.100.1".parse().unwrap(), port);
+                let one = Incoming { source, ..incoming(&flood, SOURCE) };
+                let _ = exchange_at(&mut reflector, &one, second(1));
+            }
+            assert!(reflector.counters().reflected <= RATE);
+            assert!(reflector.remembered() <= usize::try_from(RATE).unwrap());
+            // One address after another, each from a prefix of its own.
+            for hop in 0..1_000_000u128 {
+                let address = core::net::Ipv6Addr::from((0x2001_0db8_u128 << 96) | (hop << 72) | 1);
+                let source = SocketAddr::new(address.into(), 5_000);
+                let destination = "[2001:db8:ffff::2]:862".parse().unwrap();
+                let one = Incoming { source, destination, ..incoming(&flood, SOURCE) };
+                let _ = exchange_at(&mut reflector, &one, second(2));
+            }
+            assert!(reflector.remembered() <= PLACES);
+            // Who comes then, and asks a few times a second, is served within a second.
+            let served = (0..10u32).any(|n| {
+                let octets = request(n);
+                let now = second(2) + Duration::from_millis(100 * i64::from(n + 1));
+                exchange_at(&mut reflector, &incoming(&octets, SOURCE), now).is_ok()
+            });
+            assert!(served, "a legitimate sender was shut out");
+            let counters = reflector.counters();
+            assert!(counters.octets_reflected <= counters.octets_received);
+            assert_eq!(counters.received, counters.reflected + counters.refused());
+        }
+    }
+}
