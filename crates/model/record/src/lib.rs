@@ -4,11 +4,13 @@
 //! probe, in the order in which it became known. [`assemble`] joins the entries of one stream by sequence number
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
-//! the JSON documents that other programs rely on ([`respond`] the responder's), and [`manifest`] what a run folder says about itself.
+//! the JSON documents that other programs rely on ([`respond`] the responder's, [`emulation`] the emulator's), and
+//! [`manifest`] what a run folder says about itself.
 #![forbid(unsafe_code)]
 
 mod assemble;
 pub mod document;
+pub mod emulation;
 pub mod log;
 pub mod manifest;
 pub mod respond;
@@ -24,6 +26,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("measurements", schemars::schema_for!(document::Measurements)),
         ("demo", schemars::schema_for!(document::Demo)),
         ("doctor", schemars::schema_for!(document::Doctor)),
+        ("emulation", schemars::schema_for!(emulation::Emulation)),
         ("manifest", schemars::schema_for!(manifest::Manifest)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),

@@ -13,6 +13,13 @@ const ALIGNMENT: usize = 2_048;
 #[derive(Debug)]
 pub struct Slot(u32);
 
+impl Slot {
+    /// Its place, from 0.
+    pub(crate) const fn number(&self) -> u32 {
+        self.0
+    }
+}
+
 /// A fixed number of slots of one length, made at once. Slots that were given back last are taken first, so that
 /// few slots in use touch little memory.
 #[derive(Debug)]

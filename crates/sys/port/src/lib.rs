@@ -46,6 +46,10 @@ impl Frame {
     pub const fn octets(&self) -> usize {
         self.length
     }
+    /// The number of its slot in the arena, which no other frame has while this one lives.
+    pub const fn number(&self) -> u32 {
+        self.slot.number()
+    }
     /// When the kernel took it from the interface, on the clock of schedules. Never earlier than that of the frame
     /// before it on this port.
     pub const fn arrival(&self) -> Timestamp<Monotonic> {

@@ -1,0 +1,3 @@
+//! The emulator: `romer-impair`'s engine, driven by live ports.
+
+pub mod live;

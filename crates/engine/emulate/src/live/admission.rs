@@ -1,0 +1,109 @@
+//! How much room frames need: delay times rate, known before the first packet.
+
+use romer_impair::Config;
+
+use super::LiveError;
+
+/// The most octets of frames that a bridge holds.
+pub const MOST_OCTETS: u64 = 1 << 30;
+/// Packets a second each way that are made room for where no rate is asked for: the shortest frames on 100 Mbit/s.
+const PACKETS_PER_SECOND: i64 = 148_810;
+/// Frames that there is always room for.
+const LEAST: i64 = 16_384;
+/// Octets around the largest IP packet: the header, two tags, and a spare tag.
+const AROUND: usize = 14 + 3 * 4;
+/// The shortest frame.
+const SHORTEST: u64 = 64;
+
+/// What is made room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Frames, of both directions and their copies together.
+    pub slots: u32,
+    /// Octets of the longest frame.
+    pub frame_octets: usize,
+    /// Octets of memory, which the system gives as it is needed.
+    pub octets: u64,
+}
+
+impl Room {
+    /// For a scenario on ports whose largest IP packet has `mtu` octets.
+    ///
+    /// # Errors
+    /// [`LiveError::Buffer`] where what the scenario holds at the rates that it states is more than
+    /// [`MOST_OCTETS`].
+    pub fn for_scenario(config: &Config, mtu: u32) -> Result<Self, LiveError> {
+        let frame_octets = usize::try_from(mtu).unwrap_or(usize::MAX).saturating_add(AROUND);
+        let slot = u64::try_from(frame_octets + 64).unwrap_or(u64::MAX).next_multiple_of(2_048);
+        let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
+        let unlimited = config.longest_hold().saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);
+        let wanted = (unlimited / 1_000_000).saturating_add(LEAST);
+        let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
+        let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
+        room.check(config)?;
+        Ok(room)
+    }
+
+    /// Whether what a scenario holds at the rates that it states fits.
+    ///
+    /// # Errors
+    /// [`LiveError::Buffer`].
+    pub fn check(&self, config: &Config) -> Result<(), LiveError> {
+        let needed = needed(config);
+        // At its rate, frames of the longest length; shorter ones share the slots, and are more.
+        let limit = self.octets.max(u64::from(self.slots) * SHORTEST);
+        if needed > limit { Err(LiveError::Buffer { needed, limit }) } else { Ok(()) }
+    }
+}
+
+/// Octets that a scenario holds at the rates that it states, both ways.
+fn needed(config: &Config) -> u64 {
+    let rates = config.paths().filter_map(|path| match path.rate?.limit {
+        romer_units::Rate::Bits(bits) => Some(bits),
+        romer_units::Rate::Packets(packets) => Some(packets.saturating_mul(SHORTEST * 8)),
+    });
+    rates.max().map_or(0, |bits| config.buffer_octets(bits).saturating_mul(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use romer_impair::Path;
+    use romer_impair::config::{Delay, Discipline, Model, RateLimit};
+    use romer_units::{Layer, Rate};
+
+    use super::*;
+
+    fn scenario(delay: i64, bits: Option<u64>) -> Config {
+        let rate = bits.map(|bits| RateLimit {
+            limit: Rate::Bits(bits),
+            layer: Layer::L2,
+            queue: 65_536,
+            discipline: Discipline::TailDrop,
+        });
+        let delay = Model::Plain(Delay { fixed: delay, variable: None });
+        let path = Arc::new(Path { delay, rate, ..Path::default() });
+        let mut config = Config::default();
+        config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+        config
+    }
+
+    #[test]
+    fn room_is_delay_times_rate_and_bounded() {
+        let none = Room::for_scenario(&scenario(0, None), 1_500).unwrap();
+        assert_eq!((none.slots, none.octets), (16_384, 32 << 20));
+        let tenth = Room::for_scenario(&scenario(100_000_000, None), 1_500).unwrap();
+        assert!(i64::from(tenth.slots) >= 2 * PACKETS_PER_SECOND / 10, "{tenth:?}");
+        let hour = Room::for_scenario(&scenario(3_600_000_000_000, None), 9_000).unwrap();
+        assert!(hour.octets <= MOST_OCTETS, "{hour:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_held_is_refused_with_both_numbers() {
+        let error = Room::for_scenario(&scenario(10_000_000_000, Some(100_000_000_000)), 1_500).unwrap_err();
+        let LiveError::Buffer { needed, limit } = error else { panic!("{error}") };
+        assert!(needed > 125_000_000_000 && limit <= MOST_OCTETS, "{needed} {limit}");
+        assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500).is_ok());
+    }
+}

@@ -1,0 +1,350 @@
+//! The thread of a bridge: it receives, has the engine decide, waits, and sends.
+//!
+//! It sleeps until shortly before the next deadline and spins the rest, so that a long delay costs no processor and a
+//! short one is held exactly. Time begins at the kernel's stamp of arrival, so that a late awakening lies within the
+//! delay. On its way nothing is allocated, locked or written.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use romer_host::clock::monotonic_now;
+use romer_host::pacing::Pacer;
+use romer_host::socket::{Waker, wait_any};
+use romer_impair::{Cause, Config, Engine, Headers, Ledger, Outcome, Packet, Port as Way};
+use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use super::LiveError;
+use super::frames;
+use super::statistics::{Gathered, Snapshot};
+
+/// A deadline nearer than this is waited for by spinning.
+const SPIN: Duration = Duration::from_micros(120);
+/// How often links and the kernel's drops are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How soon a port that was busy is tried again.
+const RETRY: Duration = Duration::from_millis(1);
+/// Octets of the check sequence, and of the shortest frame with it.
+const CHECK_SEQUENCE: usize = 4;
+const SHORTEST: u32 = 64;
+
+/// What others ask of the bridge.
+pub(super) enum Command {
+    Snapshot(SyncSender<Box<Snapshot>>),
+    Apply(Box<Config>, SyncSender<()>),
+    Reset,
+    Stop,
+}
+
+/// A frame that the engine holds, and how often it will still be given out.
+struct Held {
+    frame: Frame,
+    outcomes: u16,
+}
+
+/// One port, with what waits to leave by it.
+struct Side {
+    port: Box<dyn Port>,
+    name: PortName,
+    link: LinkState,
+    outbox: VecDeque<Frame>,
+    leaving: VecDeque<Outcome>,
+    /// Of what arrives here.
+    gathered: Gathered,
+    /// What came, but never to the engine: by cause.
+    refused: [u64; Cause::ALL.len()],
+}
+
+/// The bridge.
+pub(super) struct Bridge {
+    engine: Engine,
+    arena: Arena,
+    sides: [Side; 2],
+    held: Vec<Option<Held>>,
+    incoming: Vec<Frame>,
+    tells_flows_apart: bool,
+    looked: Timestamp<Monotonic>,
+}
+
+impl Bridge {
+    pub(super) fn new(engine: Engine, arena: Arena, ports: [Box<dyn Port>; 2], names: [PortName; 2]) -> Self {
+        let slots = usize::try_from(arena.slots()).unwrap_or(0);
+        let mut names = names.into_iter();
+        let sides = ports.map(|port| Side {
+            link: port.link(),
+            port,
+            #[expect(clippy::expect_used, reason = "two ports have two names")]
+            name: names.next().expect("a name for each port"),
+            outbox: VecDeque::with_capacity(slots),
+            leaving: VecDeque::with_capacity(slots),
+            gathered: Gathered::new(),
+            refused: [0; Cause::ALL.len()],
+        });
+        Self {
+            tells_flows_apart: !engine.config().flows.is_empty(),
+            engine,
+            arena,
+            sides,
+            held: (0..slots).map(|_| None).collect(),
+            incoming: Vec::with_capacity(BURST),
+            looked: monotonic_now(),
+        }
+    }
+
+    /// Works until it is told to stop, or until a port is gone.
+    pub(super) fn run(mut self, commands: &Receiver<Command>, waker: &Waker) -> Result<Snapshot, LiveError> {
+        // For its short timer slack and its precedence; deadlines are met here.
+        let _pacer = Pacer::start(SPIN);
+        let mut gone = None;
+        loop {
+            let came = self.receive(None)?;
+            self.release(monotonic_now());
+            self.flush();
+            if !self.obey(commands) {
+                break;
+            }
+            if monotonic_now() - self.looked >= LOOK {
+                self.look()?;
+                gone =
+                    self.sides.iter().find(|side| side.link == LinkState::Gone).map(|side| side.name.clone());
+                if gone.is_some() {
+                    break;
+                }
+            }
+            if came == 0 {
+                self.wait(waker)?;
+            }
+        }
+        self.end(gone)
+    }
+
+    /// Takes in what has come, up to `last` where that is given; how much that was.
+    fn receive(&mut self, last: Option<Timestamp<Monotonic>>) -> Result<usize, LiveError> {
+        let mut came = 0;
+        for way in Way::BOTH {
+            let side = &mut self.sides[way.index()];
+            let mut frames = std::mem::take(&mut self.incoming);
+            let received = side.port.rx_burst(&mut self.arena, &mut frames);
+            let received = received.map_err(|source| super::failed(&side.name, source))?;
+            side.refused[Cause::Queue.index()] += received.without_slot;
+            side.refused[Cause::Oversize.index()] += received.oversize;
+            for frame in frames.drain(..) {
+                if last.is_some_and(|last| frame.arrival() > last) {
+                    // It came after the end.
+                    self.arena.release(frame);
+                } else {
+                    came += 1;
+                    self.admit(way, frame);
+                }
+            }
+            self.incoming = frames;
+        }
+        Ok(came)
+    }
+
+    fn admit(&mut self, way: Way, frame: Frame) {
+        let headers = if self.tells_flows_apart {
+            frames::headers(self.arena.octets_of(&frame))
+        } else {
+            Headers::default()
+        };
+        let octets = u32::try_from(frame.octets() + CHECK_SEQUENCE).unwrap_or(u32::MAX);
+        let arrival = frame.arrival();
+        let packet = Packet {
+            slot: frame.number(),
+            port: way,
+            length: octets.max(SHORTEST),
+            arrival: arrival.as_nanos(),
+            headers,
+        };
+        let admission = self.engine.admit(&packet);
+        let place = self.held.get_mut(usize::try_from(packet.slot).unwrap_or(usize::MAX));
+        match place.filter(|_| admission.outcomes > 0) {
+            Some(place) => *place = Some(Held { frame, outcomes: admission.outcomes }),
+            None => self.arena.release(frame),
+        }
+        self.sides[way.index()].gathered.arrived(arrival, self.engine.held_for(way));
+    }
+
+    /// Puts what is due by `now` before the ports.
+    fn release(&mut self, now: Timestamp<Monotonic>) {
+        while let Some(outcome) = self.engine.poll(now.as_nanos()) {
+            let Some(frame) = self.take(&outcome) else { continue };
+            if let Some(corruption) = &outcome.corruption {
+                frames::corrupt(self.arena.octets_of_mut(&frame), corruption);
+            }
+            let side = &mut self.sides[outcome.port.other().index()];
+            side.outbox.push_back(frame);
+            side.leaving.push_back(outcome);
+        }
+    }
+
+    /// The frame that leaves by an outcome; `None` where none leaves.
+    fn take(&mut self, outcome: &Outcome) -> Option<Frame> {
+        let place = self.held.get_mut(usize::try_from(outcome.slot).unwrap_or(usize::MAX))?;
+        let held = place.as_mut()?;
+        held.outcomes -= 1;
+        if held.outcomes == 0 {
+            let frame = place.take()?.frame;
+            if outcome.lost.is_none() {
+                return Some(frame);
+            }
+            self.arena.release(frame);
+            return None;
+        }
+        if outcome.lost.is_some() {
+            return None;
+        }
+        let copy = self.arena.copy(&held.frame);
+        if copy.is_none() {
+            self.engine.undelivered(outcome, Cause::Queue);
+        }
+        copy
+    }
+
+    /// Sends what stands before the ports.
+    fn flush(&mut self) {
+        for side in &mut self.sides {
+            side.port.reclaim(&mut self.arena);
+        }
+        for index in 0..self.sides.len() {
+            self.flush_side(index);
+        }
+    }
+
+    fn flush_side(&mut self, index: usize) {
+        while !self.sides[index].outbox.is_empty() {
+            let side = &mut self.sides[index];
+            let refused = if side.link == LinkState::Up {
+                let time = monotonic_now();
+                let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
+                for _ in 0..sent.frames {
+                    if let Some(outcome) = self.sides[index].leaving.pop_front() {
+                        self.sides[outcome.port.index()].gathered.departed(&outcome, time);
+                    }
+                }
+                sent.refused
+            } else {
+                Some(Refusal::Undeliverable)
+            };
+            match refused {
+                None => {}
+                Some(Refusal::Busy) => return,
+                Some(Refusal::Oversize) => self.give_up(index, Cause::Oversize),
+                Some(Refusal::Undeliverable) => self.give_up(index, Cause::Undeliverable),
+            }
+        }
+    }
+
+    /// The first frame before a port does not leave.
+    fn give_up(&mut self, index: usize, cause: Cause) {
+        let side = &mut self.sides[index];
+        if let (Some(frame), Some(outcome)) = (side.outbox.pop_front(), side.leaving.pop_front()) {
+            self.arena.release(frame);
+            self.engine.undelivered(&outcome, cause);
+        }
+    }
+
+    /// Does what others ask; whether to go on.
+    fn obey(&mut self, commands: &Receiver<Command>) -> bool {
+        while let Ok(command) = commands.try_recv() {
+            // One who does not wait for the answer any more is not told.
+            match command {
+                Command::Snapshot(answer) => {
+                    let _ = self.count_kernel_drops();
+                    let _ = answer.try_send(Box::new(self.snapshot(None)));
+                }
+                Command::Apply(config, answer) => {
+                    self.tells_flows_apart = !config.flows.is_empty();
+                    self.engine.apply(*config, monotonic_now().as_nanos());
+                    let _ = answer.try_send(());
+                }
+                Command::Reset => self.sides.iter_mut().for_each(|side| side.gathered.clear()),
+                Command::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn look(&mut self) -> Result<(), LiveError> {
+        self.looked = monotonic_now();
+        for side in &mut self.sides {
+            side.link = side.port.link();
+        }
+        self.count_kernel_drops()
+    }
+
+    fn count_kernel_drops(&mut self) -> Result<(), LiveError> {
+        for way in Way::BOTH {
+            let side = &mut self.sides[way.index()];
+            let drops = side.port.kernel_drops();
+            let drops = drops.map_err(|source| super::failed(&side.name, source))?;
+            self.engine.dropped_before(way, drops);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something comes, is soon due, or is asked for.
+    fn wait(&self, waker: &Waker) -> Result<(), LiveError> {
+        let now = monotonic_now();
+        let mut end = self.looked + LOOK;
+        if self.sides.iter().any(|side| !side.outbox.is_empty()) {
+            end = end.min(now + RETRY);
+        }
+        if let Some(due) = self.engine.next_at() {
+            end = end.min(Timestamp::from_nanos(due) - SPIN);
+        }
+        let timeout = end - now;
+        if timeout <= Duration::ZERO {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let ports = [self.sides[0].port.as_fd(), self.sides[1].port.as_fd()];
+        wait_any(&ports, Some(waker), Some(timeout))?;
+        Ok(())
+    }
+
+    fn snapshot(&self, gone: Option<PortName>) -> Snapshot {
+        let directions = Way::BOTH.map(|way| {
+            let side = &self.sides[way.index()];
+            side.gathered.direction(self.ledger(way), side.link)
+        });
+        Snapshot::now(directions, gone)
+    }
+
+    /// The engine's counts, with what never came to it and with what has not left yet.
+    fn ledger(&self, way: Way) -> Ledger {
+        let mut ledger = *self.engine.ledger(way);
+        for (lost, refused) in ledger.lost.iter_mut().zip(self.sides[way.index()].refused) {
+            *lost += refused;
+            ledger.received += refused;
+        }
+        for outcome in &self.sides[way.other().index()].leaving {
+            ledger.transmitted -= 1;
+            ledger.queued += 1;
+            ledger.corrupted -= u64::from(outcome.corruption.is_some());
+        }
+        ledger
+    }
+
+    /// The end: what came before it is taken in, what is due leaves, and the rest is lost.
+    fn end(mut self, gone: Option<PortName>) -> Result<Snapshot, LiveError> {
+        let now = monotonic_now();
+        while self.receive(Some(now))? > 0 {}
+        self.release(now);
+        self.flush();
+        for index in 0..self.sides.len() {
+            while !self.sides[index].outbox.is_empty() {
+                self.give_up(index, Cause::Shutdown);
+            }
+        }
+        while let Some(outcome) = self.engine.shut_down(now.as_nanos()) {
+            if let Some(frame) = self.take(&outcome) {
+                self.arena.release(frame);
+            }
+        }
+        self.count_kernel_drops()?;
+        Ok(self.snapshot(gone))
+    }
+}

@@ -1,0 +1,281 @@
+//! What is counted and summarised, in memory of fixed size.
+
+use romer_host::clock::monotonic_now;
+use romer_impair::{Ledger, Outcome};
+use romer_port::LinkState;
+use romer_record::document::Summary;
+use romer_units::{Monotonic, Timestamp};
+
+/// Binary digits of a value that a bin keeps: a quantile is off by less than 1 in 2^7.
+const DIGITS: u32 = 7;
+const BINS_PER_OCTAVE: usize = 1 << DIGITS;
+const BINS: usize = BINS_PER_OCTAVE * (64 - DIGITS as usize);
+/// The relative error of a quantile.
+const QUANTILE_ERROR: f64 = 1.0 / 256.0;
+/// The normal distribution's 97.5 % quantile.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// A sample of nanoseconds, none negative, of which any number takes the same memory.
+#[derive(Clone, Debug)]
+pub(super) struct Tally {
+    bins: Box<[u64]>,
+    count: u64,
+    min: i64,
+    max: i64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self {
+            bins: vec![0; BINS].into_boxed_slice(),
+            count: 0,
+            min: i64::MAX,
+            max: i64::MIN,
+            mean: 0.0,
+            squares: 0.0,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bins.fill(0);
+        (self.count, self.min, self.max, self.mean, self.squares) = (0, i64::MAX, i64::MIN, 0.0, 0.0);
+    }
+
+    /// Takes a value in; a negative one counts as zero.
+    pub(super) fn add(&mut self, value: i64) {
+        let value = value.max(0);
+        self.bins[bin(value.unsigned_abs())] += 1;
+        self.count += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        let from_mean = real(value) - self.mean;
+        self.mean += from_mean / real_count(self.count);
+        self.squares += from_mean * (real(value) - self.mean);
+    }
+
+    /// The value below which `rank` values lie, from the middle of its bin.
+    fn at_rank(&self, rank: f64) -> f64 {
+        let mut below = 0;
+        for (index, count) in self.bins.iter().enumerate() {
+            below += count;
+            if *count > 0 && real_count(below) > rank {
+                return middle(index).clamp(real(self.min), real(self.max));
+            }
+        }
+        real(self.max)
+    }
+
+    /// The summary. The intervals take the values for independent.
+    pub(super) fn summary(&self) -> Summary {
+        if self.count == 0 {
+            return Summary::default();
+        }
+        let n = real_count(self.count);
+        let quantile = |p: f64| Some(self.at_rank(p * (n - 1.0)));
+        let stddev = (self.count > 1).then(|| (self.squares / (n - 1.0)).sqrt());
+        let [p25, p75] = [0.25, 0.75].map(quantile);
+        let half = Z * n.sqrt() / 2.0;
+        let (low, high) = (n / 2.0 - half, n / 2.0 + half);
+        Summary {
+            count: self.count,
+            min: Some(real(self.min)),
+            max: Some(real(self.max)),
+            mean: Some(self.mean),
+            stddev,
+            median: quantile(0.5),
+            iqr: p25.zip(p75).map(|(low, high)| high - low),
+            p25,
+            p75,
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            mean_interval: stddev.map(|stddev| {
+                let half = Z * stddev / n.sqrt();
+                [self.mean - half, self.mean + half]
+            }),
+            median_interval: (low >= 1.0).then(|| [self.at_rank(low), self.at_rank(high.min(n - 1.0))]),
+            quantile_error: Some(QUANTILE_ERROR),
+        }
+    }
+}
+
+/// Values below 2^7 have a bin each, others one of 2^7 to an octave.
+fn bin(value: u64) -> usize {
+    let shift = (64 - value.leading_zeros()).saturating_sub(DIGITS + 1);
+    let digits = usize::try_from(value >> shift).unwrap_or(0);
+    usize::try_from(shift).unwrap_or(0) * BINS_PER_OCTAVE + digits
+}
+
+/// The middle of a bin.
+fn middle(index: usize) -> f64 {
+    let shift = (index / BINS_PER_OCTAVE).saturating_sub(1);
+    let digits = index - shift * BINS_PER_OCTAVE;
+    let exponent = i32::try_from(shift).unwrap_or(0);
+    let width = 2_f64.powi(exponent);
+    real_count(digits as u64) * width + (width - 1.0) / 2.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
+const fn real(value: i64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+const fn real_count(count: u64) -> f64 {
+    count as f64
+}
+
+/// What is gathered of one direction.
+#[derive(Clone, Debug)]
+pub(super) struct Gathered {
+    requested: Tally,
+    actual: Tally,
+    error: Tally,
+    inter_arrival: Tally,
+    inter_departure: Tally,
+    queue_depth: Tally,
+    last_arrival: Option<i64>,
+    last_departure: Option<i64>,
+}
+
+impl Gathered {
+    pub(super) fn new() -> Self {
+        let [requested, actual, error, inter_arrival, inter_departure, queue_depth] =
+            std::array::from_fn(|_| Tally::new());
+        Self {
+            requested,
+            actual,
+            error,
+            inter_arrival,
+            inter_departure,
+            queue_depth,
+            last_arrival: None,
+            last_departure: None,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        for tally in [
+            &mut self.requested,
+            &mut self.actual,
+            &mut self.error,
+            &mut self.inter_arrival,
+            &mut self.inter_departure,
+            &mut self.queue_depth,
+        ] {
+            tally.clear();
+        }
+        (self.last_arrival, self.last_departure) = (None, None);
+    }
+
+    /// A packet has arrived, with which `held` are held.
+    pub(super) fn arrived(&mut self, arrival: Timestamp<Monotonic>, held: usize) {
+        let arrival = arrival.as_nanos();
+        if let Some(last) = self.last_arrival.replace(arrival) {
+            self.inter_arrival.add(arrival - last);
+        }
+        self.queue_depth.add(i64::try_from(held).unwrap_or(i64::MAX));
+    }
+
+    /// A packet was given to the port at `time`.
+    pub(super) fn departed(&mut self, outcome: &Outcome, time: Timestamp<Monotonic>) {
+        let time = time.as_nanos();
+        let in_rate_queue = outcome.time - outcome.released;
+        let actual = time - outcome.entered - in_rate_queue;
+        self.requested.add(outcome.requested);
+        self.actual.add(actual);
+        self.error.add(actual - outcome.requested);
+        if let Some(last) = self.last_departure.replace(time) {
+            self.inter_departure.add(time - last);
+        }
+    }
+
+    pub(super) fn direction(&self, ledger: Ledger, link: LinkState) -> Direction {
+        Direction {
+            ledger,
+            requested_delay: self.requested.summary(),
+            actual_delay: self.actual.summary(),
+            delay_error: self.error.summary(),
+            inter_arrival: self.inter_arrival.summary(),
+            inter_departure: self.inter_departure.summary(),
+            queue_depth: self.queue_depth.summary(),
+            link,
+        }
+    }
+}
+
+/// One direction of a bridge.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// The counts, which balance.
+    pub ledger: Ledger,
+    /// Delay that the scenario asked for, of packets that left; nanoseconds, like all that follow but the last.
+    pub requested_delay: Summary,
+    /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
+    pub actual_delay: Summary,
+    /// Actual minus requested delay.
+    pub delay_error: Summary,
+    /// Between arrivals.
+    pub inter_arrival: Summary,
+    /// Between departures.
+    pub inter_departure: Summary,
+    /// Packets and copies held after each arrival.
+    pub queue_depth: Summary,
+    /// The port that the packets arrive at.
+    pub link: LinkState,
+}
+
+/// What has happened, at one instant.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When.
+    pub at: Timestamp<Monotonic>,
+    /// What arrived at a, and what arrived at b.
+    pub directions: [Direction; 2],
+    /// The port that is gone, if that ended the bridge.
+    pub gone: Option<romer_port::PortName>,
+}
+
+impl Snapshot {
+    pub(super) fn now(directions: [Direction; 2], gone: Option<romer_port::PortName>) -> Self {
+        Self { at: monotonic_now(), directions, gone }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_is_summarised_to_within_the_stated_error() {
+        let mut tally = Tally::new();
+        let values: Vec<i64> = (1..=10_001).map(|n| n * 997).collect();
+        values.iter().for_each(|value| tally.add(*value));
+        let summary = tally.summary();
+        assert_eq!((summary.count, summary.min, summary.max), (10_001, Some(997.0), Some(997.0 * 10_001.0)));
+        assert!((summary.mean.unwrap() - 997.0 * 5_001.0).abs() < 1e-3);
+        for (found, p) in [(summary.p25, 0.25), (summary.median, 0.5), (summary.p99, 0.99)] {
+            let truth = 997.0 * (1.0 + p * 10_000.0);
+            assert!((found.unwrap() / truth - 1.0).abs() <= QUANTILE_ERROR + 1e-3, "{found:?} {truth}");
+        }
+        let [low, high] = summary.median_interval.unwrap();
+        assert!(low < 997.0 * 5_001.0 && 997.0 * 5_001.0 < high);
+        tally.clear();
+        assert_eq!(tally.summary(), Summary::default());
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_a_bin_whose_middle_is_near_it(value in 0_u64..=i64::MAX.unsigned_abs()) {
+            let index = bin(value);
+            prop_assert!(index < BINS);
+            let value = real_count(value);
+            prop_assert!((middle(index) - value).abs() <= value * QUANTILE_ERROR + 0.5);
+        }
+    }
+}

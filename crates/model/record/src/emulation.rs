@@ -1,0 +1,83 @@
+//! The document of an emulation (`romer/emulation/1`).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Summary;
+
+/// The name of the emulation document's schema.
+pub const EMULATION: &str = "romer/emulation/1";
+
+/// What an emulator was asked for, and what it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Emulation {
+    /// `romer/emulation/1`.
+    pub schema: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// When it ended, RFC 3339.
+    pub ended: String,
+    /// What ended it, where that was neither the end of its time nor the user: a port that is gone.
+    pub ended_by: Option<String>,
+    /// Six numbers that replay every decision of chance.
+    pub seed: [u32; 6],
+    /// How chance came about: `counter` or `mrg`.
+    pub generator: String,
+    /// How packets came in and went out: `packet`, or `offline` for files.
+    pub data_plane: String,
+    /// What was asked for, as a scenario file says it.
+    pub scenario: String,
+    /// The ports, by letter.
+    pub ports: BTreeMap<String, EmulatedPort>,
+    /// What arrived at a.
+    pub a_to_b: EmulatedDirection,
+    /// What arrived at b.
+    pub b_to_a: EmulatedDirection,
+}
+
+/// A port, and what was changed on it for the time of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EmulatedPort {
+    /// `[NETNS/]IFACE`.
+    pub interface: String,
+    /// The bridge that it was taken out of and put back into; `null`: it was in none.
+    pub taken_from_bridge: Option<String>,
+    /// Whether offloads were switched off and on again.
+    pub offloads_switched_off: bool,
+}
+
+/// One direction. Always and exactly: received + duplicates_created = transmitted + queued + the sum of lost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EmulatedDirection {
+    /// Packets that arrived, those that the kernel dropped before the emulator had them included.
+    pub received: u64,
+    /// Packets and copies that left.
+    pub transmitted: u64,
+    /// Packets and copies held; 0 at the end.
+    pub queued: u64,
+    /// Copies made.
+    pub duplicates_created: u64,
+    /// By cause: `model`, `trace`, `queue`, `oversize`, `undeliverable`, `kernel`, `shutdown`.
+    pub lost: BTreeMap<String, u64>,
+    /// Of those that left, how many with bits turned over.
+    pub corrupted: u64,
+    /// Packets and copies that others went past because they were displaced.
+    pub reordered: u64,
+    /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
+    /// none was delayed.
+    pub waited_ratio: Option<f64>,
+    /// Delays asked for, of packets that left.
+    pub requested_delay_ns: Summary,
+    /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
+    pub actual_delay_ns: Summary,
+    /// Actual minus requested.
+    pub delay_error_ns: Summary,
+    /// Between arrivals.
+    pub inter_arrival_ns: Summary,
+    /// Between departures.
+    pub inter_departure_ns: Summary,
+    /// Packets and copies held after each arrival.
+    pub queue_depth: Summary,
+}

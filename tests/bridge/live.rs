@@ -1,0 +1,302 @@
+//! Live bridges.
+
+use std::sync::Arc;
+
+use romer_emulate::live::{Direction, LiveBridge, LiveOptions, Snapshot};
+use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Order};
+use romer_impair::{Cause, Config, Decision, Path};
+use romer_units::random::Seed;
+
+use crate::context::with_network;
+use crate::frames::{frame, kinds};
+use crate::link::{End, Link, wait_until};
+
+/// `A` - bridge - `B`, the ends of which are the far ends of both links.
+struct Bench {
+    near: Link,
+    far: Link,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { near: Link::new(1_500), far: Link::new(1_500) }
+    }
+
+    fn bridge(&self, path: Path) -> LiveBridge {
+        LiveBridge::start(&self.options(path)).unwrap()
+    }
+
+    fn options(&self, path: Path) -> LiveOptions {
+        let ports = [self.near.port_name(1), self.far.port_name(0)];
+        LiveOptions { ports, config: config(path), may_cut_off: false }
+    }
+
+    fn hosts(&self) -> [End; 2] {
+        [self.near.open(0), self.far.open(1)]
+    }
+}
+
+/// The same for both directions.
+fn config(path: Path) -> Config {
+    let path = Arc::new(Path { flush: DEFAULT_FLUSH, ..path });
+    let mut config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..Config::default() };
+    config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+    config
+}
+
+fn delayed(nanos: i64) -> Path {
+    Path { delay: Model::Plain(Delay { fixed: nanos, variable: None }), ..Path::default() }
+}
+
+/// A short frame that carries a number.
+fn numbered(number: u32) -> Vec<u8> {
+    let mut octets = frame([2; 6], &[], 0x88b5, 60);
+    octets[14..18].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+fn number_of(octets: &[u8]) -> u32 {
+    u32::from_be_bytes(octets[14..18].try_into().unwrap())
+}
+
+/// Everything that has come, by number.
+fn drain(end: &mut End) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    loop {
+        let mut frames = Vec::new();
+        end.port.rx_burst_of(&mut end.arena, &mut frames);
+        if frames.is_empty() {
+            return numbers;
+        }
+        for frame in frames {
+            numbers.push(number_of(end.arena.octets_of(&frame)));
+            end.arena.release(frame);
+        }
+    }
+}
+
+trait Burst {
+    fn rx_burst_of(&mut self, arena: &mut romer_port::Arena, frames: &mut Vec<romer_port::Frame>);
+}
+
+impl<P: romer_port::Port> Burst for P {
+    fn rx_burst_of(&mut self, arena: &mut romer_port::Arena, frames: &mut Vec<romer_port::Frame>) {
+        self.rx_burst(arena, frames).unwrap();
+    }
+}
+
+fn assert_balanced(snapshot: &Snapshot) {
+    for direction in &snapshot.directions {
+        assert!(direction.ledger.balances(), "{:?}", direction.ledger);
+    }
+}
+
+fn lost(direction: &Direction, cause: Cause) -> u64 {
+    direction.ledger.lost_for(cause)
+}
+
+#[test]
+fn a_bridge_without_impairment_is_a_wire_for_every_kind_of_frame() {
+    with_network("live::a_bridge_without_impairment_is_a_wire_for_every_kind_of_frame", || {
+        let bench = Bench::new();
+        let bridge = bench.bridge(Path::default());
+        let mut hosts = bench.hosts();
+        let kinds = kinds();
+        for (name, octets) in &kinds {
+            for (from, to) in [(0, 1), (1, 0)] {
+                assert_eq!(hosts[from].send(octets).frames, 1, "{name}");
+                assert_eq!(&hosts[to].next(), octets, "{name}");
+            }
+        }
+        let snapshot = bridge.stop().unwrap();
+        assert_balanced(&snapshot);
+        for direction in &snapshot.directions {
+            assert_eq!(direction.ledger.received, kinds.len() as u64);
+            assert_eq!(direction.ledger.transmitted, kinds.len() as u64);
+            assert_eq!(direction.delay_error.count, kinds.len() as u64);
+        }
+    });
+}
+
+#[test]
+fn loss_and_duplication_come_as_asked_for_and_every_packet_is_accounted_for() {
+    with_network("live::loss_and_duplication_come_as_asked_for_and_every_packet_is_accounted_for", || {
+        const SENT: u32 = 10_000;
+        let bench = Bench::new();
+        let bernoulli = |probability| Decision::Bernoulli { probability };
+        let path = Path {
+            loss: Model::Plain(bernoulli(0.2)),
+            duplicate: Model::Plain(Duplicate { decision: bernoulli(0.1), delay: 0 }),
+            order: Order::Independent,
+            ..delayed(1_000_000)
+        };
+        let bridge = bench.bridge(path);
+        let [mut near, mut far] = bench.hosts();
+        let mut came = Vec::new();
+        // No more at once than the buffers of an ordinary user take.
+        for begin in (0..SENT).step_by(100) {
+            for number in begin..begin + 100 {
+                assert_eq!(near.send(&numbered(number)).frames, 1);
+            }
+            wait_until("all is settled", || {
+                came.extend(drain(&mut far));
+                let forward = &bridge.snapshot().unwrap().directions[0];
+                assert!(forward.ledger.balances(), "{:?}", forward.ledger);
+                forward.ledger.received == u64::from(begin + 100) && forward.ledger.queued == 0
+            });
+        }
+        let snapshot = bridge.stop().unwrap();
+        came.extend(drain(&mut far));
+        assert_balanced(&snapshot);
+        let forward = &snapshot.directions[0];
+        let taken = u64::from(SENT) - lost(forward, Cause::Kernel);
+        assert_eq!(came.len() as u64, forward.ledger.transmitted);
+        came.sort_unstable();
+        came.dedup();
+        assert_eq!(came.len() as u64, taken - lost(forward, Cause::Model), "each that was not lost came");
+        // Five standard deviations. The seed is fixed, so that it is the same every time.
+        let real = |count: u64| f64::from(u32::try_from(count).unwrap());
+        let share = |count: u64, of: u64| real(count) / real(of);
+        let loss = share(lost(forward, Cause::Model), taken);
+        assert!((loss - 0.2).abs() < 5.0 * (0.16 / f64::from(SENT)).sqrt(), "{loss}");
+        let kept = taken - lost(forward, Cause::Model);
+        let copies = share(forward.ledger.duplicates_created, kept);
+        assert!((copies - 0.1).abs() < 5.0 * (0.09 / (0.8 * f64::from(SENT))).sqrt(), "{copies}");
+        assert_eq!(snapshot.directions[1].ledger.received, 0);
+    });
+}
+
+#[test]
+fn a_packet_is_never_early() {
+    with_network("live::a_packet_is_never_early", || {
+        const DELAY: i64 = 3_000_000;
+        let bench = Bench::new();
+        let bridge = bench.bridge(delayed(DELAY));
+        let [mut near, mut far] = bench.hosts();
+        for number in 0..200 {
+            let before = romer_host::clock::monotonic_now();
+            near.send(&numbered(number));
+            let mut frames = Vec::new();
+            far.receive(&mut frames);
+            let held = frames[0].arrival() - before;
+            // Less the error with which the stamps' clock is read.
+            assert!(held.as_nanos() >= DELAY - 50_000, "{held}");
+            frames.into_iter().for_each(|frame| far.arena.release(frame));
+        }
+        let snapshot = bridge.stop().unwrap();
+        let forward = &snapshot.directions[0];
+        assert_eq!(forward.requested_delay.min, Some(3e6));
+        assert!(forward.actual_delay.min >= Some(3e6) && forward.delay_error.min >= Some(0.0));
+    });
+}
+
+#[test]
+fn what_is_held_at_the_end_is_lost_to_the_shutdown() {
+    with_network("live::what_is_held_at_the_end_is_lost_to_the_shutdown", || {
+        let bench = Bench::new();
+        let bridge = bench.bridge(delayed(3_600_000_000_000));
+        let [mut near, mut far] = bench.hosts();
+        for number in 0..100 {
+            near.send(&numbered(number));
+            far.send(&numbered(number));
+        }
+        let snapshot = bridge.stop().unwrap();
+        assert_balanced(&snapshot);
+        for direction in &snapshot.directions {
+            assert_eq!(direction.ledger.received, 100);
+            assert_eq!(lost(direction, Cause::Shutdown), 100);
+        }
+        assert!(drain(&mut far).is_empty());
+    });
+}
+
+#[test]
+fn a_change_loses_nothing_that_is_held() {
+    with_network("live::a_change_loses_nothing_that_is_held", || {
+        let bench = Bench::new();
+        let bridge = bench.bridge(delayed(400_000_000));
+        let [mut near, mut far] = bench.hosts();
+        for number in 0..50 {
+            near.send(&numbered(number));
+        }
+        for round in 1..=50 {
+            bridge.apply(config(delayed(400_000_000 - round * 8_000_000))).unwrap();
+            near.send(&numbered(u32::try_from(49 + round).unwrap()));
+        }
+        let mut came = Vec::new();
+        wait_until("all have come", || {
+            came.extend(drain(&mut far));
+            came.len() >= 100
+        });
+        assert_eq!(came, (0..100).collect::<Vec<u32>>(), "all, and in order");
+        let snapshot = bridge.stop().unwrap();
+        assert_balanced(&snapshot);
+        assert_eq!(snapshot.directions[0].ledger.transmitted, 100);
+    });
+}
+
+#[test]
+fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_the_bridge() {
+    with_network(
+        "live::frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_the_bridge",
+        || {
+            let bench = Bench::new();
+            let bridge = bench.bridge(Path::default());
+            let [mut near, mut far] = bench.hosts();
+            bench.far.networks()[0].set_up("v0", false).unwrap();
+            near.send(&numbered(1));
+            wait_until("the frame is given up", || {
+                let snapshot = bridge.snapshot().unwrap();
+                assert_balanced(&snapshot);
+                lost(&snapshot.directions[0], Cause::Undeliverable) == 1
+            });
+            bench.far.networks()[0].set_up("v0", true).unwrap();
+            wait_until("frames come again", || {
+                near.send(&numbered(2));
+                !drain(&mut far).is_empty()
+            });
+            bench.far.networks()[1].delete_link("v1").unwrap();
+            wait_until("the bridge has ended", || bridge.has_ended());
+            assert!(bridge.snapshot().is_err());
+            let snapshot = bridge.stop().unwrap();
+            assert_balanced(&snapshot);
+            assert_eq!(snapshot.gone, Some(bench.far.port_name(0)));
+        },
+    );
+}
+
+#[test]
+fn one_port_twice_and_more_than_fits_is_refused() {
+    with_network("live::one_port_twice_and_more_than_fits_is_refused", || {
+        use romer_impair::config::{Discipline, RateLimit};
+        let bench = Bench::new();
+        let mut twice = bench.options(Path::default());
+        twice.ports[1] = twice.ports[0].clone();
+        let error = LiveBridge::start(&twice).unwrap_err().to_string();
+        assert!(error.starts_with("both ports are"), "{error}");
+        let rate = RateLimit {
+            limit: romer_units::Rate::Bits(100_000_000_000),
+            layer: romer_units::Layer::L2,
+            queue: 65_536,
+            discipline: Discipline::TailDrop,
+        };
+        let path = Path { rate: Some(rate), ..delayed(10_000_000_000) };
+        let error = LiveBridge::start(&bench.options(path)).unwrap_err().to_string();
+        assert!(error.contains("250000"), "{error}");
+    });
+}
+
+#[test]
+fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
+    with_network("live::the_port_of_the_default_route_is_taken_only_if_that_is_allowed", || {
+        let bench = Bench::new();
+        let network = &bench.far.networks()[0];
+        network.add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
+        network.add_route("0.0.0.0".parse().unwrap(), 0, "198.18.0.1".parse().unwrap()).unwrap();
+        let mut options = bench.options(Path::default());
+        let error = LiveBridge::start(&options).unwrap_err().to_string();
+        assert_eq!(error, format!("port {} carries the default route of its host", bench.far.port_name(0)));
+        options.may_cut_off = true;
+        assert_balanced(&LiveBridge::start(&options).unwrap().stop().unwrap());
+    });
+}

@@ -1,0 +1,12 @@
+//! A bridge between two hosts: what goes through it, what the scenario does to it, and that every packet is accounted
+//! for, whatever happens.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
+
+#[path = "../kernel-beliefs/context.rs"]
+#[expect(dead_code, reason = "shared with the tests of beliefs, which use all of it")]
+mod context;
+#[path = "../ports/frames.rs"]
+mod frames;
+#[path = "../ports/link.rs"]
+mod link;
+mod live;
