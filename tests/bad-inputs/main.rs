@@ -221,6 +221,11 @@ fn packet_logs_that_are_none_are_told_with_the_line_and_the_reason() {
 }
 
 #[test]
+fn what_cannot_be_compared_is_told() {
+    check("compare");
+}
+
+#[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
 }
@@ -234,7 +239,8 @@ fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
 #[test]
 fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
     let mut names: Vec<String> = row::read(TABLE).into_iter().map(|row| row.id).collect();
-    let groups = ["any", "measure", "target", "respond", "report", "analyze", "lab", "demo", "doctor"];
+    let groups =
+        ["any", "measure", "target", "respond", "report", "analyze", "compare", "lab", "demo", "doctor"];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");
     }

@@ -5,6 +5,7 @@
 mod analyze;
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
 mod demo;
 mod ending;
 mod fallback;

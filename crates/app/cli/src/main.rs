@@ -7,6 +7,7 @@
 mod analyze;
 mod args;
 mod command;
+mod compare;
 mod demo;
 mod doctor;
 mod failure;
@@ -53,6 +54,7 @@ fn invoke() -> ExitCode {
         Command::Measure(arguments) => measure::run(&arguments),
         Command::Respond(arguments) => respond::run(&arguments),
         Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),

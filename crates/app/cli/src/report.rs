@@ -5,7 +5,7 @@ use std::path::Path;
 use romer_exchange::csv::Written;
 use romer_measure::export;
 use romer_measure::reading::{self, Reading};
-use romer_record::document::Measurement;
+use romer_record::document::{Limit, Measurement};
 use romer_report::{html, svg, text};
 use romer_store::document_of;
 
@@ -22,11 +22,16 @@ pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&
 pub(crate) const RECOVERED: &str =
     "note: the program of this run was killed; it has been completed from its log";
 
-/// Whether every stated limit held.
+/// Whether every stated limit held, as an exit code.
 pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
-    let limits = || measurements.iter().flat_map(|one| &one.limits);
-    let Some(first) = limits().find(|limit| !limit.held) else { return Ok(0) };
-    let broken = limits().filter(|limit| !limit.held).count();
+    hold(measurements.iter().flat_map(|one| &one.limits))
+}
+
+/// The same of verdicts alone.
+pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8, Failure> {
+    let limits: Vec<&Limit> = limits.into_iter().collect();
+    let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(0) };
+    let broken = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
         Some(value) => format!("the measured value is {value} in the unit of the document"),
         None => "the value is not known".into(),
@@ -36,7 +41,7 @@ pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
         format!(
             "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold, see the summary",
             first.limit,
-            limits().count()
+            limits.len()
         ),
     ))
 }

@@ -7,6 +7,8 @@ use romer_record::document::{self, Direction, Measurement, Summary};
 use romer_units::Duration;
 use serde_json::Value;
 
+/// The directions of the document.
+const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
 /// The longest text of a limit that is looked at.
 const LONGEST: usize = 200;
 
@@ -86,11 +88,41 @@ impl Limit {
         limits.iter().map(|limit| limit.judge(&document)).collect()
     }
 
+    /// The verdicts of `limits` on the differences of the numbers of `b` from those of `a`. A difference that is not
+    /// known does not hold; so it is with delays of which one is whole and the other above its least value.
+    pub fn judge_differences(limits: &[Self], a: &Measurement, b: &Measurement) -> Vec<document::Limit> {
+        let [a, b] = [a, b].map(|one| serde_json::to_value(one).unwrap_or_default());
+        let mut differences = difference(&a, &b);
+        for way in DIRECTIONS {
+            let kind = |document: &Value| document.pointer(&format!("/{way}/delay_kind")).cloned();
+            if kind(&a) != kind(&b)
+                && let Some(delay) = differences.pointer_mut(&format!("/{way}/delay_ns"))
+            {
+                *delay = Value::Null;
+            }
+        }
+        limits.iter().map(|limit| limit.judge(&differences)).collect()
+    }
+
     fn judge(&self, document: &Value) -> document::Limit {
         let value =
             self.path.iter().try_fold(document, |value, name| value.get(name)).and_then(Value::as_f64);
         let held = value.is_some_and(|value| self.relation.holds(value, self.bound));
         document::Limit { limit: self.text.clone(), value, held }
+    }
+}
+
+/// Number by number, what `b` has more than `a`; nothing where either has none.
+fn difference(a: &Value, b: &Value) -> Value {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let both = a.iter().filter_map(|(name, a)| Some((name.clone(), difference(a, b.get(name)?))));
+            Value::Object(both.collect())
+        }
+        (Value::Number(a), Value::Number(b)) => {
+            a.as_f64().zip(b.as_f64()).map_or(Value::Null, |(a, b)| Value::from(b - a))
+        }
+        _ => Value::Null,
     }
 }
 
@@ -108,7 +140,6 @@ fn names(value: &Value) -> String {
 
 /// Whether the document has a number at `path`.
 fn known(path: &[String]) -> Result<(), String> {
-    const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
     let (first, rest) = path.split_first().ok_or("the path is empty")?;
     if !DIRECTIONS.contains(&first.as_str()) {
         return Err(format!(

@@ -2,13 +2,14 @@
 //!
 //! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
 //! singletons behind it: [`text`] is the summary read in ten seconds on a terminal, [`html`] the page that is kept
-//! with the run, [`svg`] its charts as files of their own.
+//! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements.
 //!
 //! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
 #![forbid(unsafe_code)]
 
 mod chart;
+pub mod comparison;
 pub mod escape;
 mod figure;
 pub mod html;

@@ -300,7 +300,7 @@ fn fit(mut columns: Vec<Column>, room: usize) -> Vec<Column> {
 }
 
 /// Breaks text into lines of at most `width` characters, at spaces where there are any.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {

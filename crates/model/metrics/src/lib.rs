@@ -10,6 +10,7 @@
 //! `None`; nothing is ever NaN or infinite.
 #![forbid(unsafe_code)]
 
+pub mod bootstrap;
 mod direction;
 mod histogram;
 mod interval;

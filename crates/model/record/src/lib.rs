@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod assemble;
+pub mod comparison;
 pub mod document;
 pub mod emulation;
 pub mod log;
@@ -24,6 +25,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![
         ("measurement", schemars::schema_for!(document::Measurement)),
         ("measurements", schemars::schema_for!(document::Measurements)),
+        ("comparison", schemars::schema_for!(comparison::Comparison)),
         ("demo", schemars::schema_for!(document::Demo)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),

@@ -2,6 +2,7 @@
 //! [`reading`] for how they are read and how a bad one is told.
 
 mod analyze;
+mod compare;
 mod demo;
 mod doctor;
 mod lab;
@@ -14,6 +15,7 @@ mod shared;
 use clap::{Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
+pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Respond(RespondArgs),
     /// Compute a run's document once more, or that of a packet log in CSV
     Analyze(AnalyzeArgs),
+    /// Tell whether two measurements differ, by how much, and how sure that is
+    Compare(CompareArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
     Report(ReportArgs),
     /// Test hosts in network namespaces of this machine

@@ -1,0 +1,159 @@
+//! `romer compare`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use romer_measure::analysis::{self, Analysis};
+use romer_measure::evaluate::Evaluated;
+use romer_measure::limits::Limit;
+use romer_measure::measure::WAITING_TIME;
+use romer_measure::reading;
+use romer_record::document::{MEASUREMENT, Measurement, Measurements};
+use romer_report::Stream;
+use romer_report::comparison::{self, Subject};
+use serde_json::Value;
+
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::{output, report};
+
+/// The largest document that is read, octets.
+const LARGEST: u64 = 256 << 20;
+
+/// A measurement as it was found.
+enum Found {
+    /// With its packets.
+    Whole(Box<Evaluated>),
+    /// The document alone.
+    Document(Box<Measurement>),
+}
+
+impl Found {
+    fn measurement(&self) -> &Measurement {
+        match self {
+            Self::Whole(evaluated) => &evaluated.measurement,
+            Self::Document(measurement) => measurement,
+        }
+    }
+    fn stream(&self) -> Stream<'_> {
+        match self {
+            Self::Whole(evaluated) => evaluated.for_report(),
+            Self::Document(measurement) => Stream { measurement, passages: None },
+        }
+    }
+}
+
+/// Compares two measurements, and gives the exit code.
+pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let names = [&arguments.a, &arguments.b].map(|path| path.to_string_lossy().into_owned());
+    let a = one_of(load(&arguments.a)?, arguments, &names[0])?;
+    let b = one_of(load(&arguments.b)?, arguments, &names[1])?;
+    let compared = comparison::compare(
+        &Subject { name: &names[0], stream: a.stream() },
+        &Subject { name: &names[1], stream: b.stream() },
+        arguments.by,
+    );
+    let Some(mut compared) = compared else {
+        return Err(Failure::with_code(
+            3,
+            format!(
+                "nothing can be compared ({}, {}): they have no direction in common that --by {} asks for; compare \
+                 measurements of the same directions",
+                names[0], names[1], arguments.by
+            ),
+        ));
+    };
+    compared.limits = Limit::judge_differences(&arguments.limit, a.measurement(), b.measurement());
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        output::print(&comparison::text(&compared, &output::style(arguments.output.color)));
+    }
+    if let Some(file) = &arguments.output.json {
+        let mut text = serde_json::to_string_pretty(&compared).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.output.force)?;
+    }
+    report::hold(&compared.limits)
+}
+
+/// The stream that is asked for.
+fn one_of(mut found: Vec<Found>, arguments: &CompareArgs, name: &str) -> Result<Found, Failure> {
+    let count = found.len();
+    let place = match arguments.stream {
+        Some(number) => usize::from(number),
+        None if count == 1 => 0,
+        None => {
+            return Err(Failure::usage(format!(
+                "it is not said which stream ({name}): there are {count}; choose one of both with --stream, from 0"
+            )));
+        }
+    };
+    if place >= count {
+        return Err(Failure::usage(format!(
+            "there is no such stream (--stream {place}): {name} has {count}, counted from 0; name one of them"
+        )));
+    }
+    Ok(found.swap_remove(place))
+}
+
+fn load(path: &Path) -> Result<Vec<Found>, Failure> {
+    if path.is_dir() {
+        let streams = reading::read(path)?.streams;
+        return Ok(streams.into_iter().map(|stream| Found::Whole(Box::new(stream))).collect());
+    }
+    if is_json(path)? {
+        return document(path);
+    }
+    let analysis = Analysis {
+        file: path.into(),
+        waiting_time: WAITING_TIME,
+        limits: Vec::new(),
+        command: crate::command::as_given(),
+    };
+    Ok(vec![Found::Whole(Box::new(analysis::analyze(&analysis)?))])
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!(
+        "cannot read the measurement ({}): {error}; name a run, a document or a packet log that can be read",
+        path.display()
+    ))
+}
+
+/// Whether the file begins as a JSON object does.
+fn is_json(path: &Path) -> Result<bool, Failure> {
+    let mut head = [0; 64];
+    let mut file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let read = file.read(&mut head).map_err(|error| unreadable(path, &error))?;
+    Ok(head[..read].iter().find(|octet| !octet.is_ascii_whitespace()) == Some(&b'{'))
+}
+
+fn document(path: &Path) -> Result<Vec<Found>, Failure> {
+    let mut text = Vec::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    file.take(LARGEST).read_to_end(&mut text).map_err(|error| unreadable(path, &error))?;
+    let bad = |why: String| {
+        Failure::with_code(
+            3,
+            format!(
+                "this is not a measurement ({}): {why}; give a document of {MEASUREMENT}",
+                path.display()
+            ),
+        )
+    };
+    let value: Value = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+    match value.get("schema").and_then(Value::as_str) {
+        Some(MEASUREMENT) => {}
+        Some(other) => return Err(bad(format!("its schema is {other:?}"))),
+        None => return Err(bad("it has no schema".into())),
+    }
+    let several = value.get("measurements").is_some();
+    let measurements = if several {
+        serde_json::from_value::<Measurements>(value).map(|several| several.measurements)
+    } else {
+        serde_json::from_value::<Measurement>(value).map(|one| vec![one])
+    };
+    let measurements = measurements.map_err(|error| bad(error.to_string()))?;
+    Ok(measurements.into_iter().map(|one| Found::Document(Box::new(one))).collect())
+}

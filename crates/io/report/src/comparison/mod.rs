@@ -1,0 +1,471 @@
+//! Two measurements compared: what differs, by how much, and whether the data can show it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, Statistic, interval_of_difference, resampled};
+use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
+use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
+use romer_record::document::{DelayKind, Direction, Measurement, Summary};
+use romer_record::{Fate, Passage};
+
+use crate::number::{NO_BREAK, percent, time, time_with_half};
+use crate::table::Way;
+use crate::words::half_width;
+use crate::{Passages, Stream};
+
+mod text;
+
+pub use text::text;
+
+/// A measurement that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// As it was given.
+    pub name: &'a str,
+    /// Its document, and its packets where they are at hand.
+    pub stream: Stream<'a>,
+}
+
+/// A sequence of numbers of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Series {
+    Delay,
+    Ipdv,
+    Pdv,
+    DelayDifference,
+    InterDeparture,
+    InterArrival,
+    Loss,
+}
+
+impl Series {
+    const ALL: [(&'static str, Self); 7] = [
+        ("delay_ns", Self::Delay),
+        ("ipdv_ns", Self::Ipdv),
+        ("pdv_ns", Self::Pdv),
+        ("jitter_ns.delay_difference", Self::DelayDifference),
+        ("inter_departure_ns", Self::InterDeparture),
+        ("inter_arrival_ns", Self::InterArrival),
+        ("loss", Self::Loss),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| *name)
+    }
+
+    fn summary(self, direction: &Direction) -> Option<&Summary> {
+        match self {
+            Self::Delay => Some(&direction.delay_ns),
+            Self::Ipdv => Some(&direction.ipdv_ns),
+            Self::Pdv => Some(&direction.pdv_ns),
+            Self::DelayDifference => Some(&direction.jitter_ns.delay_difference),
+            Self::InterDeparture => Some(&direction.inter_departure_ns),
+            Self::InterArrival => Some(&direction.inter_arrival_ns),
+            Self::Loss => None,
+        }
+    }
+
+    /// Its numbers, in order of sequence.
+    fn values(self, passages: &[Passage]) -> Vec<f64> {
+        let values = match self {
+            Self::Delay => delays(passages),
+            Self::Ipdv => ipdv(passages),
+            Self::Pdv => pdv(passages),
+            Self::DelayDifference => ipdv(passages).into_iter().map(|value| value.saturating_abs()).collect(),
+            Self::InterDeparture => inter_departures(passages),
+            Self::InterArrival => inter_arrivals(passages),
+            Self::Loss => sent(passages).map(|passage| i64::from(passage.fate != Fate::Arrived)).collect(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
+        let reals = values.into_iter().map(|value| value as f64).collect();
+        reals
+    }
+}
+
+/// The statistics that can be compared, by name.
+const STATISTICS: [(&str, Statistic); 8] = [
+    ("mean", Statistic::Mean),
+    ("median", Statistic::Quantile(0.5)),
+    ("p25", Statistic::Quantile(0.25)),
+    ("p75", Statistic::Quantile(0.75)),
+    ("p90", Statistic::Quantile(0.9)),
+    ("p95", Statistic::Quantile(0.95)),
+    ("p99", Statistic::Quantile(0.99)),
+    ("p99_9", Statistic::Quantile(0.999)),
+];
+
+/// A figure by which measurements are compared: `delay_ns.p99`, `loss.ratio`, or one of a single direction,
+/// `forward.delay_ns.p99`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    way: Option<Way>,
+    series: Series,
+    /// Its place among [`STATISTICS`].
+    statistic: usize,
+}
+
+impl Figure {
+    /// What is shown of every direction.
+    const SHOWN: [&'static str; 6] = [
+        "delay_ns.mean",
+        "delay_ns.median",
+        "delay_ns.p95",
+        "delay_ns.p99",
+        "jitter_ns.delay_difference.mean",
+        "loss.ratio",
+    ];
+
+    fn statistic(self) -> (&'static str, Statistic) {
+        STATISTICS[self.statistic]
+    }
+
+    /// Its place in a direction.
+    fn path(self) -> String {
+        match self.series {
+            Series::Loss => "loss.ratio".into(),
+            series => format!("{}.{}", series.name(), self.statistic().0),
+        }
+    }
+
+    fn is_time(self) -> bool {
+        self.series != Series::Loss
+    }
+
+    fn of(self, direction: &Direction) -> Option<f64> {
+        let Some(summary) = self.series.summary(direction) else { return direction.loss.ratio };
+        match self.statistic().0 {
+            "mean" => summary.mean,
+            "median" => summary.median,
+            "p25" => summary.p25,
+            "p75" => summary.p75,
+            "p90" => summary.p90,
+            "p95" => summary.p95,
+            "p99" => summary.p99,
+            _ => summary.p99_9,
+        }
+    }
+
+    /// Its interval, where the document has one.
+    fn interval(self, direction: &Direction) -> Option<[f64; 2]> {
+        match (self.series.summary(direction), self.statistic().0) {
+            (None, _) => direction.loss.ratio_interval,
+            (Some(summary), "mean") => summary.mean_interval,
+            (Some(summary), "median") => summary.median_interval,
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(80).collect();
+        let (way, rest) = match text.split_once('.') {
+            Some(("forward", rest)) => (Some(Way::Forward), rest),
+            Some(("reverse", rest)) => (Some(Way::Reverse), rest),
+            Some(("round_trip", rest)) => (Some(Way::RoundTrip), rest),
+            _ => (None, text),
+        };
+        if rest == "loss.ratio" {
+            return Ok(Self { way, series: Series::Loss, statistic: 0 });
+        }
+        let found = rest.rsplit_once('.').and_then(|(series, statistic)| {
+            let (_, series) =
+                *Series::ALL.iter().find(|(name, one)| *name == series && *one != Series::Loss)?;
+            Some((series, STATISTICS.iter().position(|(name, _)| *name == statistic)?))
+        });
+        let names = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(", ");
+        found.map(|(series, statistic)| Self { way, series, statistic }).ok_or_else(|| {
+            format!(
+                "{shown:?} cannot be compared; write one of {}, a point, and one of {}, such as delay_ns.p99; or loss.ratio",
+                names(&mut Series::ALL.iter().map(|(name, _)| *name).filter(|name| *name != "loss")),
+                names(&mut STATISTICS.iter().map(|(name, _)| *name)),
+            )
+        })
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.way {
+            Some(way) => write!(f, "{}.{}", field(way), self.path()),
+            None => f.write_str(&self.path()),
+        }
+    }
+}
+
+/// The name of a direction in the document.
+fn field(way: Way) -> &'static str {
+    match way {
+        Way::Forward => "forward",
+        Way::Reverse => "reverse",
+        Way::RoundTrip => "round_trip",
+    }
+}
+
+/// Compares `b` with `a`, with verdicts by the figure `by`. `None` where they have no direction in common, or not that
+/// of `by`. Limits are for the caller to judge.
+pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Comparison> {
+    let wanted = |way: &Way| by.way.is_none_or(|only| only == *way);
+    let ways: Vec<Way> = Way::ALL
+        .into_iter()
+        .filter(wanted)
+        .filter(|way| [a, b].iter().all(|subject| is_known(way.of(subject.stream.measurement))))
+        .collect();
+    if ways.is_empty() {
+        return None;
+    }
+    Some(Comparison {
+        schema: COMPARISON.into(),
+        a: side(a),
+        b: side(b),
+        by: by.to_string(),
+        method: method(a, b),
+        seed: SEED.0,
+        directions: ways.into_iter().map(|way| direction(a, b, way, by)).collect(),
+        limits: Vec::new(),
+        warnings: warnings(a.stream.measurement, b.stream.measurement),
+    })
+}
+
+fn is_known(direction: &Direction) -> bool {
+    direction.delay_ns.count > 0 || direction.packets.sent.is_some()
+}
+
+fn side(subject: &Subject<'_>) -> Side {
+    let m = subject.stream.measurement;
+    Side {
+        name: subject.name.into(),
+        target: m.target.clone(),
+        started: Some(m.started.clone()).filter(|started| !started.is_empty()),
+        comment: m.metadata.comment.clone(),
+    }
+}
+
+fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
+    if a.stream.passages.is_some() && b.stream.passages.is_some() {
+        format!(
+            "95 % intervals of the difference by a moving-block bootstrap of {RESAMPLES} samples with a fixed seed, the \
+             blocks as long as the root of the number of packets, because packets that follow each other are alike; of \
+             loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values"
+        )
+    } else {
+        "95 % intervals of the difference from the intervals of both means or medians in the documents, by the root of \
+         the sum of their squares (Welch); other figures have none, because the packets are not at hand"
+            .into()
+    }
+}
+
+fn passages_of<'a>(passages: Passages<'a>, way: Way) -> &'a [Passage] {
+    match way {
+        Way::Forward => passages.forward,
+        Way::Reverse => passages.reverse,
+        Way::RoundTrip => passages.round_trip,
+    }
+}
+
+fn direction(a: &Subject<'_>, b: &Subject<'_>, way: Way, by: Figure) -> ComparedDirection {
+    let (of_a, of_b) = (way.of(a.stream.measurement), way.of(b.stream.measurement));
+    // Where nothing arrived there is no kind, and no delay either.
+    let comparable = of_a.delay_kind.zip(of_b.delay_kind).is_none_or(|(a, b)| a == b);
+    let mut figures: Vec<Figure> = Figure::SHOWN.iter().filter_map(|text| text.parse().ok()).collect();
+    if !figures.iter().any(|figure| figure.path() == by.path()) {
+        figures.push(by);
+    }
+    let allowed = |figure: &Figure| comparable || figure.series != Series::Delay;
+    let figures: Vec<(Figure, ComparedFigure)> = figures
+        .into_iter()
+        .filter(allowed)
+        .map(|figure| (figure, compared(figure, a, b, way)))
+        .filter(|(_, found)| found.a.is_some() || found.b.is_some())
+        .collect();
+    let main = figures.iter().find(|(figure, _)| figure.path() == by.path()).map(|(_, found)| found);
+    let (verdict, words) = if comparable || by.series != Series::Delay {
+        verdict(way, by, main, of_a.delay_kind)
+    } else {
+        let why = "one is the whole delay and the other the part above its least value";
+        (Verdict::NotKnown, format!("{}: the delays cannot be compared, because {why}.", way.name()))
+    };
+    ComparedDirection {
+        direction: field(way).into(),
+        delay_kind: of_a.delay_kind.filter(|_| comparable),
+        verdict,
+        words,
+        figures: figures.into_iter().map(|(_, found)| found).collect(),
+    }
+}
+
+fn compared(figure: Figure, a: &Subject<'_>, b: &Subject<'_>, way: Way) -> ComparedFigure {
+    let (of_a, of_b) = (way.of(a.stream.measurement), way.of(b.stream.measurement));
+    let values = figure.of(of_a).zip(figure.of(of_b));
+    ComparedFigure {
+        figure: figure.path(),
+        a: figure.of(of_a),
+        b: figure.of(of_b),
+        difference: values.map(|(a, b)| b - a),
+        interval: values.and_then(|values| {
+            let drawn = a
+                .stream
+                .passages
+                .zip(b.stream.passages)
+                .and_then(|(pa, pb)| drawn(figure, passages_of(pa, way), passages_of(pb, way)));
+            let stated = stated(values, figure.interval(of_a), figure.interval(of_b));
+            match figure.series {
+                Series::Loss => hull(drawn, stated),
+                _ if a.stream.passages.is_some() && b.stream.passages.is_some() => drawn,
+                _ => stated,
+            }
+        }),
+    }
+}
+
+/// By drawing both series anew.
+fn drawn(figure: Figure, a: &[Passage], b: &[Passage]) -> Option<[f64; 2]> {
+    let draw = |passages: &[Passage], name| {
+        resampled(&figure.series.values(passages), &[figure.statistic().1], name)?.into_iter().next()
+    };
+    interval_of_difference(&draw(a, 0)?, &draw(b, 1)?)
+}
+
+/// From both intervals: the root of the sum of the squares of their arms, as Welch for means and Newcombe for shares.
+fn stated((a, b): (f64, f64), of_a: Option<[f64; 2]>, of_b: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    let ([low_a, high_a], [low_b, high_b]) = of_a.zip(of_b)?;
+    Some([b - a - (b - low_b).hypot(high_a - a), b - a + (high_b - b).hypot(a - low_a)])
+}
+
+fn hull(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    match (one, other) {
+        (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
+        _ => other,
+    }
+}
+
+fn verdict(
+    way: Way,
+    by: Figure,
+    found: Option<&ComparedFigure>,
+    kind: Option<DelayKind>,
+) -> (Verdict, String) {
+    let name = way.name();
+    let figure = by.path();
+    let Some((difference, found)) = found.and_then(|found| Some((found.difference?, found))) else {
+        return (Verdict::NotKnown, format!("{name}: {figure} is not known of both."));
+    };
+    let Some(interval @ [low, high]) = found.interval else {
+        let size = amount(by, difference, None);
+        let text = format!(
+            "{name}: {figure} of B is {size} {}, but the data do not tell how sure that is.",
+            less(difference)
+        );
+        return (Verdict::NotKnown, text);
+    };
+    let above = if kind == Some(DelayKind::Variable) && by.series == Series::Delay {
+        " Delays are those above each one's least: a shift of all is not seen."
+    } else {
+        ""
+    };
+    let (verdict, how) = match (low > 0.0, high < 0.0) {
+        (true, _) => (Verdict::More, if by.series == Series::Delay { "longer" } else { "more" }),
+        (_, true) => (Verdict::Less, if by.series == Series::Delay { "shorter" } else { "less" }),
+        _ => {
+            let text = format!(
+                "{name}: no difference that these data can show (B minus A of {figure}: {}).{above}",
+                signed(by, difference, interval)
+            );
+            return (Verdict::NoneShown, text);
+        }
+    };
+    // Plus or minus only where both arms are about as long.
+    let arms = (difference - low, high - difference);
+    let even = arms.0 < 1.5 * arms.1 && arms.1 < 1.5 * arms.0;
+    let text = if even {
+        let size = amount(by, difference, half_width(Some(interval)));
+        format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%).{above}")
+    } else {
+        let (size, least, most) =
+            (amount(by, difference, None), low.abs().min(high.abs()), low.abs().max(high.abs()));
+        let (least, most) = (amount(by, least, None), amount(by, most, None));
+        format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%: {least} to {most}).{above}")
+    };
+    (verdict, text)
+}
+
+fn less(difference: f64) -> &'static str {
+    if difference < 0.0 { "less" } else { "more" }
+}
+
+/// A difference without its sign, and half the width of its interval.
+fn amount(by: Figure, value: f64, half: Option<f64>) -> String {
+    let value = value.abs();
+    match (by.is_time(), half) {
+        (true, Some(half)) => time_with_half(value, half, true),
+        (true, None) => time(value, true),
+        (false, Some(half)) => format!("{} ± {} of the packets", percent(value), percent(half)),
+        (false, None) => format!("{} of the packets", percent(value)),
+    }
+}
+
+/// A difference with its interval.
+fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
+    let show = |value: f64| text::signed(value, by.is_time(), true);
+    format!("{}, 95{NO_BREAK}%: {} to {}", show(value), show(low), show(high))
+}
+
+fn warnings(a: &Measurement, b: &Measurement) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, m) in [("A", a), ("B", b)] {
+        if m.partial {
+            warnings.push(format!("{name} did not end as asked: its figures are those of a part"));
+        }
+    }
+    let (at, bt) = (&a.traffic, &b.traffic);
+    if at.payload_octets != bt.payload_octets || at.dscp.zip(bt.dscp).is_some_and(|(a, b)| a != b) {
+        warnings
+            .push("the packets of A and B differ in size or code point, which may be the difference".into());
+    }
+    let places = |m: &Measurement| {
+        let s = &m.stamps;
+        [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival]
+    };
+    let moments = ["t1", "t2", "t3", "t4"].into_iter().zip(places(a).into_iter().zip(places(b)));
+    let differing: Vec<String> = moments
+        .filter_map(|(moment, (a, b))| {
+            let (a, b) = a.zip(b).filter(|(a, b)| a != b)?;
+            Some(format!("{moment} by {a} and by {b}"))
+        })
+        .collect();
+    if !differing.is_empty() {
+        warnings.push(format!(
+            "the stamps of A and B were taken in different places ({}), which may be the difference",
+            differing.join(", ")
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_read_and_written_and_another_is_refused_with_those_that_there_are() {
+        for text in
+            ["delay_ns.p99", "loss.ratio", "forward.delay_ns.median", "jitter_ns.delay_difference.mean"]
+        {
+            assert_eq!(text.parse::<Figure>().unwrap().to_string(), text);
+        }
+        for text in ["", "delay_ns", "delay_ns.p98", "loss.mean", "up.delay_ns.p99", "forward"] {
+            let why = text.parse::<Figure>().unwrap_err();
+            assert!(why.contains("delay_ns.p99") && why.contains("p99_9"), "{text:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_both_make_one_of_the_difference() {
+        let [low, high] = stated((10.0, 15.0), Some([7.0, 13.0]), Some([11.0, 19.0])).unwrap();
+        assert!((low - 0.0).abs() < 1e-12 && (high - 10.0).abs() < 1e-12, "5 +- hypot(3, 4): {low} {high}");
+        assert_eq!(stated((1.0, 2.0), None, Some([1.0, 3.0])), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! A comparison on a terminal.
+
+use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
+
+use crate::escape;
+use crate::number::{NO_BREAK, percent, time};
+use crate::text::{TextStyle, wrap};
+
+/// The widest that prose is set.
+const WIDEST: usize = 110;
+
+/// `comparison` for a terminal: the verdicts, and then the figures behind them. The text ends with a newline; what came
+/// from outside is escaped.
+pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let mut lines = Vec::new();
+    for (letter, side) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let mut line = format!("{letter}  {}", side.name);
+        if side.target != side.name {
+            line.push_str(&format!(", {}", side.target));
+        }
+        line.extend(side.started.iter().flat_map(|started| [", ", started.get(..19).unwrap_or(started)]));
+        line.extend(side.comment.iter().flat_map(|comment| [", ", comment]));
+        lines.extend(wrap(&escape::terminal(&line), width));
+    }
+    lines.push(String::new());
+    for direction in &comparison.directions {
+        let words = plain(&capital(&direction.words), style.unicode);
+        lines.extend(wrap(&words, width).into_iter().map(|line| strong(line, style)));
+    }
+    for direction in comparison.directions.iter().filter(|direction| !direction.figures.is_empty()) {
+        lines.push(String::new());
+        lines.extend(table(direction, style, width));
+    }
+    lines.push(String::new());
+    for limit in &comparison.limits {
+        let word = if limit.held { "Held" } else { "Broken" };
+        let value = limit.value.map_or_else(String::new, |value| {
+            let is_time = limit.limit.contains("_ns");
+            format!(
+                ", B minus A is {}",
+                if is_time { signed(value, true, style.unicode) } else { value.to_string() }
+            )
+        });
+        lines.extend(wrap(
+            &escape::terminal(&plain(&format!("{word}: {}{value}", limit.limit), style.unicode)),
+            width,
+        ));
+    }
+    for warning in &comparison.warnings {
+        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}")), width));
+    }
+    lines.extend(wrap(&format!("How: {}.", comparison.method), width));
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
+    text.push('\n');
+    text
+}
+
+fn plain(text: &str, unicode: bool) -> String {
+    if unicode { text.into() } else { text.replace('±', "+-").replace('µ', "u") }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+fn strong(line: String, style: &TextStyle) -> String {
+    if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line }
+}
+
+/// A difference with its sign.
+pub(super) fn signed(value: f64, is_time: bool, unicode: bool) -> String {
+    let size = if is_time { time(value.abs(), unicode) } else { percent(value.abs()) };
+    match value {
+        less if less < 0.0 => format!("-{size}"),
+        more if more > 0.0 => format!("+{size}"),
+        _ => size,
+    }
+}
+
+/// The figures of one direction.
+fn table(direction: &ComparedDirection, style: &TextStyle, width: usize) -> Vec<String> {
+    let mut rows = vec![["", "A", "B", "B - A", "95 % of B - A"].map(String::from)];
+    rows[0][0] = direction.direction.replace('_', " ");
+    rows.extend(direction.figures.iter().map(|figure| cells(figure, style.unicode)));
+    let mut columns = 5;
+    let widths: Vec<usize> =
+        (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let total = |columns: usize| widths[..columns].iter().sum::<usize>() + 2 * (columns - 1);
+    // Where there is little room the interval goes, which the verdict has as well.
+    while columns > 2 && total(columns) > width {
+        columns -= 1;
+    }
+    let line = |row: &[String; 5]| {
+        let mut line = format!("{:1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(&widths).take(columns).skip(1) {
+            let gap = width - cell.chars().count() + 2;
+            line.push_str(&format!("{}{cell}", " ".repeat(gap)));
+        }
+        line.chars().take(width).collect::<String>().trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A figure as the summary of a measurement calls it.
+fn label(figure: &str) -> String {
+    match figure.strip_prefix("jitter_ns.delay_difference.") {
+        Some(statistic) => format!("|ipdv| {statistic}"),
+        None if figure == "loss.ratio" => "lost".into(),
+        None => figure.replace("_ns.", " ").replace('_', " "),
+    }
+}
+
+fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
+    let is_time = figure.figure != "loss.ratio";
+    let value = |value: Option<f64>| match value {
+        Some(value) if is_time => time(value, unicode),
+        Some(value) => percent(value),
+        None => "-".into(),
+    };
+    let difference = |value: f64| signed(value, is_time, unicode);
+    let interval = figure.interval.map(|[low, high]| format!("{} to {}", difference(low), difference(high)));
+    [
+        label(&figure.figure),
+        value(figure.a),
+        value(figure.b),
+        figure.difference.map_or_else(|| "-".into(), difference),
+        interval.unwrap_or_else(|| "not known".into()),
+    ]
+}

@@ -1,0 +1,89 @@
+//! The document of two measurements compared (`romer/comparison/1`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{DelayKind, Limit};
+
+/// The name of the comparison's schema.
+pub const COMPARISON: &str = "romer/comparison/1";
+
+/// Two measurements compared. Every difference is B minus A.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// `romer/comparison/1`.
+    pub schema: String,
+    /// What is compared with.
+    pub a: Side,
+    /// What is compared.
+    pub b: Side,
+    /// The figure by which the verdicts are given, such as `delay_ns.median`.
+    pub by: String,
+    /// How the intervals were found, in words.
+    pub method: String,
+    /// Seed of the resampling, six unsigned 32-bit integers; it is always the same.
+    pub seed: [u32; 6],
+    /// The directions that both have.
+    pub directions: Vec<ComparedDirection>,
+    /// Limits on differences, and whether they held.
+    pub limits: Vec<Limit>,
+    /// What a reader should know before trusting the verdicts, in words.
+    pub warnings: Vec<String>,
+}
+
+/// One of the two.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// As it was given.
+    pub name: String,
+    /// Its target.
+    pub target: String,
+    /// When it was measured, UTC (RFC 3339); `null` where it is not known.
+    pub started: Option<String>,
+    /// The user's words.
+    pub comment: Option<String>,
+}
+
+/// One direction of both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedDirection {
+    /// `forward`, `reverse` or `round_trip`.
+    pub direction: String,
+    /// What the delays of both are; `null` where they are not of one kind, and then they are not compared.
+    pub delay_kind: Option<DelayKind>,
+    /// By the figure `by`.
+    pub verdict: Verdict,
+    /// The verdict in words.
+    pub words: String,
+    /// Each figure.
+    pub figures: Vec<ComparedFigure>,
+}
+
+/// What the data show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// B is more.
+    More,
+    /// B is less.
+    Less,
+    /// There is no difference that these data can show.
+    NoneShown,
+    /// The data are too few, or not at hand, to give the difference an interval.
+    NotKnown,
+}
+
+/// A figure of both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedFigure {
+    /// Its place in a direction of the measurement document, such as `delay_ns.p99`.
+    pub figure: String,
+    /// Of A.
+    pub a: Option<f64>,
+    /// Of B.
+    pub b: Option<f64>,
+    /// B minus A.
+    pub difference: Option<f64>,
+    /// 95 % interval of the difference; `null` where the data do not allow one.
+    pub interval: Option<[f64; 2]>,
+}

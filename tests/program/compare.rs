@@ -1,0 +1,137 @@
+//! Measurements compared.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::common::process::{self, romer};
+use super::common::{at, number, schema};
+
+/// A packet log of four stamps: `probes` probes whose round trip takes `base` ns and up to 1,000 more, drawn by
+/// `seed`; one in `lost_one_in` is lost.
+fn log(folder: &Path, name: &str, probes: u64, base: u64, seed: u64, lost_one_in: u64) -> PathBuf {
+    let mut text = String::from("sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n");
+    let mut state = seed;
+    let mut draw = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    for n in 0..probes {
+        let t1 = n * 1_000_000;
+        let (there, back) = (t1 + base / 2 + draw() % 500, base - base / 2 + draw() % 500);
+        if lost_one_in > 0 && draw() % lost_one_in == 0 {
+            writeln!(text, "{n},44,{t1},,,").unwrap();
+        } else {
+            writeln!(text, "{n},44,{t1},{there},{},{}", there + 10, there + 10 + back).unwrap();
+        }
+    }
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn compare(a: &Path, b: &Path, more: &[&str], code: i32) -> Value {
+    let mut command = romer(["compare", "--quiet", "--json", "-"]);
+    let document = process::run(command.arg(a).arg(b).args(more)).with_code(code).document();
+    schema::assert_valid(&document, "comparison");
+    document
+}
+
+/// The direction of this name.
+fn way<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let ways = at(document, "/directions").as_array().unwrap();
+    ways.iter().find(|way| way["direction"] == name).unwrap_or_else(|| panic!("no {name} in {document:#}"))
+}
+
+fn figure<'a>(way: &'a Value, name: &str) -> &'a Value {
+    let figures = at(way, "/figures").as_array().unwrap();
+    figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("no {name} in {way:#}"))
+}
+
+fn interval(figure: &Value) -> [f64; 2] {
+    [number(figure, "/interval/0"), number(figure, "/interval/1")]
+}
+
+#[test]
+fn a_longer_path_is_told_with_how_much_longer_and_one_alike_is_not_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = log(folder.path(), "a.csv", 1_000, 20_000, 1, 0);
+    let b = log(folder.path(), "b.csv", 1_000, 20_300, 2, 0);
+    let alike = log(folder.path(), "alike.csv", 1_000, 20_000, 3, 0);
+    let document = compare(&a, &b, &[], 0);
+    let round_trip = way(&document, "round_trip");
+    assert_eq!(at(round_trip, "/verdict"), "more");
+    assert!(at(round_trip, "/words").as_str().unwrap().contains("B is longer by"), "{round_trip:#}");
+    for name in ["delay_ns.mean", "delay_ns.median", "delay_ns.p95"] {
+        let [low, high] = interval(figure(round_trip, name));
+        assert!(low < 300.0 && 300.0 < high && high - low < 300.0, "{name}: {low} to {high}");
+    }
+    let back = compare(&b, &a, &[], 0);
+    assert_eq!(at(way(&back, "round_trip"), "/verdict"), "less");
+    let same = compare(&a, &alike, &[], 0);
+    assert_eq!(at(way(&same, "round_trip"), "/verdict"), "none_shown");
+    let words = at(way(&same, "round_trip"), "/words").as_str().unwrap();
+    assert!(words.contains("no difference that these data can show"), "{words}");
+    assert_eq!(compare(&a, &b, &[], 0), document, "the seed is fixed");
+}
+
+#[test]
+fn a_greater_loss_is_told_by_the_figure_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = log(folder.path(), "a.csv", 2_000, 20_000, 4, 100);
+    let b = log(folder.path(), "b.csv", 2_000, 20_000, 5, 8);
+    let document = compare(&a, &b, &["--by", "loss.ratio"], 0);
+    assert_eq!(at(&document, "/by"), "loss.ratio");
+    assert_eq!(at(way(&document, "forward"), "/verdict"), "more");
+    let one = compare(&a, &b, &["--by", "forward.delay_ns.p90"], 0);
+    assert_eq!(at(&one, "/directions").as_array().unwrap().len(), 1);
+    assert_eq!(figure(way(&one, "forward"), "delay_ns.p90")["figure"], "delay_ns.p90");
+}
+
+#[test]
+fn a_difference_beyond_its_limit_has_a_code_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = log(folder.path(), "a.csv", 500, 20_000, 6, 0);
+    let b = log(folder.path(), "b.csv", 500, 25_000, 7, 0);
+    let limits = ["--limit", "round_trip.delay_ns.p99<1us", "--limit", "round_trip.packets.lost<=0"];
+    let document = compare(&a, &b, &limits, 6);
+    let held: Vec<bool> = serde_json::from_value(
+        at(&document, "/limits").as_array().unwrap().iter().map(|limit| limit["held"].clone()).collect(),
+    )
+    .unwrap();
+    assert_eq!(held, [false, true]);
+}
+
+#[test]
+fn documents_alone_give_intervals_to_means_and_medians_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let document_of = |log: &Path| {
+        let path = log.with_extension("json");
+        process::run(romer(["analyze", "--quiet", "--json"]).arg(&path).arg(log)).with_code(0);
+        path
+    };
+    let a = document_of(&log(folder.path(), "a.csv", 1_000, 20_000, 8, 0));
+    let b = document_of(&log(folder.path(), "b.csv", 1_000, 20_300, 9, 0));
+    let document = compare(&a, &b, &[], 0);
+    let round_trip = way(&document, "round_trip");
+    let [low, high] = interval(figure(round_trip, "delay_ns.median"));
+    assert!(low < 300.0 && 300.0 < high, "{low} to {high}");
+    assert!(figure(round_trip, "delay_ns.p99")["interval"].is_null());
+    assert!(at(&document, "/method").as_str().unwrap().contains("Welch"));
+}
+
+#[test]
+fn directions_that_only_one_has_are_left_out_and_none_in_common_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = log(folder.path(), "both.csv", 100, 20_000, 10, 0);
+    let one = folder.path().join("one.csv");
+    let lines: String =
+        (0..100).map(|n| format!("{n},44,{},{}\n", n * 1_000, n * 1_000 + 7_000 + n * 31 % 17)).collect();
+    std::fs::write(&one, format!("sequence,size,sent_ns,received_ns\n{lines}")).unwrap();
+    let document = compare(&both, &one, &[], 0);
+    assert_eq!(at(&document, "/directions").as_array().unwrap().len(), 1, "forward alone");
+    let mut command = romer(["compare", "--by", "reverse.delay_ns.p99"]);
+    let refused = process::run(command.arg(&both).arg(&one)).with_code(3);
+    assert_eq!((refused.stdout.as_str(), refused.stderr.lines().count()), ("", 1), "{refused:?}");
+}
