@@ -42,6 +42,50 @@ fn a_code_point_that_the_path_rewrites_is_told_by_direction() {
 }
 
 #[test]
+fn ecn_bits_are_told_as_they_were_sent_and_as_they_came_and_a_mark_on_the_path_is_said() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let measure = |target: &str| {
+        lab.measure(&["--count", "10", "--interval", "2ms", "--dscp", "ef", "--ecn", "ect0", target])
+            .document()
+    };
+    let said = |document: &serde_json::Value, text: &str| {
+        at(document, "/warnings").as_array().unwrap().iter().any(|one| one.as_str().unwrap().contains(text))
+    };
+    for target in [FAR, FAR_V6] {
+        let document = measure(target);
+        assert_eq!(at(&document, "/forward/ecn"), &json!({ "sent": "ect0", "received": { "ect0": 10 } }));
+        // A reflector's replies take no part in it.
+        assert_eq!(
+            at(&document, "/reverse/ecn"),
+            &json!({ "sent": "not-ect", "received": { "not-ect": 10 } })
+        );
+        assert!(!said(&document, "on the way"), "{document}");
+    }
+    lab.filter(
+        "E",
+        "table bridge test {
+            chain forward {
+                type filter hook forward priority 0
+                iifname e0 udp dport 862 ip ecn set ce
+                iifname e1 udp sport 862 ip dscp set cs0
+            }
+        }",
+    );
+    let document = measure(FAR);
+    assert_eq!(at(&document, "/forward/ecn/received"), &json!({ "ce": 10 }));
+    assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "ef": 10 }));
+    assert!(said(
+        &document,
+        "on the way there a queue marked congestion: of 10 packets sent as ect0, 10 arrived as ce"
+    ));
+    assert!(said(
+        &document,
+        "on the way back the code point was bleached: of 10 packets sent as ef, 10 arrived as cs0"
+    ));
+}
+
+#[test]
 fn hops_are_counted_from_the_ttl_that_was_asked_for() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -16,7 +16,7 @@ use romer_record::document::StreamInterval;
 use romer_record::manifest::StampRequest;
 use romer_store::Location;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Clock, Dscp, Duration, Timestamp};
+use romer_units::{Clock, Dscp, Duration, Ecn, Timestamp};
 
 use crate::figures::Timed;
 use crate::hosts::{FAR, Hosts};
@@ -76,6 +76,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         key: None,
         stamp: StampRequest::Best,
         dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
         ttl: None,
         source: None,
         interface: None,

@@ -13,7 +13,7 @@ use romer_measure::names::{Family, Target};
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements};
 use romer_record::manifest::StampRequest;
 use romer_traffic::{Limit, Request, TrafficModel};
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, Ecn};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
@@ -169,6 +169,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         key: None,
         stamp: StampRequest::Best,
         dscp: Dscp::EF,
+        ecn: Ecn::NotEct,
         ttl: None,
         source: None,
         interface: None,

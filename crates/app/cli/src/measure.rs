@@ -140,6 +140,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         key: crate::respond::key(arguments.key_file.as_deref(), arguments.output.quiet)?,
         stamp: arguments.stamp.into(),
         dscp: arguments.dscp,
+        ecn: arguments.ecn,
         ttl: arguments.ttl,
         source: arguments.source,
         interface: arguments.interface.clone(),

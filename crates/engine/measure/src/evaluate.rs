@@ -2,12 +2,12 @@
 //! be made again from a run folder at any time.
 
 use crate::limits::Limit;
-use romer_metrics::{DirectionContext, direction};
+use romer_metrics::{DirectionContext, direction, marking_words};
 use romer_record::document::{Direction, MEASUREMENT, Measurement};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, Ecn};
 
 /// A stream's passages by direction, as the charts of a report want them, with its document.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         stamps: selection.document(related.missing.clone()),
         location_error_ns: location_errors(rows),
         forward: forward(stream, &related),
-        reverse: reverse(&related),
+        reverse: reverse(stream, &related),
         round_trip: round_trip(stream, &related),
         clock: related.clock.clone(),
         warnings: warnings(stream, &related, rows, partial),
@@ -80,19 +80,34 @@ fn forward(stream: &Stream, related: &Related) -> Direction {
         complete: true,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
+        ecn_sent: ecn_sent(stream),
     };
     direction_of(&related.forward, context)
 }
 
-fn reverse(related: &Related) -> Direction {
+fn reverse(stream: &Stream, related: &Related) -> Direction {
     // Whether the far end marks its replies, and how, is not known; what arrived is.
     let context = DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
         not_sent: None,
         dscp_sent: None,
+        // A romer answers without ECN bits; what others do is their secret.
+        ecn_sent: ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct),
     };
     direction_of(&related.reverse, context)
+}
+
+/// The ECN bits that were asked for, where that is known.
+fn ecn_sent(stream: &Stream) -> Option<Ecn> {
+    stream.traffic.ecn.as_ref()?.parse().ok()
+}
+
+/// What became of the service octets, where it is known with which ones the probes left.
+fn markings(stream: &Stream, rows: &[RoundTrip]) -> Vec<String> {
+    let code_point = stream.traffic.dscp.and_then(Dscp::new);
+    let octet = code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits());
+    octet.map_or_else(Vec::new, |octet| marking_words(rows, octet, stream.far_log))
 }
 
 fn round_trip(stream: &Stream, related: &Related) -> Direction {
@@ -101,6 +116,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Direction {
         complete: true,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
+        ecn_sent: ecn_sent(stream),
     };
     direction_of(&related.round_trip, context)
 }
@@ -145,5 +161,6 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
         stamps > 0,
         format!("{stamps} stamps did not come: their packets count, but are left out of the delays"),
     );
+    warnings.extend(markings(stream, rows));
     warnings
 }

@@ -129,6 +129,9 @@ impl Words {
         if let Some(dscp) = t.dscp.filter(|dscp| *dscp != 0) {
             text.push_str(&format!(", DSCP {}", dscp_name(dscp)));
         }
+        if let Some(ecn) = t.ecn.as_deref().filter(|ecn| *ecn != "not-ect") {
+            text.push_str(&format!(", ECN {ecn}"));
+        }
         if let Some(seed) = t.seed {
             text.push_str(&format!(", seed {}", seed.map(|word| word.to_string()).join(",")));
         }

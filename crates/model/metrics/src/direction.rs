@@ -1,15 +1,15 @@
 //! All of a direction's statistics, in the document that other programs read.
 
-use romer_record::document::{DelayKind, Direction, DscpSeen, Duplicates, Histograms, Packets};
+use romer_record::document::{DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histograms, Packets};
 use romer_record::{Fate, Passage};
-use romer_units::Dscp;
+use romer_units::{Dscp, Ecn};
 
 use crate::reordering::{self, reordering};
 use crate::sample::{
     delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
     ipdv, pdv, received, sent,
 };
-use crate::{dscp_received, histogram, jitter, loss, loss_pattern, summary, ttl};
+use crate::{dscp_received, ecn_received, histogram, jitter, loss, loss_pattern, summary, ttl};
 
 /// What the passages themselves do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct DirectionContext {
     pub not_sent: Option<u64>,
     /// The code point with which the packets were sent; `None` where it is not known.
     pub dscp_sent: Option<Dscp>,
+    /// The ECN bits with which the packets were sent; `None` where they are not known.
+    pub ecn_sent: Option<Ecn>,
 }
 
 /// The statistics of one direction. `passages` are in order of sequence and copy.
@@ -58,6 +60,7 @@ pub fn direction(passages: &[Passage], context: &DirectionContext) -> Direction 
         duplicates: Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) },
         ttl: ttl(passages),
         dscp: DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: dscp_received(passages) },
+        ecn: EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: ecn_received(passages) },
     }
 }
 

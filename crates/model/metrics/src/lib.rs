@@ -16,6 +16,7 @@ mod histogram;
 mod interval;
 pub mod jitter;
 mod loss;
+mod marking;
 mod reordering;
 mod sample;
 mod seen;
@@ -24,10 +25,11 @@ mod summary;
 pub use direction::{DirectionContext, direction};
 pub use histogram::histogram;
 pub use loss::{LossPattern, loss_pattern, wilson_interval};
+pub use marking::marking_words;
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{
     delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
     ipdv, pdv, received, sent,
 };
-pub use seen::{dscp_received, ttl};
+pub use seen::{dscp_received, ecn_received, ttl};
 pub use summary::{SKETCH_ABOVE, SKETCH_ERROR, Value, stddev_population, summary};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_record::Passage;
 use romer_record::document::{Ttl, TtlChange};
-use romer_units::Dscp;
+use romer_units::{Dscp, Ecn};
 
 use crate::sample::{in_order_of_arrival, received};
 
@@ -31,4 +31,13 @@ pub fn dscp_received(passages: &[Passage]) -> BTreeMap<String, u64> {
     }
     let named = (0_u8..).zip(counts).filter(|(_, count)| *count > 0);
     named.filter_map(|(value, count)| Some((Dscp::new(value)?.to_string(), count))).collect()
+}
+
+/// How many packets arrived with each setting of the ECN bits, by its name.
+pub fn ecn_received(passages: &[Passage]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for tos in received(passages).filter_map(|passage| passage.tos) {
+        *counts.entry(Ecn::of_tos(tos).to_string()).or_default() += 1;
+    }
+    counts
 }

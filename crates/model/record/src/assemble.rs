@@ -117,9 +117,14 @@ fn matching(far: &[Far], claimed: &[bool], copy: &RoundTrip) -> Option<usize> {
     };
     let close = |stamp: Option<i64>| stamp.is_some_and(|ns| ns.abs_diff(told.as_nanos()) <= ROUNDING_NS);
     let fits = |record: &Far| close(record.t2_kernel_ns) || close(Some(record.t2_user_ns));
-    // Two copies may have arrived within one tick of the clock: each reflection takes its own record.
-    let own = far.iter().zip(claimed).position(|(record, claimed)| !claimed && fits(record));
-    own.or_else(|| far.iter().position(fits))
+    // Two copies may have arrived within one tick of the clock. Then the nearest departure tells them apart, and
+    // where that does not, each reflection takes a record of its own.
+    let departure_apart = |record: &Far| match (record.t3_user_ns, copy.t3.told) {
+        (Some(noted), Some(told)) => noted.abs_diff(told.as_nanos()),
+        _ => u64::MAX,
+    };
+    let fitting = (0..far.len()).filter(|index| fits(&far[*index]));
+    fitting.min_by_key(|index| (departure_apart(&far[*index]), claimed[*index]))
 }
 
 fn add_far(row: &mut RoundTrip, far: &Far) {
@@ -213,6 +218,26 @@ mod tests {
         ]);
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[0].forward_copy, rows[1].forward_copy), (0, 0), "one arrival there");
+    }
+
+    #[test]
+    fn copies_that_arrived_at_one_moment_are_told_apart_by_their_departures() {
+        let record = |t3: i64| match far(0, 5_000) {
+            Entry::Far(far) => Entry::Far(Far { t3_user_ns: Some(t3), t3_kernel_ns: Some(t3 + 9), ..far }),
+            other => other,
+        };
+        let back = |t3: i64, t4: i64| match returned(0, Some(5_000), t4) {
+            Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, ttl, tos, told_ttl, .. } => {
+                let told_t3_ns = Some(t3);
+                Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl }
+            }
+            other => other,
+        };
+        // The reply to the first arrival was lost; that to the second came twice.
+        let rows = assemble(&[sent(0), record(6_000), record(7_000), back(6_999, 9_000), back(6_999, 9_500)]);
+        let departures: Vec<_> = rows.iter().map(|row| (row.returned, row.t3.user)).collect();
+        let at = |nanos| Some(Timestamp::from_nanos(nanos));
+        assert_eq!(departures, [(true, at(7_000)), (true, at(7_000)), (false, at(6_000))]);
     }
 
     #[test]

@@ -134,6 +134,9 @@ pub struct Traffic {
     pub duration_ns: Option<i64>,
     /// Code point asked for; `null` where it is not known.
     pub dscp: Option<u8>,
+    /// ECN bits asked for: `not-ect`, `ect0`, `ect1` or `ce`; `null` where they are not known.
+    #[serde(default)]
+    pub ecn: Option<String>,
     /// TTL or hop limit asked for; `null` for the system's default.
     pub ttl: Option<u8>,
     /// Seed of random schedules, six unsigned 32-bit integers.
@@ -294,6 +297,9 @@ pub struct Direction {
     pub ttl: Ttl,
     /// Code points sent and received.
     pub dscp: DscpSeen,
+    /// ECN bits sent and received.
+    #[serde(default)]
+    pub ecn: EcnSeen,
 }
 
 /// Packet counts of a direction.
@@ -414,6 +420,15 @@ pub struct TtlChange {
 pub struct DscpSeen {
     /// Sent.
     pub sent: Option<u8>,
+    /// Received, with the number of packets that had each.
+    pub received: BTreeMap<String, u64>,
+}
+
+/// ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EcnSeen {
+    /// Sent.
+    pub sent: Option<String>,
     /// Received, with the number of packets that had each.
     pub received: BTreeMap<String, u64>,
 }

@@ -81,6 +81,7 @@ fn link(dice: &mut Dice) -> Link {
         loss: if dice.maybe(0.6) { dice.unit() * 0.5 } else { 0.0 },
         duplication: if dice.maybe(0.4) { dice.unit() * 0.3 } else { 0.0 },
         outage: dice.maybe(0.2).then_some([from, to]),
+        ..Link::default()
     }
 }
 

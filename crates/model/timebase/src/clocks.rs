@@ -11,6 +11,11 @@ fn across(departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) -> i128 
     i128::from(arrival.as_nanos()) - i128::from(departure.as_nanos())
 }
 
+/// Whether a passage took longer than `time`, on the assumption that both ends read one clock.
+pub(crate) fn longer(departure: Timestamp<Departure>, arrival: Timestamp<Arrival>, time: Duration) -> bool {
+    across(departure, arrival) > i128::from(time.as_nanos())
+}
+
 /// Nanoseconds between two readings of one clock, without overflow.
 pub(crate) fn elapsed<C: Clock>(earlier: Timestamp<C>, later: Timestamp<C>) -> i128 {
     i128::from(later.as_nanos()) - i128::from(earlier.as_nanos())

@@ -2,8 +2,8 @@
 
 use romer_record::document::{ClockState, DelayKind, MissingStamps};
 use romer_record::manifest::ClockRelation;
-use romer_record::{Fate, Passage, RoundTrip};
-use romer_units::{Clock, Duration, Sender, Timestamp};
+use romer_record::{Fate, Passage, RoundTrip, Stamps};
+use romer_units::{Clock, Duration, Place, Sender, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::selection::{self, Selection, arrived_there, replied};
@@ -66,7 +66,7 @@ pub fn relate(
     waiting_time: Duration,
     far_log: FarLog,
 ) -> Related {
-    let stream = Stream { selection, waiting_time, far_log };
+    let stream = Stream { selection, waiting_time, far_log, relation };
     let probes = || rows.chunk_by(|a, b| a.sequence == b.sequence);
     let sent = || probes().filter(|probe| !probe[0].not_sent);
     let mut forward: Vec<Passage> = sent().flat_map(|probe| stream.forward(probe)).collect();
@@ -74,9 +74,6 @@ pub fn relate(
     let round_trip: Vec<Passage> = sent().flat_map(|probe| stream.round_trip(probe)).collect();
     for direction in [&mut forward, &mut reverse] {
         clocks::fill_delays(direction, relation);
-        if relation == ClockRelation::Shared {
-            mark_late(direction, waiting_time);
-        }
     }
     let returned = |probe: &[RoundTrip]| probe.iter().any(|row| row.returned);
     Related {
@@ -94,14 +91,6 @@ pub fn relate(
 
 fn not_replied(probe: &[RoundTrip]) -> u64 {
     probe.iter().map(|row| u64::from(arrived_there(row) && !replied(row))).sum()
-}
-
-fn mark_late(passages: &mut [Passage], waiting_time: Duration) {
-    for passage in passages {
-        if passage.fate == Fate::Arrived && passage.delay.is_some_and(|delay| delay > waiting_time) {
-            passage.fate = Fate::Late;
-        }
-    }
 }
 
 /// A passage of which nothing is known but the packet and its fate.
@@ -136,13 +125,39 @@ struct Reply {
     copies: Vec<Passage>,
 }
 
+/// A moment's stamps, with the place that was selected.
+#[derive(Clone, Copy)]
+struct Moment<'a, C: Clock> {
+    stamps: &'a Stamps<C>,
+    place: Option<Place>,
+}
+
+impl<C: Clock> Moment<'_, C> {
+    fn selected(&self) -> Option<Timestamp<C>> {
+        self.stamps.at(self.place)
+    }
+}
+
 struct Stream<'a> {
     selection: &'a Selection,
     waiting_time: Duration,
     far_log: FarLog,
+    relation: ClockRelation,
 }
 
 impl Stream<'_> {
+    /// The fate of a packet that arrived, by the selected stamps of its departure and arrival or, where one of them
+    /// is missing, by the user's. That it came too late can be said on one clock only.
+    fn arrived<D: Clock, A: Clock>(&self, departure: Moment<'_, D>, arrival: Moment<'_, A>) -> Fate {
+        let selected = departure.selected().zip(arrival.selected());
+        let stamps = selected.or(departure.stamps.user.zip(arrival.stamps.user));
+        let on_one_clock = stamps.filter(|_| self.relation == ClockRelation::Shared);
+        let late = on_one_clock.is_some_and(|(departure, arrival)| {
+            clocks::longer(departure.renamed(), arrival.renamed(), self.waiting_time)
+        });
+        if late { Fate::Late } else { Fate::Arrived }
+    }
+
     fn forward(&self, probe: &[RoundTrip]) -> Vec<Passage> {
         let mut seen = Vec::new();
         let mut passages = Vec::new();
@@ -155,7 +170,13 @@ impl Stream<'_> {
                 arrival: row.t2.at(self.selection.t2).map(Timestamp::renamed),
                 ttl: row.forward_ttl,
                 tos: row.forward_tos,
-                ..self.departed(row, Fate::Arrived)
+                ..self.departed(
+                    row,
+                    self.arrived(
+                        Moment { stamps: &row.t1, place: self.selection.t1 },
+                        Moment { stamps: &row.t2, place: self.selection.t2 },
+                    ),
+                )
             });
         }
         if passages.is_empty() {
@@ -244,7 +265,13 @@ impl Stream<'_> {
                 arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
                 ttl: row.reverse_ttl,
                 tos: row.reverse_tos,
-                ..bare(row, Fate::Arrived)
+                ..bare(
+                    row,
+                    self.arrived(
+                        Moment { stamps: &row.t3, place: self.selection.t3 },
+                        Moment { stamps: &row.t4, place: self.selection.t4 },
+                    ),
+                )
             })
             .collect();
         if copies.is_empty() {

@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod dscp;
+mod ecn;
 mod quantity;
 pub mod random;
 mod rate;
@@ -31,6 +32,7 @@ mod size;
 mod time;
 
 pub use dscp::Dscp;
+pub use ecn::Ecn;
 pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};

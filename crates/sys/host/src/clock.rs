@@ -72,7 +72,7 @@ pub(crate) const fn nanos_of(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-fn read(clock: libc::clockid_t) -> i64 {
+pub(crate) fn read(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes one timespec into `time` and keeps no pointer. It cannot fail for the clocks that
     // are asked here, which every Linux kernel has.

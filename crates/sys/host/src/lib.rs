@@ -25,5 +25,6 @@ pub mod stream;
 mod sys;
 pub mod thread;
 pub mod userns;
+pub mod watch;
 
 pub use error::HostError;

@@ -8,7 +8,7 @@ use romer_measure::limits::Limit;
 use romer_measure::names::Target;
 use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, Ecn};
 
 use super::shared::{KeepArgs, OutputArgs, StampPlace, ThreadArgs};
 use crate::values;
@@ -38,6 +38,9 @@ pub(crate) struct MeasureArgs {
     /// Code point of the probes: EF, AF41, CS5 or 0 to 63
     #[arg(long, value_name = "NAME|N", default_value = "cs0", value_parser = values::parsed::<Dscp>, allow_hyphen_values = true)]
     pub(crate) dscp: Dscp,
+    /// ECN bits of the probes: not-ect, ect0, ect1 or ce
+    #[arg(long, value_name = "NAME", default_value = "not-ect", value_parser = values::parsed::<Ecn>)]
+    pub(crate) ecn: Ecn,
     /// Time to live, or hop limit, of the probes [default: 255]
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true)]
     pub(crate) ttl: Option<u8>,

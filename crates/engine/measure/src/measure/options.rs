@@ -7,7 +7,7 @@ use romer_record::manifest::StampRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
 
 use crate::MeasureError;
@@ -58,6 +58,8 @@ pub struct MeasureOptions {
     pub stamp: StampRequest,
     /// Code point of the probes.
     pub dscp: Dscp,
+    /// ECN bits of the probes.
+    pub ecn: Ecn,
     /// TTL or hop limit of the probes; `None` for [`TTL`].
     pub ttl: Option<u8>,
     /// Source address of the probes.

@@ -185,6 +185,7 @@ fn open(
     let socket_options = SocketOptions {
         interface: options.interface.clone(),
         dscp: options.dscp,
+        ecn: options.ecn,
         ttl: Some(options.ttl.unwrap_or(TTL)),
         kernel_stamps: options.stamp != StampRequest::User,
         dont_fragment: true,
@@ -301,6 +302,7 @@ fn manifest(
             count,
             duration_ns,
             dscp: Some(options.dscp.value()),
+            ecn: Some(options.ecn.to_string()),
             ttl: Some(options.ttl.unwrap_or(TTL)),
             seed: stream.traffic.is_random().then_some(stream.traffic.seed.0),
             waiting_time_ns: options.waiting_time.as_nanos(),

@@ -38,7 +38,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
 type Cell = fn(&Direction) -> String;
 
 /// A row shows where any direction has something to say.
-const ROWS: [(&str, Cell); 17] = [
+const ROWS: [(&str, Cell); 19] = [
     ("sent", |d| number(d.packets.sent)),
     ("arrived in time", |d| number(d.packets.received)),
     ("lost", |d| number(d.packets.lost)),
@@ -67,6 +67,11 @@ const ROWS: [(&str, Cell); 17] = [
     ("DSCP sent", |d| d.dscp.sent.map_or_else(String::new, |dscp| dscp.to_string())),
     ("DSCP on arrival", |d| {
         let seen = d.dscp.received.iter().map(|(dscp, packets)| format!("{dscp}: {}", count(*packets)));
+        seen.collect::<Vec<_>>().join(", ")
+    }),
+    ("ECN sent", |d| d.ecn.sent.clone().unwrap_or_default()),
+    ("ECN on arrival", |d| {
+        let seen = d.ecn.received.iter().map(|(ecn, packets)| format!("{ecn}: {}", count(*packets)));
         seen.collect::<Vec<_>>().join(", ")
     }),
 ];

@@ -7,7 +7,7 @@ use romer_metrics::{
 };
 use romer_record::document::{DelayKind, Direction, Summary};
 use romer_record::{Fate, Passage};
-use romer_units::{Arrival, Departure, Dscp, Duration, Timestamp};
+use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
 use crate::common::{arrived, gone, passages};
 
@@ -16,6 +16,7 @@ const CONTEXT: DirectionContext = DirectionContext {
     complete: true,
     not_sent: Some(0),
     dscp_sent: Some(Dscp::EF),
+    ecn_sent: Some(Ecn::Ect0),
 };
 
 /// The same packets, each `by` later at the arriving end, as a clock offset makes them.
@@ -54,7 +55,7 @@ proptest! {
         passages in passages(), complete: bool, variable: bool, not_sent: Option<u64>,
     ) {
         let delay_kind = if variable { DelayKind::Variable } else { DelayKind::Absolute };
-        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, dscp_sent: None })?;
+        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, dscp_sent: None, ecn_sent: None })?;
     }
 
     #[test]
@@ -306,6 +307,8 @@ fn duplicates_hops_and_code_points_are_read_from_the_arrivals() {
     assert_eq!(document.ttl.changes[0].sequence, 1);
     assert_eq!(document.dscp.sent, Some(46));
     assert_eq!(document.dscp.received.into_iter().collect::<Vec<_>>(), [("cs0".into(), 1), ("ef".into(), 1)]);
+    assert_eq!(document.ecn.sent.as_deref(), Some("ect0"));
+    assert_eq!(document.ecn.received.into_iter().collect::<Vec<_>>(), [("not-ect".into(), 2)]);
 }
 
 #[test]

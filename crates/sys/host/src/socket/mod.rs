@@ -44,7 +44,7 @@ mod wait;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, Ecn};
 
 pub use events::{PathError, PathErrorKind, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
@@ -74,6 +74,8 @@ pub struct SocketOptions {
     pub interface: Option<String>,
     /// Code point of what is sent, unless a datagram brings its own class octet.
     pub dscp: Dscp,
+    /// ECN bits of what is sent, unless a datagram brings its own class octet.
+    pub ecn: Ecn,
     /// Time to live (hop limit) of what is sent; `None` leaves the system's (64 as a rule).
     pub ttl: Option<u8>,
     /// Whether the kernel is to stamp departures and arrivals. Without, only user stamps are taken.
@@ -93,6 +95,7 @@ impl Default for SocketOptions {
         Self {
             interface: None,
             dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
             ttl: None,
             kernel_stamps: true,
             receive_buffer: 4 << 20,
@@ -232,7 +235,7 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
             .map_err(|error| error.on(interface.clone()))?;
     }
     enlarge_receive_buffer(socket, options.receive_buffer)?;
-    let tos = i32::from(options.dscp.tos());
+    let tos = i32::from(options.dscp.tos() | options.ecn.bits());
     if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
 }
 

@@ -1,0 +1,190 @@
+//! What the kernel tells of its network: rtnetlink's notifications, read from their bytes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::NetworkChange;
+
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Lengths of `struct ifinfomsg`, `ifaddrmsg` and `rtmsg`.
+const LINK: usize = 16;
+const ADDRESS: usize = 8;
+const ROUTE: usize = 12;
+
+/// What a notification says, before it is compared with what was known.
+pub(super) fn read(bytes: &[u8]) -> Vec<NetworkChange> {
+    let mut changes = Vec::new();
+    let mut rest = bytes;
+    while let Some((kind, body, behind)) = message(rest) {
+        changes.extend(change(kind, body));
+        rest = behind;
+    }
+    changes
+}
+
+/// The first message: its type, its body, and what follows.
+fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let kind = u16_at(bytes, 4)?;
+    let body = bytes.get(HEADER..length)?;
+    Some((kind, body, bytes.get(aligned(length)..).unwrap_or_default()))
+}
+
+fn change(kind: u16, body: &[u8]) -> Option<NetworkChange> {
+    match kind {
+        libc::RTM_NEWLINK => link(body),
+        libc::RTM_DELLINK => {
+            let interface = u32_at(body, 4)?;
+            Some(NetworkChange::Link { interface, name: name(body), up: false, mtu: None })
+        }
+        libc::RTM_NEWADDR | libc::RTM_DELADDR => address(body, kind == libc::RTM_NEWADDR),
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => route(body, kind == libc::RTM_NEWROUTE),
+        _ => None,
+    }
+}
+
+fn link(body: &[u8]) -> Option<NetworkChange> {
+    let interface = u32_at(body, 4)?;
+    let flags = u32_at(body, 8)?;
+    // The interface is switched on, and its carrier is there (RFC 2863's operational state).
+    let on = libc::IFF_UP | libc::IFF_RUNNING;
+    let up = flags & on.cast_unsigned() == on.cast_unsigned();
+    let mtu = attribute(body.get(LINK..)?, libc::IFLA_MTU).and_then(|bytes| u32_at(bytes, 0));
+    Some(NetworkChange::Link { interface, name: name(body), up, mtu })
+}
+
+fn name(body: &[u8]) -> String {
+    let bytes = body.get(LINK..).and_then(|bytes| attribute(bytes, libc::IFLA_IFNAME)).unwrap_or_default();
+    let end = bytes.iter().position(|octet| *octet == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn address(body: &[u8], added: bool) -> Option<NetworkChange> {
+    let interface = u32_at(body, 4)?;
+    let attributes = body.get(ADDRESS..)?;
+    let own = attribute(attributes, libc::IFA_LOCAL).or_else(|| attribute(attributes, libc::IFA_ADDRESS))?;
+    Some(NetworkChange::Address { interface, address: ip(own)?, added })
+}
+
+fn route(body: &[u8], added: bool) -> Option<NetworkChange> {
+    let (family, prefix, table, kind) = (*body.first()?, *body.get(1)?, *body.get(4)?, *body.get(7)?);
+    let attributes = body.get(ROUTE..)?;
+    // The host's own addresses and groups are no ways to anywhere.
+    if table == libc::RT_TABLE_LOCAL || kind != libc::RTN_UNICAST {
+        return None;
+    }
+    let any = if i32::from(family) == libc::AF_INET {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    };
+    let to = attribute(attributes, libc::RTA_DST).map_or(Some(any), ip)?;
+    let gateway = attribute(attributes, libc::RTA_GATEWAY).and_then(ip);
+    let interface = attribute(attributes, libc::RTA_OIF).and_then(|bytes| u32_at(bytes, 0));
+    Some(NetworkChange::Route { to, prefix, gateway, interface, added })
+}
+
+/// The value of the attribute `wanted`.
+fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16_at(bytes, 0)?);
+        // The two upper bits say how the value is made.
+        let kind = u16_at(bytes, 2)? & 0x3fff;
+        let value = bytes.get(4..length)?;
+        if kind == wanted {
+            return Some(value);
+        }
+        bytes = bytes.get(aligned(length)..)?;
+    }
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
+        return Some(IpAddr::V4(octets.into()));
+    }
+    <[u8; 16]>::try_from(bytes).ok().map(|octets| IpAddr::V6(octets.into()))
+}
+
+const fn aligned(length: usize) -> usize {
+    length.saturating_add(3) & !3
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(u16::try_from(4 + value.len()).unwrap().to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(aligned(bytes.len()), 0);
+        bytes
+    }
+
+    fn message_of(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(u32::try_from(HEADER + body.len()).unwrap().to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.resize(HEADER, 0);
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn each_kind_of_notification_is_read() {
+        let mut link = vec![0; LINK];
+        link[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        link[8..12].copy_from_slice(&u32::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap().to_ne_bytes());
+        link.extend(attribute_of(libc::IFLA_IFNAME, b"t0\0"));
+        link.extend(attribute_of(libc::IFLA_MTU, &1_280_u32.to_ne_bytes()));
+        let mut address = vec![0; ADDRESS];
+        address[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        address.extend(attribute_of(libc::IFA_LOCAL, &[198, 18, 0, 2]));
+        let mut route = vec![0; ROUTE];
+        (route[0], route[1], route[4], route[7]) = (2, 15, 254, libc::RTN_UNICAST);
+        route.extend(attribute_of(libc::RTA_DST, &[198, 18, 0, 0]));
+        route.extend(attribute_of(libc::RTA_GATEWAY, &[192, 0, 2, 1]));
+        route.extend(attribute_of(libc::RTA_OIF, &7_u32.to_ne_bytes()));
+        let mut bytes = message_of(libc::RTM_NEWLINK, &link);
+        bytes.extend(message_of(libc::RTM_DELADDR, &address));
+        bytes.extend(message_of(libc::RTM_NEWROUTE, &route));
+        assert_eq!(
+            read(&bytes),
+            [
+                NetworkChange::Link { interface: 7, name: "t0".into(), up: true, mtu: Some(1_280) },
+                NetworkChange::Address { interface: 7, address: "198.18.0.2".parse().unwrap(), added: false },
+                NetworkChange::Route {
+                    to: "198.18.0.0".parse().unwrap(),
+                    prefix: 15,
+                    gateway: Some("192.0.2.1".parse().unwrap()),
+                    interface: Some(7),
+                    added: true
+                },
+            ]
+        );
+        let local = {
+            let mut route = route;
+            route[4] = 255;
+            message_of(libc::RTM_NEWROUTE, &route)
+        };
+        assert_eq!(read(&local), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 16_u16..26) {
+            let _ = read(&bytes);
+            let _ = read(&message_of(kind, &bytes));
+        }
+    }
+}
