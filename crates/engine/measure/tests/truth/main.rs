@@ -160,7 +160,6 @@ fn check(world: &World, shared: bool, found: &Measurement) {
     assert_eq!(said("on the way there"), there, "{:?}", found.warnings);
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test's own environment")]
 fn worlds(shared: bool) {
     let worlds: u32 = std::env::var("ROMER_SCHEDULES").ok().and_then(|n| n.parse().ok()).unwrap_or(250);
     for number in 0..worlds {

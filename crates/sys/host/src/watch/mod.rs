@@ -116,7 +116,7 @@ impl Watch {
             | libc::RTMGRP_IPV6_ROUTE;
         // SAFETY: a sockaddr_nl is integers, for which zero is valid.
         let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
-        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or_default();
         address.nl_groups = groups.cast_unsigned();
         // SAFETY: pointer and length describe `address`, which the call only reads.
         let answer = unsafe {
