@@ -264,6 +264,7 @@ impl World {
             source: address(0),
             destination: address(1),
             ttl: Some(header.ttl),
+            tos: Some(header.tos),
             arrived: Timestamp::from_nanos(t2),
             proved: true,
         };
@@ -276,7 +277,8 @@ impl World {
             panic!("a probe was refused");
         };
         let t3_user = self.clocks[1].read::<Responder>(Timestamp::from_nanos(told));
-        assert_eq!(answer.write(t3_user, estimate(), &mut reply), Some(payload.len()));
+        let written = answer.write(t3_user, estimate(), &mut reply).expect("there is room");
+        assert_eq!(written.octets, payload.len());
         let sequence = u64::from(answer.sequence());
         let refused = self.dice.maybe(0.03);
         let record = Far {
