@@ -29,6 +29,7 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 test: ## run every test; as root, those that meet the kernel once more without privileges
 	@scripts/need linker ip ethtool nft ping setpriv
 	@scripts/venv
+	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
@@ -55,6 +56,7 @@ audit: ## compare the dependencies with the RustSec advisories (needs the networ
 soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@scripts/need linker ip ethtool nft ping setpriv
 	@scripts/venv
+	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)

@@ -1,10 +1,13 @@
-//! Another implementation's packets: scapy builds STAMP requests and reads romer's replies.
+//! Other implementations: scapy builds STAMP requests and reads romer's replies; stamp-suite measures romer, and is
+//! measured by it ([`stamp_suite`]).
 //!
-//! Both read RFC 8762 and RFC 8972 for themselves, so that they agree with more than with each other.
+//! All read RFC 8762 and RFC 8972 for themselves, so that they agree with more than with each other.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 #[path = "../common/mod.rs"]
 mod common;
+mod relay;
+mod stamp_suite;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -25,9 +28,10 @@ fn python() -> PathBuf {
 }
 
 /// A responder at any free ports of loopback, and the port of its reflector.
-fn respond(address: &str) -> (Process, String) {
+fn respond(address: &str, arguments: &[&str]) -> (Process, String) {
     let any = format!("{address}:0");
-    let mut responder = Process::start(&mut romer(["respond", "--listen", &any, "--control", &any]));
+    let mut command = romer(["respond", "--listen", &any, "--control", &any]);
+    let mut responder = Process::start(command.args(arguments));
     let line = responder.line();
     let rest = line
         .strip_prefix(&format!("responding: test packets at UDP {address}:"))
@@ -79,7 +83,7 @@ fn assert_answered(exchange: &Value) {
 fn scapy_reads_in_each_reply_what_it_asked_and_the_reflectors_times() {
     let python = python();
     for address in ["127.0.0.1", "[::1]"] {
-        let (_responder, port) = respond(address);
+        let (_responder, port) = respond(address, &[]);
         let bare = address.trim_matches(['[', ']']);
         let script = common::repository().join("tests/interop/exchange.py");
         // scapy keeps its settings at home.

@@ -6,5 +6,6 @@
 mod common;
 mod control;
 mod datagrams;
+mod keys;
 mod table;
 mod tap;

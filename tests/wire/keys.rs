@@ -1,0 +1,89 @@
+//! Tests between two ends that have a key, or have not the same.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::process::{self, Ended, Process, romer};
+use crate::common::{at, count, schema};
+
+fn key(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+/// A responder on loopback, and its control address.
+fn respond(arguments: &[&str]) -> (Process, String) {
+    let mut command = romer(["respond", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]);
+    let mut responder = Process::start(command.args(arguments));
+    let line = responder.line();
+    let (_, control) = line.trim_end().split_once("control at TCP ").unwrap();
+    let control = control.to_owned();
+    (responder, control)
+}
+
+fn measure(control: &str, folder: &Path, key: Option<&Path>) -> Ended {
+    let mut command =
+        romer(["measure", control, "--count", "10", "--interval", "2ms", "--json", "-", "--force"]);
+    command.arg("--out").arg(folder.join("run"));
+    if let Some(key) = key {
+        command.arg("--key-file").arg(key);
+    }
+    process::run(&mut command)
+}
+
+#[test]
+fn only_who_has_the_responders_key_is_spoken_to_and_measured_with() {
+    let home = tempfile::tempdir().unwrap();
+    let ours = key(home.path(), "ours", &[7; 32]);
+    let other = key(home.path(), "other", &[8; 32]);
+    let told = home.path().join("totals.json");
+    let (responder, control) =
+        respond(&["--key-file", ours.to_str().unwrap(), "--json", told.to_str().unwrap()]);
+
+    let document = measure(&control, home.path(), Some(&ours)).with_code(0).document();
+    assert_eq!(count(&document, "/round_trip/packets/received"), 10);
+    assert_eq!(count(&document, "/forward/packets/received"), 10, "the far log came home");
+    assert_eq!(at(&document, "/traffic/protocol"), "STAMP (RFC 8762), authenticated");
+    assert!(count(&document, "/traffic/payload_octets") >= 112);
+
+    let without = measure(&control, home.path(), None).with_code(5);
+    assert!(without.stderr.contains("the far end answers only who has its key"), "{without:?}");
+    let wrong = measure(&control, home.path(), Some(&other)).with_code(5);
+    assert!(wrong.stderr.contains("the far end has another key"), "{wrong:?}");
+
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+    let totals: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
+    schema::assert_valid(&totals, "respond");
+    assert_eq!(at(&totals, "/authenticated"), true);
+    assert_eq!(count(&totals, "/replies/sent"), 10);
+    assert_eq!((count(&totals, "/sessions/granted"), count(&totals, "/sessions/proofs_refused")), (1, 1));
+}
+
+#[test]
+fn a_responder_that_is_asked_for_its_totals_tells_them_in_a_line_and_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let told = home.path().join("totals.json");
+    let (responder, control) = respond(&["--stateful", "--json", told.to_str().unwrap()]);
+    let document = measure(&control, home.path(), None).with_code(0).document();
+    assert_eq!(count(&document, "/round_trip/packets/received"), 10);
+    // The counts of a moment ago are told a moment later.
+    let asked = (0..600).any(|_| {
+        responder.signal("USR1");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let Ok(text) = fs::read_to_string(&told) else { return false };
+        let Ok(totals) = serde_json::from_str::<Value>(&text) else { return false };
+        assert_eq!(text.lines().count(), 1);
+        schema::assert_valid(&totals, "respond");
+        count(&totals, "/replies/sent") == 10 && count(&totals, "/sessions/remembered") == 1
+    });
+    assert!(asked, "no totals");
+    measure(&control, home.path(), None).with_code(0);
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+}
