@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -22,10 +23,14 @@ const PROBES: u64 = 20;
 /// The same key for both, as both read it from a file: 32 octets in hex.
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-fn stamp_suite() -> PathBuf {
-    let made = process::run(&mut Command::new(repository().join("scripts/peers")));
-    assert_eq!(made.code, Some(0), "scripts/peers: {made:?}");
-    repository().join(".tools/bin/stamp-suite")
+/// The program, built where it is not there. Tests that run side by side wait for the one that builds it.
+fn stamp_suite() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let made = process::run(&mut Command::new(repository().join("scripts/peers")));
+        assert_eq!(made.code, Some(0), "scripts/peers: {made:?}");
+        repository().join(".tools/bin/stamp-suite")
+    })
 }
 
 fn key_file(folder: &Path) -> PathBuf {
