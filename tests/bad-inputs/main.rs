@@ -231,6 +231,11 @@ fn laboratories_that_cannot_be_are_told_with_the_mend() {
 }
 
 #[test]
+fn emulations_that_cannot_be_are_told_before_anything_is_changed() {
+    check("emulate");
+}
+
+#[test]
 fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
     check("demo");
     check("doctor");
@@ -239,8 +244,10 @@ fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
 #[test]
 fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
     let mut names: Vec<String> = row::read(TABLE).into_iter().map(|row| row.id).collect();
-    let groups =
-        ["any", "measure", "target", "respond", "report", "analyze", "compare", "lab", "demo", "doctor"];
+    let groups = [
+        "any", "measure", "target", "respond", "report", "analyze", "compare", "lab", "emulate", "demo",
+        "doctor",
+    ];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");
     }

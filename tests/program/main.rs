@@ -7,6 +7,7 @@ mod analyze;
 mod common;
 mod compare;
 mod demo;
+mod emulate;
 mod ending;
 mod fallback;
 mod limits;

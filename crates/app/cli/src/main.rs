@@ -10,6 +10,7 @@ mod command;
 mod compare;
 mod demo;
 mod doctor;
+mod emulate;
 mod failure;
 mod lab;
 mod measure;
@@ -56,6 +57,7 @@ fn invoke() -> ExitCode {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

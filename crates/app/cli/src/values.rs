@@ -105,6 +105,28 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How long the emulator holds a packet.
+pub(crate) fn delay(text: &str) -> Result<Duration, String> {
+    let delay = parsed::<Duration>(text)?;
+    if !(Duration::ZERO..=Duration::from_secs(3_600)).contains(&delay) {
+        return Err(format!("{} is out of range; write from 0s to 1h", shown(text)));
+    }
+    Ok(delay)
+}
+
+/// A share, as `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (digits, unit) = match text.strip_suffix('%') {
+        Some(digits) => (digits.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    match digits.parse::<f64>() {
+        Ok(number) if plain && number <= unit => Ok(number / unit),
+        _ => Err(format!("{} is not a share from 0 to 1; write 1% or 0.01", shown(text))),
+    }
+}
+
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parsed::<Duration>(text)?;
     if interval < Duration::from_micros(1) {

@@ -104,13 +104,13 @@ impl LiveBridge {
         if a == b {
             return Err(LiveError::SamePort(a.clone()));
         }
+        let mtu = longest_packet(&options.ports)?;
+        let room = Room::for_scenario(&options.config, mtu)?;
         if !options.may_cut_off
             && let Some(name) = routes::default_route_among(&options.ports)?
         {
             return Err(LiveError::DefaultRoute(name.clone()));
         }
-        let mtu = longest_packet(&options.ports)?;
-        let room = Room::for_scenario(&options.config, mtu)?;
         let take = |name: &PortName| HostGuard::take_over(name).map_err(|source| failed(name, source));
         // The guards come first: they are copies of this process, which is small now.
         let guards = [take(a)?, take(b)?];

@@ -5,6 +5,7 @@ mod analyze;
 mod compare;
 mod demo;
 mod doctor;
+mod emulate;
 mod lab;
 mod measure;
 mod reading;
@@ -18,6 +19,7 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs};
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
 pub(crate) use measure::{MeasureArgs, TrafficArgs};
 pub(crate) use reading::{Invocation, read};
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
     Report(ReportArgs),
+    /// Emulate a network between two ports: loss, delay, rate
+    Emulate(Box<EmulateArgs>),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
     /// The whole story on this machine: lab, voice streams, report

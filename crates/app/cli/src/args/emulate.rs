@@ -1,0 +1,70 @@
+//! Arguments of `romer emulate`.
+
+use clap::Args;
+use romer_units::random::Seed;
+use romer_units::{Duration, Rate};
+
+use super::shared::OutputArgs;
+use crate::emulate::PortArgument;
+use crate::values;
+
+/// Arguments of `romer emulate`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Emulate a network: packets that pass between two ports are lost, delayed and held to a rate as asked \
+        for, each direction by itself, and every one of them is accounted for.\n\nThe ports are bridged transparently: \
+        any Ethernet frame passes, and they need no addresses. For the time of the run their offloads are off, and an \
+        interface that belongs to a bridge of the kernel is taken out of it; all is put back at the end, also when the \
+        program is killed. It runs until its --duration is over, or it is interrupted or ended by SIGTERM.",
+    after_help = "Examples:\n  romer emulate --port a=eth1 --port b=eth2 --delay 30ms --loss 1%\n  romer lab up path\n  \
+        romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms"
+)]
+pub(crate) struct EmulateArgs {
+    /// The two ports, an interface each: a=[NETNS/]IFACE and b=[NETNS/]IFACE
+    #[arg(long = "port", value_name = "a=IF", required = true, value_parser = values::parsed::<PortArgument>)]
+    pub(crate) ports: Vec<PortArgument>,
+    /// How packets come in and go out
+    #[arg(long, value_name = "PLANE", default_value = "auto")]
+    pub(crate) data_plane: DataPlane,
+    /// End after this time, or `forever` [default: forever]
+    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
+    pub(crate) duration: Option<Duration>,
+    /// Take ports even if this host reaches the world by one of them
+    #[arg(long)]
+    pub(crate) yes_cut_me_off: bool,
+    /// What is done to packets.
+    #[command(flatten)]
+    pub(crate) impairments: ImpairmentArgs,
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What is done to packets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Impairments, of both directions")]
+pub(crate) struct ImpairmentArgs {
+    /// Hold every packet this long, in order
+    #[arg(long, value_name = "D", value_parser = values::delay, allow_hyphen_values = true)]
+    pub(crate) delay: Option<Duration>,
+    /// Lose this share of the packets, each by itself: 1% or 0.01
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) loss: Option<f64>,
+    /// Let no more than this through, with a queue of 64 KiB before it
+    #[arg(long, value_name = "RATE", value_parser = values::parsed::<Rate>, allow_hyphen_values = true)]
+    pub(crate) rate: Option<Rate>,
+    /// Seed of all chance: six numbers, as a run prints them [default: a random one]
+    #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
+    pub(crate) seed: Option<Seed>,
+}
+
+/// How packets come in and go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DataPlane {
+    /// The best that there is; in this version, packet
+    Auto,
+    /// Packet sockets
+    Packet,
+    /// AF_XDP sockets (refused: this version has none)
+    Xdp,
+}

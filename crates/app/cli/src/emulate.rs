@@ -1,0 +1,184 @@
+//! `romer emulate`.
+
+mod document;
+mod words;
+
+use std::io::{self, IsTerminal};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration as StdDuration, SystemTime};
+
+use romer_emulate::live::{LiveBridge, LiveError, LiveOptions};
+use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
+use romer_impair::{Config, Decision, Path};
+use romer_port::{PortError, PortName};
+use romer_units::Layer;
+
+use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
+use crate::failure::Failure;
+use crate::measure::random_seed;
+use crate::{output, signals};
+
+/// How often the signals are looked at, and how often the line of a terminal is renewed.
+const LOOK: StdDuration = StdDuration::from_millis(50);
+const RENEW: StdDuration = StdDuration::from_secs(1);
+
+/// A port as it is given: `a=IF` or `b=IF`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortArgument {
+    /// 0 for a, 1 for b.
+    place: usize,
+    name: PortName,
+}
+
+impl FromStr for PortArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(64).collect();
+        let (place, name) = match text.split_once('=') {
+            Some(("a", name)) => (0, name),
+            Some(("b", name)) => (1, name),
+            _ => return Err(format!("{shown:?} is neither a=IF nor b=IF; write a=eth1 or b=NETNS/eth1")),
+        };
+        let name = name.parse().map_err(|error: PortError| {
+            format!("{error}; write an interface, or NETNS/IF for one of another network namespace")
+        })?;
+        Ok(Self { place, name })
+    }
+}
+
+/// Emulates until it is ended, and gives the exit code.
+pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
+    if arguments.data_plane == DataPlane::Xdp {
+        return Err(Failure::usage(
+            "there is no such data plane (--data-plane xdp): this version has packet sockets only; leave the option \
+             out",
+        ));
+    }
+    let ports = ports(&arguments.ports)?;
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let config = config(&arguments.impairments);
+    let [interrupted, terminated] = signals::ending()?;
+    let options = LiveOptions { ports, config, may_cut_off: arguments.yes_cut_me_off };
+    let started = SystemTime::now();
+    let bridge = LiveBridge::start(&options)?;
+    let record = document::Record::new(&options, &bridge, started);
+    let prose = !arguments.output.quiet;
+    if prose {
+        let text = words::ready(&options, &bridge);
+        // Whoever reads the document from standard output gets nothing else there.
+        if arguments.output.json_to_stdout() {
+            output::eprint_line(text.trim_end());
+        } else {
+            output::print(&text);
+        }
+    }
+    let end = arguments.duration.map(|duration| started + duration.to_std());
+    let mut line = words::Line::new(prose && io::stderr().is_terminal());
+    let mut renewed = SystemTime::now();
+    while !interrupted.load(Ordering::Acquire)
+        && !terminated.load(Ordering::Acquire)
+        && !bridge.has_ended()
+        && end.is_none_or(|end| SystemTime::now() < end)
+    {
+        std::thread::sleep(LOOK);
+        let now = SystemTime::now();
+        if line.is_shown() && now.duration_since(renewed).unwrap_or(RENEW) >= RENEW {
+            renewed = now;
+            if let Ok(snapshot) = bridge.snapshot() {
+                line.show(&snapshot);
+            }
+        }
+    }
+    line.clear();
+    let snapshot = bridge.stop()?;
+    let document = record.finish(&snapshot);
+    if prose && !arguments.output.json_to_stdout() {
+        output::print(&words::summary(&document));
+    }
+    if let Some(file) = &arguments.output.json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.output.force)?;
+    }
+    if let Some(gone) = &snapshot.gone {
+        return Err(Failure::environment(format!(
+            "the emulation has ended before its time (port {gone}): the interface is no more; see what took it away, \
+             and start again"
+        )));
+    }
+    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+}
+
+/// Port a and port b.
+fn ports(given: &[PortArgument]) -> Result<[PortName; 2], Failure> {
+    let of = |place: usize, letter: char| {
+        let mut all = given.iter().filter(|port| port.place == place);
+        match (all.next(), all.next()) {
+            (Some(port), None) => Ok(port.name.clone()),
+            (None, _) => Err(Failure::usage(format!(
+                "a port is missing (--port): nothing says what port {letter} is; write --port {letter}=IF"
+            ))),
+            (Some(_), Some(_)) => Err(Failure::usage(format!(
+                "a port is given twice (--port {letter}=...): there is one {letter}; write a and b once each"
+            ))),
+        }
+    };
+    Ok([of(0, 'a')?, of(1, 'b')?])
+}
+
+/// The same for both directions.
+fn config(arguments: &ImpairmentArgs) -> Config {
+    let loss = arguments.loss.filter(|loss| *loss > 0.0);
+    let path = Path {
+        loss: loss
+            .map_or_else(Model::default, |probability| Model::Plain(Decision::Bernoulli { probability })),
+        delay: Model::Plain(Delay {
+            fixed: arguments.delay.map_or(0, |delay| delay.as_nanos()),
+            variable: None,
+        }),
+        rate: arguments.rate.map(|limit| RateLimit {
+            limit,
+            layer: Layer::L2,
+            queue: DEFAULT_QUEUE,
+            discipline: Discipline::TailDrop,
+        }),
+        flush: DEFAULT_FLUSH,
+        ..Path::default()
+    };
+    let path = Arc::new(path);
+    let seed = arguments.seed.filter(|seed| seed.0 != [0; 6]);
+    let mut config = Config { seed: Some(seed.unwrap_or_else(random_seed)), ..Config::default() };
+    config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+    config
+}
+
+impl From<LiveError> for Failure {
+    fn from(error: LiveError) -> Self {
+        match &error {
+            LiveError::SamePort(_) => {
+                Self::usage(format!("the ports cannot be one (--port): {error}; give two interfaces"))
+            }
+            LiveError::Buffer { .. } => Self::usage(format!(
+                "the frames cannot be held (delay times rate): {error}; ask for less delay or a lower rate"
+            )),
+            LiveError::DefaultRoute(_) => Self::environment(format!(
+                "the port is not taken (--port): {error}, which would be cut off; take another, or give \
+                 --yes-cut-me-off"
+            )),
+            LiveError::Port { source, .. } if source.is_permission() => Self::environment(format!(
+                "a port cannot be had (--port): {error}; run as root, or without root in a laboratory: \
+                 romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
+            )),
+            LiveError::Port { .. } => Self::environment(format!(
+                "a port cannot be had (--port): {error}; `ip link` shows what there is"
+            )),
+            LiveError::Host(_) => {
+                Self::environment(format!("the emulation cannot be (system): {error}; see `romer doctor`"))
+            }
+            LiveError::Ended => Self::own("the bridge has ended (emulate): it did not say why"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! An emulator between the hosts of a laboratory.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::lab::{self, FAR, Lab};
+use crate::common::process::{self, Process};
+use crate::common::{at, count, number, schema};
+
+/// How long anything may take. Only a failure waits as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An emulator on the middle host that is ready, and where its document will be.
+struct Emulator {
+    process: Process,
+    folder: tempfile::TempDir,
+}
+
+impl Emulator {
+    fn start(lab: &Lab, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1"]);
+        command.args(arguments).arg("--json").arg(folder.path().join("emulation.json"));
+        let mut process = Process::start(&mut command);
+        let line = process.line();
+        assert!(line.starts_with("emulating: a e0 - b e1; packet sockets"), "{line:?} {:?}", process.wait());
+        Self { process, folder }
+    }
+
+    /// Ends it by a signal, and gives its document and what it said.
+    fn end(self, signal: &str, code: i32) -> (Value, String) {
+        self.process.signal(signal);
+        let ended = self.process.wait().with_code(code);
+        let text = std::fs::read_to_string(self.folder.path().join("emulation.json")).unwrap();
+        let document = serde_json::from_str(&text).unwrap();
+        schema::assert_valid(&document, "emulation");
+        assert_balanced(&document);
+        (document, ended.stdout)
+    }
+}
+
+fn assert_balanced(document: &Value) {
+    for direction in ["a_to_b", "b_to_a"] {
+        let of = |name: &str| count(document, &format!("/{direction}/{name}"));
+        let lost: u64 = at(document, &format!("/{direction}/lost"))
+            .as_object()
+            .unwrap()
+            .values()
+            .map(|value| value.as_u64().unwrap())
+            .sum();
+        assert_eq!(
+            of("received") + of("duplicates_created"),
+            of("transmitted") + of("queued") + lost,
+            "{direction}: {document:#}"
+        );
+        assert_eq!(of("queued"), 0);
+    }
+}
+
+/// What is known of both interfaces of the middle host: MTU, flags, address, bridge.
+fn interfaces(lab: &Lab) -> String {
+    let script =
+        "for i in e0 e1; do cd /sys/class/net/$i; cat mtu flags address; readlink master; cd /; done";
+    process::run(lab.command("E", "sh").args(["-c", script])).stdout
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_path_is_taken_over_delayed_and_put_back() {
+    const ASKED: f64 = 10e6;
+    let lab = Lab::path();
+    let before = interfaces(&lab);
+    assert_eq!(before.lines().count(), 8, "the path's middle is a bridge: {before}");
+    let _responder = lab.respond(&[]);
+    for (signal, code) in [("TERM", 0), ("INT", 130)] {
+        let emulator = Emulator::start(&lab, &["--delay", "10ms"]);
+        let run = lab.measure(&["--count", "100", "--interval", "5ms", FAR]);
+        let (document, said) = emulator.end(signal, code);
+        let measured = run.document();
+        assert_eq!(count(&measured, "/round_trip/packets/lost"), 0);
+        // Never less than was asked for; how much more is the machine's affair.
+        assert!(number(&measured, "/round_trip/delay_ns/min") >= 2.0 * ASKED - 100_000.0, "{measured:#}");
+        for direction in ["a_to_b", "b_to_a"] {
+            let requested = number(&document, &format!("/{direction}/requested_delay_ns/max"));
+            assert!((requested - ASKED).abs() < 1.0, "{direction}: {requested}");
+            let actual = number(&document, &format!("/{direction}/actual_delay_ns/min"));
+            assert!(actual >= ASKED, "{direction}: {actual}");
+            assert!(count(&document, &format!("/{direction}/transmitted")) >= 100);
+        }
+        // What the emulator says that it held is what the measurement saw, less the path's own time.
+        let held: f64 = ["a_to_b", "b_to_a"]
+            .map(|direction| number(&document, &format!("/{direction}/actual_delay_ns/min")))
+            .iter()
+            .sum();
+        assert!(number(&measured, "/round_trip/delay_ns/max") >= held - 100_000.0);
+        assert_eq!(at(&document, "/ports/a/taken_from_bridge"), at(&document, "/ports/b/taken_from_bridge"));
+        assert!(at(&document, "/ports/a/taken_from_bridge").is_string());
+        assert!(said.contains("delay, median: 10ms asked for"), "{said}");
+        assert_eq!(interfaces(&lab), before);
+    }
+    // The path is a path again.
+    let run = lab.measure(&["--count", "10", "--interval", "5ms", FAR]);
+    assert_eq!(count(&run.document(), "/round_trip/packets/lost"), 0);
+}
+
+#[test]
+fn measured_loss_is_the_loss_that_was_asked_for_and_that_the_emulator_counts() {
+    const PROBES: u64 = 2_000;
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let seed = "1,2,3,4,5,6";
+    let emulator = Emulator::start(&lab, &["--loss", "10%", "--seed", seed]);
+    let count_argument = PROBES.to_string();
+    let run =
+        lab.try_measure(&["--stamp-only", "--count", &count_argument, "--interval", "1ms", "198.18.0.3:862"]);
+    let measured = run.ended.with_code(0).document();
+    let (document, _) = emulator.end("TERM", 0);
+    assert_eq!(at(&document, "/seed").to_string(), format!("[{seed}]"));
+    let lost = count(&measured, "/round_trip/packets/lost");
+    let counted: u64 = ["a_to_b", "b_to_a"]
+        .map(|direction| count(&document, &format!("/{direction}/lost/model")))
+        .iter()
+        .sum();
+    // Besides the probes there may be a packet or two of the hosts themselves.
+    assert!(counted >= lost && counted - lost <= 20, "{counted} counted, {lost} measured");
+    // Of 2,000 round trips 19 % are lost: five standard deviations.
+    let share = f64::from(u32::try_from(lost).unwrap()) / f64::from(u32::try_from(PROBES).unwrap());
+    assert!((share - 0.19).abs() < 5.0 * (0.19 * 0.81 / f64::from(2_000)).sqrt(), "{share}");
+}
+
+#[test]
+fn a_stream_of_tcp_passes_whole_through_loss_and_delay() {
+    const NAME: &str = "emulate::a_stream_of_tcp_passes_whole_through_loss_and_delay";
+    const OCTETS: usize = 300_000;
+    let pattern = || (0..OCTETS).map(|at| u8::try_from(at % 251).unwrap());
+    if lab::is_inside() {
+        // On the far host: takes all, and answers with it.
+        let listener = TcpListener::bind((FAR, 7_007)).unwrap();
+        println!("listening");
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut octets = vec![0; OCTETS];
+        stream.read_exact(&mut octets).unwrap();
+        stream.write_all(&octets).unwrap();
+        return;
+    }
+    if std::env::var_os("ROMER_TEST_NEAR").is_some() {
+        let mut stream = TcpStream::connect((FAR, 7_007)).unwrap();
+        let sent: Vec<u8> = pattern().collect();
+        stream.write_all(&sent).unwrap();
+        let mut back = vec![0; OCTETS];
+        stream.read_exact(&mut back).unwrap();
+        assert_eq!(back, sent);
+        return;
+    }
+    let lab = Lab::path();
+    let emulator = Emulator::start(&lab, &["--delay", "1ms", "--loss", "1%"]);
+    let mut far = lab.again(NAME, "B");
+    wait_until("the far host listens", || far.line().contains("listening"));
+    let mut near = lab.command("A", std::env::current_exe().unwrap());
+    near.args([NAME, "--exact", "--nocapture"]).env("ROMER_TEST_NEAR", "1");
+    let near = process::run(&mut near).with_code(0);
+    assert!(near.stdout.contains("1 passed"), "{}", near.stdout);
+    far.wait().with_code(0);
+    let (document, _) = emulator.end("TERM", 0);
+    assert!(count(&document, "/a_to_b/transmitted") > 100);
+    assert_eq!(count(&document, "/a_to_b/lost/oversize"), 0, "{document:#}");
+    assert_eq!(count(&document, "/b_to_a/lost/oversize"), 0, "{document:#}");
+}
+
+#[test]
+fn an_emulator_that_is_killed_leaves_the_host_as_it_was() {
+    let lab = Lab::path();
+    let before = interfaces(&lab);
+    for _ in 0..3 {
+        let emulator = Emulator::start(&lab, &["--delay", "50ms"]);
+        assert_ne!(interfaces(&lab), before);
+        emulator.process.signal("KILL");
+        assert_eq!(emulator.process.wait().code, None);
+        wait_until("all is as it was", || interfaces(&lab) == before);
+    }
+}
+
+#[test]
+fn an_emulator_ends_by_itself_after_its_time() {
+    let lab = Lab::path();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("emulation.json");
+    let mut command = lab.romer("E", ["emulate", "--port", "b=e1", "--port", "a=e0", "--duration", "300ms"]);
+    process::run(command.arg("--json").arg(&file)).with_code(0);
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    schema::assert_valid(&document, "emulation");
+    assert_balanced(&document);
+    assert_eq!(at(&document, "/ended_by"), &Value::Null);
+}
+
+#[test]
+fn a_port_that_goes_away_ends_the_emulation_and_is_named() {
+    let lab = Lab::path();
+    let mut emulator = Emulator::start(&lab, &[]);
+    process::run(lab.command("E", "ip").args(["link", "delete", "e1"])).with_code(0);
+    while !emulator.process.line().is_empty() {}
+    let ended = emulator.process.wait().with_code(4);
+    assert!(ended.stderr.contains("port e1") && ended.stderr.contains("is no more"), "{}", ended.stderr);
+    let text = std::fs::read_to_string(emulator.folder.path().join("emulation.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_balanced(&document);
+    assert_eq!(at(&document, "/ended_by"), "port e1 is gone");
+}
