@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint audit soak schema
+.PHONY: help build demo test bench lint audit soak schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -63,3 +63,6 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 
 schema: ## write docs/schema/*.json from the types
 	@$(CARGO) xtask schema
+
+manual: build ## write the manual's pages and the completions of shells to target/manual
+	@$(TARGET)/release/romer manual $(TARGET)/manual

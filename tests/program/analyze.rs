@@ -132,6 +132,28 @@ fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() 
 }
 
 #[test]
+fn two_one_way_logs_are_both_directions_and_bound_the_offset() {
+    let folder = tempfile::tempdir().unwrap();
+    // The far clock is 1,000,000 ns ahead; 300 ns and more there, 200 and more back; one is lost on the way back.
+    let there =
+        table(folder.path(), "there.csv", ONE_WAY, "0,44,0,1000300\n1,44,1000,1001340\n2,44,2000,1002310\n");
+    let back =
+        table(folder.path(), "back.csv", ONE_WAY, "0,44,1000000,200\n1,44,1001000,1210\n2,44,1002000,\n");
+    let document = analyzed(&there, &["--reverse", back.to_str().unwrap()]);
+    assert_eq!(
+        (count(&document, "/forward/packets/lost"), count(&document, "/reverse/packets/lost")),
+        (0, 1)
+    );
+    assert!((number(&document, "/forward/delay_ns/max") - 40.0).abs() < 1e-6);
+    assert!((number(&document, "/reverse/delay_ns/max") - 10.0).abs() < 1e-6);
+    let bounds: Vec<i64> = serde_json::from_value(at(&document, "/clock/offset_bounds_ns").clone()).unwrap();
+    assert_eq!(bounds, [999_800, 1_000_300]);
+    let four = table(folder.path(), "four.csv", FOUR, "0,44,0,1,2,3\n");
+    let refused = process::run(romer(["analyze", "--reverse"]).arg(&four).arg(&there)).with_code(3);
+    assert!(refused.stderr.contains("four.csv:1") && refused.stderr.contains("alone"), "{refused:?}");
+}
+
+#[test]
 fn a_packet_that_took_longer_than_the_waiting_time_is_late_and_lost() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "0,44,0,5,6,100\n1,44,1000,1005,1006,500001000\n";

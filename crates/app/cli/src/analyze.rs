@@ -26,6 +26,11 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
 }
 
 fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
+    if arguments.reverse.is_some() {
+        return Err(Failure::usage(
+            "a run has both its directions (--reverse): the other file is for a packet log that goes one way; leave it out",
+        ));
+    }
     if arguments.waiting_time.is_some() {
         return Err(Failure::usage(
             "a run has a waiting time of its own (--waiting-time): it was in force while the run was made; leave it out",
@@ -47,6 +52,7 @@ fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
 fn of_file(arguments: &AnalyzeArgs) -> Result<Measurement, Failure> {
     let analysis = Analysis {
         file: arguments.input.clone(),
+        reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         limits: arguments.limit.clone(),
         command: command::as_given(),

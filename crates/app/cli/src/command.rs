@@ -9,13 +9,33 @@ pub(crate) fn as_given() -> String {
 
 /// The command as it was given, with the seed that a random schedule drew.
 pub(crate) fn with_seed(seed: Option<Seed>) -> String {
-    let mut words = words();
+    let mut words = once(words());
     if let Some(seed) = seed {
         // What follows `--` is no option any more.
         let place = words.iter().position(|word| word == "--").unwrap_or(words.len());
         words.splice(place..place, ["--seed".into(), seed.to_string()]);
     }
     shell(&words)
+}
+
+/// Without what says when, and how often: a run is one turn.
+fn once(words: Vec<String>) -> Vec<String> {
+    const TURNS: [&str; 3] = ["--start", "--every", "--times"];
+    let mut kept = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        match (word == "--", TURNS.contains(&name)) {
+            (true, _) => {
+                kept.push(word);
+                kept.extend(words.by_ref());
+            }
+            (_, true) if word == name => drop(words.next()),
+            (_, true) => {}
+            _ => kept.push(word),
+        }
+    }
+    kept
 }
 
 fn words() -> Vec<String> {
@@ -42,6 +62,13 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_repeated_by_itself_whatever_turn_it_was() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let given = words("romer measure --every 1h x --start=+1s --times 3 --count 5 -- --every");
+        assert_eq!(once(given), words("romer measure x --count 5 -- --every"));
+    }
 
     #[test]
     fn a_word_is_quoted_so_that_a_shell_reads_it_back() {

@@ -107,6 +107,7 @@ fn load(path: &Path) -> Result<Vec<Found>, Failure> {
     }
     let analysis = Analysis {
         file: path.into(),
+        reverse: None,
         waiting_time: WAITING_TIME,
         limits: Vec::new(),
         command: crate::command::as_given(),

@@ -17,7 +17,8 @@ use romer_units::{Dscp, Duration, Ecn};
 
 use crate::args::DemoArgs;
 use crate::failure::Failure;
-use crate::measure::{Narrator, Talk, exit_code, expected, location};
+use crate::live::{Narrator, Talk};
+use crate::measure::{exit_code, expected, location};
 use crate::{output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
@@ -182,8 +183,8 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         report_every: Duration::from_millis(250),
     };
     let interrupted = signals::interruption()?;
-    let mut observer =
-        Narrator::new(Talk { quiet: arguments.output.quiet, stream: false }, expected(&options));
+    let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
+    let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
     let outcome = measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish();
     conclude(&outcome, arguments)

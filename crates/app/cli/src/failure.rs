@@ -42,9 +42,19 @@ impl Failure {
     }
 
     /// Prints the line and gives the exit code.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn tell(self) -> u8 {
         output::eprint_line(&format!("error: {}", one_line(&self.text)));
-        ExitCode::from(self.code)
+        self.code
+    }
+
+    /// Prints the line and ends with the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        ExitCode::from(self.tell())
+    }
+
+    /// Whether the command asks for something that cannot be.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.code == 2
     }
 }
 

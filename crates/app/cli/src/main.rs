@@ -13,12 +13,15 @@ mod doctor;
 mod emulate;
 mod failure;
 mod lab;
+mod live;
+mod manual;
 mod measure;
 mod output;
 mod report;
 mod respond;
 mod signals;
 mod traffic;
+mod turns;
 mod values;
 
 use std::process::ExitCode;
@@ -61,6 +64,7 @@ fn invoke() -> ExitCode {
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Manual(arguments) => manual::run(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -1,14 +1,12 @@
 //! `romer measure`.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::Duration as StdDuration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use romer_measure::evaluate::Evaluated;
-use romer_measure::measure::{self, MeasureOptions, Observer, Outcome, ProbeSize, StreamOptions};
+use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
-use romer_record::document::{Measurement, STREAM, StreamInterval, StreamLine};
+use romer_record::document::{Measurement, STREAM, StreamLine};
 use romer_record::manifest::StampRequest;
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::Schedule;
@@ -17,6 +15,8 @@ use romer_units::random::Seed;
 
 use crate::args::{MeasureArgs, StampPlace};
 use crate::failure::Failure;
+use crate::live::{Narrator, Talk, print_line};
+use crate::turns::Turns;
 use crate::{command, output, report, signals};
 
 impl From<StampPlace> for StampRequest {
@@ -32,7 +32,6 @@ impl From<StampPlace> for StampRequest {
 
 /// Measures, and gives the exit code.
 pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
-    let options = options(arguments)?;
     if arguments.stream && arguments.output.json_to_stdout() {
         return Err(Failure::usage(
             "two arguments contradict each other (--stream, --json -): both write to standard output; name a file for \
@@ -40,12 +39,44 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
         ));
     }
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let mut turns = Turns::new(&arguments.turns, arguments.output.quiet)?;
+    if arguments.turns.start.is_some() {
+        // What cannot be is told now, and not when the time has come.
+        options(arguments)?;
+    }
     let interrupted = signals::interruption()?;
-    let talk = Talk { quiet: arguments.output.quiet, stream: arguments.stream };
-    let mut observer = Narrator::new(talk, expected(&options));
-    let outcome = measure::measure(&options, &interrupted, &mut observer)?;
+    if !turns.repeat() {
+        return turns.wait(&interrupted).map_or(Ok(130), |()| once(arguments, &interrupted));
+    }
+    again_and_again(&mut turns, arguments, &interrupted)
+}
+
+/// Measures at every turn, whatever became of the one before, and gives the first exit code that is not 0.
+fn again_and_again(
+    turns: &mut Turns,
+    arguments: &MeasureArgs,
+    interrupted: &AtomicBool,
+) -> Result<u8, Failure> {
+    let mut worst = 0;
+    while turns.wait(interrupted).is_some() {
+        let code = match once(arguments, interrupted) {
+            Err(failure) if failure.is_usage() => return Err(failure),
+            Err(failure) => failure.tell(),
+            Ok(code) => code,
+        };
+        worst = if worst == 0 { code } else { worst };
+    }
+    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { worst })
+}
+
+fn once(arguments: &MeasureArgs, interrupted: &AtomicBool) -> Result<u8, Failure> {
+    let options = options(arguments)?;
+    let talk =
+        Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
+    let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
+    let outcome = measure::measure(&options, interrupted, &mut observer);
     observer.finish();
-    conclude(&outcome, arguments)
+    conclude(&outcome?, arguments)
 }
 
 fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
@@ -148,7 +179,10 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
         command: command::with_seed(fresh_seed),
-        location: location(arguments.keep.out.as_deref(), arguments.output.force, name)?,
+        location: match (&arguments.keep.out, arguments.turns.every) {
+            (Some(runs), Some(_)) => Location::Under { runs: runs.clone(), name: name.into() },
+            (out, _) => location(out.as_deref(), arguments.output.force, name)?,
+        },
         threads: arguments.threads.into(),
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
@@ -176,98 +210,4 @@ pub(crate) fn expected(options: &MeasureOptions) -> Option<Duration> {
         .collect::<Option<Vec<_>>>()?
         .into_iter()
         .max()
-}
-
-/// What is told while measuring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Talk {
-    /// No prose.
-    pub(crate) quiet: bool,
-    /// JSON lines on standard output.
-    pub(crate) stream: bool,
-}
-
-/// Tells how a measurement goes on: JSON lines, or a live line on a terminal.
-pub(crate) struct Narrator {
-    talk: Talk,
-    bar: ProgressBar,
-    expected: Option<Duration>,
-    latest: Vec<StreamInterval>,
-}
-
-impl Narrator {
-    /// A narrator of a measurement that takes `expected`.
-    pub(crate) fn new(talk: Talk, expected: Option<Duration>) -> Self {
-        let shown = !talk.quiet && io::stderr().is_terminal();
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let length = expected.map_or(0, |time| time.as_nanos().unsigned_abs() / 1_000_000);
-        let bar = ProgressBar::with_draw_target(Some(length.max(1)), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
-            bar.set_style(style.progress_chars("━━─"));
-        }
-        Self { talk, bar, expected, latest: Vec::new() }
-    }
-
-    /// The live line goes.
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    fn line(&self) -> String {
-        let sent: u64 = self.latest.iter().map(|one| one.sent).sum();
-        let returned: u64 = self.latest.iter().map(|one| one.returned).sum();
-        let elapsed = self.latest.iter().map(|one| one.elapsed_ns).max().unwrap_or(0) / 1_000_000_000;
-        let of =
-            self.expected.map_or(String::new(), |time| format!(" of {} s", time.as_nanos() / 1_000_000_000));
-        let delay = self.latest.first().and_then(|one| one.round_trip_delay_ns.median);
-        let delay = delay.map_or(String::new(), |ns| format!(", round trip {}", microseconds(ns)));
-        format!("{elapsed} s{of}, {sent} sent, {returned} back{delay}")
-    }
-}
-
-fn microseconds(nanos: f64) -> String {
-    if nanos < 1e6 { format!("{:.1} us", nanos / 1e3) } else { format!("{:.2} ms", nanos / 1e6) }
-}
-
-fn print_line(line: &StreamLine) {
-    if let Ok(mut text) = serde_json::to_string(line) {
-        text.push('\n');
-        output::print(&text);
-    }
-}
-
-impl Observer for Narrator {
-    fn on_start(&mut self, folder: &Path, _streams: usize) {
-        if self.talk.stream {
-            let folder = romer_report::escape::terminal(&folder.to_string_lossy());
-            print_line(&StreamLine::Event {
-                schema: STREAM.into(),
-                stream: 0,
-                text: format!("run kept in {folder}"),
-            });
-        }
-        self.bar.enable_steady_tick(StdDuration::from_millis(250));
-    }
-
-    fn on_note(&mut self, stream: u16, text: &str) {
-        let text = romer_report::escape::terminal(text);
-        if self.talk.stream {
-            print_line(&StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
-        }
-        if !self.talk.quiet {
-            self.bar.suspend(|| output::eprint_line(&format!("note: {text}")));
-        }
-    }
-
-    fn on_interval(&mut self, interval: &StreamInterval) {
-        if self.talk.stream {
-            print_line(&StreamLine::Interval(Box::new(interval.clone())));
-        }
-        match self.latest.iter_mut().find(|one| one.stream == interval.stream) {
-            Some(one) => one.clone_from(interval),
-            None => self.latest.push(interval.clone()),
-        }
-        self.bar.set_position((interval.elapsed_ns / 1_000_000).unsigned_abs());
-        self.bar.set_message(self.line());
-    }
 }

@@ -50,28 +50,34 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Whether standard output is to be coloured.
-    fn on_stdout(self) -> bool {
+    /// Whether `terminal` is to be coloured.
+    fn on(self, terminal: &impl IsTerminal) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => {
-                io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-            }
+            Self::Auto => terminal.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         }
     }
 }
 
 /// How standard output shows text.
 pub(crate) fn style(color: Color) -> TextStyle {
-    TextStyle { color: color.on_stdout(), unicode: is_utf8(), width: width() }
+    TextStyle {
+        color: color.on(&io::stdout()),
+        unicode: is_utf8(),
+        width: width(terminal_size::terminal_size()),
+    }
+}
+
+/// How standard error shows text.
+pub(crate) fn style_of_stderr(color: Color) -> TextStyle {
+    let width = width(terminal_size::terminal_size_of(io::stderr()));
+    TextStyle { color: color.on(&io::stderr()), unicode: is_utf8(), width }
 }
 
 /// Columns of the terminal, or 80.
-fn width() -> usize {
-    terminal_size::terminal_size()
-        .map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns))
-        .max(40)
+fn width(size: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
+    size.map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns)).max(40)
 }
 
 /// Whether the terminal shows more than ASCII.

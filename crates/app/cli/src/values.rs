@@ -154,6 +154,18 @@ pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
+pub(crate) fn every(text: &str) -> Result<Duration, String> {
+    let every = parsed::<Duration>(text)?;
+    if !(Duration::from_millis(10)..=Duration::from_secs(366 * 86_400)).contains(&every) {
+        return Err(format!("{} is out of range; write from 10ms to 366d", shown(text)));
+    }
+    Ok(every)
+}
+
+pub(crate) fn times(text: &str) -> Result<u64, String> {
+    whole(text, 1, u64::MAX)
+}
+
 pub(crate) fn size(text: &str) -> Result<u32, String> {
     let size: Size = parsed(text)?;
     u32::try_from(size.octets()).ok().filter(|octets| *octets <= 65_575).ok_or_else(|| {

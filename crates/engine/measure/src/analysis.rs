@@ -8,6 +8,7 @@ use romer_exchange::csv::{Fault, Reader, Row, Shape};
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic};
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_timebase::offset_bounds;
 use romer_units::{Clock, Duration, Timestamp};
 use thiserror::Error;
 
@@ -26,6 +27,8 @@ const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_0
 pub struct Analysis {
     /// A packet log of the form of [`romer_exchange::csv`].
     pub file: PathBuf,
+    /// The packets of the other direction, where both logs go one way.
+    pub reverse: Option<PathBuf>,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
     pub waiting_time: Duration,
     /// Limits that the results are held against.
@@ -73,9 +76,43 @@ impl AnalysisError {
 /// # Errors
 /// [`AnalysisError`] where the file cannot be read, is not in the format, or holds no packet.
 pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
-    let table = Table::read(&analysis.file)?;
+    let mut evaluated = one(analysis, &analysis.file)?;
+    if let Some(reverse) = &analysis.reverse {
+        for file in [&analysis.file, reverse] {
+            if Table::shape(file)? == Shape::FourStamps {
+                let why = "its packets are reflected, and it has both directions; analyse it alone, without --reverse";
+                return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
+            }
+        }
+        add_reverse(&mut evaluated, one(analysis, reverse)?);
+    }
+    let m = &mut evaluated.measurement;
+    m.limits = Limit::judge_all(&analysis.limits, m);
+    Ok(evaluated)
+}
+
+/// Takes what the other file says of its one way for the way back.
+fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
+    let (m, other) = (&mut evaluated.measurement, back.measurement);
+    m.reverse = other.forward;
+    m.location_error_ns.responder.departure = other.location_error_ns.sender.departure;
+    m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
+    m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
+    m.stamps.missing.sender_arrival = other.stamps.missing.responder_arrival;
+    for warning in other.warnings {
+        if !m.warnings.contains(&warning) {
+            m.warnings.push(warning);
+        }
+    }
+    evaluated.related.reverse = back.related.forward;
+    m.clock.offset_bounds_ns = offset_bounds(&evaluated.related.forward, &evaluated.related.reverse);
+}
+
+/// The document of one file alone.
+fn one(analysis: &Analysis, file: &Path) -> Result<Evaluated, AnalysisError> {
+    let table = Table::read(file)?;
     let shape = table.shape;
-    let stream = stream(analysis, &table);
+    let stream = stream(analysis, file, &table);
     let mut evaluated = evaluate(&stream, &table.rows, false);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
@@ -84,7 +121,6 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
     }
     m.stamps = places(shape, m);
     m.warnings.extend(gaps(&table.rows));
-    m.limits = Limit::judge_all(&analysis.limits, m);
     Ok(evaluated)
 }
 
@@ -105,16 +141,19 @@ enum Far {
 }
 
 impl Table {
+    fn open(path: &Path) -> Result<Reader<BufReader<File>>, AnalysisError> {
+        let file = File::open(path).map_err(|source| AnalysisError::Io { path: path.into(), source })?;
+        Reader::new(BufReader::with_capacity(BUFFER, file)).map_err(|fault| faulty(path, fault))
+    }
+
+    fn shape(path: &Path) -> Result<Shape, AnalysisError> {
+        Self::open(path).map(|reader| reader.shape())
+    }
+
     fn read(path: &Path) -> Result<Self, AnalysisError> {
-        let io = |source| AnalysisError::Io { path: path.into(), source };
-        let fault = |fault| match fault {
-            Fault::Io(source) => io(source),
-            Fault::Line { line, why } => AnalysisError::Line { path: path.into(), line, why },
-        };
-        let file = File::open(path).map_err(io)?;
-        let reader = Reader::new(BufReader::with_capacity(BUFFER, file)).map_err(fault)?;
+        let reader = Self::open(path)?;
         let shape = reader.shape();
-        let mut lines = reader.collect::<Result<Vec<Row>, _>>().map_err(fault)?;
+        let mut lines = reader.collect::<Result<Vec<Row>, _>>().map_err(|fault| faulty(path, fault))?;
         if lines.is_empty() {
             let why =
                 "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
@@ -124,6 +163,13 @@ impl Table {
         let far_log = far_log(shape, &lines);
         let rows = lines.chunk_by(|a, b| a.sequence == b.sequence).flat_map(|lines| rows(lines, far_log));
         Ok(Self { shape, rows: rows.collect(), far_log })
+    }
+}
+
+fn faulty(path: &Path, fault: Fault) -> AnalysisError {
+    match fault {
+        Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
+        Fault::Line { line, why } => AnalysisError::Line { path: path.into(), line, why },
     }
 }
 
@@ -193,15 +239,15 @@ fn time<C: Clock>(nanos: Option<i64>) -> Option<Timestamp<C>> {
 }
 
 /// What a manifest would say of the stream, so far as the file tells.
-fn stream(analysis: &Analysis, table: &Table) -> Stream {
+fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
     let sent = || table.rows.iter().filter(|row| row.copy == 0);
     let departures = || sent().filter_map(|row| row.t1.kernel.or(row.t1.user)).map(Timestamp::as_nanos);
     let started = departures().min().filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
     Stream {
-        target: analysis.file.to_string_lossy().into_owned(),
+        target: file.to_string_lossy().into_owned(),
         started: started.unwrap_or_default(),
         ended: None,
-        traffic: traffic(analysis, table, departures()),
+        traffic: traffic(analysis, file, table, departures()),
         metadata: Metadata {
             command: analysis.command.clone(),
             software: SOFTWARE.into(),
@@ -215,7 +261,12 @@ fn stream(analysis: &Analysis, table: &Table) -> Stream {
     }
 }
 
-fn traffic(analysis: &Analysis, table: &Table, departures: impl Iterator<Item = i64>) -> Traffic {
+fn traffic(
+    analysis: &Analysis,
+    file: &Path,
+    table: &Table,
+    departures: impl Iterator<Item = i64>,
+) -> Traffic {
     let sizes = || table.rows.iter().filter(|row| row.copy == 0).map(|row| row.size);
     let count = u64::try_from(sizes().count()).unwrap_or(u64::MAX);
     let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
@@ -227,7 +278,7 @@ fn traffic(analysis: &Analysis, table: &Table, departures: impl Iterator<Item = 
     }
     let varying = |octets| (least < most).then_some(octets);
     Traffic {
-        model: format!("trace:{}", analysis.file.to_string_lossy()),
+        model: format!("trace:{}", file.to_string_lossy()),
         interval_ns: if number > 1 { last.saturating_sub(first) / (number - 1) } else { 0 },
         payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         payload_octets_min: varying(least),

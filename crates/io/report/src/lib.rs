@@ -13,6 +13,8 @@ pub mod comparison;
 pub mod escape;
 mod figure;
 pub mod html;
+pub mod live;
+mod many;
 mod number;
 pub mod svg;
 mod table;

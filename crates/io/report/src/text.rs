@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_record::document::{Histogram, Measurement, Summary};
 
 use crate::escape;
+use crate::many;
 use crate::number::{NO_BREAK, percent};
 use crate::table::{Scale, Way, ways};
 use crate::words::{Words, half_width};
@@ -40,7 +41,10 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
     let page =
         Page { style: *style, words: Words { unicode: style.unicode }, width: style.width.clamp(40, WIDEST) };
     let mut lines = Vec::new();
-    for (index, measurement) in measurements.iter().enumerate() {
+    if measurements.len() > many::MANY {
+        lines = many::summary(measurements, style, page.width);
+    }
+    for (index, measurement) in measurements.iter().enumerate().filter(|_| measurements.len() <= many::MANY) {
         if index > 0 {
             lines.push(String::new());
         }

@@ -78,7 +78,10 @@ pub(crate) fn state(forward: &[Passage], reverse: &[Passage], relation: ClockRel
     }
 }
 
-fn offset_bounds(forward: &[Passage], reverse: &[Passage]) -> Option<[i64; 2]> {
+/// Bounds of the offset, the arriving host's clock of `forward` minus the departing host's: it cannot exceed the least
+/// difference of `forward`, nor lie below the negated least one of `reverse`. `None` where either has none, or they
+/// cross.
+pub fn offset_bounds(forward: &[Passage], reverse: &[Passage]) -> Option<[i64; 2]> {
     let low = i64::try_from(-least(reverse)?).ok()?;
     let high = i64::try_from(least(forward)?).ok()?;
     (low <= high).then_some([low, high])

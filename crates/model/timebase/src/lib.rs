@@ -15,6 +15,7 @@ mod location;
 mod relate;
 mod selection;
 
+pub use clocks::offset_bounds;
 pub use location::location_errors;
 pub use relate::{FarLog, Related, relate};
 pub use selection::Selection;

@@ -20,12 +20,15 @@ use crate::values;
         duplicate repeats its sequence number. The program's own stamps may stand beside them, in columns of the same \
         names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
-        romer analyze packets.csv --limit 'forward.loss.ratio<=1%'"
+        romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'"
 )]
 pub(crate) struct AnalyzeArgs {
     /// Folder of a run, or a packet log in CSV
     #[arg(value_name = "RUN|FILE.csv")]
     pub(crate) input: PathBuf,
+    /// The packets of the other direction, of a log that goes one way
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) reverse: Option<PathBuf>,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,

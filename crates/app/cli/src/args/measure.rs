@@ -11,6 +11,7 @@ use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
 use super::shared::{KeepArgs, OutputArgs, StampPlace, ThreadArgs};
+use crate::turns::{self, Start};
 use crate::values;
 
 /// Arguments of `romer measure`.
@@ -76,6 +77,8 @@ pub(crate) struct MeasureArgs {
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
     #[command(flatten)]
+    pub(crate) turns: TurnArgs,
+    #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -118,4 +121,19 @@ pub(crate) struct TrafficArgs {
     /// Seed of random schedules: six numbers, as a run prints them [default: a random one]
     #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
+}
+
+/// When it is measured, and how often.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Turns")]
+pub(crate) struct TurnArgs {
+    /// Begin at this time (UTC, 2026-11-22T09:00:00Z) or after so long (+10s)
+    #[arg(long, value_name = "TIME|+D", value_parser = turns::start)]
+    pub(crate) start: Option<Start>,
+    /// Measure again and again, each run in a folder of its own under --out; runs do not overlap
+    #[arg(long, value_name = "D", value_parser = values::every, allow_hyphen_values = true, conflicts_with = "json")]
+    pub(crate) every: Option<Duration>,
+    /// So many turns of --every [default: until interrupted]
+    #[arg(long, value_name = "N", value_parser = values::times, allow_hyphen_values = true, requires = "every")]
+    pub(crate) times: Option<u64>,
 }

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod emulate;
 mod lab;
+mod manual;
 mod measure;
 mod reading;
 mod report;
@@ -21,7 +22,8 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs};
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
-pub(crate) use measure::{MeasureArgs, TrafficArgs};
+pub(crate) use manual::ManualArgs;
+pub(crate) use measure::{MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use reading::{Invocation, read};
 pub(crate) use report::ReportArgs;
 pub(crate) use respond::{RespondArgs, TimestampsArg};
@@ -68,4 +70,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// What this machine can do, what follows from it, and what to mend
     Doctor(DoctorArgs),
+    /// Write the manual's pages and the completions of shells
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }

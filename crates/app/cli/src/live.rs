@@ -1,0 +1,127 @@
+//! What is told while measuring: JSON lines on standard output, or a small view on a terminal that is drawn anew.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use romer_measure::measure::Observer;
+use romer_record::document::{STREAM, StreamInterval, StreamLine};
+use romer_report::live::LiveView;
+use romer_report::text::TextStyle;
+use romer_units::Duration;
+
+use crate::output::{self, Color};
+
+/// What is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Talk {
+    /// No prose.
+    pub(crate) quiet: bool,
+    /// JSON lines on standard output.
+    pub(crate) stream: bool,
+    /// Colour.
+    pub(crate) color: Color,
+}
+
+/// Tells how a measurement goes on.
+pub(crate) struct Narrator {
+    talk: Talk,
+    view: LiveView,
+    screen: Option<Screen>,
+}
+
+impl Narrator {
+    /// A narrator of a measurement that takes `expected` and waits so long for a reflection.
+    pub(crate) fn new(talk: Talk, expected: Option<Duration>, waiting: Duration) -> Self {
+        let shown = !talk.quiet && io::stderr().is_terminal() && !is_dumb();
+        Self {
+            talk,
+            view: LiveView::new(expected.map(Duration::as_nanos), waiting.as_nanos()),
+            screen: shown.then(Screen::default),
+        }
+    }
+
+    /// The view goes.
+    pub(crate) fn finish(&mut self) {
+        if let Some(screen) = &mut self.screen {
+            screen.draw(&[]);
+        }
+    }
+
+    fn draw(&mut self) {
+        let style = output::style_of_stderr(self.talk.color);
+        if let Some(screen) = &mut self.screen {
+            screen.draw(&self.view.lines(&TextStyle { width: style.width.saturating_sub(1), ..style }));
+        }
+    }
+}
+
+/// A terminal that draws nothing but lines.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
+/// Some lines at the bottom of the terminal.
+#[derive(Debug, Default)]
+struct Screen {
+    lines: usize,
+}
+
+impl Screen {
+    /// Puts `lines` in the place of those that are there.
+    fn draw(&mut self, lines: &[String]) {
+        let mut text = String::new();
+        if self.lines > 0 {
+            // Up to the first line, and nothing from there on.
+            text.push_str(&format!("\x1b[{}A\r\x1b[J", self.lines));
+        }
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        self.lines = lines.len();
+        let mut out = io::stderr().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Prints a line of `--stream`.
+pub(crate) fn print_line(line: &StreamLine) {
+    if let Ok(mut text) = serde_json::to_string(line) {
+        text.push('\n');
+        output::print(&text);
+    }
+}
+
+impl Observer for Narrator {
+    fn on_start(&mut self, folder: &Path, _streams: usize) {
+        if self.talk.stream {
+            let folder = romer_report::escape::terminal(&folder.to_string_lossy());
+            print_line(&StreamLine::Event {
+                schema: STREAM.into(),
+                stream: 0,
+                text: format!("run kept in {folder}"),
+            });
+        }
+        self.draw();
+    }
+
+    fn on_note(&mut self, stream: u16, text: &str) {
+        let text = romer_report::escape::terminal(text);
+        if self.talk.stream {
+            print_line(&StreamLine::Event { schema: STREAM.into(), stream, text: text.clone() });
+        }
+        if !self.talk.quiet {
+            self.finish();
+            output::eprint_line(&format!("note: {text}"));
+            self.draw();
+        }
+    }
+
+    fn on_interval(&mut self, interval: &StreamInterval) {
+        if self.talk.stream {
+            print_line(&StreamLine::Interval(Box::new(interval.clone())));
+        }
+        self.view.take(interval);
+        self.draw();
+    }
+}

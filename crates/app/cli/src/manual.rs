@@ -1,0 +1,48 @@
+//! `romer manual`: the pages of the manual and the completions of shells, from the same source as `--help`.
+
+use std::fs;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+use clap_complete::{Shell, generate};
+
+use crate::args::{Cli, ManualArgs};
+use crate::failure::Failure;
+
+/// Shells that have completions.
+const SHELLS: [(Shell, &str); 3] =
+    [(Shell::Bash, "romer.bash"), (Shell::Zsh, "_romer"), (Shell::Fish, "romer.fish")];
+
+/// Writes everything into a folder, and gives the exit code.
+pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
+    let folder = &arguments.folder;
+    let refused = |error: std::io::Error| {
+        Failure::environment(format!(
+            "cannot write the manual ({}): {error}; name a folder that can be written",
+            romer_report::escape::terminal(&folder.to_string_lossy())
+        ))
+    };
+    fs::create_dir_all(folder).map_err(refused)?;
+    let mut command = Cli::command();
+    command.build();
+    pages(&command, "romer", folder).map_err(refused)?;
+    for (shell, file) in SHELLS {
+        let mut script = Vec::new();
+        generate(shell, &mut Cli::command(), "romer", &mut script);
+        fs::write(folder.join(file), script).map_err(refused)?;
+    }
+    Ok(0)
+}
+
+/// The page of `command` and those of the commands within it: `romer.1`, `romer-lab.1`, `romer-lab-up.1`.
+fn pages(command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
+    let titled = command.clone().name(name.to_owned()).display_name(name.to_owned());
+    let mut page = Vec::new();
+    clap_mangen::Man::new(titled).render(&mut page)?;
+    fs::write(folder.join(format!("{name}.1")), page)?;
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
+    {
+        pages(inner, &format!("{name}-{}", inner.get_name()), folder)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! When a measurement begins, and when it is made again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as StdDuration, SystemTime};
+
+use romer_units::Duration;
+
+use crate::args::TurnArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// How often the clock is looked at while waiting.
+const LOOK: StdDuration = StdDuration::from_millis(50);
+
+/// When to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// So long from now.
+    In(Duration),
+    /// At this time.
+    At(SystemTime),
+}
+
+/// Reads `+10s` or `2026-11-22T09:00:00Z`.
+pub(crate) fn start(text: &str) -> Result<Start, String> {
+    if let Some(length) = text.strip_prefix('+') {
+        let length: Duration =
+            length.parse().map_err(|error: romer_units::QuantityError| error.to_string())?;
+        let fits = (Duration::ZERO..=Duration::from_secs(366 * 86_400)).contains(&length);
+        return if fits {
+            Ok(Start::In(length))
+        } else {
+            Err("it lies more than a year ahead; write less".into())
+        };
+    }
+    humantime::parse_rfc3339(text).map(Start::At).map_err(|_| {
+        let shown: String = text.chars().take(60).collect();
+        format!("{shown:?} is no time; write one in UTC, such as 2026-11-22T09:00:00Z, or a length from now, such as +10s")
+    })
+}
+
+/// The turns of a measurement: one, or one every so often.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    first: SystemTime,
+    every: Option<StdDuration>,
+    /// The number of turns, where it is said.
+    times: Option<u64>,
+    /// The turn that is next.
+    next: u64,
+    quiet: bool,
+}
+
+impl Turns {
+    /// Those that the arguments ask for.
+    ///
+    /// # Errors
+    /// A usage failure where the start lies in the past.
+    pub(crate) fn new(arguments: &TurnArgs, quiet: bool) -> Result<Self, Failure> {
+        let now = SystemTime::now();
+        let first = match arguments.start {
+            None => now,
+            Some(Start::In(length)) => now + std(length),
+            Some(Start::At(time)) if time < now => {
+                return Err(Failure::usage(format!(
+                    "the start lies in the past (--start): it is {} now; write a later time, or a length from now, such \
+                     as +10s",
+                    humantime::format_rfc3339_seconds(now)
+                )));
+            }
+            Some(Start::At(time)) => time,
+        };
+        let every = arguments.every.map(std);
+        Ok(Self { first, every, times: arguments.times.or(every.is_none().then_some(1)), next: 0, quiet })
+    }
+
+    /// Whether there is more than one.
+    pub(crate) fn repeat(&self) -> bool {
+        self.every.is_some()
+    }
+
+    /// Waits for the next turn; `None` after the last, or where `interrupted` was set meanwhile. Turns whose time has
+    /// passed while the one before them went on are missed, and said.
+    pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<()> {
+        let now = SystemTime::now();
+        let due =
+            (self.next..).find(|turn| self.time_of(*turn).is_none_or(|time| time >= now || *turn == 0))?;
+        let missed = self.times.map_or(due, |times| due.min(times)).saturating_sub(self.next);
+        if missed > 0 && !self.quiet {
+            let (was, were) =
+                if missed == 1 { ("turn was", "its time") } else { ("turns were", "their times") };
+            output::eprint_line(&format!(
+                "note: {missed} {was} missed: the run before went on beyond {were}; runs do not overlap"
+            ));
+        }
+        if self.times.is_some_and(|times| due >= times) {
+            return None;
+        }
+        self.next = due + 1;
+        let time = self.time_of(due)?;
+        if !self.quiet && time.duration_since(now).is_ok_and(|left| left > StdDuration::from_secs(1)) {
+            output::eprint_line(&format!(
+                "note: the run begins at {}",
+                humantime::format_rfc3339_seconds(time)
+            ));
+        }
+        loop {
+            if interrupted.load(Ordering::Acquire) {
+                return None;
+            }
+            match time.duration_since(SystemTime::now()) {
+                Ok(left) if !left.is_zero() => std::thread::sleep(left.min(LOOK)),
+                _ => return Some(()),
+            }
+        }
+    }
+
+    /// When `turn` is due; `None` beyond the end of time.
+    fn time_of(&self, turn: u64) -> Option<SystemTime> {
+        let Some(every) = self.every else { return Some(self.first) };
+        let nanos = every.as_nanos().checked_mul(turn.into())?;
+        self.first.checked_add(StdDuration::from_nanos(u64::try_from(nanos).ok()?))
+    }
+}
+
+fn std(length: Duration) -> StdDuration {
+    StdDuration::from_nanos(length.as_nanos().unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(every: u64, times: Option<u64>, ago: u64) -> Turns {
+        Turns {
+            first: SystemTime::now() - StdDuration::from_secs(ago),
+            every: Some(StdDuration::from_secs(every)),
+            times,
+            next: 0,
+            quiet: true,
+        }
+    }
+
+    #[test]
+    fn a_start_is_a_time_or_a_length_from_now() {
+        assert_eq!(start("+10s").unwrap(), Start::In(Duration::from_secs(10)));
+        let Start::At(time) = start("2026-11-22T09:00:00Z").unwrap() else { panic!("no time") };
+        assert_eq!(humantime::format_rfc3339_seconds(time).to_string(), "2026-11-22T09:00:00Z");
+        for text in ["", "10s", "+", "+10", "+9999d", "09:00", "2026-13-01T00:00:00Z", "2026-11-22"] {
+            assert!(start(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn turns_whose_time_has_passed_are_missed_and_count() {
+        let never = AtomicBool::new(false);
+        // Turns at -95, 5, 105, ... s; the first is made however late.
+        let mut late = turns(3_600, Some(3), 5_000);
+        assert!(late.wait(&never).is_some());
+        assert_eq!(late.next, 1);
+        // The second was due 1,400 s ago: the third is next, in 2,200 s.
+        let stop = AtomicBool::new(true);
+        assert!(late.wait(&stop).is_none());
+        assert_eq!(late.next, 3);
+        assert!(late.wait(&never).is_none(), "there are three");
+        let mut missed = turns(10, Some(2), 1_000);
+        assert!(missed.wait(&never).is_some() && missed.wait(&never).is_none(), "the second was missed");
+    }
+}

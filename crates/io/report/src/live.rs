@@ -1,0 +1,239 @@
+//! A running measurement in a few lines that are drawn again and again.
+
+use std::collections::VecDeque;
+
+use romer_record::document::StreamInterval;
+
+use crate::escape;
+use crate::number::{NO_BREAK, count, maybe_time, percent};
+use crate::text::TextStyle;
+
+/// Streams that have a line of their own.
+const SHOWN: usize = 8;
+/// Medians that a line of bars remembers.
+const REMEMBERED: usize = 32;
+/// Octaves of bars, from the least to the greatest.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What is known of a running measurement.
+#[derive(Clone, Debug, Default)]
+pub struct LiveView {
+    /// How long it takes, nanoseconds, where that is known.
+    expected_ns: Option<i64>,
+    /// How long a reflection is waited for, nanoseconds.
+    waiting_ns: i64,
+    streams: Vec<Watched>,
+}
+
+/// A stream as it was last told of.
+#[derive(Clone, Debug)]
+struct Watched {
+    latest: StreamInterval,
+    /// The last delays that were told.
+    delay: Delay,
+    /// Medians of the last intervals.
+    medians: VecDeque<f64>,
+    /// When how many had been sent, as far back as a reflection is waited for.
+    sent: VecDeque<(i64, u64)>,
+    /// Of those that had been sent a waiting time ago.
+    due: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Delay {
+    median: Option<f64>,
+    spread: Option<f64>,
+}
+
+impl LiveView {
+    /// A view of a measurement that takes `expected_ns` and waits `waiting_ns` for a reflection.
+    pub fn new(expected_ns: Option<i64>, waiting_ns: i64) -> Self {
+        Self { expected_ns, waiting_ns, streams: Vec::new() }
+    }
+
+    /// Takes in what happened.
+    pub fn take(&mut self, interval: &StreamInterval) {
+        let place = self.streams.iter().position(|one| one.latest.stream == interval.stream);
+        let place = place.unwrap_or_else(|| {
+            self.streams.push(Watched {
+                latest: interval.clone(),
+                delay: Delay::default(),
+                medians: VecDeque::new(),
+                sent: VecDeque::new(),
+                due: 0,
+            });
+            self.streams.len() - 1
+        });
+        if let Some(stream) = self.streams.get_mut(place) {
+            stream.take(interval, self.waiting_ns);
+        }
+    }
+
+    /// The lines, none wider than the terminal.
+    pub fn lines(&self, style: &TextStyle) -> Vec<String> {
+        let mut lines = vec![self.progress(style)];
+        let named = self.streams.len() > 1;
+        lines.extend(self.streams.iter().take(SHOWN).map(|stream| stream.line(style, named)));
+        if self.streams.len() > SHOWN {
+            let rest = self.streams.iter().skip(SHOWN);
+            let (sent, back) =
+                rest.fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
+            let number = self.streams.len() - SHOWN;
+            lines.push(format!("and {number} more streams: {} sent, {} back", count(sent), count(back)));
+        }
+        lines.into_iter().map(|line| cut(&line, style.width)).map(|line| painted(line, style)).collect()
+    }
+
+    fn progress(&self, style: &TextStyle) -> String {
+        let elapsed = self.streams.iter().map(|one| one.latest.elapsed_ns).max().unwrap_or(0);
+        let (sent, back) = self
+            .streams
+            .iter()
+            .fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
+        let seconds = |nanos: i64| nanos / 1_000_000_000;
+        let of = self.expected_ns.map_or_else(String::new, |all| format!(" of {}", seconds(all)));
+        let bar = self
+            .expected_ns
+            .map_or_else(String::new, |all| format!("{}  ", bar(elapsed, all, style.unicode)));
+        format!("{bar}{}{of} s, {} sent, {} back", seconds(elapsed), count(sent), count(back))
+    }
+}
+
+impl Watched {
+    fn take(&mut self, interval: &StreamInterval, waiting_ns: i64) {
+        self.latest.clone_from(interval);
+        let delay = &interval.round_trip_delay_ns;
+        if let Some(median) = delay.median {
+            self.delay = Delay { median: Some(median), spread: delay.iqr };
+            self.medians.push_back(median);
+            if self.medians.len() > REMEMBERED {
+                self.medians.pop_front();
+            }
+        }
+        self.sent.push_back((interval.elapsed_ns, interval.sent));
+        while let Some((when, sent)) = self.sent.front().copied()
+            && when <= interval.elapsed_ns.saturating_sub(waiting_ns)
+        {
+            self.due = sent;
+            self.sent.pop_front();
+        }
+    }
+
+    /// The share of those that did not come within the waiting time; `None` before it has passed.
+    fn loss(&self) -> Option<f64> {
+        let lost = self.due.saturating_sub(self.latest.returned);
+        #[expect(clippy::cast_precision_loss, reason = "a share of two digits")]
+        let ratio = lost as f64 / self.due as f64;
+        (self.due > 0).then_some(ratio)
+    }
+
+    fn line(&self, style: &TextStyle, named: bool) -> String {
+        let name =
+            if named { format!("{:<20.20}  ", escape::terminal(&self.latest.target)) } else { String::new() };
+        let loss = self.loss().map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
+        let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
+        format!(
+            "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{bars}",
+            maybe_time(self.delay.median, style.unicode),
+            maybe_time(self.delay.spread, style.unicode)
+        )
+        .replace(NO_BREAK, " ")
+    }
+}
+
+/// How far it has come.
+fn bar(elapsed: i64, all: i64, unicode: bool) -> String {
+    const WIDTH: i64 = 24;
+    let done = (elapsed.clamp(0, all.max(1)) * WIDTH) / all.max(1);
+    let (full, empty) = if unicode { ('━', '─') } else { ('#', '-') };
+    (0..WIDTH).map(|place| if place < done { full } else { empty }).collect()
+}
+
+/// The medians between their least and their greatest.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "one of eight heights")]
+fn bars(medians: &VecDeque<f64>) -> String {
+    let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let height = |median: f64| {
+        let share = if greatest > least { (median - least) / (greatest - least) } else { 0.0 };
+        BARS[((share * 7.0).round() as usize).min(7)]
+    };
+    medians.iter().map(|median| height(*median)).collect()
+}
+
+fn cut(line: &str, width: usize) -> String {
+    line.chars().take(width.max(1)).collect()
+}
+
+/// Bars in colour.
+fn painted(line: String, style: &TextStyle) -> String {
+    if !style.color {
+        return line;
+    }
+    let is_bar = |c: char| BARS.contains(&c) || c == '━';
+    match (line.find(is_bar), line.rfind(is_bar)) {
+        (Some(from), Some(to)) => {
+            let to = to + line[to..].chars().next().map_or(0, char::len_utf8);
+            format!("{}\x1b[36m{}\x1b[0m{}", &line[..from], &line[from..to], &line[to..])
+        }
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::document::Summary;
+
+    use super::*;
+
+    fn interval(stream: u16, seconds: i64, sent: u64, returned: u64, median: f64) -> StreamInterval {
+        StreamInterval {
+            stream,
+            target: format!("198.18.0.{stream}"),
+            elapsed_ns: seconds * 1_000_000_000,
+            sent,
+            returned,
+            round_trip_delay_ns: Summary {
+                median: Some(median),
+                iqr: Some(median / 10.0),
+                ..Summary::default()
+            },
+            ..StreamInterval::default()
+        }
+    }
+
+    fn plain(width: usize) -> TextStyle {
+        TextStyle { width, ..TextStyle::default() }
+    }
+
+    #[test]
+    fn a_probe_is_lost_only_when_it_has_been_waited_for() {
+        let mut view = LiveView::new(Some(10_000_000_000), 2_000_000_000);
+        view.take(&interval(0, 1, 100, 90, 1_000.0));
+        assert!(!view.lines(&plain(80)).join("\n").contains("lost"), "ten may be on their way");
+        view.take(&interval(0, 2, 200, 190, 2_000.0));
+        view.take(&interval(0, 3, 300, 280, 1_500.0));
+        assert!(view.lines(&plain(80))[1].contains("lost 0 %"), "of the first hundred");
+        view.take(&interval(0, 4, 400, 190, 1_500.0));
+        let lines = view.lines(&plain(80));
+        assert!(lines[1].contains("lost 5.00 %"), "{lines:?}");
+        assert!(lines[1].contains("▁█▅▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
+        assert!(lines[0].contains("4 of 10 s, 400 sent, 190 back"), "{lines:?}");
+    }
+
+    #[test]
+    fn many_streams_are_few_lines_and_none_is_wider_than_the_terminal() {
+        let mut view = LiveView::new(None, 2_000_000_000);
+        for stream in 0..200 {
+            view.take(&interval(stream, 3, 100, 100, 1e6));
+        }
+        for width in [1, 40, 80, 200] {
+            let lines = view.lines(&plain(width));
+            assert_eq!(lines.len(), 10);
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:?}");
+        }
+        assert!(view.lines(&plain(80))[9].contains("192 more streams: 19,200 sent"));
+        let ascii = TextStyle { unicode: false, ..plain(80) };
+        assert!(view.lines(&ascii).iter().all(|line| line.is_ascii()));
+    }
+}

@@ -1,0 +1,75 @@
+//! Measurements that begin later, and again and again.
+
+use std::path::Path;
+
+use super::common::lab::{FAR, Lab};
+use super::common::process::{self, Process};
+use super::common::{at, schema};
+
+/// The documents of the runs in `folder`, each of which has ended.
+fn runs(folder: &Path) -> Vec<serde_json::Value> {
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let read = |run: &std::path::PathBuf| {
+        let document = std::fs::read_to_string(run.join("measurement.json")).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        schema::assert_valid(&document, "measurement");
+        document
+    };
+    names.iter().map(read).collect()
+}
+
+#[test]
+fn each_turn_is_a_run_of_its_own_and_those_that_were_missed_are_told() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    // Each run takes at least 180 ms: of turns that are 20 ms apart some are missed.
+    for (every, missing) in [("2s", false), ("20ms", true)] {
+        let folder = home.path().join(every);
+        let mut command = lab.romer("A", ["measure", "--every", every, "--times", "3", "--count", "10"]);
+        let ended =
+            process::run(command.args(["--interval", "20ms", FAR, "--out"]).arg(&folder)).with_code(0);
+        let missed =
+            ended.stderr.lines().filter(|line| line.contains("missed: the run before went on")).count();
+        let runs = runs(&folder);
+        assert!(runs.len() == 3 || missed > 0, "{ended:?}");
+        assert!(!missing || (missed > 0 && runs.len() < 3), "{ended:?}");
+        for run in &runs {
+            assert_eq!(at(run, "/partial"), false);
+            let command = at(run, "/metadata/command").as_str().unwrap();
+            assert!(!command.contains("--every") && !command.contains("--times"), "{command}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_between_two_runs_ends_in_good_order() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let arguments =
+        ["measure", "--every", "1h", "--count", "3", "--interval", "10ms", "--stream", FAR, "--out"];
+    let mut measuring = Process::start(lab.romer("A", arguments).arg(home.path()));
+    loop {
+        let line = measuring.line();
+        assert!(!line.is_empty(), "it ended by itself");
+        if line.contains("\"type\":\"final\"") {
+            break;
+        }
+    }
+    measuring.signal("INT");
+    assert_eq!(measuring.wait().code, Some(130));
+    assert_eq!(runs(home.path()).len(), 1);
+}
+
+#[test]
+fn a_run_begins_when_it_is_asked_to() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let before = std::time::SystemTime::now();
+    let run = lab.measure(&["--start", "+1s", "--count", "3", "--interval", "10ms", FAR]);
+    let first = run.rows()[0].four()[0];
+    let asked = before.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() + 1_000_000_000;
+    assert!(u128::try_from(first).unwrap() >= asked, "{first} is before {asked}");
+}
