@@ -16,6 +16,7 @@ mod live;
 mod loss;
 mod marking;
 mod measuring;
+mod offline;
 mod streams;
 mod threads;
 mod traffic;

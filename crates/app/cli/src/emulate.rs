@@ -1,6 +1,7 @@
 //! `romer emulate`.
 
 mod document;
+mod offline;
 mod words;
 
 use std::io::{self, IsTerminal};
@@ -51,6 +52,12 @@ impl FromStr for PortArgument {
 
 /// Emulates until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
+    if arguments.files.list_presets {
+        return offline::list();
+    }
+    if arguments.files.offline {
+        return offline::run(arguments);
+    }
     if arguments.data_plane == DataPlane::Xdp {
         return Err(Failure::usage(
             "there is no such data plane (--data-plane xdp): this version has packet sockets only; leave the option \

@@ -5,6 +5,7 @@ use std::panic::PanicHookInfo;
 use std::path::Path;
 use std::process::ExitCode;
 
+use romer_emulate::EmulateError;
 use romer_measure::MeasureError;
 use romer_measure::analysis::AnalysisError;
 use romer_store::StoreError;
@@ -76,6 +77,12 @@ impl From<MeasureError> for Failure {
 
 impl From<AnalysisError> for Failure {
     fn from(error: AnalysisError) -> Self {
+        Self { code: error.exit_code(), text: error.to_string() }
+    }
+}
+
+impl From<EmulateError> for Failure {
+    fn from(error: EmulateError) -> Self {
         Self { code: error.exit_code(), text: error.to_string() }
     }
 }

@@ -1,3 +1,20 @@
-//! The emulator: `romer-impair`'s engine, driven by live ports.
+//! The emulator: `romer-impair`'s engine, driven by live ports or by recorded arrivals, and a document of what became of
+//! the packets.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `scenario` | scenario files and presets, opened |
+//! | `live` | two ports, bridged |
+//! | `arrivals`, `offline` | virtual time: recorded arrivals in, departures out |
+//! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
 
+mod arrivals;
+mod error;
 pub mod live;
+pub mod offline;
+mod scenario;
+mod statistics;
+
+pub use arrivals::{Arrival, Arrivals, read_arrivals};
+pub use error::EmulateError;
+pub use scenario::{Opened, open_preset, open_scenario, random_seed};

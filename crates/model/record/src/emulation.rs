@@ -35,6 +35,9 @@ pub struct Emulation {
     pub a_to_b: EmulatedDirection,
     /// What arrived at b.
     pub b_to_a: EmulatedDirection,
+    /// What a reader should know before trusting the numbers, in words.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// A port, and what was changed on it for the time of the run.
@@ -68,6 +71,13 @@ pub struct EmulatedDirection {
     /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
     /// none was delayed.
     pub waited_ratio: Option<f64>,
+    /// With the exact order: in how long delays become independent of each other; `null` where it cannot be told.
+    #[serde(default)]
+    pub correlation_time_ns: Option<f64>,
+    /// With the exact order: how many independent delays would tell as much of their mean; `null` where it cannot be
+    /// told.
+    #[serde(default)]
+    pub effective_values: Option<f64>,
     /// Delays asked for, of packets that left.
     pub requested_delay_ns: Summary,
     /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.

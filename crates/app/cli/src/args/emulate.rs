@@ -1,5 +1,7 @@
 //! Arguments of `romer emulate`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
@@ -21,7 +23,7 @@ use crate::values;
 )]
 pub(crate) struct EmulateArgs {
     /// The two ports, an interface each: a=[NETNS/]IFACE and b=[NETNS/]IFACE
-    #[arg(long = "port", value_name = "a=IF", required = true, value_parser = values::parsed::<PortArgument>)]
+    #[arg(long = "port", value_name = "a=IF", required_unless_present_any = ["offline", "list_presets"], value_parser = values::parsed::<PortArgument>)]
     pub(crate) ports: Vec<PortArgument>,
     /// How packets come in and go out
     #[arg(long, value_name = "PLANE", default_value = "auto")]
@@ -35,6 +37,9 @@ pub(crate) struct EmulateArgs {
     /// What is done to packets.
     #[command(flatten)]
     pub(crate) impairments: ImpairmentArgs,
+    /// Files instead of ports.
+    #[command(flatten)]
+    pub(crate) files: OfflineArgs,
     /// Where the results go.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -56,6 +61,31 @@ pub(crate) struct ImpairmentArgs {
     /// Seed of all chance: six numbers, as a run prints them [default: a random one]
     #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
+}
+
+/// Files instead of ports.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Virtual time: recorded arrivals instead of ports")]
+pub(crate) struct OfflineArgs {
+    /// Show the scenarios that come with romer, with source and year
+    #[arg(long, exclusive = true)]
+    pub(crate) list_presets: bool,
+    /// In virtual time, from --arrivals to --departures, as a scenario says
+    #[arg(long, requires = "arrivals", requires = "departures",
+        conflicts_with_all = ["ports", "duration", "yes_cut_me_off", "delay", "loss", "rate"])]
+    pub(crate) offline: bool,
+    /// What network to emulate: a file in TOML
+    #[arg(long, value_name = "FILE.toml", requires = "offline", conflicts_with = "preset")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// What network to emulate: one that comes with romer (see --list-presets)
+    #[arg(long, value_name = "NAME", requires = "offline")]
+    pub(crate) preset: Option<String>,
+    /// The packets that arrive: lines of time_ns,port,size
+    #[arg(long, value_name = "FILE.csv", requires = "offline")]
+    pub(crate) arrivals: Option<PathBuf>,
+    /// What becomes of them, a line for each packet and copy; - is standard output
+    #[arg(long, value_name = "FILE.csv", requires = "offline")]
+    pub(crate) departures: Option<String>,
 }
 
 /// How packets come in and go out.

@@ -60,6 +60,7 @@ impl Record {
             ports: self.ports,
             a_to_b,
             b_to_a,
+            warnings: Vec::new(),
         }
     }
 }
@@ -85,6 +86,8 @@ fn direction(direction: &Direction) -> EmulatedDirection {
         inter_arrival_ns: direction.inter_arrival.clone(),
         inter_departure_ns: direction.inter_departure.clone(),
         queue_depth: direction.queue_depth.clone(),
+        correlation_time_ns: None,
+        effective_values: None,
     }
 }
 

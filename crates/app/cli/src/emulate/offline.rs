@@ -1,0 +1,149 @@
+//! `romer emulate --offline`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use romer_emulate::{EmulateError, Opened, offline};
+use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_report::escape;
+use romer_units::Duration;
+use romer_units::random::Seed;
+
+use crate::args::EmulateArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// Emulates in virtual time, and gives the exit code.
+pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
+    let (Some(arrivals), Some(departures)) = (&arguments.files.arrivals, &arguments.files.departures) else {
+        return Err(Failure::usage("two files are needed (--arrivals, --departures): name both"));
+    };
+    let json = arguments.output.json.as_deref();
+    if json == Some(departures) {
+        return Err(Failure::usage(format!(
+            "two arguments contradict each other (--departures, --json): both write to {departures}; name another file \
+             for one of them"
+        )));
+    }
+    output::check_target(Some(departures), arguments.output.force)?;
+    output::check_target(json, arguments.output.force)?;
+    let opened = open(arguments)?;
+    let seed = seed(arguments, &opened)?;
+    let arrivals = romer_emulate::read_arrivals(arrivals, opened_file(arrivals)?)?;
+    let mut done = None;
+    output::write_with(departures, arguments.output.force, |out| {
+        done = Some(offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out })?);
+        Ok(())
+    })?;
+    let Some(document) = done else { return Ok(0) };
+    if let Some(file) = json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.output.force)?;
+    }
+    if !arguments.output.quiet {
+        let words = summary(&document);
+        if departures == "-" || arguments.output.json_to_stdout() {
+            words.lines().for_each(output::eprint_line);
+        } else {
+            output::print(&words);
+        }
+    }
+    Ok(0)
+}
+
+/// Shows the presets.
+pub(super) fn list() -> Result<u8, Failure> {
+    let mut text = String::new();
+    for preset in romer_scenario::PRESETS {
+        let about = preset.scenario().map_err(Failure::own)?.about;
+        let year = about.year.map_or(String::new(), |year| format!(", {year}"));
+        let title = about.title.unwrap_or_default();
+        let _ = writeln!(text, "{:<28} {title} ({}{year})", preset.name, about.source.unwrap_or_default());
+    }
+    output::print(&text);
+    Ok(0)
+}
+
+fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
+    match (&arguments.files.scenario, &arguments.files.preset) {
+        (Some(file), _) => Ok(romer_emulate::open_scenario(file)?),
+        (None, Some(name)) => Ok(romer_emulate::open_preset(name)?),
+        (None, None) => Err(Failure::usage("no network is named (--scenario, --preset): name one")),
+    }
+}
+
+/// The seed of the command line, else the scenario's, else a random one.
+fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
+    let config = &opened.scenario.config;
+    let asked = arguments.impairments.seed.filter(|seed| *seed != Seed([0; 6]));
+    if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
+        return Err(Failure::usage(format!(
+            "the generator cannot start from this seed (--seed {seed}): three of its numbers are all 0 to it; write others"
+        )));
+    }
+    match asked.or(config.seed) {
+        Some(seed) => Ok(seed),
+        None => Ok(romer_emulate::random_seed()?),
+    }
+}
+
+fn opened_file(path: &Path) -> Result<BufReader<File>, Failure> {
+    let failed = |source| EmulateError::File { action: "reading", path: path.into(), source };
+    if path.is_dir() {
+        let why = "it is a directory; name a file".into();
+        return Err(EmulateError::NoFile { what: "the arrivals", path: path.into(), why }.into());
+    }
+    Ok(BufReader::with_capacity(1 << 16, File::open(path).map_err(failed)?))
+}
+
+/// What happened, in words.
+fn summary(document: &Emulation) -> String {
+    let mut text = String::new();
+    for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
+        if direction.received > 0 {
+            let _ = writeln!(text, "{name}: {}", words(direction));
+        }
+    }
+    let seed = Seed(document.seed);
+    let _ = writeln!(text, "seed {seed} ({}) replays it", document.generator);
+    for warning in &document.warnings {
+        let _ = writeln!(text, "note: {}", escape::terminal(warning));
+    }
+    text
+}
+
+fn words(direction: &EmulatedDirection) -> String {
+    let mut text = format!("{} received, {} left", direction.received, direction.transmitted);
+    for (cause, number) in direction.lost.iter().filter(|(_, number)| **number > 0) {
+        let _ = write!(text, ", {number} lost ({cause})");
+    }
+    for (what, number) in [
+        ("copies", direction.duplicates_created),
+        ("reordered", direction.reordered),
+        ("corrupted", direction.corrupted),
+    ] {
+        if number > 0 {
+            let _ = write!(text, ", {number} {what}");
+        }
+    }
+    if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
+        let _ = write!(text, "; mean delay {} of {} asked for", length(actual), length(asked));
+    }
+    if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
+        let _ = write!(text, "; {:.2} % waited for the one before", waited * 100.0);
+    }
+    if let Some((time, values)) = direction.correlation_time_ns.zip(direction.effective_values) {
+        let _ = write!(text, "; delays are alike over {}, worth {values:.0} independent ones", length(time));
+    }
+    text
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates at the ends of the range of time")]
+fn length(nanos: f64) -> Duration {
+    // Three digits or so are enough for people.
+    let step = if nanos.abs() >= 1e6 { 1e4 } else { 1.0 };
+    Duration::from_nanos(((nanos / step).round() * step) as i64)
+}

@@ -1,0 +1,59 @@
+//! What can go wrong, and with which exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use romer_scenario::ScenarioError;
+use thiserror::Error;
+
+/// Why nothing, or no more, was emulated.
+#[derive(Debug, Error)]
+pub enum EmulateError {
+    /// A file cannot be opened, read or written.
+    #[error("{action} failed ({}): {source}; check its path and rights", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What is there is not a file to be read.
+    #[error("{what} cannot be read ({}): {why}", path.display())]
+    NoFile {
+        /// What was wanted.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// In words.
+        why: String,
+    },
+    /// A file's content.
+    #[error("{what} cannot be used ({}): {why}", path.display())]
+    Content {
+        /// What was read.
+        what: &'static str,
+        /// Where, with the line.
+        path: PathBuf,
+        /// In words.
+        why: String,
+    },
+    /// The scenario's content.
+    #[error("{0}")]
+    Scenario(#[from] ScenarioError),
+    /// A name or a combination that is none.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl EmulateError {
+    /// The exit code of the program.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Content { .. } | Self::Scenario(_) => 3,
+            Self::File { .. } | Self::NoFile { .. } => 4,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Scenario files and presets, opened: with the files that they name, and the seed that they lack.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use romer_scenario::{LARGEST, Scenario};
+use romer_units::random::Seed;
+
+use crate::error::EmulateError;
+
+/// The most octets of a trace that a scenario names.
+const LARGEST_TRACE: u64 = 1 << 28;
+
+/// A scenario and its text.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// What it says; with a seed.
+    pub scenario: Scenario,
+    /// As it was written.
+    pub text: String,
+}
+
+/// Opens the scenario in a file. Names of files in it count from its folder.
+///
+/// # Errors
+/// The file's, or the scenario's.
+pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
+    let octets = contents(path, "the scenario", LARGEST)?;
+    let content = |why: String| EmulateError::Content { what: "the scenario", path: path.into(), why };
+    let text = romer_scenario::decode(&octets).map_err(content)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut load = |file: &str| {
+        let named = folder.join(file);
+        let octets = contents(&named, "the file", LARGEST_TRACE).map_err(|error| error.to_string())?;
+        romer_scenario::decode(&octets).map(str::to_owned)
+    };
+    let scenario = romer_scenario::parse(text, &path.display().to_string(), &mut load)?;
+    Ok(Opened { scenario, text: text.into() })
+}
+
+/// Opens a scenario that comes with romer.
+///
+/// # Errors
+/// A name that is none.
+pub fn open_preset(name: &str) -> Result<Opened, EmulateError> {
+    let preset = romer_scenario::preset(name)
+        .map_err(|why| EmulateError::Usage(format!("unknown preset (--preset): {why}")))?;
+    Ok(Opened { scenario: preset.scenario()?, text: preset.text.into() })
+}
+
+/// A random seed: six numbers of the system's, never all zero.
+///
+/// # Errors
+/// The system gives none.
+pub fn random_seed() -> Result<Seed, EmulateError> {
+    let path = Path::new("/dev/urandom");
+    let failed = |source| EmulateError::File { action: "drawing a random seed", path: path.into(), source };
+    let mut octets = [0; 24];
+    File::open(path).and_then(|mut file| file.read_exact(&mut octets)).map_err(failed)?;
+    let mut words = [0; 6];
+    for (word, four) in words.iter_mut().zip(octets.chunks_exact(4)) {
+        *word = four.iter().fold(0_u32, |word, octet| (word << 8) | u32::from(*octet)).max(1);
+    }
+    Ok(Seed(words))
+}
+
+/// The octets of a regular file that is not too large.
+pub(crate) fn contents(path: &Path, what: &'static str, largest: u64) -> Result<Vec<u8>, EmulateError> {
+    let failed = |source| EmulateError::File { action: "reading", path: path.into(), source };
+    let none = |why: &str| EmulateError::NoFile { what, path: path.into(), why: why.into() };
+    // Looked at before it is opened: opening a pipe would wait for its writer.
+    let kind = fs::metadata(path).map_err(failed)?;
+    if kind.is_dir() {
+        return Err(none("it is a directory; name a file"));
+    }
+    if !kind.is_file() {
+        return Err(none("it is not a regular file; name one"));
+    }
+    let mut octets = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(largest + 1).read_to_end(&mut octets).map_err(failed)?;
+    if octets.len() as u64 > largest {
+        let why = format!("it is larger than {} KiB; make it smaller", largest >> 10);
+        return Err(EmulateError::Content { what, path: path.into(), why });
+    }
+    Ok(octets)
+}

@@ -1,0 +1,402 @@
+//! The user's files: what network to emulate.
+//!
+//! A scenario is a TOML document; [`parse`] makes it into a [`romer_impair::Config`], or tells what is wrong with its
+//! file, line and column. This crate names files and never opens them: the caller gives it their text. [`PRESETS`]
+//! are scenarios that come with romer, each with its source and year.
+//!
+//! ```
+//! let text = "[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = \"1%\"\n";
+//! let scenario = romer_scenario::parse(text, "s.toml", &mut |file| Err(format!("cannot be read: {file}")))?;
+//! assert_eq!(scenario.config.seed, None, "the caller draws one and says it");
+//! let wrong = romer_scenario::parse("[a_to_b.los]\n", "s.toml", &mut |_| Err(String::new())).unwrap_err();
+//! assert_eq!(wrong.to_string(), "a_to_b.los (s.toml:1:9): unknown key \"los\"; did you mean loss?");
+//! # Ok::<(), romer_scenario::ScenarioError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod empirical;
+mod preset;
+mod reader;
+mod stages;
+
+use std::sync::Arc;
+
+use romer_impair::chain::SHORTEST_STATE;
+use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
+use romer_impair::trace::{self, By, Trace};
+use romer_impair::{Config, Generator, Path};
+use romer_units::Dscp;
+use romer_units::random::Seed;
+use toml::de::DeTable;
+
+pub use preset::{PRESETS, Preset, preset};
+pub use reader::ScenarioError;
+use reader::{Item, Reader, Source};
+
+/// How the caller hands over the text of a file that a scenario names; an error says why not, in words.
+pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+
+/// The most octets that a scenario's file may have.
+pub const LARGEST: u64 = 1 << 20;
+
+type Read<T> = Result<T, ScenarioError>;
+
+/// A scenario that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// For the engine. Without a seed (none written, or all zero) a random one is to be drawn and said.
+    pub config: Config,
+    /// What the `[about]` table says.
+    pub about: About,
+    /// What a reader of the results should know, in words.
+    pub notes: Vec<String>,
+}
+
+/// Where a scenario comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// What it is.
+    pub title: Option<String>,
+    /// Who found its numbers.
+    pub source: Option<String>,
+    /// When.
+    pub year: Option<u64>,
+    /// What it leaves out.
+    pub note: Option<String>,
+}
+
+/// The text of a file's octets.
+///
+/// # Errors
+/// In words, where it is not UTF-8.
+pub fn decode(octets: &[u8]) -> Result<&str, String> {
+    if octets.starts_with(&[0xff, 0xfe]) || octets.starts_with(&[0xfe, 0xff]) {
+        return Err("is UTF-16; save it as UTF-8".into());
+    }
+    let text = core::str::from_utf8(octets)
+        .map_err(|why| format!("is not UTF-8 at octet {}; save it as UTF-8", why.valid_up_to()))?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Reads a scenario.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
+    let source = Source { text, file };
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        source.error(at, "the scenario", format!("is not TOML: {message}; mend it there"))
+    })?;
+    let mut top = Reader::new(source, document.get_ref(), "", 0);
+    let about = about(&mut top)?;
+    let generator = match top.get("generator") {
+        Some(item) => item.word(&[
+            ("counter", Generator::Counter),
+            ("mrg", Generator::Mrg),
+            ("mrg32k3a", Generator::Mrg32k3a),
+        ])?,
+        None => Generator::Counter,
+    };
+    let seed = seed(&mut top, generator)?;
+    let mut base = Setting::default();
+    directions(&mut top, &mut base, 0, load)?;
+    traces(&mut top, &mut base, load)?;
+    let flows = flows(&mut top, &mut base, load)?;
+    let (timeline, repeat) = timeline(&mut top, &base, load)?;
+    top.finish()?;
+    let config = Config { seed, generator, flows, base, timeline, repeat };
+    let notes = notes(&config);
+    Ok(Scenario { config, about, notes })
+}
+
+fn about(top: &mut Reader<'_>) -> Read<About> {
+    let Some(item) = top.get("about") else { return Ok(About::default()) };
+    let mut table = item.table()?;
+    let mut text = |key: &'static str| -> Read<Option<String>> {
+        table.get(key).map(|item| item.string("words").map(str::to_owned)).transpose()
+    };
+    let (title, source, note) = (text("title")?, text("source")?, text("note")?);
+    let year = table.get("year").map(|item| item.whole(1_900, 2_200)).transpose()?;
+    table.finish()?;
+    Ok(About { title, source, year, note })
+}
+
+fn seed(top: &mut Reader<'_>, generator: Generator) -> Read<Option<Seed>> {
+    let Some(item) = top.get("seed") else { return Ok(None) };
+    let words =
+        item.list()?.iter().map(|word| word.whole(0, u64::from(u32::MAX))).collect::<Read<Vec<u64>>>()?;
+    let words: Vec<u32> = words.into_iter().filter_map(|word| u32::try_from(word).ok()).collect();
+    let seed = <[u32; 6]>::try_from(words).map(Seed).map_err(|words| {
+        item.error(format!("has {} numbers; write six from 0 to 4294967295", words.len()))
+    })?;
+    if seed == Seed([0; 6]) {
+        return Ok(None);
+    }
+    if !generator.accepts(seed) {
+        let why = "has three numbers in its first or second half that are all 0 to this generator";
+        return Err(item.error(format!("{why}, which then never leaves 0; write others")));
+    }
+    Ok(Some(seed))
+}
+
+/// Reads `a_to_b` and `b_to_a` into a setting's paths of one flow.
+fn directions(table: &mut Reader<'_>, setting: &mut Setting, flow: usize, load: &mut Load<'_>) -> Read<()> {
+    for (port, key) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
+        let Some(item) = table.get(key) else { continue };
+        let mut direction = item.table()?;
+        let slot = &mut setting.paths[port][flow];
+        let mut path = match slot {
+            Some(path) => Path::clone(path),
+            None => Path { flush: DEFAULT_FLUSH, ..Path::default() },
+        };
+        stages::direction(&mut direction, &mut path, load)?;
+        if let Some(item) = direction.get("trace") {
+            let mut inner = item.table()?;
+            let trace = one_trace(&mut inner, port == 1, load)?;
+            if matches!(trace, Trace::Opportunities(_)) && path.rate.is_some() {
+                return Err(item.error("says when packets leave, and so does rate; take one of them out"));
+            }
+            path.order = order(&mut inner, path.order, &trace)?;
+            inner.finish()?;
+            path.trace = Some(Arc::new(trace));
+        }
+        without_models(&path, &direction)?;
+        direction.finish()?;
+        *slot = Some(Arc::new(path));
+    }
+    Ok(())
+}
+
+/// Fates that were recorded and fates that are drawn cannot both be.
+fn without_models(path: &Path, table: &Reader<'_>) -> Read<()> {
+    let recorded = matches!(path.trace.as_deref(), Some(Trace::ByPacket(_) | Trace::ByTime { .. }));
+    if !recorded {
+        return Ok(());
+    }
+    let nothing = Path::default();
+    let drawn = [
+        ("loss", path.loss != nothing.loss),
+        ("duplicate", path.duplicate != nothing.duplicate),
+        ("reorder", path.reorder != nothing.reorder),
+        ("delay", path.delay != nothing.delay),
+    ];
+    match drawn.iter().find(|(_, is)| *is) {
+        Some((stage, _)) => Err(table.error(format!(
+            "has a trace, which says what happens to each packet, and {stage} besides; take one of them out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read<Trace> {
+    let file = table.need("file")?;
+    let measured = table.need("format")?.word(&[("mahimahi", false), ("measurement", true)])?;
+    let by =
+        table.get("by").map(|item| item.word(&[("packet", By::Packet), ("time", By::Time)])).transpose()?;
+    let fixed = table.get("fixed");
+    let reverse = match table.get("direction") {
+        Some(item) => item.word(&[("forward", false), ("reverse", true)])?,
+        None => reverse,
+    };
+    let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
+    if measured {
+        let fixed = fixed.map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
+        let trace = trace::read_measurement(&text, reverse, by.unwrap_or(By::Packet), fixed);
+        return trace.map_err(|why| file.error(why.to_string()));
+    }
+    if by == Some(By::Packet) || fixed.is_some() {
+        let why =
+            "has the format mahimahi, whose lines are moments: by = \"packet\" and fixed mean nothing there";
+        return Err(table.error(format!("{why}; take them out")));
+    }
+    trace::read_mahimahi(&text).map_err(|why| file.error(why.to_string()))
+}
+
+/// Recorded delays keep order as seed 002's queue does, unless something else is asked for.
+fn order(table: &mut Reader<'_>, otherwise: Order, trace: &Trace) -> Read<Order> {
+    let asked = table.get("order").map(|item| item.word(&stages::ORDERS)).transpose()?;
+    Ok(match trace {
+        Trace::Opportunities(_) => asked.unwrap_or(otherwise),
+        Trace::ByPacket(_) | Trace::ByTime { .. } => asked.unwrap_or(Order::Fifo),
+    })
+}
+
+fn traces(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<()> {
+    let Some(item) = top.get("trace") else { return Ok(()) };
+    let mut table = item.table()?;
+    let file = table.need("file")?;
+    table.need("format")?.word(&[("pham", ())])?;
+    let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
+    let traces = trace::read_pham(&text).map_err(|why| file.error(why.to_string()))?;
+    for (port, trace) in traces.into_iter().enumerate() {
+        let Some(path) = &mut base.paths[port][0] else { continue };
+        if path.trace.is_some() {
+            return Err(
+                table.error("is for both directions, and one of them has a trace of its own; take one out")
+            );
+        }
+        let mut traced = Path::clone(path);
+        traced.order = order(&mut table, traced.order, &trace)?;
+        traced.trace = Some(trace);
+        without_models(&traced, &table)?;
+        *path = Arc::new(traced);
+    }
+    table.finish()
+}
+
+fn flows(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<Vec<Match>> {
+    let Some(item) = top.get("flow") else { return Ok(Vec::new()) };
+    let list = item.list()?;
+    if list.len() > MOST_FLOWS {
+        return Err(item.error(format!("has {} flows; at most {MOST_FLOWS} are told apart", list.len())));
+    }
+    let mut flows = Vec::new();
+    for (flow, item) in (1..).zip(&list) {
+        let mut table = item.table()?;
+        let matches = table.need("match")?;
+        let mut inner = matches.table()?;
+        let covered = matching(&mut inner)?;
+        inner.finish()?;
+        if covered == Match::default() {
+            return Err(matches.error("covers every packet; name what the flow's packets have"));
+        }
+        flows.push(covered);
+        base.paths.iter_mut().for_each(|paths| paths.push(None));
+        directions(&mut table, base, flow, load)?;
+        if base.paths.iter().all(|paths| paths[flow].is_none()) {
+            return Err(table.error("has neither a_to_b nor b_to_a; say what happens to its packets"));
+        }
+        table.finish()?;
+    }
+    Ok(flows)
+}
+
+/// The most flows that are told apart.
+const MOST_FLOWS: usize = 64;
+
+fn matching(table: &mut Reader<'_>) -> Read<Match> {
+    let dscp = |item: Item<'_>| -> Read<u8> {
+        if item.is_text() {
+            return item
+                .parsed::<Dscp>("a code point such as \"ef\", or a number from 0 to 63")
+                .map(Dscp::value);
+        }
+        item.whole(0, 63).map(|number| u8::try_from(number).unwrap_or(63))
+    };
+    let protocol = |item: Item<'_>| -> Read<u8> {
+        if item.is_text() {
+            return item.word(&[("udp", 17), ("tcp", 6), ("icmp", 1), ("icmpv6", 58), ("sctp", 132)]);
+        }
+        item.whole(0, 255).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
+    };
+    let word = |item: Item<'_>, high: u64| item.whole(0, high).map(|n| u16::try_from(n).unwrap_or(u16::MAX));
+    let address = "an IP address, such as \"192.0.2.1\"";
+    Ok(Match {
+        dscp: table.get("dscp").map(dscp).transpose()?,
+        protocol: table.get("protocol").map(protocol).transpose()?,
+        ethertype: table.get("ethertype").map(|item| word(item, 65_535)).transpose()?,
+        vlan: table.get("vlan").map(|item| word(item, 4_095)).transpose()?,
+        source: table.get("source").map(|item| item.parsed(address)).transpose()?,
+        destination: table.get("destination").map(|item| item.parsed(address)).transpose()?,
+        source_port: table.get("source_port").map(|item| word(item, 65_535)).transpose()?,
+        destination_port: table.get("destination_port").map(|item| word(item, 65_535)).transpose()?,
+    })
+}
+
+/// The most steps in which a ramp goes, and the shortest of them.
+const RAMP_STEPS: i64 = 1_000;
+const RAMP_STEP: i64 = 1_000_000;
+/// The latest moment of a timeline: a year.
+const LATEST: i64 = 365 * 86_400_000_000_000;
+
+fn timeline(
+    top: &mut Reader<'_>,
+    base: &Setting,
+    load: &mut Load<'_>,
+) -> Read<(Vec<TimelineStep>, Option<i64>)> {
+    let mut steps = Vec::new();
+    let (mut now, mut end) = (base.clone(), 0);
+    if let Some(item) = top.get("timeline") {
+        for item in item.list()? {
+            let mut table = item.table()?;
+            let moment = table.need("at")?;
+            let at = moment.time(0, LATEST)?;
+            if at < end {
+                return Err(
+                    moment.error("lies before the step above it, or its ramp, has ended; put it later")
+                );
+            }
+            let ramp = table.get("ramp").map_or(Ok(0), |item| item.time(0, LATEST))?;
+            let mut next = now.clone();
+            directions(&mut table, &mut next, 0, load)?;
+            table.finish()?;
+            let number = (ramp / RAMP_STEP).clamp(1, RAMP_STEPS);
+            for step in 1..number {
+                let share = ratio(step, number);
+                steps.push(TimelineStep {
+                    at: at + ramp / number * step,
+                    setting: between(&now, &next, share),
+                });
+            }
+            end = at + ramp;
+            steps.push(TimelineStep { at: end, setting: next.clone() });
+            now = next;
+        }
+    }
+    let Some(item) = top.get("timeline_repeat") else { return Ok((steps, None)) };
+    let mut table = item.table()?;
+    let every = table.need("every")?;
+    let period = every.time(SHORTEST_STATE, LATEST)?;
+    table.finish()?;
+    if steps.is_empty() {
+        return Err(every.error("repeats a timeline that has no steps; write [[timeline]] at = ..."));
+    }
+    if period <= end {
+        return Err(every.error("is over before the timeline is; make it longer"));
+    }
+    Ok((steps, Some(period)))
+}
+
+fn ratio(step: i64, number: i64) -> f64 {
+    let real = |n: i64| f64::from(i32::try_from(n).unwrap_or(i32::MAX));
+    real(step) / real(number)
+}
+
+fn between(from: &Setting, to: &Setting, share: f64) -> Setting {
+    let mut mixed = from.clone();
+    for (paths, others) in mixed.paths.iter_mut().zip(&to.paths) {
+        for (path, other) in paths.iter_mut().zip(others) {
+            if let (Some(from), Some(to)) = (path.as_ref(), other)
+                && !Arc::ptr_eq(from, to)
+            {
+                *path = Some(Arc::new(from.between(to, share)));
+            }
+        }
+    }
+    mixed
+}
+
+fn notes(config: &Config) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (port, name) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
+        for path in config.base.paths[port].iter().flatten() {
+            for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
+                let cut = variable.law().cut();
+                if cut > 1e-6 {
+                    notes.push(format!(
+                        "{name}.delay: {:.4} % of the normal distribution lie below 0 and are cut off; the rest is drawn from",
+                        cut * 100.0
+                    ));
+                }
+            }
+            if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
+                notes.push(format!(
+                    "{name}.delay: order is kept at changes of state by letting packets wait; the share that waited is reported"
+                ));
+            }
+        }
+    }
+    notes
+}

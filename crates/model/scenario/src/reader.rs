@@ -1,0 +1,290 @@
+//! Tables of a TOML document, read key by key, with the place of everything that is wrong.
+
+use core::ops::Range;
+
+use romer_units::{Duration, Rate};
+use thiserror::Error;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+/// What is wrong with a scenario, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{what} ({file}:{line}:{column}): {why}")]
+pub struct ScenarioError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// The key or table.
+    pub what: String,
+    /// In words, with what to do.
+    pub why: String,
+}
+
+/// The text and its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) file: &'t str,
+}
+
+impl Source<'_> {
+    pub(crate) fn error(&self, at: usize, what: &str, why: impl Into<String>) -> ScenarioError {
+        let mut at = at.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &self.text[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        ScenarioError { file: self.file.into(), line, column, what: what.into(), why: why.into() }
+    }
+}
+
+/// A table whose keys are asked for one by one; what was never asked for is unknown.
+pub(crate) struct Reader<'t> {
+    source: Source<'t>,
+    table: &'t DeTable<'t>,
+    /// As people write it: `a_to_b.loss`.
+    name: String,
+    at: usize,
+    known: Vec<&'static str>,
+}
+
+/// A value and where it stands.
+pub(crate) struct Item<'t> {
+    source: Source<'t>,
+    value: &'t Spanned<DeValue<'t>>,
+    name: String,
+}
+
+type Read<T> = Result<T, ScenarioError>;
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(source: Source<'t>, table: &'t DeTable<'t>, name: &str, at: usize) -> Self {
+        Self { source, table, name: name.into(), at, known: Vec::new() }
+    }
+
+    /// The value of `key`, if it is there.
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<Item<'t>> {
+        self.known.push(key);
+        let (_, value) = self.table.iter().find(|(found, _)| found.get_ref().as_ref() == key)?;
+        Some(Item { source: self.source, value, name: self.path(key) })
+    }
+
+    /// The value of `key`, which must be there.
+    pub(crate) fn need(&mut self, key: &'static str) -> Read<Item<'t>> {
+        self.get(key).ok_or_else(|| {
+            let mistyped = self.table.iter().find(|(found, _)| {
+                let found = found.get_ref().as_ref();
+                !self.known.contains(&found) && nearest(found, &[key]).is_some()
+            });
+            match mistyped {
+                Some((found, _)) => self.unknown(found, &[key]),
+                None => self.error(format!("has no {key}; write {key} = ...")),
+            }
+        })
+    }
+
+    pub(crate) fn path(&self, key: &str) -> String {
+        if self.name.is_empty() { key.into() } else { format!("{}.{key}", self.name) }
+    }
+
+    /// Something wrong with the table as a whole.
+    pub(crate) fn error(&self, why: impl Into<String>) -> ScenarioError {
+        let name = if self.name.is_empty() { "the scenario" } else { &self.name };
+        self.source.error(self.at, name, why)
+    }
+
+    /// Refuses what was never asked for.
+    pub(crate) fn finish(self) -> Read<()> {
+        for (key, _) in self.table {
+            if !self.known.contains(&key.get_ref().as_ref()) {
+                return Err(self.unknown(key, &self.known));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, key: &Spanned<DeString<'_>>, known: &[&str]) -> ScenarioError {
+        let found = key.get_ref().as_ref();
+        let advice = nearest(found, known).map_or_else(
+            || format!("known are {}", known.join(", ")),
+            |near| format!("did you mean {near}?"),
+        );
+        let shown: String = found.chars().take(60).collect();
+        self.source.error(key.span().start, &self.path(&shown), format!("unknown key {shown:?}; {advice}"))
+    }
+}
+
+/// The known word that a mistyped one probably meant.
+pub(crate) fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |word: &&str| edits(found, word);
+    let best = known.iter().min_by_key(|word| distance(word))?;
+    (distance(best) <= 1 + best.len() / 4).then_some(*best)
+}
+
+/// How many letters must be changed, put in, taken out or exchanged with their neighbour.
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(60).collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+impl<'t> Item<'t> {
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.value.span()
+    }
+
+    pub(crate) fn error(&self, why: impl Into<String>) -> ScenarioError {
+        self.source.error(self.span().start, &self.name, why)
+    }
+
+    fn wanted(&self, what: &str) -> ScenarioError {
+        let found = match self.value.get_ref() {
+            DeValue::String(text) => {
+                let shown: String = text.chars().take(60).collect();
+                format!("the string {shown:?}")
+            }
+            DeValue::Integer(number) => format!("the whole number {}", number.as_str()),
+            DeValue::Float(number) => format!("the number {}", number.as_str()),
+            DeValue::Boolean(flag) => format!("{flag}"),
+            DeValue::Datetime(_) => "a date".into(),
+            DeValue::Array(_) => "a list".into(),
+            DeValue::Table(_) => "a table".into(),
+        };
+        self.error(format!("is {found}; write {what}"))
+    }
+
+    pub(crate) fn table(&self) -> Read<Reader<'t>> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(Reader::new(self.source, table, &self.name, self.span().start)),
+            _ => Err(self.wanted("a table")),
+        }
+    }
+
+    pub(crate) fn list(&self) -> Read<Vec<Self>> {
+        let DeValue::Array(array) = self.value.get_ref() else { return Err(self.wanted("a list")) };
+        let item =
+            |(number, value)| Self { source: self.source, value, name: format!("{}[{number}]", self.name) };
+        Ok((1..).zip(array.iter()).map(|(number, value): (usize, _)| item((number, value))).collect())
+    }
+
+    pub(crate) fn string(&self, what: &str) -> Read<&'t str> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Ok(text.as_ref()),
+            _ => Err(self.wanted(what)),
+        }
+    }
+
+    pub(crate) fn flag(&self) -> Read<bool> {
+        match self.value.get_ref() {
+            DeValue::Boolean(flag) => Ok(*flag),
+            _ => Err(self.wanted("true or false")),
+        }
+    }
+
+    /// One of the words.
+    pub(crate) fn word<T: Copy>(&self, words: &[(&'static str, T)]) -> Read<T> {
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        let listed = names.join(", ");
+        let found = self.string(&format!("one of {listed}"))?;
+        words.iter().find(|(name, _)| *name == found).map(|(_, value)| *value).ok_or_else(|| {
+            let shown: String = found.chars().take(60).collect();
+            let near = nearest(found, &names).map_or(String::new(), |near| format!("did you mean {near}? "));
+            self.error(format!("is {shown:?}; {near}known are {listed}"))
+        })
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn whole(&self, low: u64, high: u64) -> Read<u64> {
+        let what = format!("a whole number from {low} to {high}");
+        let DeValue::Integer(number) = self.value.get_ref() else { return Err(self.wanted(&what)) };
+        u64::from_str_radix(&number.as_str().replace(['_', '+'], ""), number.radix())
+            .ok()
+            .filter(|number| (low..=high).contains(number))
+            .ok_or_else(|| self.wanted(&what))
+    }
+
+    /// A number in a range.
+    pub(crate) fn number(&self, low: f64, high: f64, what: &str) -> Read<f64> {
+        let text = match self.value.get_ref() {
+            DeValue::Integer(number) => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => return Err(self.wanted(what)),
+        };
+        let number: f64 = text.replace('_', "").parse().map_err(|_| self.wanted(what))?;
+        if number.is_finite() && (low..=high).contains(&number) { Ok(number) } else { Err(self.wanted(what)) }
+    }
+
+    /// A probability: 0.3, or "30%".
+    pub(crate) fn probability(&self) -> Read<f64> {
+        let what = "a probability from 0 to 1, or from \"0%\" to \"100%\"";
+        if let DeValue::String(text) = self.value.get_ref() {
+            let share = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
+            return share
+                .map(|share| share / 100.0)
+                .filter(|share| (0.0..=1.0).contains(share))
+                .ok_or_else(|| self.wanted(what));
+        }
+        self.number(0.0, 1.0, what)
+    }
+
+    /// A length of time from `low` to an hour (or a year, for moments of the timeline).
+    pub(crate) fn time(&self, low: i64, high: i64) -> Read<i64> {
+        let bounds = format!("from {} to {}", Duration::from_nanos(low), Duration::from_nanos(high));
+        let what = format!("a length of time {bounds} with its unit, such as \"30ms\" or \"10us\"");
+        let text = self.string(&what)?;
+        let time = text.parse::<Duration>().map_err(|why| self.error(why.to_string()))?.as_nanos();
+        if (low..=high).contains(&time) { Ok(time) } else { Err(self.wanted(&what)) }
+    }
+
+    pub(crate) fn rate(&self) -> Read<Rate> {
+        let text = self.string("a rate with its unit, such as \"10Mbit\" or \"148809pps\"")?;
+        text.parse().map_err(|why: romer_units::QuantityError| self.error(why.to_string()))
+    }
+
+    /// Octets, with their unit.
+    pub(crate) fn octets(&self, low: u64, high: u64) -> Read<u64> {
+        const UNITS: [(&str, u64); 6] = [
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("B", 1),
+        ];
+        let what = format!("octets from {low}B to {high}B with their unit, such as \"64KiB\" or \"1500B\"");
+        let text = self.string(&what)?;
+        let octets = UNITS.iter().find_map(|(unit, octets)| {
+            let digits = text.strip_suffix(unit)?.trim();
+            let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            plain.then(|| digits.parse::<u64>().ok()?.checked_mul(*octets)).flatten()
+        });
+        octets.filter(|octets| (low..=high).contains(octets)).ok_or_else(|| self.wanted(&what))
+    }
+
+    /// The text, read by its own type.
+    pub(crate) fn parsed<T: core::str::FromStr>(&self, what: &str) -> Read<T> {
+        self.string(what)?.parse().map_err(|_| self.wanted(what))
+    }
+
+    /// Whether the value is text.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::String(_))
+    }
+}

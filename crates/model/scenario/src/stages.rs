@@ -1,0 +1,375 @@
+//! The tables of one direction: from words to what the engine takes.
+
+use std::sync::Arc;
+
+use romer_impair::chain::{Chain, MOST_STATES, SHORTEST_STATE, Step};
+use romer_impair::config::{
+    Corrupt, DEFAULT_QUEUE, Delay, Discipline, Displacement, Duplicate, LONGEST_DELAY, MOST_DISPLACED, Model,
+    Order, RateLimit, Reorder, Variable,
+};
+use romer_impair::{Decision, Law, MOST_BITS, Path};
+use romer_units::Layer;
+
+use crate::Load;
+use crate::reader::{Item, Reader, ScenarioError};
+
+type Read<T> = Result<T, ScenarioError>;
+
+/// Reads the stages that a direction's table has into `path`; a stage that is there is replaced as a whole.
+pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Load<'_>) -> Read<()> {
+    if let Some(item) = reader.get("loss") {
+        let mut table = item.table()?;
+        path.loss = modelled(&mut table, |table| decision(table, true), probability)?;
+        table.finish()?;
+    }
+    if let Some(item) = reader.get("duplicate") {
+        let mut table = item.table()?;
+        path.duplicate = modelled(
+            &mut table,
+            |table| {
+                let decision = decision(table, false)?;
+                duplicate(table, decision)
+            },
+            |table| {
+                let decision = probability(table)?;
+                duplicate(table, decision)
+            },
+        )?;
+        table.finish()?;
+    }
+    if let Some(item) = reader.get("reorder") {
+        let mut table = item.table()?;
+        path.reorder = modelled(
+            &mut table,
+            |table| {
+                let decision = decision(table, false)?;
+                reorder(table, decision)
+            },
+            |table| {
+                let decision = probability(table)?;
+                reorder(table, decision)
+            },
+        )?;
+        if let Some(flush) = table.get("flush") {
+            path.flush = flush.time(1_000, LONGEST_DELAY)?;
+        }
+        table.finish()?;
+    }
+    if let Some(item) = reader.get("delay") {
+        let mut table = item.table()?;
+        let mut loading = |table: &mut Reader<'_>| delay(table, load);
+        path.delay = delays(&mut table, &mut loading)?;
+        path.order = match table.get("order") {
+            Some(order) => order.word(&ORDERS)?,
+            None => Order::Exact,
+        };
+        table.finish()?;
+    }
+    if let Some(item) = reader.get("corrupt") {
+        let mut table = item.table()?;
+        path.corrupt = corrupt(&mut table)?;
+        table.finish()?;
+    }
+    if let Some(item) = reader.get("rate") {
+        let mut table = item.table()?;
+        path.rate = rate(&mut table)?;
+        table.finish()?;
+    }
+    path.check().map_err(|why| reader.error(why))
+}
+
+pub(crate) const ORDERS: [(&str, Order); 3] =
+    [("exact", Order::Exact), ("fifo", Order::Fifo), ("independent", Order::Independent)];
+
+/// A plain model, or one for each state of a Markov chain.
+fn modelled<P>(
+    table: &mut Reader<'_>,
+    plain: impl FnOnce(&mut Reader<'_>) -> Read<P>,
+    mut in_state: impl FnMut(&mut Reader<'_>) -> Read<P>,
+) -> Read<Model<P>> {
+    if is_markov(table)? { chain(table, &mut in_state) } else { plain(table).map(Model::Plain) }
+}
+
+fn is_markov(table: &mut Reader<'_>) -> Read<bool> {
+    match table.get("model") {
+        Some(model) => Ok(model.string("a model's name")? == "markov"),
+        None => Ok(false),
+    }
+}
+
+fn delays(table: &mut Reader<'_>, one: &mut dyn FnMut(&mut Reader<'_>) -> Read<Delay>) -> Read<Model<Delay>> {
+    if is_markov(table)? {
+        return chain(table, one);
+    }
+    if let Some(model) = table.get("model") {
+        return Err(
+            model.error("is none that delay has of its own; write markov, or fixed and variable alone")
+        );
+    }
+    one(table).map(Model::Plain)
+}
+
+fn chain<P>(
+    table: &mut Reader<'_>,
+    one: &mut (impl FnMut(&mut Reader<'_>) -> Read<P> + ?Sized),
+) -> Read<Model<P>> {
+    let step = table.need("step")?.word(&[("packets", Step::Packets), ("time", Step::Time)])?;
+    let items = table.need("state")?;
+    let list = items.list()?;
+    if list.is_empty() || list.len() > MOST_STATES {
+        return Err(items.error(format!("has {} states; a chain has 1 to {MOST_STATES}", list.len())));
+    }
+    let (mut durations, mut states) = (Vec::new(), Vec::new());
+    for item in &list {
+        let mut state = item.table()?;
+        let duration = state.need("duration")?;
+        durations.push(match step {
+            Step::Packets => i64::try_from(duration.whole(1, 1 << 40)?).unwrap_or(i64::MAX),
+            Step::Time => duration.time(SHORTEST_STATE, LONGEST_DELAY * 24)?,
+        });
+        states.push(one(&mut state)?);
+        state.finish()?;
+    }
+    let initial = match table.get("initial") {
+        Some(item) => usize::try_from(item.whole(1, list.len() as u64)?).unwrap_or(1) - 1,
+        None => 0,
+    };
+    let transition = table.need("transition")?;
+    let mut rows = Vec::new();
+    for row in transition.list()? {
+        rows.push(row.list()?.iter().map(Item::probability).collect::<Read<Vec<f64>>>()?);
+    }
+    let chain = Chain::new(step, &rows, &durations, initial).map_err(|why| transition.error(why))?;
+    Ok(Model::Markov { chain: Arc::new(chain), states: states.into() })
+}
+
+fn probability(table: &mut Reader<'_>) -> Read<Decision> {
+    Ok(Decision::Bernoulli { probability: table.need("probability")?.probability()? })
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Nothing,
+    Bernoulli,
+    Correlated,
+    GilbertElliott,
+    FourState,
+    Markov,
+}
+
+/// Which packets. Gilbert-Elliott and four states are models of loss only.
+fn decision(table: &mut Reader<'_>, of_loss: bool) -> Read<Decision> {
+    let all = [
+        ("bernoulli", Kind::Bernoulli),
+        ("correlated", Kind::Correlated),
+        ("markov", Kind::Markov),
+        ("none", Kind::Nothing),
+        ("gilbert-elliott", Kind::GilbertElliott),
+        ("four-state", Kind::FourState),
+    ];
+    let kind = match table.get("model") {
+        Some(model) => model.word(if of_loss { &all } else { &all[..4] })?,
+        None => Kind::Bernoulli,
+    };
+    let mut take = |key| table.need(key)?.probability();
+    let decision = match kind {
+        Kind::Nothing => Decision::Never,
+        Kind::Bernoulli | Kind::Markov => Decision::Bernoulli { probability: take("probability")? },
+        Kind::Correlated => Decision::Correlated {
+            probability: take("probability")?,
+            correlation: table.need("correlation")?.number(-1.0, 1.0, "a number from -1 to 1")?,
+        },
+        Kind::GilbertElliott => Decision::GilbertElliott {
+            p: take("p")?,
+            r: take("r")?,
+            good: table.get("loss_good").map_or(Ok(0.0), |item| item.probability())?,
+            bad: table.get("loss_bad").map_or(Ok(1.0), |item| item.probability())?,
+        },
+        Kind::FourState => Decision::FourState {
+            p13: take("p13")?,
+            p31: take("p31")?,
+            p32: take("p32")?,
+            p23: take("p23")?,
+            p14: take("p14")?,
+        },
+    };
+    decision.check().map_err(|why| table.error(why))?;
+    Ok(decision)
+}
+
+fn duplicate(table: &mut Reader<'_>, decision: Decision) -> Read<Duplicate> {
+    let delay = table.get("delay").map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
+    Ok(Duplicate { decision, delay })
+}
+
+fn reorder(table: &mut Reader<'_>, decision: Decision) -> Read<Reorder> {
+    let Some(item) = table.get("displacement") else {
+        return Ok(Reorder { decision, displacement: Displacement::default() });
+    };
+    let mut inner = item.table()?;
+    let displacement = match inner.need("model")?.word(&[("uniform", true), ("normal", false)])? {
+        true => {
+            let most = u64::from(MOST_DISPLACED);
+            let whole = |item: Item<'_>| item.whole(0, most).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+            let (low, high) = (whole(inner.need("low")?)?, whole(inner.need("high")?)?);
+            if low > high {
+                return Err(inner.error(format!("low {low} is above high {high}; exchange them")));
+            }
+            Displacement::Uniform { low, high }
+        }
+        false => {
+            let packets = "a number of packets from 0 to 65535";
+            Displacement::Normal {
+                mean: inner.need("mean")?.number(0.0, 65_535.0, packets)?,
+                stddev: inner.need("stddev")?.number(0.0, 65_535.0, packets)?,
+            }
+        }
+    };
+    inner.finish()?;
+    Ok(Reorder { decision, displacement })
+}
+
+fn delay(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Delay> {
+    let fixed = table.get("fixed").map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
+    let variable = match table.get("variable") {
+        None => None,
+        Some(item) => {
+            let mut inner = item.table()?;
+            let variable = variable(&mut inner, load)?;
+            inner.finish()?;
+            variable
+        }
+    };
+    Ok(Delay { fixed, variable })
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Nothing,
+    Uniform,
+    Normal,
+    Exponential,
+    Pareto,
+    Gamma,
+    Empirical,
+    Correlated,
+}
+
+fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable>> {
+    let model = table.need("model")?;
+    let shape = model.word(&[
+        ("uniform", Shape::Uniform),
+        ("normal", Shape::Normal),
+        ("exponential", Shape::Exponential),
+        ("pareto", Shape::Pareto),
+        ("gamma", Shape::Gamma),
+        ("empirical", Shape::Empirical),
+        ("correlated", Shape::Correlated),
+        ("none", Shape::Nothing),
+    ])?;
+    match shape {
+        Shape::Nothing => return Ok(None),
+        Shape::Correlated => {
+            let of = table.need("of")?;
+            let mut inner = of.table()?;
+            let law = variable(&mut inner, load)?;
+            inner.finish()?;
+            let law =
+                law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
+            let coefficient = table.need("coefficient")?;
+            let value = coefficient.number(-1.0, 1.0, "a number from -1 to 1")?;
+            return Ok(Some(Variable::new(law.law().clone(), Some(value))));
+        }
+        _ => {}
+    }
+    law(table, shape, load).map(|law| Some(Variable::new(law, None)))
+}
+
+fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<Law> {
+    let positive = "a number above 0, up to 1000000";
+    let mut time = |key: &'static str, least: i64| -> Read<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "an hour in nanoseconds is below 2^53")]
+        table.need(key)?.time(least, LONGEST_DELAY).map(|nanos| nanos as f64)
+    };
+    Ok(match shape {
+        Shape::Uniform => {
+            let (low, high) = (time("low", 0)?, time("high", 0)?);
+            if low > high {
+                return Err(table.error("low is above high; exchange them"));
+            }
+            Law::Uniform { low, high }
+        }
+        Shape::Normal => {
+            let (mean, stddev) = (time("mean", 0)?, time("stddev", 0)?);
+            if stddev > 0.0 { Law::Normal { mean, stddev } } else { Law::Uniform { low: mean, high: mean } }
+        }
+        Shape::Exponential => Law::Exponential { mean: time("mean", 1)? },
+        Shape::Pareto => {
+            let scale = time("scale", 1)?;
+            Law::Pareto { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
+        }
+        Shape::Gamma => {
+            let scale = time("scale", 1)?;
+            Law::Gamma { scale, shape: table.need("shape")?.number(1e-3, 1e6, positive)? }
+        }
+        Shape::Empirical | Shape::Correlated | Shape::Nothing => {
+            let file = table.need("file")?;
+            let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
+            Law::Empirical(crate::empirical::read(&text).map_err(|why| file.error(why))?)
+        }
+    })
+}
+
+fn corrupt(table: &mut Reader<'_>) -> Read<Corrupt> {
+    let decision = decision(table, false)?;
+    let bits = table.get("bits").map_or(Ok(1), |item| item.whole(1, u64::from(MOST_BITS)))?;
+    let repair_checksum = table.get("repair_checksum").map_or(Ok(false), |item| item.flag())?;
+    Ok(Corrupt { decision, bits: u8::try_from(bits).unwrap_or(MOST_BITS), repair_checksum })
+}
+
+fn rate(table: &mut Reader<'_>) -> Read<Option<RateLimit>> {
+    let limit = table.need("limit")?;
+    if limit.is_text() && limit.string("a rate")? == "none" {
+        return Ok(None);
+    }
+    let limit = limit.rate()?;
+    let layer = table.need("layer")?;
+    let layer = layer.word(&[("l1", Layer::L1), ("l2", Layer::L2), ("l3", Layer::L3)])?;
+    let (mut queue, mut discipline) = (DEFAULT_QUEUE, Discipline::TailDrop);
+    if let Some(item) = table.get("queue") {
+        let mut inner = item.table()?;
+        if let Some(bytes) = inner.get("bytes") {
+            queue = bytes.octets(64, 1 << 32)?;
+        }
+        discipline = queueing(&mut inner, queue)?;
+        inner.finish()?;
+    }
+    Ok(Some(RateLimit { limit, layer, queue, discipline }))
+}
+
+fn queueing(table: &mut Reader<'_>, queue: u64) -> Read<Discipline> {
+    let name = table.get("discipline");
+    let name = name.map_or(Ok(0), |item| item.word(&[("tail-drop", 0), ("red", 1), ("codel", 2)]))?;
+    Ok(match name {
+        0 => Discipline::TailDrop,
+        1 => {
+            let low = table.get("low").map_or(Ok(queue / 4), |item| item.octets(1, queue))?;
+            let high = table.get("high").map_or(Ok(queue * 3 / 4), |item| item.octets(1, queue))?;
+            if low >= high {
+                return Err(table.error(format!("low {low}B is not below high {high}B; make it smaller")));
+            }
+            let probability = table.get("probability").map_or(Ok(0.1), |item| item.probability())?;
+            let weight = table.get("weight").map_or(Ok(0.002), |item| item.probability())?;
+            Discipline::Red { low, high, probability, weight }
+        }
+        _ => {
+            let target = table.get("target").map_or(Ok(5_000_000), |item| item.time(1_000, LONGEST_DELAY))?;
+            let interval =
+                table.get("interval").map_or(Ok(100_000_000), |item| item.time(1_000, LONGEST_DELAY))?;
+            if target >= interval {
+                return Err(table.error("target is not below interval; make it smaller"));
+            }
+            Discipline::CoDel { target, interval }
+        }
+    })
+}

@@ -1,0 +1,246 @@
+//! What a scenario's words become, and what is wrong with the wrong ones.
+
+use romer_impair::config::{Discipline, Displacement, Model, Order};
+use romer_impair::trace::Trace;
+use romer_impair::{Decision, Generator, Law, Port};
+use romer_scenario::{Scenario, decode, parse};
+use romer_units::random::Seed;
+use romer_units::{Layer, Rate};
+
+fn read(text: &str) -> Result<Scenario, String> {
+    parse(text, "s.toml", &mut |file| match file {
+        "t.csv" => Ok("1,0,1,0,30000\n2,1,0,2,0\n2,0,0,0,5\n".into()),
+        "t.up" => Ok("0\n5\n5\n20\n".into()),
+        "m.csv" => Ok("sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n0,9,1000,500,600,1900\n1,9,2000,,,\n".into()),
+        "delays" => Ok("1ms\n2ms\n".into()),
+        _ => Err(format!("cannot be read: {file} is not there")),
+    })
+    .map_err(|error| error.to_string())
+}
+
+/// The whole of the published form.
+const WHOLE: &str = r#"
+seed=[1,2,3,4,5,6]
+generator="mrg"
+[a_to_b.loss]
+model="gilbert-elliott"
+p=0.01
+r=0.25
+loss_good=0.0
+loss_bad="100%"
+[a_to_b.duplicate]
+model="bernoulli"
+probability=0.01
+delay="7us"
+[a_to_b.reorder]
+model="bernoulli"
+probability=0.02
+displacement={model="uniform", low=1, high=3}
+flush="50ms"
+[a_to_b.delay]
+fixed="30ms"
+variable={model="normal", mean="50us", stddev="10us"}
+order="fifo"
+[a_to_b.corrupt]
+model="bernoulli"
+probability=0.001
+bits=2
+repair_checksum=true
+[a_to_b.rate]
+limit="10Mbit"
+layer="l2"
+queue={bytes="64KiB", discipline="codel"}
+[b_to_a.loss]
+model="markov"
+step="packets"
+transition=[[0.97,0.03],[0.99,0.01]]
+initial=2
+state=[ {duration=1, probability=0.0}, {duration=10, probability=1.0} ]
+[b_to_a.trace]
+file="t.up"
+format="mahimahi"
+[[flow]]
+match={dscp="ef", protocol="udp", destination_port=5001}
+a_to_b.delay.fixed="1ms"
+[[timeline]]
+at="10s"
+ramp="1s"
+a_to_b.delay={fixed="40ms", variable={model="normal", mean="50us", stddev="10us"}, order="fifo"}
+[timeline_repeat]
+every="60s"
+"#;
+
+#[test]
+fn the_published_form_becomes_what_it_says() {
+    let config = read(WHOLE).unwrap().config;
+    assert_eq!((config.seed, config.generator), (Some(Seed([1, 2, 3, 4, 5, 6])), Generator::Mrg));
+    let path = config.base.paths[Port::A.index()][0].clone().unwrap();
+    assert_eq!(path.loss, Model::Plain(Decision::GilbertElliott { p: 0.01, r: 0.25, good: 0.0, bad: 1.0 }));
+    let Model::Plain(duplicate) = &path.duplicate else { panic!("plain") };
+    assert_eq!(duplicate.delay, 7_000);
+    let Model::Plain(reorder) = &path.reorder else { panic!("plain") };
+    assert_eq!(reorder.displacement, Displacement::Uniform { low: 1, high: 3 });
+    assert_eq!((path.flush, path.order), (50_000_000, Order::Fifo));
+    let Model::Plain(delay) = &path.delay else { panic!("plain") };
+    assert_eq!(delay.fixed, 30_000_000);
+    assert_eq!(delay.variable.as_ref().unwrap().law(), &Law::Normal { mean: 5e4, stddev: 1e4 });
+    assert_eq!((path.corrupt.bits, path.corrupt.repair_checksum), (2, true));
+    let rate = path.rate.unwrap();
+    assert_eq!((rate.limit, rate.layer, rate.queue), (Rate::Bits(10_000_000), Layer::L2, 65_536));
+    assert_eq!(rate.discipline, Discipline::CoDel { target: 5_000_000, interval: 100_000_000 });
+    let back = config.base.paths[Port::B.index()][0].clone().unwrap();
+    assert!(matches!(&back.loss, Model::Markov { states, .. } if states.len() == 2));
+    assert!(matches!(back.trace.as_deref(), Some(Trace::Opportunities(_))));
+    assert_eq!(config.flows[0].dscp, Some(46));
+    assert!(config.base.paths[0][1].is_some() && config.base.paths[1][1].is_none());
+    assert_eq!(config.repeat, Some(60_000_000_000));
+    // The ramp goes from 30 to 40 ms in a thousand steps.
+    assert_eq!(config.timeline.len(), 1_000);
+    let halfway = config.timeline[499].setting.paths[0][0].clone().unwrap();
+    let Model::Plain(delay) = &halfway.delay else { panic!("plain") };
+    assert_eq!((config.timeline[499].at, delay.fixed), (10_500_000_000, 35_000_000));
+    assert_eq!(config.timeline[999].at, 11_000_000_000);
+}
+
+#[test]
+fn an_empty_scenario_changes_nothing_and_seeds_of_zeros_ask_for_a_random_one() {
+    let config = read("").unwrap().config;
+    assert_eq!((config.seed, config.longest_hold()), (None, 0));
+    assert_eq!(read("seed=[0,0,0,0,0,0]").unwrap().config.seed, None);
+    assert_eq!(read("\r\n# only words\r\n").unwrap().config, config);
+    assert_eq!(decode(b"\xef\xbb\xbf[a_to_b]").unwrap(), "[a_to_b]");
+}
+
+#[test]
+fn traces_and_measured_delays_are_read_from_the_files_that_are_named() {
+    let scenario = read("[trace]\nfile=\"t.csv\"\nformat=\"pham\"\n").unwrap();
+    for (port, number) in [(0, 1), (1, 2)] {
+        let path = scenario.config.base.paths[port][0].clone().unwrap();
+        assert!(matches!(path.trace.as_deref(), Some(Trace::ByPacket(entries)) if entries.len() == number));
+        assert_eq!(path.order, Order::Fifo);
+    }
+    let measured = "[a_to_b.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\nby=\"time\"\nfixed=\"3ms\"\n";
+    let path = read(measured).unwrap().config.base.paths[0][0].clone().unwrap();
+    assert_eq!(path.longest_hold(), 3_000_000);
+    let empirical = "[a_to_b.delay]\nvariable={model=\"empirical\", file=\"delays\"}\n";
+    let path = read(empirical).unwrap().config.base.paths[0][0].clone().unwrap();
+    assert_eq!(path.longest_hold(), 2_000_000);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("[a_to_b.loss]\nmodel=\"bernoulli\"\nprobabilty=0.1\n", "s.toml:3:1", "did you mean probability?"),
+        ("[a_to_b.los]\n", "s.toml:1:9", "did you mean loss?"),
+        ("[atob]\n", "s.toml:1:2", "did you mean a_to_b?"),
+        ("a=\n", "s.toml:1:", "is not TOML"),
+        ("generator=\"mrg\"\ngenerator=\"mrg\"\n", "s.toml:2:1", "not TOML"),
+        ("[a_to_b.rate]\nlimit=\"fast\"\nlayer=\"l2\"\n", "s.toml:2:7", "10Mbit"),
+        ("[a_to_b.rate]\nlimit=\"10MB\"\nlayer=\"l2\"\n", "s.toml:2:7", "10Mbit"),
+        ("[a_to_b.rate]\nlimit=\"10Mbit\"\n", "s.toml:1:", "has no layer"),
+        ("[a_to_b.rate]\nlimit=\"10Mbit\"\nlayer=\"l2\"\nqueue={bytes=64}\n", "s.toml:4:14", "64KiB"),
+        ("[a_to_b.rate]\nlimit=\"10Mbit\"\nlayer=\"l2\"\nqueue={bytes=\"10B\"}\n", "s.toml:4:14", "from 64B"),
+        ("[a_to_b.delay]\nfixed=30\n", "s.toml:2:7", "is the whole number 30"),
+        ("[a_to_b.delay]\nfixed=\"30\"\n", "s.toml:2:7", "no unit"),
+        ("[a_to_b.delay]\nfixed=\"2h\"\n", "s.toml:2:7", "from 0ns to 3600s"),
+        ("[a_to_b.delay]\nfixed=\"-1ms\"\n", "s.toml:2:7", "from 0ns"),
+        ("[a_to_b.delay]\nmodel=\"normal\"\nmean=\"1ms\"\n", "s.toml:2:7", "variable"),
+        ("[a_to_b.delay]\nvariable={model=\"gausian\"}\n", "s.toml:2:17", "known are uniform, normal"),
+        (
+            "[a_to_b.delay]\nvariable={model=\"uniform\", low=\"2ms\", high=\"1ms\"}\n",
+            "s.toml:2:10",
+            "exchange",
+        ),
+        ("[a_to_b.delay]\nvariable={model=\"gamma\", scale=\"2ms\", shape=nan}\n", "s.toml:2:45", "above 0"),
+        ("[a_to_b.loss]\nprobability=-0.1\n", "s.toml:2:13", "from 0 to 1"),
+        ("[a_to_b.loss]\nprobability=inf\n", "s.toml:2:13", "from 0 to 1"),
+        ("[a_to_b.loss]\nmodel=\"correlated\"\nprobability=0.1\ncorrelation=1.5\n", "s.toml:4:13", "-1 to 1"),
+        (
+            "[a_to_b.loss]\nmodel=\"correlated\"\nprobability=0.1\ncorrelation=-0.9\n",
+            "s.toml:1:",
+            "nothing below",
+        ),
+        ("[a_to_b.duplicate]\nmodel=\"four-state\"\n", "s.toml:2:7", "known are bernoulli"),
+        ("[a_to_b.corrupt]\nprobability=0.1\nbits=1.5\n", "s.toml:3:6", "a whole number from 1 to 64"),
+        ("[a_to_b.corrupt]\nprobability=0.1\nbits=9999999999999999999\n", "s.toml:3:6", "1 to 64"),
+        (
+            "[a_to_b.reorder]\nprobability=0.1\ndisplacement={model=\"uniform\", low=3, high=1}\n",
+            "s.toml:3:14",
+            "exchange",
+        ),
+        ("seed=[1,2,3]\n", "s.toml:1:6", "has 3 numbers"),
+        ("seed=[1,2,3,4,5,-6]\n", "s.toml:1:", "from 0 to 4294967295"),
+        ("generator=\"mrg\"\nseed=[0,0,0,4,5,6]\n", "s.toml:2:6", "never leaves 0"),
+        ("[trace]\nfile=\"gone\"\nformat=\"pham\"\n", "s.toml:2:6", "is not there"),
+        ("[trace]\nfile=\"t.up\"\nformat=\"pham\"\n", "s.toml:2:6", "line 1: has 1 column"),
+        (
+            "[trace]\nfile=\"t.csv\"\nformat=\"pham\"\n[a_to_b.loss]\nprobability=0.1\n",
+            "s.toml:1:",
+            "and loss besides",
+        ),
+        (
+            "[a_to_b.trace]\nfile=\"t.up\"\nformat=\"mahimahi\"\n[a_to_b.rate]\nlimit=\"1Mbit\"\nlayer=\"l2\"\n",
+            "s.toml:1:",
+            "so does rate",
+        ),
+        ("[[timeline]]\nat=\"2s\"\n[[timeline]]\nat=\"1s\"\n", "s.toml:4:4", "later"),
+        ("[timeline_repeat]\nevery=\"2s\"\n", "s.toml:2:7", "no steps"),
+        ("[[timeline]]\nat=\"2s\"\n[timeline_repeat]\nevery=\"2s\"\n", "s.toml:4:7", "longer"),
+        ("[[flow]]\nmatch={}\n", "s.toml:2:7", "every packet"),
+        ("[[flow]]\nmatch={dscp=64}\na_to_b.delay.fixed=\"1ms\"\n", "s.toml:2:13", "0 to 63"),
+        ("[[flow]]\nmatch={dscp=4}\n", "s.toml:1:", "neither"),
+    ];
+    let mut wrong = Vec::new();
+    for (text, place, words) in cases {
+        let error = read(text).expect_err(text);
+        if !error.contains(place) || !error.contains(words) || error.contains('\n') {
+            wrong.push(format!("{text:?} at {place} ({words}): {error}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let chain = |states: &str, rows: &str| {
+        read(&format!(
+            "[a_to_b.loss]\nmodel=\"markov\"\nstep=\"time\"\nstate=[{states}]\ntransition={rows}\n"
+        ))
+    };
+    let two = "{duration=\"5s\", probability=0}, {duration=\"5s\", probability=1}";
+    assert!(chain(two, "[[0,1],[1,0]]").is_ok());
+    for (states, rows, words) in [
+        (two, "[[0.5,0.4],[1,0]]", "row 1 of transition sums to 0.9"),
+        (two, "[[0,1]]", "2 states, and 1 rows"),
+        ("{duration=\"0s\", probability=0}", "[[1]]", "from 1us"),
+        ("{duration=5, probability=0}", "[[1]]", "write a length of time"),
+        ("", "[]", "0 states"),
+        ("{duration=\"5s\", probability=0, fixed=\"1ms\"}", "[[1]]", "unknown key \"fixed\""),
+    ] {
+        let error = chain(states, rows).expect_err(rows);
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn files_that_are_no_text_are_refused_and_deep_ones_do_not_overflow() {
+    assert!(decode(b"\xff\xfea\0").unwrap_err().contains("UTF-16"));
+    assert!(decode(b"\x00\xc3\x28").unwrap_err().contains("octet 1"));
+    let deep = format!("a={}{}", "[".repeat(10_000), "]".repeat(10_000));
+    assert!(read(&deep).unwrap_err().contains("not TOML"));
+    assert!(read("a=\"\u{1}\"\n").unwrap_err().contains("not TOML"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_written_is_read_or_refused_with_a_place(text in "[a-z_.=\\[\\]{}\"0-9,\\n #-]{0,200}") {
+        if let Err(error) = read(&text) {
+            proptest::prop_assert!(error.contains("(s.toml:"), "{}", error);
+        }
+    }
+
+    #[test]
+    fn a_scenario_with_one_letter_changed_is_read_or_refused(at in 0..WHOLE.len(), letter in "[ -~]") {
+        let mut text = WHOLE.to_owned();
+        text.replace_range(at..=at, &letter);
+        if let Err(error) = read(&text) {
+            proptest::prop_assert!(error.contains("(s.toml:"), "{}", error);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The emulator in virtual time: `romer emulate --offline`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{at, process, schema};
+
+/// One line of departures.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    ordinal: u64,
+    copy: u64,
+    port: String,
+    arrival: i64,
+    departure: Option<i64>,
+    rank: Option<u64>,
+    fate: String,
+    requested: Option<i64>,
+    displacement: u64,
+}
+
+/// What a run left.
+struct Emulated {
+    rows: Vec<Row>,
+    text: String,
+    document: Value,
+}
+
+fn emulate(folder: &Path, scenario: &str, arrivals: &str, seed: &str) -> Emulated {
+    let file = |name: &str| folder.join(name).into_os_string();
+    fs::write(file("s.toml"), scenario).unwrap();
+    fs::write(file("in.csv"), arrivals).unwrap();
+    let mut command = process::romer(["emulate", "--offline", "--force", "--seed", seed]);
+    command.arg("--scenario").arg(file("s.toml")).arg("--arrivals").arg(file("in.csv"));
+    command.arg("--departures").arg(file("out.csv")).arg("--json").arg(file("out.json"));
+    process::run(&mut command).with_code(0);
+    let text = fs::read_to_string(file("out.csv")).unwrap();
+    let document: Value = serde_json::from_str(&fs::read_to_string(file("out.json")).unwrap()).unwrap();
+    schema::assert_valid(&document, "emulation");
+    Emulated { rows: rows(&text), text, document }
+}
+
+fn rows(text: &str) -> Vec<Row> {
+    let mut lines = text.lines();
+    let header =
+        "ordinal,copy,port,size,arrival_ns,departure_ns,departure_rank,fate,requested_delay_ns,displacement";
+    assert_eq!(lines.next(), Some(header));
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!(fields.len(), 10, "{line}");
+        Row {
+            ordinal: fields[0].parse().unwrap(),
+            copy: fields[1].parse().unwrap(),
+            port: fields[2].into(),
+            arrival: fields[4].parse().unwrap(),
+            departure: fields[5].parse().ok(),
+            rank: fields[6].parse().ok(),
+            fate: fields[7].into(),
+            requested: fields[8].parse().ok(),
+            displacement: fields[9].parse().unwrap(),
+        }
+    };
+    lines.map(row).collect()
+}
+
+fn every(gap: i64, number: i64, port: &str) -> String {
+    let mut text = String::from("time_ns,port,size\n");
+    (0..number).for_each(|n| writeln!(text, "{},{port},64", n * gap).unwrap());
+    text
+}
+
+/// The law of the ledger, on the document, and the document's counts against the lines.
+fn balances(emulated: &Emulated) {
+    for (direction, port) in [("a_to_b", "a"), ("b_to_a", "b")] {
+        let count = |name: &str| at(&emulated.document, &format!("/{direction}/{name}")).as_u64().unwrap();
+        let lost = at(&emulated.document, &format!("/{direction}/lost")).as_object().unwrap();
+        let lost: BTreeMap<&str, u64> =
+            lost.iter().map(|(name, n)| (name.as_str(), n.as_u64().unwrap())).collect();
+        let sum: u64 = lost.values().sum();
+        assert_eq!(
+            count("received") + count("duplicates_created"),
+            count("transmitted") + count("queued") + sum
+        );
+        let mine: Vec<&Row> = emulated.rows.iter().filter(|row| row.port == port).collect();
+        let fates = |fate: &str| mine.iter().filter(|row| row.fate == fate).count() as u64;
+        assert_eq!(fates("sent"), count("transmitted"));
+        for (cause, number) in lost {
+            assert_eq!(fates(&format!("lost:{cause}")), number, "{cause}");
+        }
+        assert_eq!(mine.iter().filter(|row| row.copy > 0).count() as u64, count("duplicates_created"));
+    }
+}
+
+#[test]
+fn a_scenario_without_impairments_is_a_wire_in_both_directions() {
+    let folder = TempDir::new().unwrap();
+    let arrivals = "time_ns,port,size\n5,a,64\n5,b,1518\n7,a,64\n";
+    let emulated = emulate(folder.path(), "", arrivals, "1,2,3,4,5,6");
+    let lines: Vec<&str> = emulated.text.lines().skip(1).collect();
+    assert_eq!(lines, ["0,0,a,64,5,5,0,sent,0,0", "0,0,b,1518,5,5,0,sent,0,0", "1,0,a,64,7,7,1,sent,0,0"]);
+    balances(&emulated);
+}
+
+#[test]
+fn every_impairment_at_once_is_accounted_for_and_the_seed_replays_it() {
+    let folder = TempDir::new().unwrap();
+    let scenario = r#"
+[a_to_b.loss]
+probability = 0.05
+[a_to_b.duplicate]
+probability = 0.05
+delay = "20us"
+[a_to_b.reorder]
+probability = 0.02
+displacement = { model = "uniform", low = 1, high = 3 }
+[a_to_b.delay]
+fixed = "1ms"
+variable = { model = "exponential", mean = "200us" }
+order = "independent"
+[a_to_b.corrupt]
+probability = 0.01
+[a_to_b.rate]
+limit = "80Mbit"
+layer = "l1"
+queue = { bytes = "4KiB" }
+[b_to_a.loss]
+model = "gilbert-elliott"
+p = 0.01
+r = 0.25
+"#;
+    let mut arrivals = every(6_720, 20_000, "a");
+    arrivals.push_str(every(6_720, 20_000, "b").split_once('\n').unwrap().1);
+    let first = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    balances(&first);
+    for name in ["corrupted", "reordered", "duplicates_created", "lost/queue", "lost/model"] {
+        let number = at(&first.document, &format!("/a_to_b/{name}")).as_u64().unwrap();
+        assert!(number > 0, "{name} did not happen");
+    }
+    assert!(at(&first.document, "/warnings/0").as_str().unwrap().contains("put in order of time"));
+    let again = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    assert_eq!(first.text, again.text, "byte for byte");
+    let other = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,7");
+    assert_ne!(first.text, other.text);
+    // The other direction's traffic changes nothing here.
+    let alone = emulate(folder.path(), scenario, &every(6_720, 20_000, "a"), "1,2,3,4,5,6");
+    let of_a: Vec<Row> = first.rows.into_iter().filter(|row| row.port == "a").collect();
+    assert_eq!(of_a, alone.rows);
+}
+
+#[test]
+fn exact_order_keeps_order_and_distribution_where_fifo_keeps_order_alone() {
+    let folder = TempDir::new().unwrap();
+    let scenario = |order: &str| {
+        format!(
+            "[a_to_b.delay]\nfixed=\"1ms\"\norder=\"{order}\"\n\
+             variable={{model=\"normal\", mean=\"50us\", stddev=\"10us\"}}\n"
+        )
+    };
+    let arrivals = every(2_000, 100_000, "a");
+    let mean = |order: &str| {
+        let emulated = emulate(folder.path(), &scenario(order), &arrivals, "1,2,3,4,5,6");
+        balances(&emulated);
+        let rows = &emulated.rows;
+        assert!(rows.iter().all(|row| row.departure.unwrap() >= row.arrival + row.requested.unwrap()));
+        let kept = rows.windows(2).all(|pair| pair[0].departure.unwrap() <= pair[1].departure.unwrap());
+        let ranks = rows.iter().all(|row| row.rank == Some(row.ordinal));
+        assert_eq!((kept, ranks), (order != "independent", order != "independent"));
+        let sum: i64 = rows.iter().map(|row| row.departure.unwrap() - row.arrival).sum();
+        (sum as f64 / rows.len() as f64, emulated.document)
+    };
+    // 200 ms hold some 2,000 independent values of deviation 10 us: five deviations of their mean are 1.2 us.
+    let (exact, document) = mean("exact");
+    assert!((exact - 1_050_000.0).abs() < 1_500.0, "{exact}");
+    assert!(at(&document, "/a_to_b/effective_values").as_f64().unwrap() > 300.0);
+    assert_eq!(at(&document, "/a_to_b/waited_ratio"), 0.0);
+    assert_eq!(at(&document, "/a_to_b/delay_error_ns/max"), 0.0);
+    let (fifo, document) = mean("fifo");
+    assert!(fifo > 1_055_000.0, "{fifo}");
+    assert!(at(&document, "/a_to_b/waited_ratio").as_f64().unwrap() > 0.3);
+    assert!(at(&document, "/a_to_b/delay_error_ns/max").as_f64().unwrap() > 0.0);
+    mean("independent");
+}
+
+#[test]
+fn a_trace_is_replayed_packet_by_packet_in_a_circle_for_each_port() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("t.csv"), "1,0,0,0,30000\n2,0,1,0,7\n1,1,0,0,0\n1,0,0,1,5\n").unwrap();
+    let scenario = "[trace]\nfile=\"t.csv\"\nformat=\"pham\"\norder=\"independent\"\n";
+    let mut arrivals = every(100_000_000, 4, "a");
+    arrivals.push_str("300000000,b,64\n");
+    let emulated = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    let told: Vec<(u64, u64, String, Option<i64>)> =
+        emulated.rows.iter().map(|row| (row.ordinal, row.copy, row.fate.clone(), row.departure)).collect();
+    let sent = |ordinal, copy, departure| (ordinal, copy, "sent".to_owned(), Some(departure));
+    // The third packet is displaced by one: it leaves after the fourth has gone past, 5 us after it was let on.
+    assert_eq!(
+        told,
+        [
+            sent(0, 0, 30_000_000),
+            (1, 0, "lost:trace".into(), None),
+            sent(2, 0, 300_005_000),
+            sent(3, 0, 330_000_000),
+            sent(0, 0, 300_007_000),
+            sent(0, 1, 300_007_000),
+        ]
+    );
+    balances(&emulated);
+}
+
+#[test]
+fn delivery_opportunities_carry_1500_octets_each_and_are_wasted_unused() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("t.up"), "1\n1\n5\n").unwrap();
+    let scenario = "[a_to_b.trace]\nfile=\"t.up\"\nformat=\"mahimahi\"\n";
+    // Two large frames need an opportunity each, and thirty small ones of 46 octets share the next.
+    let mut arrivals = String::from("0,a,1518\n0,a,1518\n");
+    (0..30).for_each(|_| arrivals.push_str("0,a,64\n"));
+    arrivals.push_str("5000001,a,1518\n");
+    let emulated = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    let times: Vec<i64> = emulated.rows.iter().map(|row| row.departure.unwrap()).collect();
+    assert_eq!(times[..2], [1_000_000, 1_000_000]);
+    assert!(times[2..32].iter().all(|time| *time == 5_000_000), "{times:?}");
+    assert_eq!(times[32], 6_000_000, "the trace begins again after its last moment");
+}
+
+#[test]
+fn presets_run_and_what_cannot_is_told_with_its_place() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(file("in.csv"), every(45_000_000, 200, "a")).unwrap();
+    let run = |arguments: &[&str], input: &str, out: &str| {
+        let mut command = process::romer(["emulate", "--offline", "--arrivals", input, "--departures", out]);
+        process::run(command.args(arguments))
+    };
+    let ended = run(&["--preset", "measured-bluetooth"], &file("in.csv"), "-").with_code(0);
+    let delays: Vec<i64> = rows(&ended.stdout).iter().filter_map(|row| row.requested).collect();
+    assert_eq!(delays.len(), 200);
+    assert!(delays.iter().all(|delay| (delay - 4_800_000) % 10_000_000 == 0), "the card's grid of 10 ms");
+    assert!(ended.stderr.contains("seed "), "{}", ended.stderr);
+    let presets = process::run(&mut process::romer(["emulate", "--list-presets"])).with_code(0).stdout;
+    assert!(presets.contains("wpt-3g") && presets.contains("2005"));
+
+    fs::write(file("bad.toml"), "[a_to_b.loss]\nprobabilty = 0.1\n").unwrap();
+    fs::write(file("bad.csv"), "1,a,64\n2,c,64\n").unwrap();
+    for (arguments, input, code, words) in [
+        (["--scenario", &file("bad.toml")], "in.csv", 3, "bad.toml:2:1"),
+        (["--scenario", &file("none.toml")], "in.csv", 4, "none.toml"),
+        (["--scenario", &file("")], "in.csv", 4, "directory"),
+        (["--scenario", "/dev/zero"], "in.csv", 4, "regular"),
+        (["--preset", "wtp-3g"], "in.csv", 2, "did you mean wpt-3g"),
+        (["--preset", "wpt-3g"], "bad.csv", 3, "line 2"),
+        (["--preset", "wpt-3g"], "none.csv", 4, "none.csv"),
+    ] {
+        let ended = run(&arguments, &file(input), "-").with_code(code);
+        assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains(words), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}
