@@ -51,3 +51,34 @@ fn all_network_namespaces_share_one_real_time_clock() {
         }
     });
 }
+
+/// Relied on by `--cpu`: a thread stays where it was put, its later threads with it, and the others do not follow.
+#[test]
+fn a_thread_that_is_put_on_a_processor_stays_there_alone() {
+    use romer_host::thread::{Policy, Role, usable_cpus};
+    let all = usable_cpus();
+    let first = all[0];
+    let policy = Policy { cpu: Some(first), realtime: false };
+    let seen = std::thread::spawn(move || {
+        let _run = policy.begin(Role::Waits).unwrap();
+        (usable_cpus(), std::thread::spawn(usable_cpus).join().unwrap())
+    });
+    assert_eq!(seen.join().unwrap(), (vec![first], vec![first]));
+    assert_eq!(usable_cpus(), all);
+}
+
+/// Relied on by `--realtime` and `--lock-memory`: without rights and with an ordinary user's limits both are refused by
+/// the kernel and not accepted and ignored.
+#[test]
+fn an_ordinary_user_is_refused_real_time_and_locked_memory_beyond_the_limits() {
+    use romer_host::thread::{LockedMemory, Policy, lock_limit, realtime_limit};
+    as_ordinary_user(
+        "pacing::an_ordinary_user_is_refused_real_time_and_locked_memory_beyond_the_limits",
+        || {
+            let realtime = Policy { cpu: None, realtime: true }.check();
+            assert_eq!(realtime.is_ok(), realtime_limit().unwrap() > 0, "{realtime:?}");
+            let locked = LockedMemory::lock();
+            assert!(locked.is_ok() || lock_limit().unwrap().is_some(), "{locked:?}");
+        },
+    );
+}

@@ -41,6 +41,12 @@ fn every_probe_is_told_in_both_directions_with_four_stamps_of_the_kernel_and_one
         assert_eq!(at(&document, &format!("/{direction}/delay_kind")), "absolute");
         assert_eq!(count(&document, &format!("/{direction}/delay_ns/count")), 100);
     }
+    // Both ends are on one kernel, which says the same of its clock to both.
+    for field in ["synchronised", "state", "tai_offset_s", "keepers"] {
+        let told = |whose: &str| at(&document, &format!("/metadata/{whose}/{field}")).clone();
+        assert_eq!(told("clock_sync"), told("responder_clock_sync"), "{field}");
+        assert_ne!(told("clock_sync"), Value::Null, "{field}");
+    }
     assert_eq!(at(&document, "/partial"), false);
     assert_eq!(at(&document, "/warnings").as_array().unwrap().len(), 0);
     for end in ["sender", "responder"] {

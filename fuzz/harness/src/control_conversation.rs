@@ -67,6 +67,7 @@ fn converse(octets: &[u8]) {
         clock: clock(),
         test_port: 862,
         kernel_stamps: true,
+        clock_sync: None,
     };
     let mut server = Server::new(limits, welcome, [7; 16], now);
     let source = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 40_000));

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use romer_doctor::{Options, PROBE_ARGUMENT, probe_main};
+use romer_store::Runs;
 
 use crate::args::DoctorArgs;
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ pub(crate) fn probe() -> Option<ExitCode> {
 
 /// Examines this machine, and gives the exit code.
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
-    let document = romer_doctor::examine(&Options::default());
+    let runs = Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
+    let document = romer_doctor::examine(&Options { runs, ..Options::default() });
     if arguments.json {
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
         text.push('\n');

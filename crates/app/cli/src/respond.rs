@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Answers until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
     if arguments.stamp == StampPlace::Nic {
-        return Err(Failure::usage(NO_NIC_STAMPS));
+        return Err(Failure::environment(NO_NIC_STAMPS));
     }
     if arguments
         .listen

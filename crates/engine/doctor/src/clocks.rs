@@ -5,10 +5,11 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::clock::{monotonic_now, realtime_now};
 use romer_host::host_info::ClockSync;
+use romer_host::sync::Keeper;
 use romer_record::document::Finding;
 use romer_units::Duration;
 
-use crate::finding::{WithValue, good, limited, missing, time, unknown};
+use crate::finding::{WithValue, good, limited, list, missing, time, unknown};
 use crate::rights::Rights;
 
 const SOURCE: &str = "clock_source";
@@ -94,9 +95,9 @@ pub(crate) fn source(reading: &Reading, rights: &Rights) -> Finding {
         .nanos("step", reading.step)
 }
 
-/// What keeps the clock right, or could.
+/// Where something that keeps the clock right could come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeper {
+pub(crate) enum Source {
     /// The service manager can start its own.
     Systemd,
     /// Debian's packages can bring one.
@@ -105,7 +106,7 @@ pub(crate) enum Keeper {
     Unknown,
 }
 
-impl Keeper {
+impl Source {
     pub(crate) fn find() -> Self {
         let there = |path: &str| Path::new(path).exists();
         match () {
@@ -124,10 +125,16 @@ impl Keeper {
     }
 }
 
+/// The daemons by name.
+fn words(running: &[Keeper]) -> String {
+    list(&running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
+}
+
 /// What the clock's synchronisation means.
 pub(crate) fn synchronisation(
     sync: Result<ClockSync, HostError>,
-    keeper: Keeper,
+    running: &[Keeper],
+    source: Source,
     rights: &Rights,
 ) -> Finding {
     const DRIFT: &str = "STAMP packets tell the other end so, and one-way delays between hosts (given above their \
@@ -137,12 +144,23 @@ pub(crate) fn synchronisation(
         Err(error) => return unknown(SYNC, &error, DRIFT),
     };
     let bound = time(sync.maximum_error);
+    let by = if running.is_empty() { String::new() } else { format!(" (by {})", words(running)) };
     let finding = if !sync.synchronised {
-        limited(SYNC, "The kernel holds its clock for not synchronised.", DRIFT, keeper.mend(rights))
+        let (found, mend) = match running.first() {
+            Some(first) => (
+                format!("The kernel holds its clock for not synchronised, though {} runs.", words(running)),
+                format!(
+                    "See what {} says: it may have no server yet, or may not be allowed to set the clock.",
+                    first.name()
+                ),
+            ),
+            None => ("The kernel holds its clock for not synchronised.".to_owned(), source.mend(rights)),
+        };
+        limited(SYNC, found, DRIFT, mend)
     } else if sync.maximum_error > CLOSE {
         limited(
             SYNC,
-            format!("The clock is synchronised; its error is bounded by {bound}."),
+            format!("The clock is synchronised{by}; its error is bounded by {bound}."),
             "Times of day in a run may be wrong by that much, and STAMP packets say so. Round trips, and one-way delays \
              above their least, do not depend on it.",
             "Use a nearer time server, or PTP, where times of different hosts are to be compared.",
@@ -150,7 +168,7 @@ pub(crate) fn synchronisation(
     } else {
         good(
             SYNC,
-            format!("The clock is synchronised; its error is bounded by {bound}."),
+            format!("The clock is synchronised{by}; its error is bounded by {bound}."),
             "Times of day in a run are right to that bound, and STAMP packets say so.",
         )
     };
@@ -159,6 +177,9 @@ pub(crate) fn synchronisation(
         .nanos("estimated_error", sync.estimated_error)
         .nanos("maximum_error", sync.maximum_error)
         .value("frequency_ppm", sync.frequency_ppm)
+        .value("state", sync.state.name())
+        .value("tai_offset_s", sync.tai_offset_s)
+        .value("keepers", running.iter().map(|keeper| keeper.name()).collect::<Vec<_>>())
 }
 
 /// What the kernel's release means.
@@ -233,6 +254,7 @@ pub(crate) fn time_namespace(offset: Option<Duration>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use romer_host::host_info::ClockState;
     use romer_record::document::Verdict;
 
     #[test]
@@ -263,9 +285,11 @@ mod tests {
                 estimated_error: Duration::ZERO,
                 maximum_error: Duration::from_micros(micros),
                 frequency_ppm: 0.0,
+                state: ClockState::Ok,
+                tai_offset_s: 37,
             })
         };
-        let judge = |sync| synchronisation(sync, Keeper::Systemd, &Rights::of_anybody());
+        let judge = |sync| synchronisation(sync, &[], Source::Systemd, &Rights::of_anybody());
         assert_eq!(judge(sync(true, 300)).verdict, Verdict::Good);
         assert_eq!(judge(sync(true, 30_000)).verdict, Verdict::Limited);
         let off = judge(sync(false, 16_000_000));
@@ -274,6 +298,9 @@ mod tests {
             (Verdict::Limited, "sudo timedatectl set-ntp true".into())
         );
         assert_eq!(judge(Err(HostError::Unsuitable("forbidden"))).verdict, Verdict::Limited);
+        let kept = |sync| synchronisation(sync, &[Keeper::Chrony], Source::Systemd, &Rights::of_anybody());
+        assert!(kept(sync(false, 0)).mend.unwrap().starts_with("See what chronyd says"));
+        assert!(kept(sync(true, 300)).found.contains("synchronised (by chronyd)"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `romer doctor`: what this machine can do for a measurement, found by trying it.
 //!
 //! [`examine`] sends datagrams to itself, keeps a schedule, watches for stolen time, binds the well-known port, makes
-//! a small laboratory and takes it away; it reads settings only where nothing can be tried. It never fails: what
+//! a small laboratory and takes it away, writes to the disk of the runs; it reads settings only where nothing can be tried. It never fails: what
 //! cannot be looked at becomes a finding that says why. Each module reads first and judges afterwards, and what it
 //! reads is a value, so that every judgement is tested without the machine that would call for it.
 //!
@@ -12,7 +12,9 @@
 mod clocks;
 mod finding;
 mod laboratory;
+mod limits;
 mod links;
+mod network;
 mod rights;
 mod sockets;
 mod stamps;
@@ -21,7 +23,7 @@ mod timing;
 
 use std::path::PathBuf;
 
-use romer_host::host_info;
+use romer_host::{host_info, sync};
 use romer_record::document::{self, Doctor};
 use romer_units::Duration;
 
@@ -41,12 +43,14 @@ pub struct Options {
     /// The program: it is what mends give rights to, and what is started with [`PROBE_ARGUMENT`] to try a rootless
     /// laboratory. `None` for the one that is running.
     pub program: Option<PathBuf>,
+    /// Where runs are kept, to try the disk; `None` where nothing says so.
+    pub runs: Option<PathBuf>,
 }
 
 impl Default for Options {
     /// 200 datagrams and twice 0.3 s: about a second in all.
     fn default() -> Self {
-        Self { datagrams: 200, watch: Duration::from_millis(300), program: None }
+        Self { datagrams: 200, watch: Duration::from_millis(300), program: None, runs: None }
     }
 }
 
@@ -63,19 +67,35 @@ pub fn examine(options: &Options) -> Doctor {
     let exchange = stamps::exchange(options.datagrams.max(1));
     let schedule = timing::keep_schedule(watch);
     let stolen = timing::watch(watch);
+    let departure = romer_host::socket::departure_time();
+    let disk = options.runs.as_deref().map(limits::write_speed);
+    let known = interfaces.as_deref().unwrap_or_default();
     let findings = vec![
         stamps::judge(&exchange, &rights),
         timing::stolen(stolen),
         timing::pacing(&schedule, &rights),
-        clocks::synchronisation(host_info::clock_sync(), clocks::Keeper::find(), &rights),
+        clocks::synchronisation(host_info::clock_sync(), &sync::keepers(), clocks::Source::find(), &rights),
         clocks::source(&clocks::read_clock(), &rights),
         sockets::buffer(sockets::receive_buffer(), &rights),
         sockets::port(&sockets::try_port(), &rights),
+        sockets::control_port(sockets::try_control_port()),
+        limits::folder(disk),
         laboratory::judge(&trial, &rights),
         rights::judge(capabilities(), &rights),
         links::stamps(&interfaces),
         links::offloads(&interfaces, &rights),
+        network::coalescing(network::read_coalescing(known), &rights),
+        network::interrupts(&network::read_interrupts(known), &rights),
+        network::reverse_path(network::read_reverse_path(), &rights),
+        network::conntrack(network::read_conntrack(), &rights),
         timing::cores(host_info::processors()),
+        limits::affinity(&limits::Cpus::read()),
+        limits::realtime(limits::try_realtime(), &rights),
+        limits::memory(limits::try_locking(), &rights),
+        limits::idle(&limits::Idle::read(), &rights),
+        network::access(&network::look_at_access(), &rights),
+        network::parts(&network::look_at_parts(), &rights),
+        network::departure(departure),
         clocks::time_namespace(clocks::time_offsets()),
         clocks::kernel(host_info::kernel_release()),
     ];

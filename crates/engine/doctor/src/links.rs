@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use romer_host::HostError;
-use romer_host::ethtool::Offload;
+use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
 use romer_record::document::Finding;
 use serde_json::{Map, Value};
@@ -30,11 +30,17 @@ pub(crate) struct Interface {
     driver: Option<String>,
     /// The hardware clock that its driver offers, as `ptp0`.
     hardware_clock: Option<String>,
+    /// What the driver says of its stamps.
+    stamping: Stamping,
     /// Each of [`JOINING`]; `None` where the driver does not have it.
     joining: [Option<bool>; 3],
 }
 
 impl Interface {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The offloads that are on.
     fn active(&self) -> Vec<&'static str> {
         let pairs = JOINING.iter().zip(self.joining);
@@ -64,6 +70,7 @@ fn read(network: &Network, name: &str) -> Interface {
         name: name.into(),
         driver: network.driver(name).ok().flatten(),
         hardware_clock: hardware_clock(name),
+        stamping: network.stamping(name).unwrap_or_default(),
         joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
     }
 }
@@ -99,8 +106,14 @@ pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding 
     let mend = "Nothing to do here: this version of romer stamps in the kernel at best, with any interface.";
     let finding = limited(STAMPS, found, INSIDE, mend);
     let values = with_driver.iter().map(|one| {
-        let fields = [("driver", one.driver.clone()), ("hardware_clock", one.hardware_clock.clone())];
-        (one.name.clone(), object(fields.map(|(name, value)| (name, Value::from(value)))))
+        let fields = [
+            ("driver", Value::from(one.driver.clone())),
+            ("hardware_clock", Value::from(one.hardware_clock.clone())),
+            ("stamps_departures", Value::from(one.stamping.hardware_departures)),
+            ("stamps_arrivals", Value::from(one.stamping.hardware_arrivals)),
+            ("kernel_stamps_departures", Value::from(one.stamping.software_departures)),
+        ];
+        (one.name.clone(), object(fields))
     });
     finding.value("interfaces", Value::Object(values.collect()))
 }
@@ -170,6 +183,7 @@ mod tests {
             name: name.into(),
             driver: Some("virtio_net".into()),
             hardware_clock: clock.map(str::to_owned),
+            stamping: Stamping::default(),
             joining,
         }
     }

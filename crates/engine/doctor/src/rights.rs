@@ -39,7 +39,11 @@ const USES: [Use; 7] = [
     Use { capability: Capability::SysAdmin, name: "sys_admin", without: None },
     Use { capability: Capability::NetRaw, name: "net_raw", without: None },
     Use { capability: Capability::Bpf, name: "bpf", without: None },
-    Use { capability: Capability::IpcLock, name: "ipc_lock", without: None },
+    Use {
+        capability: Capability::IpcLock,
+        name: "ipc_lock",
+        without: Some("--lock-memory is refused unless the user's limit allows it"),
+    },
 ];
 
 /// Whose rights this process has.
@@ -181,17 +185,21 @@ mod tests {
     fn every_right_that_is_used_and_lacking_has_its_consequence() {
         let finding = judge_by(|_| false, &Rights::of_anybody());
         assert_eq!(finding.verdict, Verdict::Limited);
-        for name in ["NET_BIND_SERVICE", "SYS_NICE", "NET_ADMIN"] {
+        for name in ["NET_BIND_SERVICE", "SYS_NICE", "NET_ADMIN", "IPC_LOCK"] {
             assert!(finding.consequence.contains(&format!("Without {name}, ")), "{}", finding.consequence);
         }
         let mend = finding.mend.unwrap();
-        assert_eq!(mend, "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin+ep /usr/bin/romer");
+        assert_eq!(
+            mend,
+            "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
+        );
         assert_eq!(finding.values.len(), USES.len());
     }
 
     #[test]
     fn rights_that_nothing_uses_are_not_asked_for() {
-        let used = [Capability::NetBindService, Capability::SysNice, Capability::NetAdmin];
+        let used =
+            [Capability::NetBindService, Capability::SysNice, Capability::NetAdmin, Capability::IpcLock];
         let finding = judge_by(|right| used.contains(&right), &Rights::of_anybody());
         assert_eq!((finding.verdict, finding.mend), (Verdict::Good, None));
     }
@@ -201,7 +209,7 @@ mod tests {
         let rights = Rights { bounding: !(1 << 12), ..Rights::of_root() };
         let mend = rights.grant(&[Capability::NetAdmin, Capability::SysNice]);
         assert_eq!(mend, "Start the container with --cap-add=NET_ADMIN.");
-        let command = "setcap cap_net_bind_service,cap_sys_nice+ep /usr/bin/romer";
+        let command = "setcap cap_net_bind_service,cap_sys_nice,cap_ipc_lock+ep /usr/bin/romer";
         assert_eq!(rights.grant(&[Capability::SysNice]), command);
         let rights = Rights { no_new: true, ..Rights::of_anybody() };
         assert!(rights.grant(&[Capability::SysNice]).contains("NoNewPrivileges"));

@@ -16,6 +16,8 @@ const PORT: &str = "port_862";
 const BUFFER: &str = "receive_buffer";
 /// The port of STAMP and TWAMP-Light (RFC 8762, section 4.1).
 const STAMP_PORT: u16 = 862;
+/// The port of romer's control channel.
+const CONTROL_PORT: u16 = 8_862;
 
 /// What came of binding the port, in one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,16 +118,19 @@ pub(crate) fn port(state: &PortState, rights: &Rights) -> Finding {
             rights.command("ip link set lo up"),
         )
     };
-    let text = |bound| match bound {
+    finding
+        .value("ipv4", word(state.ipv4))
+        .value("ipv6", word(state.ipv6))
+        .value("holder", state.holder.as_ref().map(|(_, name)| name.clone()))
+}
+
+const fn word(bound: Bound) -> &'static str {
+    match bound {
         Bound::Free => "free",
         Bound::Taken => "taken",
         Bound::Forbidden => "forbidden",
         Bound::Absent => "absent",
-    };
-    finding
-        .value("ipv4", text(state.ipv4))
-        .value("ipv6", text(state.ipv6))
-        .value("holder", state.holder.as_ref().map(|(_, name)| name.clone()))
+    }
 }
 
 fn taken(holder: Option<&(u32, String)>) -> Finding {
@@ -145,6 +150,40 @@ fn taken(holder: Option<&(u32, String)>) -> Finding {
             "romer respond --listen 0.0.0.0:8620",
         ),
     }
+}
+
+const CONTROL: &str = "port_8862";
+
+/// Binds the control channel's port over IPv4, and gives it back at once.
+pub(crate) fn try_control_port() -> Bound {
+    match std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, CONTROL_PORT)) {
+        Ok(_) => Bound::Free,
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Bound::Taken,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Bound::Forbidden,
+        Err(_) => Bound::Absent,
+    }
+}
+
+/// What the control channel's port means.
+pub(crate) fn control_port(bound: Bound) -> Finding {
+    const OTHER: &str = "romer respond --control 0.0.0.0:8863";
+    let needs = "romer respond needs another port for its control channel, which senders must then be told.";
+    match bound {
+        Bound::Free => good(
+            CONTROL,
+            "TCP port 8862 is free.",
+            "romer respond can hold the conversation by which its log reaches the sender.",
+        ),
+        Bound::Taken => limited(
+            CONTROL,
+            "TCP port 8862 is taken: by a romer that responds already, or by another program.",
+            needs,
+            OTHER,
+        ),
+        Bound::Forbidden => missing(CONTROL, "This user may not bind TCP port 8862.", needs, OTHER),
+        Bound::Absent => missing(CONTROL, "TCP port 8862 cannot be bound over IPv4.", needs, OTHER),
+    }
+    .value("ipv4", word(bound))
 }
 
 /// The receive buffer that a socket of ours was given.
@@ -215,6 +254,14 @@ mod tests {
             let finding = port(&state, &anybody);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
             assert!(finding.found.contains(says), "{}", finding.found);
+        }
+    }
+
+    #[test]
+    fn the_control_port_has_a_mend_whenever_it_cannot_be_had() {
+        assert_eq!(control_port(Bound::Free).mend, None);
+        for bound in [Bound::Taken, Bound::Forbidden, Bound::Absent] {
+            assert!(control_port(bound).mend.unwrap().contains("--control"));
         }
     }
 

@@ -205,7 +205,10 @@ mod tests {
             assert_eq!(finding.values["late_p99_ns"], late);
         }
         let mend = pacing(&schedule(Scheduling::Ordinary, 80), &anybody).mend.unwrap();
-        assert_eq!(mend, "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin+ep /usr/bin/romer");
+        assert_eq!(
+            mend,
+            "sudo setcap cap_net_bind_service,cap_sys_nice,cap_net_admin,cap_ipc_lock+ep /usr/bin/romer"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use romer_report::text::TextStyle;
 use romer_units::Duration;
 
 /// The findings, in their order.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 27] = [
     "kernel_stamps",
     "stolen_time",
     "pacing",
@@ -21,11 +21,24 @@ const NAMES: [&str; 14] = [
     "clock_source",
     "receive_buffer",
     "port_862",
+    "port_8862",
+    "run_folder",
     "lab",
     "privileges",
     "nic_stamps",
     "offloads",
+    "interrupt_coalescing",
+    "interrupts",
+    "rp_filter",
+    "conntrack",
     "cores",
+    "affinity",
+    "real_time",
+    "locked_memory",
+    "idle_states",
+    "packet_access",
+    "kernel_parts",
+    "departure_time",
     "time_namespace",
     "kernel",
 ];
@@ -46,7 +59,12 @@ fn main() -> ExitCode {
         return probe_main();
     }
     let show = std::env::args().any(|argument| argument == "--show");
-    let short = Options { datagrams: 50, watch: Duration::from_millis(50), program: None };
+    let short = Options {
+        datagrams: 50,
+        watch: Duration::from_millis(50),
+        program: None,
+        runs: Some(std::env::temp_dir()),
+    };
     let doctor = examine(&if show { Options::default() } else { short });
     if show {
         let style = TextStyle { color: false, unicode: true, width: 80 };
@@ -95,6 +113,8 @@ fn is_command(text: &str) -> bool {
         "timedatectl ",
         "apt-get ",
         "modprobe ",
+        "for ",
+        "exec ",
     ];
     !text.ends_with('.') && known.iter().any(|word| text.starts_with(word))
 }

@@ -1,7 +1,10 @@
 //! What is to be known about this host before it measures.
 
+use std::sync::OnceLock;
+
 use romer_host::host_info;
-use romer_record::document::{ClockSync, Metadata};
+use romer_host::sync::{self, Keeper};
+use romer_record::document::{Chrony, ClockSync, Metadata};
 use romer_session::control::ClockIdentity;
 use romer_units::Duration;
 use romer_wire::stamp::tlv::{SyncSource, TimestampInformation, TimestampMethod};
@@ -43,24 +46,59 @@ pub(crate) fn clock_information(error: ErrorEstimate) -> TimestampInformation {
     }
 }
 
+/// Who keeps the clock right. It is looked for once in the life of the program, because that takes milliseconds, and
+/// up to a second where chrony does not answer; a stranger's greeting, or one more target, is to cost nothing of it.
+pub(crate) fn clock_keepers() -> &'static Keepers {
+    static FOUND: OnceLock<Keepers> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let found = sync::keepers();
+        let chrony = found.contains(&Keeper::Chrony).then(sync::chrony).flatten();
+        Keepers { names: found.iter().map(|keeper| keeper.name().to_owned()).collect(), chrony }
+    })
+}
+
+/// What [`clock_keepers`] found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keepers {
+    names: Vec<String>,
+    chrony: Option<sync::Chrony>,
+}
+
+/// The synchronisation of this host's clock: what the kernel says now, and what was found before.
+pub(crate) fn clock_sync(keepers: &Keepers) -> ClockSync {
+    let kernel = host_info::clock_sync().ok();
+    ClockSync {
+        synchronised: kernel.map(|state| state.synchronised),
+        estimated_error_ns: kernel.map(|state| state.estimated_error.as_nanos()),
+        maximum_error_ns: kernel.map(|state| state.maximum_error.as_nanos()),
+        state: kernel.map(|state| state.state.name().to_owned()),
+        frequency_ppm: kernel.map(|state| state.frequency_ppm),
+        tai_offset_s: kernel.map(|state| state.tai_offset_s),
+        keepers: keepers.names.clone(),
+        chrony: keepers.chrony.as_ref().map(|chrony| Chrony {
+            reference: chrony.reference.clone(),
+            stratum: chrony.stratum,
+            offset_ns: chrony.offset.as_nanos(),
+            bound_ns: chrony.bound.as_nanos(),
+            skew_ppm: chrony.skew_ppm,
+        }),
+    }
+}
+
 /// The circumstances of a measurement that leaves by `interface`.
 pub(crate) fn metadata(interface: Option<&str>, comment: Option<String>, command: String) -> Metadata {
-    let sync = host_info::clock_sync().ok();
     Metadata {
         comment,
         host: host_info::host_name().unwrap_or_default(),
         kernel: host_info::kernel_release().unwrap_or_default(),
         nic_driver: interface.and_then(|name| host_info::interface_driver(name).ok().flatten()),
         clock_source: host_info::clock_source().ok(),
-        clock_sync: ClockSync {
-            synchronised: sync.map(|state| state.synchronised),
-            estimated_error_ns: sync.map(|state| state.estimated_error.as_nanos()),
-            maximum_error_ns: sync.map(|state| state.maximum_error.as_nanos()),
-        },
+        clock_sync: clock_sync(clock_keepers()),
         route: None,
         command,
         software: SOFTWARE.into(),
         responder_software: None,
+        responder_clock_sync: None,
     }
 }
 

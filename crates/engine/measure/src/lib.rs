@@ -23,7 +23,7 @@ pub use threads::ThreadOptions;
 /// Name and version of this program, as documents and the control channel give it.
 pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
 
-/// Why `--stamp nic` is refused, at either end.
+/// Why a responder refuses `--stamp nic`.
 pub const NO_NIC_STAMPS: &str = "stamps of the network card cannot be taken (--stamp nic): this romer reads the \
     kernel's and its own; use --stamp best or kernel";
 

@@ -192,9 +192,12 @@ pub struct Metadata {
     pub software: String,
     /// Version of romer at the far end, where it is one.
     pub responder_software: Option<String>,
+    /// Synchronisation of the far end's clock, where a romer there tells it.
+    #[serde(default)]
+    pub responder_clock_sync: Option<ClockSync>,
 }
 
-/// What the kernel says of its clock's synchronisation.
+/// What a host says of its clock's synchronisation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockSync {
     /// The kernel holds its clock for synchronised.
@@ -203,6 +206,36 @@ pub struct ClockSync {
     pub estimated_error_ns: Option<i64>,
     /// The kernel's bound of its error.
     pub maximum_error_ns: Option<i64>,
+    /// `ok`, `leap-second` or `error`, as the kernel says (adjtimex).
+    #[serde(default)]
+    pub state: Option<String>,
+    /// By how much the kernel speeds the clock up (positive) or slows it down.
+    #[serde(default)]
+    pub frequency_ppm: Option<f64>,
+    /// International atomic time minus this clock, seconds; 0 where nobody has told the kernel.
+    #[serde(default)]
+    pub tai_offset_s: Option<i32>,
+    /// Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
+    #[serde(default)]
+    pub keepers: Vec<String>,
+    /// What chrony says, where it runs and answers.
+    #[serde(default)]
+    pub chrony: Option<Chrony>,
+}
+
+/// What chrony says of the clock that it keeps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Chrony {
+    /// The server that it follows; empty for none.
+    pub reference: String,
+    /// Distance from a reference clock; 0 where it follows nobody.
+    pub stratum: u8,
+    /// By how much the clock is behind (positive) or ahead of what chrony holds for true.
+    pub offset_ns: i64,
+    /// The bound that chrony states for the clock's error.
+    pub bound_ns: i64,
+    /// How well the clock's rate is known.
+    pub skew_ppm: f64,
 }
 
 /// Where each stamp was taken; `null` where the far end does not say.

@@ -164,6 +164,7 @@ impl World {
             clock: clock.clone(),
             test_port: 862,
             kernel_stamps: true,
+            clock_sync: None,
         };
         let mut server = Server::new(limits, welcome, [9; 16], now);
         let mut to_sender = Decoder::default();

@@ -62,6 +62,106 @@ struct DriverInfo {
     rest: [u8; 160],
 }
 
+/// `ETHTOOL_GCOALESCE` and its `struct ethtool_coalesce`: the command and 22 figures.
+const GET_COALESCE: u32 = 0x0e;
+/// Places of the figures that are read.
+const RECEIVE_WAIT: usize = 1;
+const TRANSMIT_WAIT: usize = 5;
+const ADAPTIVE_RECEIVE: usize = 10;
+
+/// How long a driver lets packets gather before it interrupts a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// After the first received packet, in microseconds.
+    pub receive_us: u32,
+    /// After the first sent packet, in microseconds.
+    pub transmit_us: u32,
+    /// The driver changes the first by itself.
+    pub adaptive: bool,
+}
+
+/// `ETHTOOL_GET_TS_INFO` and its `struct ethtool_ts_info`.
+const GET_STAMPING: u32 = 0x41;
+#[repr(C)]
+struct StampingInfo {
+    command: u32,
+    kinds: u32,
+    clock: i32,
+    transmit: u32,
+    transmit_reserved: [u32; 3],
+    receive: u32,
+    receive_reserved: [u32; 3],
+}
+/// `HWTSTAMP_TX_ON` and `HWTSTAMP_FILTER_ALL` as bits of the driver's answer.
+const TRANSMIT_ON: u32 = 1 << 1;
+const RECEIVE_ALL: u32 = 1 << 1;
+
+/// What a driver says of its stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamping {
+    /// It stamps every departure with the network card's clock.
+    pub hardware_departures: bool,
+    /// It stamps every arrival with the network card's clock.
+    pub hardware_arrivals: bool,
+    /// It lets the kernel stamp departures at the driver.
+    pub software_departures: bool,
+    /// Number of the card's clock, `N` of `/dev/ptpN`.
+    pub clock: Option<u32>,
+}
+
+impl Stamping {
+    /// Whether the card stamps all packets, with a clock that can be read.
+    pub const fn is_by_hardware(&self) -> bool {
+        self.hardware_departures && self.hardware_arrivals && self.clock.is_some()
+    }
+}
+
+/// Reads how a driver coalesces; `None` where it does not say.
+pub(crate) fn coalescing(socket: BorrowedFd<'_>, interface: &str) -> Result<Option<Coalescing>, HostError> {
+    let mut figures = [0_u32; 23];
+    figures[0] = GET_COALESCE;
+    match request(socket, interface, &mut figures) {
+        Ok(()) => Ok(Some(Coalescing {
+            receive_us: figures[RECEIVE_WAIT],
+            transmit_us: figures[TRANSMIT_WAIT],
+            adaptive: figures[ADAPTIVE_RECEIVE] != 0,
+        })),
+        Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads what a driver says of its stamps.
+pub(crate) fn stamping(socket: BorrowedFd<'_>, interface: &str) -> Result<Stamping, HostError> {
+    let mut info = StampingInfo {
+        command: GET_STAMPING,
+        kinds: 0,
+        clock: -1,
+        transmit: 0,
+        transmit_reserved: [0; 3],
+        receive: 0,
+        receive_reserved: [0; 3],
+    };
+    match request(socket, interface, &mut info) {
+        Ok(()) => Ok(read_stamping(&info)),
+        Err(error) if error.errno() == Some(libc::EOPNOTSUPP) => Ok(Stamping::default()),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_stamping(info: &StampingInfo) -> Stamping {
+    let has = |kind: libc::c_uint| info.kinds & kind != 0;
+    let raw = has(libc::SOF_TIMESTAMPING_RAW_HARDWARE);
+    Stamping {
+        hardware_departures: raw
+            && has(libc::SOF_TIMESTAMPING_TX_HARDWARE)
+            && info.transmit & TRANSMIT_ON != 0,
+        hardware_arrivals: raw && has(libc::SOF_TIMESTAMPING_RX_HARDWARE) && info.receive & RECEIVE_ALL != 0,
+        software_departures: has(libc::SOF_TIMESTAMPING_TX_SOFTWARE),
+        clock: u32::try_from(info.clock).ok(),
+    }
+}
+
 /// A socket of the current thread's namespace to ask by.
 pub(crate) fn control_socket() -> Result<OwnedFd, HostError> {
     crate::sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, "open a control socket")
@@ -132,6 +232,44 @@ fn request<T>(socket: BorrowedFd<'_>, interface: &str, data: &mut T) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_driver_without_a_clock_stamps_in_software_only() {
+        let socket = control_socket().unwrap();
+        let stamping = stamping(socket.as_fd(), "lo").unwrap();
+        assert!(!stamping.is_by_hardware() && stamping.clock.is_none(), "{stamping:?}");
+        assert!(stamping.software_departures);
+        assert_eq!(coalescing(socket.as_fd(), "lo").unwrap(), None);
+    }
+
+    #[test]
+    fn stamps_by_hardware_need_both_directions_and_a_clock() {
+        let all = libc::SOF_TIMESTAMPING_RAW_HARDWARE
+            | libc::SOF_TIMESTAMPING_TX_HARDWARE
+            | libc::SOF_TIMESTAMPING_RX_HARDWARE;
+        let info = |kinds, clock, transmit, receive| {
+            read_stamping(&StampingInfo {
+                command: GET_STAMPING,
+                kinds,
+                clock,
+                transmit,
+                transmit_reserved: [0; 3],
+                receive,
+                receive_reserved: [0; 3],
+            })
+        };
+        assert!(info(all, 0, 0b11, 0b11).is_by_hardware());
+        for (kinds, clock, transmit, receive) in [
+            (all, -1, 0b11, 0b11),
+            (all, 0, 0b01, 0b11),
+            (all, 0, 0b11, 0b01),
+            // Only PTP's own packets.
+            (all, 0, 0b11, 1 << 12),
+            (all & !libc::SOF_TIMESTAMPING_RAW_HARDWARE, 0, 0b11, 0b11),
+        ] {
+            assert!(!info(kinds, clock, transmit, receive).is_by_hardware());
+        }
+    }
 
     #[test]
     fn loopback_answers_and_a_missing_interface_is_named() {

@@ -71,6 +71,36 @@ fn ticks_a_second() -> i64 {
     if ticks > 0 { ticks } else { 100 }
 }
 
+/// The state of the kernel's clock (`adjtimex(2)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockState {
+    /// Nothing unusual.
+    Ok,
+    /// A leap second will be added, or left out, at the end of the day, or is being, or has been.
+    Leap,
+    /// The clock is not synchronised.
+    Error,
+}
+
+impl ClockState {
+    const fn of(answer: libc::c_int) -> Self {
+        match answer {
+            libc::TIME_OK => Self::Ok,
+            libc::TIME_ERROR => Self::Error,
+            _ => Self::Leap,
+        }
+    }
+
+    /// The word for it in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Leap => "leap-second",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// What the kernel knows of its clock's agreement with the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockSync {
@@ -82,6 +112,10 @@ pub struct ClockSync {
     pub maximum_error: Duration,
     /// By how much the clock is being sped up (positive) or slowed down, in parts per million.
     pub frequency_ppm: f64,
+    /// A leap second that is announced or under way, or the want of synchronisation.
+    pub state: ClockState,
+    /// International atomic time minus this clock, in seconds; 0 where nobody has told the kernel.
+    pub tai_offset_s: i32,
 }
 
 /// Asks the kernel whether the real-time clock is synchronised.
@@ -103,6 +137,8 @@ pub fn clock_sync() -> Result<ClockSync, HostError> {
         estimated_error: Duration::from_micros(state.esterror),
         maximum_error: Duration::from_micros(state.maxerror),
         frequency_ppm,
+        state: ClockState::of(answer),
+        tai_offset_s: state.tai,
     })
 }
 

@@ -13,7 +13,7 @@ use rtnetlink::packet_route::link::{
 };
 use rtnetlink::{Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
-use crate::ethtool::{self, Offload};
+use crate::ethtool::{self, Coalescing, Offload, Stamping};
 use crate::{HostError, netns};
 
 /// Longest name of an interface (`IFNAMSIZ` with its NUL is 16).
@@ -310,6 +310,22 @@ impl Network {
     /// There is no such link.
     pub fn driver(&self, name: &str) -> Result<Option<String>, HostError> {
         ethtool::driver(self.control.as_fd(), name)
+    }
+
+    /// What the driver of the link says of its stamps.
+    ///
+    /// # Errors
+    /// There is no such link.
+    pub fn stamping(&self, name: &str) -> Result<Stamping, HostError> {
+        ethtool::stamping(self.control.as_fd(), name)
+    }
+
+    /// How long the driver of the link lets packets gather; `None` where it does not say.
+    ///
+    /// # Errors
+    /// There is no such link.
+    pub fn coalescing(&self, name: &str) -> Result<Option<Coalescing>, HostError> {
+        ethtool::coalescing(self.control.as_fd(), name)
     }
 
     /// Sets a system parameter of this namespace, such as `net/ipv4/ip_forward`.

@@ -18,8 +18,18 @@ pub(crate) fn open_socket(
     kind: libc::c_int,
     operation: &'static str,
 ) -> Result<OwnedFd, HostError> {
+    open_protocol(family, kind, 0, operation)
+}
+
+/// The same for a family with protocols of its own.
+pub(crate) fn open_protocol(
+    family: libc::c_int,
+    kind: libc::c_int,
+    protocol: libc::c_int,
+    operation: &'static str,
+) -> Result<OwnedFd, HostError> {
     // SAFETY: the call takes plain numbers.
-    let descriptor = unsafe { libc::socket(family, kind, 0) };
+    let descriptor = unsafe { libc::socket(family, kind, protocol) };
     if descriptor < 0 {
         return Err(HostError::last(operation));
     }

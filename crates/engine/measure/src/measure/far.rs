@@ -62,6 +62,7 @@ impl Conversation {
                 clock: clock_identity(),
                 test_port: 0,
                 kernel_stamps: false,
+                clock_sync: None,
             },
         };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;

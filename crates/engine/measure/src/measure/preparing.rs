@@ -20,7 +20,7 @@ use super::far::{Absent, Conversation};
 use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
 use super::stream::Shared;
 use super::{MeasureOptions, Observer, rfc3339_now};
-use crate::{MeasureError, NO_NIC_STAMPS, circumstances};
+use crate::{MeasureError, circumstances};
 
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
@@ -80,9 +80,6 @@ pub(super) fn prepare(
     options: &MeasureOptions,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Prepared>, MeasureError> {
-    if options.stamp == StampRequest::Nic {
-        return Err(MeasureError::Usage(NO_NIC_STAMPS.into()));
-    }
     options
         .streams
         .iter()
@@ -102,6 +99,9 @@ fn prepare_one(
     let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;
+    if options.stamp == StampRequest::Nic {
+        return Err(no_card_stamps(options, address));
+    }
     let mtu = mtu(address, options);
     let schedule = schedule_of(stream, address, options.key.is_some())?;
     let payloads = payloads(stream, &schedule, address, mtu, options.key.is_some())?;
@@ -128,6 +128,7 @@ fn prepare_one(
         Some(conversation) => {
             manifest.far_log = true;
             manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
+            manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
             if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
                 manifest.clock_relation = ClockRelation::Shared;
             }
@@ -143,6 +144,22 @@ fn prepare_one(
     let interval = schedule.interval();
     let floor = floor(stream, options.key.is_some());
     Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0 })
+}
+
+/// Why stamps of the network card cannot be had, by what the driver of the outgoing interface says.
+fn no_card_stamps(options: &MeasureOptions, target: SocketAddr) -> MeasureError {
+    let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
+    let stamping = interface.as_deref().and_then(|name| Network::open(None).ok()?.stamping(name).ok());
+    let why = match stamping {
+        Some(stamping) if stamping.is_by_hardware() => {
+            "this romer does not read the clock of the network card"
+        }
+        Some(_) => "the driver of the interface stamps in software only",
+        None => "the interface does not say how it stamps",
+    };
+    let place = interface.map_or_else(|| "--stamp nic".into(), |name| format!("--stamp nic, {name}"));
+    let mend = "use --stamp best or kernel; romer doctor lists what each interface can do";
+    MeasureError::host("take stamps of the network card", place, mend, romer_host::HostError::Unsuitable(why))
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.

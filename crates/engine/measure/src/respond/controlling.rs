@@ -18,7 +18,7 @@ use romer_wire::stamp::Key;
 use super::reflecting::{Note, Order};
 use super::{RespondOptions, Totals};
 use crate::SOFTWARE;
-use crate::circumstances::{clock_identity, random};
+use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 
 /// Conversations at a time beside those that have a session.
 const WITHOUT_SESSION: usize = 512;
@@ -63,6 +63,7 @@ pub(super) struct Controlling {
     connections: Vec<Connection>,
     by_session: HashMap<u32, usize>,
     next_session: u32,
+    keepers: &'static Keepers,
 }
 
 impl Controlling {
@@ -79,6 +80,7 @@ impl Controlling {
             clock: clock_identity(),
             test_port,
             kernel_stamps: options.kernel_stamps,
+            clock_sync: None,
         };
         Self {
             listeners,
@@ -90,6 +92,7 @@ impl Controlling {
             connections: Vec::new(),
             by_session: HashMap::new(),
             next_session: 0,
+            keepers: clock_keepers(),
         }
     }
 
@@ -135,6 +138,7 @@ impl Controlling {
             let token = random();
             let mut welcome = self.welcome.clone();
             welcome.clock = clock_identity();
+            welcome.clock_sync = Some(clock_sync(self.keepers));
             let share = (MOST_RECORDS / (self.connections.len() + 1)).max(LEAST_RECORDS);
             let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
             let mut server = Server::new(limits, welcome, token, clock::monotonic_now());

@@ -166,6 +166,7 @@ fn document(path: &Path) -> Measurement {
             clock_source: Some("tsc".into()),
             command: format!("romer measure {} --count {} --interval 20ms", path.target, path.probes),
             software: "romer 0.1.0".into(),
+            responder_clock_sync: None,
             responder_software: Some("romer 0.1.0".into()),
             ..Metadata::default()
         },

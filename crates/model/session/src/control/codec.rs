@@ -164,6 +164,7 @@ mod tests {
                 clock,
                 test_port: 862,
                 kernel_stamps: true,
+                clock_sync: None,
             }),
             Message::Challenge(Challenge { nonce: "1f".repeat(16) }),
             Message::Proof(Proof { nonce: "2e".repeat(16), code: "3d".repeat(16) }),

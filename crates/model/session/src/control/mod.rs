@@ -31,6 +31,7 @@ mod server;
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use server::{Action, Limits, Server, Session};
 
+use romer_record::document::ClockSync;
 use romer_record::log::Far;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,7 @@ pub struct Hello {
 }
 
 /// The responder's answer to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
     /// [`VERSION`].
     pub version: u32,
@@ -86,6 +87,9 @@ pub struct Welcome {
     pub test_port: u16,
     /// Whether the responder takes stamps in its kernel.
     pub kernel_stamps: bool,
+    /// How the responder's clock is kept; not told by earlier versions.
+    #[serde(default)]
+    pub clock_sync: Option<ClockSync>,
 }
 
 /// The responder answers only who has its key.
@@ -203,7 +207,7 @@ pub enum ComplaintCode {
 }
 
 /// One frame of the control channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Sender's first word.
     Hello(Hello),

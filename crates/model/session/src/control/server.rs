@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
+use romer_record::document::ClockSync;
 use romer_record::log::Far;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
@@ -53,7 +54,7 @@ pub struct Session {
 }
 
 /// What is to be done for a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Write this to the connection.
     Send(Message),
@@ -95,6 +96,7 @@ pub struct Server {
     software: String,
     test_port: u16,
     kernel_stamps: bool,
+    clock_sync: Option<ClockSync>,
     token: Token,
     lock: Option<Lock>,
     proof_refused: bool,
@@ -117,6 +119,7 @@ impl Server {
             software: welcome.software,
             test_port: welcome.test_port,
             kernel_stamps: welcome.kernel_stamps,
+            clock_sync: welcome.clock_sync,
             token,
             lock: None,
             proof_refused: false,
@@ -260,6 +263,7 @@ impl Server {
             clock: self.clock.clone(),
             test_port: self.test_port,
             kernel_stamps: self.kernel_stamps,
+            clock_sync: self.clock_sync.clone(),
         })));
         self.state = State::Requesting;
     }
@@ -424,6 +428,7 @@ mod tests {
             clock: clock(),
             test_port: 862,
             kernel_stamps: true,
+            clock_sync: None,
         };
         Server::new(limits, welcome, [7; 16], at(0))
     }

@@ -39,6 +39,7 @@ mod receive;
 mod send;
 #[cfg(test)]
 mod tests;
+mod txtime;
 mod wait;
 
 use std::net::SocketAddr;
@@ -49,6 +50,7 @@ use romer_units::{Dscp, Duration, Ecn};
 pub use events::{PathError, PathErrorKind, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
+pub use txtime::{DepartureTime, departure_time};
 pub(crate) use wait::poll_until;
 pub use wait::{MAX_WAITED, Ready, Waker, wait_any};
 

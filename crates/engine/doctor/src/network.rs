@@ -1,0 +1,371 @@
+//! What stands between a socket and the wire here: the kernel's parts, its filters, the interrupts of the interfaces.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use romer_host::HostError;
+use romer_host::ethtool::Coalescing;
+use romer_host::features::{Feature, Presence};
+use romer_host::link::Network;
+use romer_host::socket::DepartureTime;
+use romer_record::document::Finding;
+use serde_json::{Map, Value};
+
+use crate::finding::{WithValue, good, limited, list, missing, unknown};
+use crate::links::Interface;
+use crate::rights::{Rights, quoted};
+
+const COALESCING: &str = "interrupt_coalescing";
+const INTERRUPTS: &str = "interrupts";
+const DEPARTURE: &str = "departure_time";
+const REVERSE_PATH: &str = "rp_filter";
+const CONNTRACK: &str = "conntrack";
+const PACKETS: &str = "packet_access";
+const DISCIPLINES: &str = "kernel_parts";
+/// Packets that gather for longer than this before the processor is told show in the kernel's stamps.
+const LONG_WAIT_US: u32 = 10;
+
+/// How the drivers of these interfaces coalesce; those that do not say are left out.
+pub(crate) fn read_coalescing(interfaces: &[Interface]) -> Result<Vec<(String, Coalescing)>, HostError> {
+    let network = Network::open(None)?;
+    let one = |interface: &Interface| {
+        let name = interface.name();
+        Some((name.to_owned(), network.coalescing(name).ok().flatten()?))
+    };
+    Ok(interfaces.iter().filter_map(one).collect())
+}
+
+/// What coalescing means.
+pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, rights: &Rights) -> Finding {
+    const LATE: &str = "The kernel stamps an arrival when it is told of it: up to that much late, and several packets at \
+                        one moment.";
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return unknown(COALESCING, &error, LATE),
+    };
+    let slow: Vec<&(String, Coalescing)> = found
+        .iter()
+        .filter(|(_, one)| one.adaptive || one.receive_us > LONG_WAIT_US || one.transmit_us > LONG_WAIT_US)
+        .collect();
+    let finding = if slow.is_empty() {
+        good(
+            COALESCING,
+            "No interface is known to let packets gather before it interrupts.",
+            "Arrivals are stamped as they come.",
+        )
+    } else {
+        let text = |(name, one): &&(String, Coalescing)| match one.adaptive {
+            true => format!("{name} (adaptive)"),
+            false => format!("{name} (up to {} us)", one.receive_us.max(one.transmit_us)),
+        };
+        let names: Vec<String> = slow.iter().map(text).collect();
+        let commands: Vec<String> = slow
+            .iter()
+            .map(|(name, _)| {
+                let name = quoted(name);
+                rights.command(&format!("ethtool -C {name} adaptive-rx off rx-usecs 0"))
+            })
+            .collect();
+        limited(
+            COALESCING,
+            format!("Packets gather before an interrupt at {}.", list(&names)),
+            LATE,
+            commands.join(" && "),
+        )
+    };
+    let values: Map<String, Value> = found
+        .iter()
+        .map(|(name, one)| {
+            let fields = serde_json::json!({
+                "receive_us": one.receive_us, "transmit_us": one.transmit_us, "adaptive": one.adaptive,
+            });
+            (name.clone(), fields)
+        })
+        .collect();
+    finding.value("interfaces", Value::Object(values))
+}
+
+/// The interrupts of an interface: their numbers, and the processors that they go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupts {
+    interface: String,
+    numbers: Vec<u32>,
+    /// As the kernel lists them, each once: `0`, `0-3`.
+    cpus: BTreeSet<String>,
+}
+
+/// The interrupts of these interfaces; those that have none of their own are left out.
+pub(crate) fn read_interrupts(interfaces: &[Interface]) -> Vec<Interrupts> {
+    let table = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
+    let one = |interface: &Interface| {
+        let name = interface.name();
+        let device = std::fs::canonicalize(Path::new("/sys/class/net").join(name).join("device")).ok();
+        let device = device.as_ref().and_then(|path| path.file_name()?.to_str());
+        let numbers = interrupts_of(&table, name, device);
+        let cpus = numbers.iter().filter_map(|number| cpus_of(*number)).collect();
+        (!numbers.is_empty()).then(|| Interrupts { interface: name.to_owned(), numbers, cpus })
+    };
+    interfaces.iter().filter_map(one).collect()
+}
+
+/// The processors that interrupt `number` really goes to, or may go to.
+fn cpus_of(number: u32) -> Option<String> {
+    let folder = Path::new("/proc/irq").join(number.to_string());
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let text = read("effective_affinity_list").filter(|text| !text.trim().is_empty());
+    Some(text.or_else(|| read("smp_affinity_list"))?.trim().to_owned())
+}
+
+/// The numbers of the lines whose last word begins with the interface's name or its device's and a separator.
+fn interrupts_of(table: &str, interface: &str, device: Option<&str>) -> Vec<u32> {
+    let is_of = |word: &str, owner: &str| {
+        word.strip_prefix(owner).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    let line = |line: &str| {
+        let (number, rest) = line.split_once(':')?;
+        let word = rest.split_whitespace().next_back()?;
+        let ours = is_of(word, interface) || device.is_some_and(|device| is_of(word, device));
+        number.trim().parse().ok().filter(|_| ours)
+    };
+    table.lines().filter_map(line).collect()
+}
+
+/// Where interrupts go, and what that means.
+pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
+    let Some(first) = all.first() else {
+        return good(
+            INTERRUPTS,
+            "No interface that is up has interrupts of its own.",
+            "Packets of virtual links are handled on the processor that sends them.",
+        )
+        .value("interfaces", Value::Object(Map::new()));
+    };
+    let cpus = |one: &Interrupts| one.cpus.iter().cloned().collect::<Vec<_>>().join(",");
+    let texts: Vec<String> =
+        all.iter().map(|one| format!("{} to processor {}", one.interface, cpus(one))).collect();
+    let numbers: Vec<String> = first.numbers.iter().map(ToString::to_string).collect();
+    let command = rights.write("/proc/irq/$i/smp_affinity_list", "0");
+    let values = all
+        .iter()
+        .map(|one| (one.interface.clone(), serde_json::json!({ "numbers": one.numbers, "cpus": cpus(one) })));
+    limited(
+        INTERRUPTS,
+        format!("Interrupts go: {}.", texts.join("; ")),
+        "A program on the same processor is stopped by each of them. romer does not move interrupts itself: it could \
+         not put them back if it were killed. Move them to one processor, for instance 0, and keep romer on another \
+         with --cpu.",
+        format!("for i in {}; do {command}; done", numbers.join(" ")),
+    )
+    .value("interfaces", Value::Object(values.collect()))
+}
+
+/// What became of a departure time that was given with a datagram.
+pub(crate) fn departure(tried: Result<DepartureTime, HostError>) -> Finding {
+    const OWN: &str =
+        "romer keeps the schedule in the program, by sleeping and spinning, and never relies on this.";
+    let (found, value) = match tried {
+        Ok(DepartureTime::Kept) => {
+            ("Departure times given to the kernel (SO_TXTIME) are kept on loopback.", "kept")
+        }
+        Ok(DepartureTime::Ignored) => (
+            "The kernel accepts departure times (SO_TXTIME) and ignores them on loopback, as on any link without the \
+             disciplines fq or etf.",
+            "ignored",
+        ),
+        Ok(DepartureTime::Refused) => ("The kernel refuses departure times (SO_TXTIME).", "refused"),
+        Err(error) => return unknown(DEPARTURE, &error, OWN),
+    };
+    good(DEPARTURE, found, OWN).value("loopback", value)
+}
+
+/// Where the reverse-path filter is strict; `None` where there is no IPv4.
+pub(crate) fn read_reverse_path() -> Option<Vec<String>> {
+    let folder = Path::new("/proc/sys/net/ipv4/conf").read_dir().ok()?;
+    let strict = |entry: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(entry.path().join("rp_filter")).ok()?;
+        // What is set for `default` holds of interfaces to come.
+        let name = entry.file_name().into_string().ok()?;
+        (text.trim() == "1" && name != "default").then_some(name)
+    };
+    let mut names: Vec<String> = folder.filter_map(|entry| strict(entry.ok()?)).collect();
+    names.sort_unstable();
+    Some(names)
+}
+
+/// What the reverse-path filters mean.
+pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Finding {
+    let finding = match &strict {
+        Some(strict) if !strict.is_empty() => limited(
+            REVERSE_PATH,
+            format!("The strict reverse-path filter is on at {}.", list(strict)),
+            "Packets that come by another interface than the answer would leave by are dropped unseen: with two \
+             interfaces, or an asymmetric path, they look like losses.",
+            rights.command("sysctl -w net.ipv4.conf.all.rp_filter=2"),
+        ),
+        Some(_) => good(
+            REVERSE_PATH,
+            "No reverse-path filter is strict.",
+            "What comes by an asymmetric path is received.",
+        ),
+        None => good(
+            REVERSE_PATH,
+            "There is no IPv4, and hence no reverse-path filter.",
+            "Nothing is dropped by it.",
+        ),
+    };
+    finding.value("strict", strict.unwrap_or_default())
+}
+
+/// Connections that are tracked in this namespace, and the most that can be; `None` where nothing tracks any.
+pub(crate) fn read_conntrack() -> Option<(u64, u64)> {
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(Path::new("/proc/sys/net/netfilter").join(name)).ok()?;
+        text.trim().parse().ok()
+    };
+    Some((read("nf_conntrack_count")?, read("nf_conntrack_max")?))
+}
+
+/// What connection tracking means.
+pub(crate) fn conntrack(read: Option<(u64, u64)>, rights: &Rights) -> Finding {
+    let finding = match read {
+        None => good(
+            CONNTRACK,
+            "The kernel tracks no connections.",
+            "No table can run full, and no packet pays for being looked up.",
+        ),
+        Some((count, most)) if most > 0 && count.saturating_mul(2) >= most => limited(
+            CONNTRACK,
+            format!("{count} of at most {most} connections are tracked."),
+            "Once the table is full new flows are dropped, which looks like loss.",
+            rights.command(&format!("sysctl -w net.netfilter.nf_conntrack_max={}", most.saturating_mul(4))),
+        ),
+        Some((0, most)) => good(
+            CONNTRACK,
+            format!("The kernel can track connections (at most {most}), and tracks none."),
+            "No packet filter here follows flows.",
+        ),
+        Some((count, most)) => good(
+            CONNTRACK,
+            format!("{count} of at most {most} connections are tracked."),
+            "Each packet is looked up, in well under a microsecond, and the table has room.",
+        ),
+    };
+    finding.value("count", read.map(|(count, _)| count)).value("most", read.map(|(_, most)| most))
+}
+
+/// What romer emulate, captures and the lab are made of.
+const ACCESS: [(Feature, &str, &str); 6] = [
+    (Feature::PacketSocket, "packet_socket", "packet sockets"),
+    (Feature::XdpSocket, "xdp_socket", "AF_XDP sockets"),
+    (Feature::Bpf, "bpf", "bpf()"),
+    (Feature::Btf, "btf", "BTF"),
+    (Feature::Nftables, "nftables", "nftables"),
+    (Feature::Tun, "tun", "tun"),
+];
+/// Kinds of link and disciplines.
+const PARTS: [(&str, &str); 4] =
+    [("veth", "veth"), ("sch_netem", "netem"), ("sch_fq", "fq"), ("sch_etf", "etf")];
+
+/// What was asked for, and what came of it.
+pub(crate) type Looked = Vec<(&'static str, &'static str, Presence)>;
+
+/// Asks for whole-packet access and what goes with it.
+pub(crate) fn look_at_access() -> Looked {
+    ACCESS.iter().map(|(feature, name, words)| (*name, *words, feature.look())).collect()
+}
+
+/// Asks for links and disciplines.
+pub(crate) fn look_at_parts() -> Looked {
+    PARTS.iter().map(|(module, words)| (*words, *words, Feature::Module(module).look())).collect()
+}
+
+fn with(looked: &Looked, presence: Presence) -> Vec<&'static str> {
+    looked.iter().filter(|(.., found)| *found == presence).map(|(_, words, _)| *words).collect()
+}
+
+fn with_presence(finding: Finding, looked: &Looked) -> Finding {
+    looked.iter().fold(finding, |finding, (name, _, presence)| {
+        let word = match presence {
+            Presence::Usable => "usable",
+            Presence::Forbidden => "forbidden",
+            Presence::Absent => "absent",
+            Presence::Unknown => "unknown",
+        };
+        finding.value(name, word)
+    })
+}
+
+/// What access to whole packets means.
+pub(crate) fn access(looked: &Looked, rights: &Rights) -> Finding {
+    let (usable, forbidden) = (with(looked, Presence::Usable), with(looked, Presence::Forbidden));
+    let absent = with(looked, Presence::Absent);
+    let mut found = match usable.len() {
+        0 => "Usable: nothing.".to_owned(),
+        _ => format!("Usable: {}.", list(&usable)),
+    };
+    if !forbidden.is_empty() {
+        found.push_str(&format!(" There, but not for this user: {}.", list(&forbidden)));
+    }
+    if !absent.is_empty() {
+        found.push_str(&format!(" Not in this kernel: {}.", list(&absent)));
+    }
+    let packets = looked.iter().find(|(name, ..)| *name == "packet_socket").map(|(.., presence)| *presence);
+    let finding = match packets {
+        Some(Presence::Absent) => missing(
+            PACKETS,
+            found,
+            "romer emulate cannot take packets from an interface; romer measure does not need it.",
+            rights.command("modprobe af_packet"),
+        ),
+        _ if forbidden.is_empty() && absent.is_empty() => good(
+            PACKETS,
+            found,
+            "romer emulate and the lab have all that they can use; AF_XDP is used by romer emulate where ports allow.",
+        ),
+        _ if forbidden.is_empty() => limited(
+            PACKETS,
+            found,
+            "romer emulate uses packet sockets where AF_XDP is not there, which do for 200,000 packets a second; the \
+             lab's router filters with nftables.",
+            "Use a kernel that has these parts, as those of the distributions do.",
+        ),
+        _ => limited(
+            PACKETS,
+            found,
+            "romer emulate needs root on this host's interfaces; in a rootless lab packet sockets and tun work, and \
+             bpf() does not.",
+            rights.as_root("romer doctor"),
+        ),
+    };
+    with_presence(finding, looked)
+}
+
+/// What the kernel's parts mean.
+pub(crate) fn parts(looked: &Looked, rights: &Rights) -> Finding {
+    let there = with(looked, Presence::Usable);
+    let absent = with(looked, Presence::Absent);
+    let unknown = with(looked, Presence::Unknown);
+    let mut found =
+        format!("There: {}.", if there.is_empty() { "none that is known".into() } else { list(&there) });
+    if !absent.is_empty() {
+        found.push_str(&format!(" Not there: {}.", list(&absent)));
+    }
+    if !unknown.is_empty() {
+        found.push_str(&format!(" Not known: {}.", list(&unknown)));
+    }
+    let finding = if absent.contains(&"veth") {
+        missing(DISCIPLINES, found, "The lab has no links.", rights.command("modprobe veth"))
+    } else {
+        good(
+            DISCIPLINES,
+            found,
+            "The lab needs veth alone. romer emulate does what netem does, by itself, and the schedule needs neither fq \
+             nor etf.",
+        )
+    };
+    with_presence(finding, looked)
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+use super::*;
+use romer_record::document::Verdict;
+
+const TABLE: &str = "           CPU0       CPU1
+ 35:          0          1  IO-APIC   6-edge      virtio1-req.0
+ 41:       2138          0 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx
+ 42:          0       4180 PCI-MSIX-0000:00:04.0   2-edge      virtio3-tx
+ 50:          0          0 PCI-MSIX-0000:00:05.0   0-edge      eth1-TxRx-0
+ 51:          0          0 PCI-MSIX-0000:00:05.0   0-edge      eth10-TxRx-0
+ 52:          0          0 PCI-MSIX-0000:00:06.0   0-edge      virtio30-rx
+LOC:     157458     166071   Local timer interrupts
+";
+
+#[test]
+fn interrupts_are_those_of_the_interface_or_its_device_and_of_no_other() {
+    assert_eq!(interrupts_of(TABLE, "eth0", Some("virtio3")), [41, 42]);
+    assert_eq!(interrupts_of(TABLE, "eth1", None), [50]);
+    assert_eq!(interrupts_of(TABLE, "v0", Some("v0")), [0_u32; 0]);
+    assert_eq!(interrupts_of("", "eth0", None), [0_u32; 0]);
+}
+
+#[test]
+fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
+    let anybody = Rights::of_anybody();
+    assert_eq!(interrupts(&[], &anybody).verdict, Verdict::Good);
+    let one = Interrupts {
+        interface: "eth0".into(),
+        numbers: vec![41, 42],
+        cpus: ["0".to_owned(), "1".to_owned()].into(),
+    };
+    let finding = interrupts(&[one], &anybody);
+    assert_eq!(finding.found, "Interrupts go: eth0 to processor 0,1.");
+    assert_eq!(
+        finding.mend.unwrap(),
+        "for i in 41 42; do echo 0 | sudo tee /proc/irq/$i/smp_affinity_list; done"
+    );
+}
+
+#[test]
+fn packets_that_gather_are_a_limit() {
+    let anybody = Rights::of_anybody();
+    let with = |receive_us, transmit_us, adaptive| {
+        coalescing(Ok(vec![("eth0".into(), Coalescing { receive_us, transmit_us, adaptive })]), &anybody)
+    };
+    assert_eq!(with(0, 0, false).verdict, Verdict::Good);
+    assert_eq!(with(3, 10, false).verdict, Verdict::Good);
+    for finding in [with(50, 0, false), with(0, 64, false), with(0, 0, true)] {
+        assert_eq!(finding.verdict, Verdict::Limited);
+        assert!(finding.mend.unwrap().contains("ethtool -C eth0"));
+    }
+    assert_eq!(coalescing(Ok(Vec::new()), &anybody).verdict, Verdict::Good);
+}
+
+#[test]
+fn a_strict_filter_and_a_full_table_are_limits() {
+    let anybody = Rights::of_anybody();
+    assert_eq!(reverse_path(None, &anybody).verdict, Verdict::Good);
+    assert_eq!(reverse_path(Some(Vec::new()), &anybody).verdict, Verdict::Good);
+    assert_eq!(reverse_path(Some(vec!["all".into()]), &anybody).verdict, Verdict::Limited);
+    for (read, verdict) in [
+        (None, Verdict::Good),
+        (Some((0, 262_144)), Verdict::Good),
+        (Some((1_000, 262_144)), Verdict::Good),
+        (Some((200_000, 262_144)), Verdict::Limited),
+        (Some((0, 0)), Verdict::Good),
+    ] {
+        assert_eq!(conntrack(read, &anybody).verdict, verdict, "{read:?}");
+    }
+}
+
+#[test]
+fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
+    let anybody = Rights::of_anybody();
+    let all = |presence| ACCESS.iter().map(|(_, name, words)| (*name, *words, presence)).collect::<Looked>();
+    assert_eq!(access(&all(Presence::Usable), &anybody).verdict, Verdict::Good);
+    let forbidden = access(&all(Presence::Forbidden), &anybody);
+    assert_eq!(forbidden.verdict, Verdict::Limited);
+    assert!(forbidden.found.contains("not for this user: packet sockets"), "{}", forbidden.found);
+    assert_eq!(access(&all(Presence::Absent), &anybody).verdict, Verdict::Missing);
+    let mut no_btf = all(Presence::Usable);
+    no_btf[3].2 = Presence::Absent;
+    assert_eq!(access(&no_btf, &anybody).verdict, Verdict::Limited);
+    let kernel = |veth| parts(&vec![("veth", "veth", veth), ("netem", "netem", Presence::Absent)], &anybody);
+    assert_eq!(kernel(Presence::Usable).verdict, Verdict::Good);
+    assert_eq!(kernel(Presence::Absent).verdict, Verdict::Missing);
+}
+
+#[test]
+fn a_departure_time_is_told_as_it_was_found() {
+    for (tried, word) in [
+        (DepartureTime::Kept, "kept"),
+        (DepartureTime::Ignored, "ignored"),
+        (DepartureTime::Refused, "refused"),
+    ] {
+        assert_eq!(departure(Ok(tried)).values["loopback"], word);
+    }
+    assert_eq!(departure(Err(HostError::Unsuitable("no"))).verdict, Verdict::Limited);
+}
