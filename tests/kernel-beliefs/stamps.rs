@@ -4,13 +4,10 @@ use std::net::UdpSocket;
 
 use romer_host::clock::{Realtime, realtime_now};
 use romer_host::host_info::kernel_release;
-use romer_host::netns;
-use romer_host::socket::{
-    DepartureTime, Outgoing, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, departure_time,
-};
+use romer_host::socket::{Outgoing, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents};
 use romer_units::Duration;
 
-use crate::context::{Namespace, Pair, as_ordinary_user, with_network};
+use crate::context::{Pair, as_ordinary_user, with_network};
 use crate::raw;
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
@@ -179,22 +176,5 @@ fn a_virtual_link_says_that_it_stamps_in_software_only() {
         let stamping = pair.one.network().stamping("v0").unwrap();
         assert!(!stamping.hardware_departures && !stamping.hardware_arrivals, "{stamping:?}");
         assert!(stamping.software_departures && stamping.clock.is_none(), "{stamping:?}");
-    });
-}
-
-/// Relied on by the doctor, and the reason why the schedule is kept by the program: that the kernel takes a departure
-/// time says nothing of whether it keeps it. A fresh namespace's loopback has no discipline that would.
-#[test]
-fn a_departure_time_is_accepted_and_ignored_where_no_discipline_keeps_it() {
-    with_network("stamps::a_departure_time_is_accepted_and_ignored_where_no_discipline_keeps_it", || {
-        let namespace = Namespace::new();
-        namespace.network().set_up("lo", true).unwrap();
-        // A host that stands still for the length of the delay makes a datagram look as if it had been kept.
-        let ignored = |_| {
-            let outcome = netns::with_namespace(&namespace.0, departure_time).unwrap().unwrap();
-            assert_ne!(outcome, DepartureTime::Refused);
-            outcome == DepartureTime::Ignored
-        };
-        assert!((0..100).any(ignored));
     });
 }
