@@ -91,7 +91,7 @@ pub fn examine(options: &Options) -> Doctor {
         timing::cores(host_info::processors()),
         limits::affinity(&limits::Cpus::read()),
         limits::realtime(limits::try_realtime(), &rights),
-        limits::memory(limits::try_locking(), &rights),
+        limits::memory(&limits::try_locking(), &rights),
         limits::idle(&limits::Idle::read(), &rights),
         network::access(&network::look_at_access(), &rights),
         network::parts(&network::look_at_parts(), &rights),

@@ -49,7 +49,7 @@ pub(crate) fn try_locking() -> Result<(), HostError> {
 }
 
 /// What came of it means this.
-pub(crate) fn memory(tried: Result<(), HostError>, rights: &Rights) -> Finding {
+pub(crate) fn memory(tried: &Result<(), HostError>, rights: &Rights) -> Finding {
     let limit = lock_limit().ok().flatten();
     let finding = match tried {
         Ok(()) => good(
@@ -215,7 +215,7 @@ const SLOW_DISK: f64 = 20e6;
 /// Writes 8 MiB to the disk that keeps the runs, and removes them again. Gives octets a second, to the disk itself.
 pub(crate) fn write_speed(runs: &Path) -> Result<f64, HostError> {
     use std::io::Write;
-    const CHUNK: [u8; 1 << 20] = [0x5a; 1 << 20];
+    static CHUNK: [u8; 1 << 20] = [0x5a; 1 << 20];
     const CHUNKS: u32 = 8;
     // The folder is made by the first run; until then the nearest that exists is on the same disk as a rule.
     let folder = runs.ancestors().find(|folder| folder.is_dir()).unwrap_or(runs);
@@ -280,11 +280,11 @@ mod tests {
         assert_eq!(refused.verdict, Verdict::Limited);
         assert!(refused.mend.unwrap().starts_with("sudo setcap cap_"));
         assert_eq!(realtime(Ok(()), &anybody).verdict, Verdict::Good);
-        let refused = memory(Err(HostError::Unsuitable("too little")), &anybody);
+        let refused = memory(&Err(HostError::Unsuitable("too little")), &anybody);
         assert!(
             refused.consequence.contains("--lock-memory") && refused.mend.unwrap().contains("cap_ipc_lock")
         );
-        assert_eq!(memory(Ok(()), &anybody).verdict, Verdict::Good);
+        assert_eq!(memory(&Ok(()), &anybody).verdict, Verdict::Good);
     }
 
     #[test]
