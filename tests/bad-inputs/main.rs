@@ -242,11 +242,26 @@ fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
 }
 
 #[test]
+fn bad_arguments_of_calibrate_are_told() {
+    check("calibrate");
+}
+
+#[test]
 fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
     let mut names: Vec<String> = row::read(TABLE).into_iter().map(|row| row.id).collect();
     let groups = [
-        "any", "measure", "target", "respond", "report", "analyze", "compare", "lab", "emulate", "demo",
+        "any",
+        "measure",
+        "target",
+        "respond",
+        "report",
+        "analyze",
+        "compare",
+        "lab",
+        "emulate",
+        "demo",
         "doctor",
+        "calibrate",
     ];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");

@@ -84,6 +84,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         limits: Vec::new(),
         comment: None,
         command: "romer-validation".into(),
+        calibration: None,
         location: Location::Folder { path: folder.to_path_buf(), force: false },
         threads: ThreadOptions::default(),
         report_every: Duration::from_secs(3_600),

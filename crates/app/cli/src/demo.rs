@@ -1,12 +1,11 @@
 //! `romer demo`: a lab, a responder on one of its hosts, voice streams from the other, the report.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_host::process::{die_with_parent, start_time};
-use romer_lab::{Host, Kind, Lab};
+use romer_lab::{Host, Kind, Lab, Running, Standing};
 use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
@@ -38,55 +37,31 @@ pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
     }
 }
 
-/// A lab that is taken down whatever happens.
-struct Standing {
-    prefix: String,
-}
-
-impl Drop for Standing {
-    fn drop(&mut self) {
-        let _ = Lab::down(&self.prefix);
-    }
-}
-
-/// A program that is ended whatever happens.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let interrupted = signals::every()?;
-    sweep();
-    let prefix = format!("{PREFIX}{}", std::process::id());
     let say = |text: &str| {
         if !arguments.output.quiet {
             output::eprint_line(text);
         }
     };
     say("Two hosts are made on this machine, A and B, with a path between them.");
-    let lab = Lab::up(Kind::Path, &prefix)?;
-    let _standing = Standing { prefix };
+    let standing = Standing::up(Kind::Path, PREFIX)?;
+    let lab = standing.lab();
     say(
         "B answers (romer respond). A sends two voice streams to it: MELP, a packet each 45 ms; and one each 20 ms.",
     );
     let program = std::env::current_exe().map_err(|error| {
         Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
     })?;
-    let _responder = respond(&lab, &program)?;
+    let _responder = respond(lab, &program)?;
     let mut command = lab.command(Host::A, &program)?;
     command.args(["demo", "--inside", FAR]).args(std::env::args_os().skip(2));
     // What comes from the terminal is ours to hand on, once for each time it comes.
     command.process_group(0);
-    die_with_parent(&mut command);
-    let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
+    let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
     loop {
-        match child.0.try_wait() {
+        match child.ended() {
             Ok(Some(status)) => {
                 return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
             }
@@ -99,27 +74,10 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
         }
         // The first ends the measurement in good order, the second at once; the lab goes in both cases.
         if interrupted.swap(false, Ordering::AcqRel) {
-            interrupt(&child.0);
+            child.interrupt();
         }
         std::thread::sleep(StdDuration::from_millis(50));
     }
-}
-
-/// Takes down the labs of demonstrations whose process is gone: killed, they could not do it themselves.
-fn sweep() {
-    let labs = Lab::list().unwrap_or_default();
-    let of_dead = |prefix: &str| {
-        let process = prefix.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
-        process.is_some_and(|number| start_time(number).is_none())
-    };
-    for lab in labs.iter().filter(|lab| of_dead(&lab.prefix)) {
-        // What cannot be taken down stays, and hinders nobody.
-        let _ = Lab::down(&lab.prefix);
-    }
-}
-
-fn interrupt(child: &Child) {
-    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status();
 }
 
 fn spawn_failed(error: &std::io::Error) -> Failure {
@@ -137,9 +95,8 @@ fn respond(lab: &Lab, program: &std::path::Path) -> Result<Running, Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .process_group(0);
-    die_with_parent(&mut command);
-    let mut child = Running(command.spawn().map_err(|error| spawn_failed(&error))?);
-    let ready = child.0.stdout.take();
+    let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
+    let ready = child.child().stdout.take();
     let started = Instant::now();
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -178,6 +135,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         limits: Vec::new(),
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),
+        calibration: None,
         location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
         threads: ThreadOptions::default(),
         report_every: Duration::from_millis(250),

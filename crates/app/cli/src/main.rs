@@ -6,6 +6,7 @@
 
 mod analyze;
 mod args;
+mod calibrate;
 mod command;
 mod compare;
 mod demo;
@@ -65,6 +66,7 @@ fn invoke() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

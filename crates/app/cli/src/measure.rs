@@ -183,6 +183,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
             (Some(runs), Some(_)) => Location::Under { runs: runs.clone(), name: name.into() },
             (out, _) => location(out.as_deref(), arguments.output.force, name)?,
         },
+        calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })

@@ -46,6 +46,14 @@ pub(crate) fn sessions(text: &str) -> Result<usize, String> {
     whole(text, 1, 1 << 16).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
 }
 
+pub(crate) fn rounds(text: &str) -> Result<u32, String> {
+    whole(text, 1, 1_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+pub(crate) fn calibration_probes(text: &str) -> Result<u32, String> {
+    whole(text, 100, 1_000_000).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 pub(crate) fn ttl(text: &str) -> Result<u8, String> {
     whole(text, 1, u8::MAX.into()).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
 }

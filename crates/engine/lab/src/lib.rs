@@ -24,12 +24,14 @@
 
 mod build;
 mod error;
+mod guard;
 mod holder;
 mod lab;
 mod state;
 mod topology;
 
 pub use error::LabError;
+pub use guard::{Running, Standing};
 pub use holder::{HOLDER_ARGUMENT, holder_main};
 pub use lab::{Lab, Mode, Status};
 pub use topology::{DEFAULT_PREFIX, Endpoint, Host, Kind, Port, SETTLE};

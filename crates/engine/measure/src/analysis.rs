@@ -258,6 +258,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         far_log_complete: table.far_log == Far::Complete,
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
+        calibration: None,
     }
 }
 

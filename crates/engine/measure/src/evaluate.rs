@@ -6,6 +6,7 @@ use romer_metrics::{DirectionContext, direction, marking_words};
 use romer_record::document::{Direction, MEASUREMENT, Measurement};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Passage, RoundTrip};
+use romer_timebase::calibration::apply;
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
 use romer_units::{Dscp, Duration, Ecn};
 
@@ -44,7 +45,8 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
     };
     let selection = Selection::choose(rows, stream.stamp_request, stream.far_log);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
-    let related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
+    let mut related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
+    let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
@@ -53,7 +55,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         ended: stream.ended.clone(),
         partial,
         traffic: stream.traffic.clone(),
-        calibration: None,
+        calibration,
         limits: Vec::new(),
         metadata: stream.metadata.clone(),
         stamps: selection.document(related.missing.clone()),
@@ -64,6 +66,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         clock: related.clock.clone(),
         warnings: warnings(stream, &related, rows, partial),
     };
+    measurement.warnings.extend(calibration_warnings);
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);

@@ -20,9 +20,6 @@ impl Words {
     fn time_of(self, nanos: i64) -> String {
         self.time(nanos as f64)
     }
-    fn plus_minus(self) -> &'static str {
-        if self.unicode { "±" } else { "+-" }
-    }
 
     /// The result in one or two sentences.
     pub(crate) fn verdict(self, m: &Measurement) -> String {
@@ -284,12 +281,12 @@ impl Words {
     pub(crate) fn calibration(self, m: &Measurement) -> Option<String> {
         let calibration = m.calibration.as_ref()?;
         let baseline = calibration.baseline_ns?;
-        let half = calibration
+        let above = calibration
             .uncertainty_ns
-            .map_or_else(String::new, |half| format!(" {} {}", self.plus_minus(), self.time(half)));
+            .map_or_else(String::new, |above| format!(" and up to {} more", self.time(above)));
         let state = if calibration.subtracted { "is subtracted here" } else { "is not subtracted here" };
         Some(format!(
-            "The tool's own share of a round trip on this machine, {}{half}, {state}.",
+            "Of a round trip {}{above} are the tool's own, as calibrated on this machine; the floor {state}.",
             self.time(baseline)
         ))
     }

@@ -12,6 +12,7 @@
 //! its own, never where packets are handled.
 #![forbid(unsafe_code)]
 
+mod calibration;
 mod durable;
 mod error;
 mod frame;
@@ -23,6 +24,7 @@ mod run;
 mod runs;
 mod writer;
 
+pub use calibration::CalibrationFile;
 pub use error::{ExitClass, StoreError};
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};
 pub use parquet_rows::{PACKETS_SCHEMA, read_rows, write_rows};

@@ -390,7 +390,7 @@ fn read_manifest(folder: &Path) -> Result<Manifest, StoreError> {
 }
 
 /// Reads a JSON document whose `schema` must be `schema` (`romer/NAME/VERSION`).
-fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> {
+pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> {
     let text = durable::read_text(path)?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {
         StoreError::malformed(path, format!("line {}, column {}", error.line(), error.column()), error)

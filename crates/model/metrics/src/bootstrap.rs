@@ -2,7 +2,7 @@
 //!
 //! Packets that follow each other share their fate, so whole stretches of the series are drawn anew, not single values
 //! (Künsch 1989). A stretch has about as many values as the root of the sample's size. Values are drawn by their place
-//! in at most [`BINS`] classes of equal count, so that a million packets take no longer than they must; up to that many
+//! in at most `BINS` classes of equal count, so that a million packets take no longer than they must; up to that many
 //! values each is a class of its own, and nothing is rounded.
 
 use romer_units::random::{Seed, Stream};

@@ -9,6 +9,8 @@ use romer_units::Place;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::Share;
+
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
 /// The name of the demonstration's schema.
@@ -147,15 +149,24 @@ pub struct Traffic {
     pub protocol: String,
 }
 
-/// The tool's own error on this machine.
+/// The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// Delay that the tool itself adds.
+    /// What the tool itself adds to a round trip, at the least.
     pub baseline_ns: Option<f64>,
-    /// Half width of its interval.
+    /// How far above the baseline its share of a round trip goes (99 % of the packets of the calibration).
     pub uncertainty_ns: Option<f64>,
-    /// Whether it is subtracted in this document.
+    /// Whether the baselines are subtracted in this document.
     pub subtracted: bool,
+    /// The share of a delay from sender to responder; `null` where such delays are not absolute.
+    #[serde(default)]
+    pub forward: Option<Share>,
+    /// The share of a delay from responder to sender, likewise.
+    #[serde(default)]
+    pub reverse: Option<Share>,
+    /// When the machine was calibrated, UTC (RFC 3339).
+    #[serde(default)]
+    pub measured: Option<String>,
 }
 
 /// A stated limit and its verdict.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::PlaceError;
 use crate::document::{Metadata, Traffic};
 
 /// The name of the manifest's schema.
@@ -73,6 +74,22 @@ pub struct Stream {
     /// Limits that were stated, as they were written.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// The calibration of the measuring host, where it has one.
+    #[serde(default)]
+    pub calibration: Option<CalibrationUse>,
+}
+
+/// A calibration as a run uses it, so that its documents can be made again on any machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationUse {
+    /// When the machine was calibrated, UTC (RFC 3339).
+    pub measured: String,
+    /// The tool's error by the place of the stamps.
+    pub places: Vec<PlaceError>,
+    /// Whether the baseline was to be subtracted.
+    pub subtract: bool,
+    /// Why the calibration is not used, where it is not: it is of another machine.
+    pub refused: Option<String>,
 }
 
 /// Stamps asked for (`--stamp`).

@@ -7,7 +7,7 @@ use romer_units::{Arrival, Clock, Departure, Duration, Timestamp};
 
 /// Nanoseconds from a reading of the departing host's clock to one of the arriving host's: the delay, plus the
 /// arriving clock's offset from the departing one. No other function subtracts times of two clocks.
-fn across(departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) -> i128 {
+pub(crate) fn across(departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) -> i128 {
     i128::from(arrival.as_nanos()) - i128::from(departure.as_nanos())
 }
 

@@ -2,6 +2,8 @@
 //!
 //! All calls block until the kernel has answered.
 
+mod shaping;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,6 +17,7 @@ use rtnetlink::{Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, Ro
 
 use crate::ethtool::{self, Coalescing, Offload, Stamping};
 use crate::{HostError, netns};
+pub use shaping::Shape;
 
 /// Longest name of an interface (`IFNAMSIZ` with its NUL is 16).
 const LONGEST_NAME: usize = 15;

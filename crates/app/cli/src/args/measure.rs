@@ -69,6 +69,9 @@ pub(crate) struct MeasureArgs {
     /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
     #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
+    /// Take the tool's own baseline out of every delay, as `romer calibrate` found it on this machine
+    #[arg(long)]
+    pub(crate) subtract_baseline: bool,
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,

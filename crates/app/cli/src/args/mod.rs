@@ -2,6 +2,7 @@
 //! [`reading`] for how they are read and how a bad one is told.
 
 mod analyze;
+mod calibrate;
 mod compare;
 mod demo;
 mod doctor;
@@ -17,6 +18,7 @@ mod shared;
 use clap::{Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
+pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
@@ -73,4 +75,6 @@ pub(crate) enum Command {
     /// Write the manual's pages and the completions of shells
     #[command(hide = true)]
     Manual(ManualArgs),
+    /// Measure the tool's own error on this machine, and keep it for later runs
+    Calibrate(CalibrateArgs),
 }

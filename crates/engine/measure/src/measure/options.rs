@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use romer_record::manifest::StampRequest;
+use romer_record::manifest::{CalibrationUse, StampRequest};
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
@@ -74,6 +74,8 @@ pub struct MeasureOptions {
     pub comment: Option<String>,
     /// The command that repeats this.
     pub command: String,
+    /// The calibration of this host, where it has one.
+    pub calibration: Option<CalibrationUse>,
     /// Where the run is kept.
     pub location: Location,
     /// Time between two interval lines.

@@ -335,6 +335,7 @@ fn manifest(
         far_log_complete: false,
         stamp_request: options.stamp,
         limits: options.limits.iter().map(ToString::to_string).collect(),
+        calibration: options.calibration.clone(),
     }
 }
 

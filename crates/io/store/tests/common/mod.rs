@@ -105,6 +105,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         far_log_complete: false,
         stamp_request: StampRequest::Best,
         limits: Vec::new(),
+        calibration: None,
     };
     Manifest {
         schema: MANIFEST.into(),

@@ -1,0 +1,131 @@
+//! `romer calibrate`: the tool's own error, measured in a laboratory and kept.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as StdDuration;
+
+use romer_calibrate::{CalibrateError, Options, choose, this_machine};
+use romer_lab::{Host, Kind, Running, Standing};
+use romer_record::calibration::CalibrationRecord;
+use romer_record::manifest::CalibrationUse;
+use romer_store::CalibrationFile;
+
+use crate::args::CalibrateArgs;
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// What the prefix of a calibration's lab begins with; its process number follows.
+const PREFIX: &str = "rcalibrate";
+
+impl From<CalibrateError> for Failure {
+    fn from(error: CalibrateError) -> Self {
+        Self::with_code(error.exit_code(), error)
+    }
+}
+
+/// The calibration of this machine, for a measurement; `None` where there is none and none is needed.
+pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, Failure> {
+    let found = match CalibrationFile::of_user().and_then(|file| file.read()) {
+        // Nobody asked for it.
+        Err(_) if !subtract => None,
+        found => found?,
+    };
+    let used = found.map(|record| choose(&record, &this_machine(), subtract));
+    if !subtract {
+        return Ok(used);
+    }
+    let not = |why: &str| {
+        Failure::environment(format!("the baseline cannot be subtracted (--subtract-baseline): {why}"))
+    };
+    match used {
+        None => Err(not("this machine was never calibrated; run `romer calibrate` first")),
+        Some(CalibrationUse { refused: Some(why), .. }) => Err(not(&why)),
+        used => Ok(used),
+    }
+}
+
+/// Calibrates, and gives the exit code.
+pub(crate) fn run(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+    match &arguments.inside {
+        Some(prefix) => inside(arguments, prefix),
+        None => outside(arguments),
+    }
+}
+
+fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let file = CalibrationFile::of_user()?;
+    let interrupted = signals::every()?;
+    let standing = Standing::up(Kind::Path, PREFIX)?;
+    let (status, text) = measured(arguments, &standing, &interrupted)?;
+    drop(standing);
+    if !status.success() {
+        // It has said why itself.
+        return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+    }
+    let record: CalibrationRecord = serde_json::from_str(&text).map_err(Failure::own)?;
+    file.write(&record)?;
+    if !arguments.output.quiet && arguments.output.json.as_deref() != Some("-") {
+        output::print(&romer_calibrate::text(&record, &output::style(arguments.output.color)));
+        output::eprint_line(&format!("kept in {}; later runs use it", file.path().display()));
+    }
+    if let Some(target) = &arguments.output.json {
+        output::write_document(target, &text, arguments.output.force)?;
+    }
+    Ok(0)
+}
+
+/// Runs the part inside the laboratory. Gives how it ended and its document.
+fn measured(
+    arguments: &CalibrateArgs,
+    standing: &Standing,
+    interrupted: &AtomicBool,
+) -> Result<(ExitStatus, String), Failure> {
+    let failed = |what: &str, error: &std::io::Error| {
+        Failure::environment(format!("cannot {what} (calibrate): {error}; see `romer doctor`"))
+    };
+    let program = std::env::current_exe().map_err(|error| failed("find this program", &error))?;
+    let mut command = standing.lab().command(Host::A, program)?;
+    command
+        .args(["calibrate", "--inside", standing.lab().prefix()])
+        .args(["--rounds", &arguments.rounds.to_string(), "--probes", &arguments.probes.to_string()])
+        .args(arguments.output.quiet.then_some("--quiet"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        // What comes from the terminal is ours to hand on, once for each time it comes.
+        .process_group(0);
+    let mut child = Running::start(command).map_err(|error| failed("start a program in the lab", &error))?;
+    let mut pipe = child.child().stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = pipe.as_mut().map(|pipe| pipe.read_to_string(&mut text));
+        text
+    });
+    loop {
+        if let Some(status) = child.ended().map_err(|error| failed("wait for the measurement", &error))? {
+            return Ok((status, reader.join().unwrap_or_default()));
+        }
+        if interrupted.swap(false, Ordering::AcqRel) {
+            child.interrupt();
+        }
+        std::thread::sleep(StdDuration::from_millis(50));
+    }
+}
+
+/// The part that runs in the laboratory.
+fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<u8, Failure> {
+    let stop = signals::interruption()?;
+    let options = Options { rounds: arguments.rounds, probes: arguments.probes };
+    let mut say = |text: &str| {
+        if !arguments.output.quiet {
+            output::eprint_line(text);
+        }
+    };
+    let record = romer_calibrate::calibrate(prefix, &options, &stop, &mut say)?;
+    let mut text = serde_json::to_string_pretty(&record).map_err(Failure::own)?;
+    text.push('\n');
+    output::print(&text);
+    Ok(0)
+}

@@ -1,0 +1,47 @@
+//! What can go wrong with a calibration.
+
+use romer_host::HostError;
+use romer_measure::MeasureError;
+use thiserror::Error;
+
+/// What went wrong. The text has the form `WHAT (WHERE): WHY; what to do`.
+#[derive(Debug, Error)]
+pub enum CalibrateError {
+    /// The user ended it; nothing is kept.
+    #[error("interrupted (calibrate): not every round was measured; start it again")]
+    Interrupted,
+    /// The laboratory cannot be made ready.
+    #[error("cannot {what} (calibrate): {source}; see `romer doctor`")]
+    Host {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// Why not.
+        source: HostError,
+    },
+    /// The system refuses a folder.
+    #[error(
+        "cannot make a folder for the packets (calibrate): {0}; free some space in the folder for temporary files"
+    )]
+    Folder(std::io::Error),
+    /// The measurement itself failed.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// Packets were lost on a path that loses none.
+    #[error("there is nothing to calibrate with ({0}): no packet has all its stamps; see `romer doctor`")]
+    Nothing(&'static str),
+}
+
+impl CalibrateError {
+    pub(crate) fn host(what: &'static str) -> impl FnOnce(HostError) -> Self {
+        move |source| Self::Host { what, source }
+    }
+
+    /// The exit code of its class.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Interrupted => 130,
+            Self::Host { .. } | Self::Folder(_) | Self::Nothing(_) => 4,
+            Self::Measure(error) => error.exit_code(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Of which machine a calibration is, and whether it is this one.
+
+use romer_host::host_info;
+use romer_measure::SOFTWARE;
+use romer_record::calibration::{CalibrationRecord, Machine};
+use romer_record::manifest::CalibrationUse;
+
+/// This machine.
+pub fn this_machine() -> Machine {
+    Machine {
+        host: host_info::host_name().unwrap_or_default(),
+        kernel: host_info::kernel_release().unwrap_or_default(),
+        clock_source: host_info::clock_source().ok(),
+        processors: u32::try_from(host_info::processors()).unwrap_or(u32::MAX),
+    }
+}
+
+/// A calibration as a run on `machine` uses it: with its figures where it is of that machine and this romer, and else
+/// with the reason why not.
+pub fn choose(record: &CalibrationRecord, machine: &Machine, subtract: bool) -> CalibrationUse {
+    let refused = difference(record, machine);
+    CalibrationUse {
+        measured: record.measured.clone(),
+        places: if refused.is_none() { record.places.clone() } else { Vec::new() },
+        subtract: subtract && refused.is_none(),
+        refused,
+    }
+}
+
+fn difference(record: &CalibrationRecord, machine: &Machine) -> Option<String> {
+    let then = &record.machine;
+    let differs = |what: &str, then: &str, now: &str| {
+        (then != now)
+            .then(|| format!("it is of {what} {then}, and this is {now}; run `romer calibrate` again"))
+    };
+    let source = |machine: &Machine| machine.clock_source.clone().unwrap_or_default();
+    differs("host", &then.host, &machine.host)
+        .or_else(|| differs("kernel", &then.kernel, &machine.kernel))
+        .or_else(|| differs("clock source", &source(then), &source(machine)))
+        .or_else(|| {
+            differs(
+                "a host whose processors number",
+                &then.processors.to_string(),
+                &machine.processors.to_string(),
+            )
+        })
+        .or_else(|| differs("version", &record.software, SOFTWARE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_record::calibration::{CALIBRATION, HostGaps, PlaceError, Share};
+    use romer_units::Place;
+
+    fn record() -> CalibrationRecord {
+        let share =
+            Share { baseline_ns: 300.0, median_ns: 350.0, uncertainty_ns: 900.0, greatest_ns: 5_000.0 };
+        CalibrationRecord {
+            schema: CALIBRATION.into(),
+            software: SOFTWARE.into(),
+            measured: "2026-11-22T00:00:00Z".into(),
+            machine: this_machine(),
+            rounds: 5,
+            probes: 1_000,
+            interval_ns: 2_000_000,
+            packet_octets: 128,
+            places: vec![PlaceError {
+                place: Place::Kernel,
+                forward: share,
+                reverse: share,
+                round_trip: share,
+            }],
+            symmetry: Vec::new(),
+            two_rates: Vec::new(),
+            two_rates_missing: None,
+            host_gaps: HostGaps::default(),
+        }
+    }
+
+    #[test]
+    fn a_calibration_of_this_machine_is_used() {
+        let used = choose(&record(), &this_machine(), true);
+        assert_eq!((used.refused.as_deref(), used.subtract, used.places.len()), (None, true, 1));
+    }
+
+    #[test]
+    fn one_of_another_host_kernel_clock_or_romer_is_not_and_it_is_said_why() {
+        let mut others = vec![record(); 5];
+        others[0].machine.host.push('x');
+        others[1].machine.kernel.push('x');
+        others[2].machine.clock_source = Some("another".into());
+        others[3].machine.processors += 1;
+        others[4].software.push('x');
+        let words = ["host", "kernel", "clock source", "processors", "version"];
+        for (other, word) in others.iter().zip(words) {
+            let used = choose(other, &this_machine(), true);
+            assert!(used.places.is_empty() && !used.subtract, "{word}");
+            let why = used.refused.unwrap();
+            assert!(why.contains(word) && why.contains("romer calibrate"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A calibration for people.
+
+use romer_record::calibration::{CalibrationRecord, PlaceError, Share, Symmetry, TwoRates};
+use romer_report::escape;
+use romer_report::text::TextStyle;
+
+/// The calibration as text, which ends with a newline. Every figure has its unit, and every footnote its mark in the
+/// table.
+pub fn text(record: &CalibrationRecord, style: &TextStyle) -> String {
+    let page = Page { unicode: style.unicode, color: style.color };
+    let mut lines = page.heading(record);
+    page.table(record, &mut lines);
+    page.symmetry(record, &mut lines);
+    page.two_rates(record, &mut lines);
+    page.host(record, &mut lines);
+    lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+#[derive(Clone, Copy)]
+struct Page {
+    unicode: bool,
+    color: bool,
+}
+
+impl Page {
+    fn strong(self, text: &str) -> String {
+        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn heading(self, record: &CalibrationRecord) -> Vec<String> {
+        let machine = &record.machine;
+        let title = format!("The tool's own error on {}", escape::terminal(&machine.host));
+        vec![
+            self.strong(&title),
+            format!(
+                "kernel {}, {} processors, clock {}; {}; measured {}",
+                escape::terminal(&machine.kernel),
+                machine.processors,
+                escape::terminal(machine.clock_source.as_deref().unwrap_or("unknown")),
+                escape::terminal(&record.software),
+                escape::terminal(&record.measured)
+            ),
+            format!(
+                "{} of {} round trips, one each {}, IP packets of {} octets, over a link that takes no time.",
+                if record.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", record.rounds) },
+                record.probes,
+                self.time(real(record.interval_ns)),
+                record.packet_octets
+            ),
+            String::new(),
+        ]
+    }
+
+    fn table(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
+        let row = |place: &str, way: &str, cells: [String; 4]| {
+            let [baseline, uncertainty, median, greatest] = cells;
+            format!("{place:<8}{way:<12}{baseline:>14}{uncertainty:>17}{median:>13}{greatest:>14}")
+        };
+        let head = ["baseline [1]", "uncertainty [2]", "median [3]", "greatest [4]"].map(String::from);
+        lines.push(self.strong(&row("stamps", "", head)));
+        for error in &record.places {
+            let PlaceError { place, forward, reverse, round_trip } = error;
+            for ((way, share), first) in [("there", forward), ("back", reverse), ("round trip", round_trip)]
+                .into_iter()
+                .zip([true, false, false])
+            {
+                let name = if first { place.to_string() } else { String::new() };
+                lines.push(row(&name, way, self.cells(share)));
+            }
+        }
+        lines.extend(
+            [
+                "Each figure is the median of the rounds' figures, and a round's figure is",
+                "[1] its least delay: the floor, at or above which the error is",
+                "[2] its 99 % quantile less the floor: how far above it the error goes",
+                "[3] its median",
+                "[4] its greatest delay less the floor; time that the host takes away is in it",
+                "A network card that stamps is not there: these links are virtual.",
+                "",
+            ]
+            .map(String::from),
+        );
+    }
+
+    fn cells(self, share: &Share) -> [String; 4] {
+        [share.baseline_ns, share.uncertainty_ns, share.median_ns, share.greatest_ns]
+            .map(|nanos| self.time(nanos))
+    }
+
+    fn symmetry(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
+        lines.push(
+            self.strong("Self-check: this path is the same both ways, so there = back = round trip / 2"),
+        );
+        for found in &record.symmetry {
+            let Symmetry {
+                place,
+                forward_ns,
+                reverse_ns,
+                half_round_trip_ns,
+                differ_by_ns,
+                tolerance_ns,
+                held,
+            } = found;
+            lines.push(format!(
+                "{:<8}medians: there {}, back {}, half the round trip {}",
+                place.to_string(),
+                self.time(*forward_ns),
+                self.time(*reverse_ns),
+                self.time(*half_round_trip_ns)
+            ));
+            lines.push(format!(
+                "        {}: a one-way median differs from half the round trip's by {} at the most, and may by {}",
+                verdict(*held),
+                self.time(*differ_by_ns),
+                self.time(*tolerance_ns)
+            ));
+        }
+        lines.push(String::new());
+    }
+
+    fn two_rates(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
+        lines.push(
+            self.strong("Self-check: one delay over a link at two rates (delay = octets x 8 / rate + error)"),
+        );
+        if let Some(why) = &record.two_rates_missing {
+            lines.push(format!("        not measured: {}", escape::terminal(why)));
+        }
+        for found in &record.two_rates {
+            let TwoRates {
+                place, slow_bps, fast_bps, slow_delay_ns, fast_delay_ns, octets, octets_sent, ..
+            } = found;
+            lines.push(format!(
+                "{:<8}medians: {} at {}, {} at {}; so {octets:.1} octets, and an error of {}",
+                place.to_string(),
+                self.time(*slow_delay_ns),
+                rate(*slow_bps),
+                self.time(*fast_delay_ns),
+                rate(*fast_bps),
+                self.time(found.error_ns)
+            ));
+            let differ = octets - f64::from(*octets_sent);
+            lines.push(format!(
+                "        {}: {octets_sent} octets were sent, the solution differs by {differ:+.1} ({} packets, {} set aside)",
+                verdict(found.held),
+                found.packets,
+                found.set_aside
+            ));
+        }
+        lines.push(String::new());
+    }
+
+    fn host(self, record: &CalibrationRecord, lines: &mut Vec<String>) {
+        let gaps = &record.host_gaps;
+        lines.push(format!(
+            "The host took away {:.2} % of the {} for which each processor was watched in turn with the rounds, {} at \
+             once at the most.",
+            gaps.stolen_ratio * 100.0,
+            self.time(real(gaps.watched_ns) / f64::from(record.machine.processors.max(1))),
+            self.time(real(gaps.longest_ns))
+        ));
+    }
+
+    /// A time with three digits that count, and its unit.
+    fn time(self, nanos: f64) -> String {
+        let micro = if self.unicode { "µs" } else { "us" };
+        let units = [(1e9, "s"), (1e6, "ms"), (1e3, micro), (1.0, "ns")];
+        let (scale, unit) = units.into_iter().find(|(scale, _)| nanos.abs() >= *scale).unwrap_or((1.0, "ns"));
+        let value = nanos / scale;
+        let decimals = match value.abs() {
+            _ if unit == "ns" => 0,
+            value if value < 10.0 => 2,
+            value if value < 100.0 => 1,
+            _ => 0,
+        };
+        format!("{value:.decimals$} {unit}")
+    }
+}
+
+fn rate(bits_per_second: u64) -> String {
+    format!("{} Mbit/s", bits_per_second / 1_000_000)
+}
+
+const fn verdict(held: bool) -> &'static str {
+    if held { "holds" } else { "DOES NOT HOLD" }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+fn real(nanos: i64) -> f64 {
+    nanos as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_the_unit_that_fits() {
+        let page = Page { unicode: false, color: false };
+        let shown = [0.0, 213.4, -1_234.0, 45_600.0, 12_345_678.0, 2.5e9].map(|nanos| page.time(nanos));
+        assert_eq!(shown, ["0 ns", "213 ns", "-1.23 us", "45.6 us", "12.3 ms", "2.50 s"]);
+    }
+}

@@ -1,0 +1,66 @@
+//! `romer calibrate`, and what later runs make of it.
+
+use std::fs;
+
+use crate::common::lab::Lab;
+use crate::common::process::{self, romer};
+use crate::common::schema;
+
+#[test]
+fn a_calibration_is_measured_kept_told_and_subtracted() {
+    let home = tempfile::tempdir().unwrap();
+    let calibrate = |arguments: &[&str]| {
+        let mut command = romer(["calibrate", "--rounds", "1", "--probes", "100"]);
+        process::run(command.args(arguments).env("XDG_STATE_HOME", home.path()))
+    };
+    let ended = calibrate(&["--json", "-", "--quiet"]).with_code(0);
+    let document = ended.document();
+    schema::assert_valid(&document, "calibration");
+    assert_eq!(ended.stderr, "");
+    let kept = fs::read_to_string(home.path().join("romer/calibration.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).unwrap(), document);
+    let places: Vec<_> =
+        document["places"].as_array().unwrap().iter().map(|one| one["place"].clone()).collect();
+    assert_eq!(places, ["kernel", "user"]);
+    // The program stamps before the kernel does on the way out, and after it on the way in.
+    let floor = |place: usize| document["places"][place]["round_trip"]["baseline_ns"].as_f64().unwrap();
+    assert!(floor(0) < floor(1), "{document}");
+    let rates = document["two_rates"].as_array().unwrap();
+    assert_eq!(rates.is_empty(), !document["two_rates_missing"].is_null(), "{document}");
+    assert!(rates.iter().all(|one| one["octets_sent"] == 1_514), "{rates:?}");
+
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let measure = |arguments: &[&str]| {
+        let (mut command, run) = lab.measuring(arguments);
+        command.args(["--count", "20", "--interval", "2ms", "--json", "-"]).arg(crate::common::lab::FAR);
+        let ended = process::run(command.env("XDG_STATE_HOME", home.path()));
+        drop(run);
+        ended
+    };
+    let told = measure(&[]).with_code(0).document();
+    schema::assert_valid(&told, "measurement");
+    assert_eq!(told["calibration"]["subtracted"], false);
+    assert_eq!(told["calibration"]["baseline_ns"], document["places"][0]["round_trip"]["baseline_ns"]);
+    let subtracted = measure(&["--subtract-baseline"]).with_code(0).document();
+    assert_eq!(subtracted["calibration"]["subtracted"], true);
+
+    let other = kept.replacen(&document["machine"]["kernel"].to_string(), "\"0.0\"", 1);
+    fs::write(home.path().join("romer/calibration.json"), other).unwrap();
+    let refused = measure(&["--subtract-baseline"]).with_code(4);
+    assert!(refused.stderr.contains("kernel 0.0"), "{refused:?}");
+    let unused = measure(&[]).with_code(0).document();
+    assert!(unused["calibration"].is_null(), "{}", unused["calibration"]);
+    assert!(unused["warnings"].to_string().contains("kernel 0.0"), "{}", unused["warnings"]);
+}
+
+#[test]
+fn without_a_calibration_there_is_no_baseline_to_subtract() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = romer(["measure", "127.0.0.1", "--count", "1", "--subtract-baseline"]);
+    let ended = process::run(command.env("XDG_STATE_HOME", home.path())).with_code(4);
+    assert!(
+        ended.stderr.contains("--subtract-baseline") && ended.stderr.contains("romer calibrate"),
+        "{ended:?}"
+    );
+}
