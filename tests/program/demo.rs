@@ -39,7 +39,13 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
     let document = read(&home.path().join("demo.json"));
     schema::assert_valid(&document, "demo");
     assert_eq!(at(&document, "/measurement/measurements/0/traffic/model"), "melp");
-    assert_eq!(count(&document, "/measurement/measurements/1/round_trip/packets/received"), 50);
+    assert_eq!(count(&document, "/measurement/measurements/0/traffic/payload_octets"), 14);
+    for direction in ["forward", "reverse"] {
+        for (stream, packets) in [(0, 23), (1, 50)] {
+            let received = format!("/measurement/measurements/{stream}/{direction}/packets/received");
+            assert_eq!(count(&document, &received), packets, "{received}");
+        }
+    }
     assert!(!lab_of(process));
 }
 

@@ -82,7 +82,7 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
 }
 
 #[test]
-fn a_responder_killed_on_the_way_ends_nothing_but_the_knowledge_of_directions() {
+fn a_responder_killed_on_the_way_leaves_a_part_and_takes_the_knowledge_of_directions() {
     let lab = Lab::path();
     let responder = lab.respond(&[]);
     let (mut command, home) =
@@ -90,10 +90,12 @@ fn a_responder_killed_on_the_way_ends_nothing_but_the_knowledge_of_directions() 
     let mut measuring = Process::start(command.args(["--interval", "5ms", "--waiting-time", "300ms"]));
     await_returned(&mut measuring, 20);
     responder.signal("KILL");
-    let ended = measuring.wait().with_code(0);
+    let ended = measuring.wait().with_code(5);
     assert!(ended.stdout.contains("the control conversation broke off"), "{ended:?}");
+    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("the far end went away"), "{ended:?}");
     let document = kept(&home);
-    assert_eq!(at(&document, "/partial"), false);
+    assert_eq!(at(&document, "/partial"), true);
     let round_trip = at(&document, "/round_trip/packets");
     let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(round_trip, name));
     assert_eq!((sent, received + lost), (200, 200));

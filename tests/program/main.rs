@@ -8,6 +8,7 @@ mod calibrating;
 mod common;
 mod compare;
 mod demo;
+mod directions;
 mod emulate;
 mod ending;
 mod every;

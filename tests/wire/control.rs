@@ -72,7 +72,14 @@ impl Link {
     }
 
     fn request(&mut self) -> Option<Message> {
-        let request = Request { ssid: 1, interval_ns: 10_000_000, count: 10, payload_octets: 44 };
+        let request = Request {
+            ssid: 1,
+            interval_ns: 10_000_000,
+            count: 10,
+            payload_octets: 44,
+            direction: romer_record::document::Way::RoundTrip,
+            stream: None,
+        };
         self.say(&encoded(&Message::Request(request)));
         self.hear()
     }

@@ -70,6 +70,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
     let traffic =
         Request { interval: Some(interval), ..Request::new(TrafficModel::Periodic, Limit::Count(count)) };
     Ok(MeasureOptions {
+        direction: romer_record::document::Way::RoundTrip,
         streams: vec![StreamOptions { target, traffic, size: ProbeSize::Packet(octets) }],
         family: Family::V4,
         stamp_only: false,

@@ -2,9 +2,11 @@
 
 use core::net::{Ipv4Addr, SocketAddr};
 
-use romer_record::log::Far;
+use romer_record::document::Way;
+use romer_record::log::{Far, FarSent};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, Hello, LONGEST_FRAME, Limits, Message, Request, Server, VERSION, Welcome,
+    Action, ClockIdentity, Decoder, Hello, LONGEST_FRAME, Limits, Message, ONE_WAY, Request, Server, VERSION,
+    Welcome,
 };
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -68,8 +70,9 @@ fn converse(octets: &[u8]) {
         test_port: 862,
         kernel_stamps: true,
         clock_sync: None,
+        features: vec![ONE_WAY.into()],
     };
-    let mut server = Server::new(limits, welcome, [7; 16], now);
+    let mut server = Server::new(limits, welcome, [7; 16], now).with_one_way([8; 16]);
     let source = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 40_000));
     let (mut script, mut opened, mut closed) = (Script::new(octets), 0, false);
     while let Some(what) = script.octet() {
@@ -80,7 +83,9 @@ fn converse(octets: &[u8]) {
                 server.on_time(now)
             }
             160..=175 => server.on_associated(source, now),
-            176..=207 => server.on_record(if what % 2 == 0 { far(what.into()) } else { Far::default() }),
+            176..=191 => server.on_record(if what % 2 == 0 { far(what.into()) } else { Far::default() }),
+            192..=199 => server.on_departure(FarSent { refused: what % 2 == 0, ..FarSent::default() }),
+            200..=207 => server.on_departed(what.into()),
             208..=223 => server.finish(),
             224..=231 => {
                 server.on_losses(3, 4);
@@ -100,9 +105,11 @@ fn converse(octets: &[u8]) {
                 }
                 Action::Open(session) => {
                     opened += 1;
-                    assert!(session.request.interval_ns > 0 && session.request.count > 0, "{session:?}");
+                    let request = &session.request;
+                    let own = request.stream.is_some();
+                    assert!(own || (request.interval_ns > 0 && request.count > 0), "{session:?}");
                 }
-                Action::Finish => {}
+                Action::Finish | Action::Start | Action::Halt => {}
                 Action::Close => closed = true,
             }
         }
@@ -131,7 +138,14 @@ pub(crate) fn seeds() -> Vec<Seed> {
     };
     let hello = |version| frame(&Message::Hello(Hello { version, software: "romer".into(), clock: clock() }));
     let request = |interval_ns, count, payload_octets| {
-        frame(&Message::Request(Request { ssid: 7, interval_ns, count, payload_octets }))
+        frame(&Message::Request(Request {
+            ssid: 7,
+            interval_ns,
+            count,
+            payload_octets,
+            direction: Way::RoundTrip,
+            stream: None,
+        }))
     };
     let stop = frame(&Message::Stop);
     let begun = [said(&hello(VERSION)), said(&request(20_000_000, 100, 44))].concat();

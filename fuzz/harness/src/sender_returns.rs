@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 use std::sync::Arc;
 
 use romer_record::log::{Entries, Entry, encode};
-use romer_session::sender::{Arrival, Departures, Echoes, Returns};
+use romer_session::sender::{Arrival, Departures, Echoes, Form, Returns};
 use romer_units::{Duration, Timestamp};
 use romer_wire::stamp::{BASE, ErrorEstimate, ReflectorPacket, SenderPacket, TimestampFormat, WireTime};
 
@@ -33,8 +33,8 @@ fn departure(sequence: u32) -> i64 {
 pub(crate) fn run(octets: &[u8]) {
     let echoes = Arc::new(Echoes::new(PROBES.into()));
     let schedule = (0..PROBES).map(|number| (Duration::from_millis(number.into()), 44));
-    let mut departures =
-        Departures::new(schedule, Timestamp::from_nanos(0), SSID, error(), Arc::clone(&echoes));
+    let form = Form::Stamp { ssid: SSID, error: error(), echoes: Arc::clone(&echoes) };
+    let mut departures = Departures::new(schedule, Timestamp::from_nanos(0), form);
     let mut buffer = [0; BASE];
     for sequence in 0..PROBES {
         let due = departures.next_due().expect("as many as were asked for");

@@ -9,7 +9,7 @@ use romer_lab::{Host, Kind, Lab, Running, Standing};
 use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
-use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements};
+use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
 use romer_record::manifest::StampRequest;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
@@ -49,7 +49,7 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     let standing = Standing::up(Kind::Path, PREFIX)?;
     let lab = standing.lab();
     say(
-        "B answers (romer respond). A sends two voice streams to it: MELP, a packet each 45 ms; and one each 20 ms.",
+        "Two voice streams go in both directions at once, as in a call: MELP, 14 octets each 45 ms; and one each 20 ms.",
     );
     let program = std::env::current_exe().map_err(|error| {
         Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
@@ -121,6 +121,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         size: ProbeSize::Natural,
     };
     let options = MeasureOptions {
+        direction: Way::Both,
         streams: vec![stream(TrafficModel::MELP, None), stream(TrafficModel::Periodic, Some(VOICE_INTERVAL))],
         family: Family::Any,
         stamp_only: false,

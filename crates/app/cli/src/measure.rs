@@ -6,18 +6,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use romer_measure::evaluate::Evaluated;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
-use romer_record::document::{Measurement, STREAM, StreamLine};
+use romer_record::document::{Measurement, STREAM, StreamLine, Way};
 use romer_record::manifest::StampRequest;
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::Schedule;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
-use crate::args::{MeasureArgs, StampPlace};
+use crate::args::{Direction, MeasureArgs, StampPlace};
 use crate::failure::Failure;
 use crate::live::{Narrator, Talk, print_line};
 use crate::turns::Turns;
 use crate::{command, output, report, signals};
+
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::RoundTrip => Self::RoundTrip,
+            Direction::Forward => Self::Forward,
+            Direction::Reverse => Self::Reverse,
+            Direction::Both => Self::Both,
+        }
+    }
+}
 
 impl From<StampPlace> for StampRequest {
     fn from(place: StampPlace) -> Self {
@@ -111,6 +122,15 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     if outcome.partial {
         return Ok(130);
     }
+    if let Some(target) = &outcome.far_end_gone {
+        return Err(Failure::with_code(
+            5,
+            format!(
+                "the far end went away ({target}): the control conversation broke off before the end; what was measured \
+                 is kept as a part, see whether `romer respond` still runs there"
+            ),
+        ));
+    }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
             "no probe was sent ({}): this host refused each of {}; see its route to there (ip route get), and its \
@@ -134,7 +154,12 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
 
 /// Probes were to be sent, and this host took none.
 fn is_stuck(stream: &Evaluated) -> bool {
-    stream.related.not_sent > 0 && stream.measurement.round_trip.packets.sent == Some(0)
+    let document = &stream.measurement;
+    let way = match document.traffic.direction {
+        Way::RoundTrip => &document.round_trip,
+        _ => &document.forward,
+    };
+    stream.related.not_sent > 0 && way.packets.sent == Some(0)
 }
 
 /// Nothing came back, and nothing else tells that there is anybody: with a far log, all lost is a result.
@@ -162,6 +187,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
     let name = arguments.targets.first().map_or("run", |target| target.host.as_str());
     Ok(MeasureOptions {
         streams,
+        direction: arguments.direction.into(),
         family: match (arguments.ipv4, arguments.ipv6) {
             (true, _) => Family::V4,
             (_, true) => Family::V6,

@@ -5,11 +5,11 @@ use std::path::Path;
 use romer_exchange::csv::Written;
 use romer_measure::export;
 use romer_measure::reading::{self, Reading};
-use romer_record::document::{Limit, Measurement};
+use romer_record::document::{Limit, Measurement, Way};
 use romer_report::{html, svg, text};
 use romer_store::document_of;
 
-use crate::args::ReportArgs;
+use crate::args::{OneWay, ReportArgs};
 use crate::failure::Failure;
 use crate::output::{self, Color};
 
@@ -196,8 +196,9 @@ fn write_stream(reading: &Reading, number: u16, target: &str, arguments: &Report
     };
     let nothing = Vec::new();
     let rows = reading.rows.get(&number).unwrap_or(&nothing);
+    let way = direction(stream.traffic.direction, arguments)?;
     let written = output::write_with(target, arguments.output.force, |out| {
-        export::csv(out, stream, evaluated, rows, arguments.fates)
+        export::csv(out, stream, evaluated, rows, way, arguments.fates)
     })?;
     if target != "-" && !arguments.output.quiet {
         let shown = romer_report::escape::terminal(target);
@@ -220,4 +221,26 @@ fn contents(written: &Written) -> String {
         }
     }
     text
+}
+
+/// The way whose packets are written.
+fn direction(went: Way, arguments: &ReportArgs) -> Result<Way, Failure> {
+    let asked = arguments.direction.map(|asked| match asked {
+        OneWay::Forward => Way::Forward,
+        OneWay::Reverse => Way::Reverse,
+    });
+    match (went, asked) {
+        (Way::Both, None) => {
+            output::eprint_line(
+                "note: both ends sent, and what went forward is written; choose with --direction",
+            );
+            Ok(Way::Forward)
+        }
+        (Way::Both, Some(asked)) => Ok(asked),
+        (went, None) => Ok(went),
+        (went, Some(asked)) if went == asked => Ok(went),
+        _ => Err(Failure::usage(
+            "there is no such direction (--direction): the stream's packets went another way; leave it out",
+        )),
+    }
 }

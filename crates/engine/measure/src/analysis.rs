@@ -256,6 +256,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         clock_relation: ClockRelation::Unknown,
         far_log: table.far_log != Far::None,
         far_log_complete: table.far_log == Far::Complete,
+        cut_short: None,
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
         calibration: None,

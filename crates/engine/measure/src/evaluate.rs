@@ -3,8 +3,8 @@
 
 use crate::limits::Limit;
 use romer_metrics::{DirectionContext, direction, marking_words};
-use romer_record::document::{Direction, MEASUREMENT, Measurement};
-use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::document::{Direction, MEASUREMENT, Measurement, Way};
+use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
@@ -35,9 +35,10 @@ impl Evaluated {
     }
 }
 
-/// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `partial` says that
-/// the run did not end as asked.
-pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated {
+/// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `killed` says that the
+/// run's program did not live to its end.
+pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
+    let partial = killed || stream.cut_short.is_some();
     let far_log = match (stream.far_log, stream.far_log_complete) {
         (false, _) => FarLog::None,
         (true, false) => FarLog::Partial,
@@ -58,7 +59,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], partial: bool) -> Evaluated
         calibration,
         limits: Vec::new(),
         metadata: stream.metadata.clone(),
-        stamps: selection.document(related.missing.clone()),
+        stamps: selection.document(related.missing.clone(), stream.traffic.direction),
         location_error_ns: location_errors(rows),
         forward: forward(stream, &related),
         reverse: reverse(stream, &related),
@@ -78,6 +79,9 @@ fn direction_of(passages: &[Passage], context: DirectionContext) -> Direction {
 }
 
 fn forward(stream: &Stream, related: &Related) -> Direction {
+    if stream.traffic.direction == Way::Reverse {
+        return Direction::default();
+    }
     let context = DirectionContext {
         delay_kind: related.delay_kind,
         complete: true,
@@ -89,14 +93,19 @@ fn forward(stream: &Stream, related: &Related) -> Direction {
 }
 
 fn reverse(stream: &Stream, related: &Related) -> Direction {
-    // Whether the far end marks its replies, and how, is not known; what arrived is.
+    if stream.traffic.direction == Way::Forward {
+        return Direction::default();
+    }
+    // Whether the far end marks its replies, and how, is not known; what arrived is. Its own probes it marks as asked.
+    let own = stream.traffic.direction.has_reverse();
+    // A romer answers without ECN bits; what others do is their secret.
+    let answered = || ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct);
     let context = DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
-        not_sent: None,
-        dscp_sent: None,
-        // A romer answers without ECN bits; what others do is their secret.
-        ecn_sent: ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct),
+        not_sent: own.then_some(related.reverse_not_sent),
+        dscp_sent: stream.traffic.dscp.filter(|_| own).and_then(Dscp::new),
+        ecn_sent: if own { ecn_sent(stream) } else { answered() },
     };
     direction_of(&related.reverse, context)
 }
@@ -114,6 +123,9 @@ fn markings(stream: &Stream, rows: &[RoundTrip]) -> Vec<String> {
 }
 
 fn round_trip(stream: &Stream, related: &Related) -> Direction {
+    if stream.traffic.direction.is_one_way() {
+        return Direction::default();
+    }
     let context = DirectionContext {
         delay_kind: romer_record::document::DelayKind::Absolute,
         complete: true,
@@ -132,6 +144,10 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
         }
     };
     warn(partial, "the run did not end as asked: these are the statistics of a part".into());
+    warn(
+        stream.cut_short == Some(CutShort::FarEndGone),
+        "the far end went away before the end: what it had not told by then is not known".into(),
+    );
     warn(rows.is_empty(), "no probe was sent: there are no statistics".into());
     warn(
         !stream.far_log && !rows.is_empty(),
@@ -139,8 +155,15 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
          before sending"
             .into(),
     );
+    let one_way = stream.traffic.direction.is_one_way();
     warn(
-        stream.far_log && !stream.far_log_complete,
+        one_way && !stream.far_log_complete,
+        "the far end's log did not come back whole: of the packets that it does not tell of, it is not known whether they \
+         were sent or arrived"
+            .into(),
+    );
+    warn(
+        !one_way && stream.far_log && !stream.far_log_complete,
         "the far end's log did not come back whole: the direction of some losses is not known, and departures \
          there are stamped before sending"
             .into(),
@@ -154,6 +177,13 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
     warn(
         related.not_sent > 0,
         format!("this host refused to send {} probes: they are neither sent nor lost", related.not_sent),
+    );
+    warn(
+        related.reverse_not_sent > 0,
+        format!(
+            "the far end's host refused to send {} probes: they are neither sent nor lost",
+            related.reverse_not_sent
+        ),
     );
     let missing = &related.missing;
     let stamps = missing.sender_departure

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use romer_exchange::csv::{self, Places, Written};
+use romer_record::document::Way;
 use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_units::{Clock, Timestamp};
 
 use crate::evaluate::Evaluated;
 
-/// Writes the packets of `stream`, whose document was computed from `rows`. With `name_fates` a last column says in a
+/// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
 /// `lost-there`, `lost-back`, and `lost` where the way is not known.
 ///
@@ -21,24 +22,38 @@ pub fn csv(
     stream: &Stream,
     evaluated: &Evaluated,
     rows: &[RoundTrip],
+    way: Way,
     name_fates: bool,
 ) -> io::Result<Written> {
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
-    let late = late(&evaluated.related.round_trip);
+    let late = late(match way {
+        Way::Forward => &evaluated.related.forward,
+        Way::Reverse => &evaluated.related.reverse,
+        Way::RoundTrip | Way::Both => &evaluated.related.round_trip,
+    });
     let complete = stream.far_log && stream.far_log_complete;
     let fate = |row: &RoundTrip| -> &'static str {
-        let arrival = row.t4.at(selection.t4).map(Timestamp::as_nanos);
+        let arrival = match way {
+            Way::Forward => row.t2.at(selection.t2).map(Timestamp::as_nanos),
+            _ => row.t4.at(selection.t4).map(Timestamp::as_nanos),
+        };
         match row {
             RoundTrip { copy: 1.., .. } => "duplicate",
             _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
             RoundTrip { returned: true, .. } => "arrived",
+            RoundTrip { way: Way::Forward, seen_by_responder: true, .. } => "arrived",
+            RoundTrip { way: Way::Reverse, .. } => "lost-back",
             RoundTrip { seen_by_responder: true, .. } => "lost-back",
             _ if complete => "lost-there",
             _ => "lost",
         }
     };
-    csv::round_trips(out, rows, places, name_fates, fate)
+    if !way.is_one_way() {
+        return csv::round_trips(out, rows, places, name_fates, fate);
+    }
+    let these = rows.iter().filter(|row| row.way == way);
+    csv::one_way(out, these, places, way == Way::Reverse, name_fates, fate)
 }
 
 /// The late packets, by number and arrival.

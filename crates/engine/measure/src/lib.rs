@@ -5,6 +5,7 @@
 //! manifest and its rows, the same at the end of a run and whenever the run is read again ([`reading`]).
 
 pub mod analysis;
+mod byte_stream;
 mod circumstances;
 mod error;
 pub mod evaluate;

@@ -33,8 +33,9 @@ pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
     let run = Run::open(folder)?;
     let Rows { streams: rows, .. } = run.rows()?;
     let killed = run.state() == State::Killed;
-    let partial = killed || matches!(run.state(), State::Partial | State::Recovered | State::Running);
-    let streams = evaluated(&run, &rows, partial);
+    // Why a run that ended in good order is a part stands in its manifest, by stream.
+    let cut = killed || matches!(run.state(), State::Recovered | State::Running);
+    let streams = evaluated(&run, &rows, cut);
     if !killed {
         // Nothing depends on it; a folder that cannot be written keeps it.
         let _ = run.clear_away_log();
@@ -51,12 +52,12 @@ pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
     Ok(Reading { run, rows, streams, recovered: true })
 }
 
-fn evaluated(run: &Run, rows: &BTreeMap<u16, Vec<RoundTrip>>, partial: bool) -> Vec<Evaluated> {
+fn evaluated(run: &Run, rows: &BTreeMap<u16, Vec<RoundTrip>>, killed: bool) -> Vec<Evaluated> {
     let nothing = Vec::new();
     run.manifest()
         .streams
         .iter()
         .zip(0..)
-        .map(|(stream, number)| evaluate(stream, rows.get(&number).unwrap_or(&nothing), partial))
+        .map(|(stream, number)| evaluate(stream, rows.get(&number).unwrap_or(&nothing), killed))
         .collect()
 }

@@ -123,7 +123,8 @@ struct Times {
 
 impl Times {
     fn of(passages: &Passages<'_>) -> Self {
-        let from = if passages.round_trip.is_empty() { passages.forward } else { passages.round_trip };
+        let ways = [passages.round_trip, passages.forward, passages.reverse];
+        let from = ways.into_iter().find(|passages| !passages.is_empty()).unwrap_or_default();
         let mut departures: Vec<(u64, i64)> =
             from.iter().filter_map(|p| Some((p.sequence, p.departure?.as_nanos()))).collect();
         departures.sort_unstable();

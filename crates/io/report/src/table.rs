@@ -1,6 +1,6 @@
 //! The rows that every form of the report shows: forward, reverse, round trip.
 
-use romer_record::document::{DelayKind, Direction, Measurement};
+use romer_record::document::{DelayKind, Direction, Measurement, Way as Asked};
 
 use crate::number::Unit;
 use crate::words::half_width;
@@ -50,9 +50,15 @@ impl Way {
 
 /// The ways of which something is known: delays, or packets.
 pub(crate) fn ways(m: &Measurement) -> Vec<Way> {
+    let went = m.traffic.direction;
     let known = |way: &Way| {
+        let asked = match way {
+            Way::Forward => went != Asked::Reverse,
+            Way::Reverse => went != Asked::Forward,
+            Way::RoundTrip => went == Asked::RoundTrip,
+        };
         let direction = way.of(m);
-        direction.delay_ns.count > 0 || direction.packets.sent.is_some()
+        asked && (direction.delay_ns.count > 0 || direction.packets.sent.is_some())
     };
     Way::ALL.into_iter().filter(known).collect()
 }

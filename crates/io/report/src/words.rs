@@ -1,6 +1,6 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
-use romer_record::document::{ClockState, DelayKind, Direction, Limit, Measurement, Traffic};
+use romer_record::document::{self, ClockState, DelayKind, Direction, Limit, Measurement, Traffic};
 use romer_units::{Dscp, Place};
 
 use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
@@ -201,6 +201,10 @@ impl Words {
             _ => "The clocks of the two ends have been related; one-way delays are absolute.",
         }
         .to_owned();
+        if m.traffic.direction.is_one_way() && clock.offset_bounds_ns.is_none() {
+            text = text.replace(" The round trip does not depend on it.", "");
+            text = text.replace("; the round trip does not depend on the other clock", "");
+        }
         if let Some([low, high]) = clock.offset_bounds_ns {
             text.push_str(&format!(
                 " The responder's clock minus this one lies within [{}, {}] (causality alone, no symmetry assumed).",
@@ -216,6 +220,12 @@ impl Words {
     pub(crate) fn stamps(self, m: &Measurement) -> String {
         let s = &m.stamps;
         let all = [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival];
+        let way = m.traffic.direction;
+        let taken = match way {
+            document::Way::Forward => &all[..2],
+            document::Way::Reverse => &all[2..],
+            document::Way::RoundTrip | document::Way::Both => &all[..],
+        };
         let name =
             |place: Option<Place>| place.map_or_else(|| "not told".to_owned(), |place| place.to_string());
         if m.source.is_some() && all.iter().all(Option::is_none) {
@@ -224,13 +234,18 @@ impl Words {
                 missing_stamps(m)
             );
         }
-        let mut text = match all {
-            [Some(first), rest @ ..] if rest.iter().all(|place| *place == Some(first)) => {
-                format!("All four stamps by the {}.", whose(first))
+        let mut text = match (taken, all) {
+            ([Some(first), rest @ ..], _) if rest.iter().all(|place| *place == Some(*first)) => {
+                let how_many = if taken.len() == 4 { "All four stamps" } else { "Both stamps" };
+                format!("{how_many} by the {}.", whose(*first))
             }
-            [t1, t2, t3, t4] => {
-                format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
-            }
+            (_, [t1, t2, t3, t4]) => match way {
+                document::Way::Forward => format!("Departure here {}, arrival there {}.", name(t1), name(t2)),
+                document::Way::Reverse => format!("Departure there {}, arrival here {}.", name(t3), name(t4)),
+                document::Way::RoundTrip | document::Way::Both => {
+                    format!("t1 {}, t2 {}, t3 {}, t4 {}.", name(t1), name(t2), name(t3), name(t4))
+                }
+            },
         };
         text.push_str(&missing_stamps(m));
         text

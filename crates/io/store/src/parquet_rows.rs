@@ -1,4 +1,5 @@
-//! The finished packet log: `packets.parquet`, a row for each [`RoundTrip`].
+//! The finished packet log: `packets.parquet`, a row for each [`RoundTrip`]. The column `way` is null for round trips,
+//! 1 for probes that went forward only and 2 for probes of the far end.
 //!
 //! Integer columns are delta-encoded (stamps rise steadily, so that a stamp takes a few octets), pages are
 //! compressed with snappy, and what is not known is null. All times are nanoseconds since 1970-01-01 UTC on the
@@ -20,6 +21,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
+use romer_record::document::Way;
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -132,8 +134,27 @@ fn nanos<C: Clock>(stamps: &Stamps<C>, at: fn(&Stamps<C>) -> Option<Timestamp<C>
 }
 
 /// The columns, in the order in which they stand in the file.
-const COLUMNS: [Column; 25] = [
+const COLUMNS: [Column; 26] = [
     whole!("stream", U16, u16, stream),
+    Column::Maybe {
+        name: "way",
+        kind: U8,
+        get: |row| match row.row.way {
+            Way::RoundTrip => None,
+            Way::Forward => Some(1),
+            Way::Reverse => Some(2),
+            Way::Both => Some(3),
+        },
+        set: |row, value| {
+            row.row.way = match value {
+                1 => Way::Forward,
+                2 => Way::Reverse,
+                3 => Way::Both,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
     Column::Whole {
         name: "sequence",
         kind: U64,

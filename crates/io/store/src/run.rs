@@ -5,9 +5,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use romer_record::document::{MEASUREMENT, Measurement, Measurements};
+use romer_record::document::{MEASUREMENT, Measurement, Measurements, Way};
 use romer_record::manifest::{MANIFEST, Manifest, Status};
-use romer_record::{RoundTrip, assemble};
+use romer_record::{RoundTrip, assemble_as};
 use serde_json::Value;
 
 use crate::durable;
@@ -297,8 +297,12 @@ impl Run {
         }
         // Killed between its first two files, a run has no log yet, and no rows.
         let recovered = if exists(&log)? { recover(&log)? } else { Default::default() };
-        let streams =
-            recovered.streams.iter().map(|(stream, entries)| (*stream, assemble(entries))).collect();
+        let way = |stream: u16| {
+            let known = self.manifest.streams.get(usize::from(stream));
+            known.map_or(Way::RoundTrip, |stream| stream.traffic.direction)
+        };
+        let rows = |(stream, entries): (&u16, &Vec<_>)| (*stream, assemble_as(way(*stream), entries));
+        let streams = recovered.streams.iter().map(rows).collect();
         let source = RowsSource::Log {
             discarded_octets: recovered.discarded_octets,
             lost_entries: recovered.lost_entries,

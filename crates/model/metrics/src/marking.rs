@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use romer_record::RoundTrip;
+use romer_record::document::Way;
 use romer_units::{Dscp, Ecn};
 
 /// The ECN bits of a service octet.
@@ -28,6 +29,7 @@ pub fn marking_words(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<String>
         }
         last = Some(arrival);
         match (row.forward_tos, row.reverse_tos) {
+            (None, Some(tos)) if row.way == Way::Reverse => *back.entry((sent, tos)).or_default() += 1,
             (Some(arrived), Some(tos)) if far_log => {
                 *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;
             }

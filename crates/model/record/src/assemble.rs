@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use romer_units::{Responder, Timestamp};
 
-use crate::log::{Entry, Far};
+use crate::document::Way;
+use crate::log::{Entry, Far, FarSent};
 use crate::singleton::RoundTrip;
 
 /// A reflector's arrival stamp goes through the 32-bit fraction of an NTP timestamp (steps of 0.23 ns) or the
@@ -18,17 +19,80 @@ struct Probe {
     far: Vec<Far>,
 }
 
-/// Joins the entries of one stream by sequence number. The result is in order of sequence and copy; a reflection
-/// is matched with the responder's record of the same arrival (their `t2` agree), so that duplicates made on
-/// either leg keep their own stamps. Entries may come in any order.
+/// [`assemble_as`] of a stream of round trips.
 pub fn assemble<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
+    assemble_as(Way::RoundTrip, entries)
+}
+
+/// Joins the entries of one stream by sequence number. `way` is the stream's; of [`Way::Both`], the rows of the
+/// direction forward come first. The rows of a direction are in order of sequence and copy; a reflection is matched
+/// with the responder's record of the same arrival (their `t2` agree), so that duplicates made on either leg keep
+/// their own stamps. Entries may come in any order.
+pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
     let mut probes: BTreeMap<u64, Probe> = BTreeMap::new();
+    let mut theirs: BTreeMap<u64, Theirs> = BTreeMap::new();
     for entry in entries {
-        let probe = probes.entry(entry.sequence()).or_default();
-        probe.first.sequence = entry.sequence();
-        note(probe, entry);
+        match *entry {
+            Entry::FarSent(sent) => theirs.entry(sent.sequence).or_default().sent = Some(sent),
+            Entry::Came { sequence, .. } => theirs.entry(sequence).or_default().came.push(*entry),
+            _ => {
+                let probe = probes.entry(entry.sequence()).or_default();
+                probe.first.sequence = entry.sequence();
+                note(probe, entry);
+            }
+        }
     }
-    probes.into_values().flat_map(rows).collect()
+    let ours = if way == Way::RoundTrip { Way::RoundTrip } else { Way::Forward };
+    let mut all: Vec<RoundTrip> = probes.into_values().flat_map(rows).collect();
+    for row in &mut all {
+        row.way = ours;
+    }
+    all.extend(theirs.into_iter().flat_map(|(sequence, probe)| reverse_rows(sequence, probe)));
+    all
+}
+
+/// A one-way probe of the responder.
+#[derive(Default)]
+struct Theirs {
+    sent: Option<FarSent>,
+    came: Vec<Entry>,
+}
+
+/// The rows of a probe that the responder sent, one for each copy that came.
+fn reverse_rows(sequence: u64, mut probe: Theirs) -> Vec<RoundTrip> {
+    let mut first = RoundTrip { way: Way::Reverse, sequence, ..RoundTrip::default() };
+    if let Some(sent) = probe.sent {
+        first.size = sent.size;
+        first.wake_error_ns = (!sent.refused).then_some(sent.wake_error_ns);
+        first.not_sent = sent.refused;
+        if !sent.refused {
+            first.t3.user = Some(Timestamp::from_nanos(sent.user_ns));
+            first.t3.kernel = sent.kernel_ns.map(Timestamp::from_nanos);
+        }
+    }
+    if probe.came.is_empty() {
+        return vec![first];
+    }
+    // In the order of arrival, whatever the order in which they were written.
+    probe.came.sort_by_key(|entry| match entry {
+        Entry::Came { user_ns, kernel_ns, .. } => (kernel_ns.unwrap_or(*user_ns), *user_ns),
+        _ => (0, 0),
+    });
+    let copies = probe.came.iter().zip(0..);
+    copies.map(|(entry, copy)| came(RoundTrip { copy, ..first }, entry)).collect()
+}
+
+/// `row` with an arrival.
+fn came(mut row: RoundTrip, entry: &Entry) -> RoundTrip {
+    if let Entry::Came { size, user_ns, kernel_ns, ttl, tos, .. } = *entry {
+        row.size = size;
+        row.returned = true;
+        row.t4.user = Some(Timestamp::from_nanos(user_ns));
+        row.t4.kernel = kernel_ns.map(Timestamp::from_nanos);
+        row.reverse_ttl = ttl;
+        row.reverse_tos = tos;
+    }
+    row
 }
 
 fn note(probe: &mut Probe, entry: &Entry) {
@@ -55,6 +119,8 @@ fn note(probe: &mut Probe, entry: &Entry) {
             probe.copies.push(copy);
         }
         Entry::Far(far) => probe.far.push(far),
+        // Theirs, and sorted out before.
+        Entry::FarSent(_) | Entry::Came { .. } => {}
     }
 }
 
@@ -218,6 +284,60 @@ mod tests {
         ]);
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[0].forward_copy, rows[1].forward_copy), (0, 0), "one arrival there");
+    }
+
+    fn left_there(sequence: u64, t3: i64) -> Entry {
+        Entry::FarSent(FarSent {
+            sequence,
+            size: 14,
+            wake_error_ns: 5,
+            user_ns: t3 - 10,
+            kernel_ns: Some(t3),
+            refused: false,
+        })
+    }
+    fn came_here(sequence: u64, t4: i64) -> Entry {
+        Entry::Came {
+            sequence,
+            size: 14,
+            user_ns: t4 + 10,
+            kernel_ns: Some(t4),
+            ttl: Some(61),
+            tos: Some(184),
+        }
+    }
+
+    #[test]
+    fn each_direction_of_two_has_rows_of_its_own_under_the_same_numbers() {
+        let entries = [
+            came_here(0, 9_000),
+            sent(0),
+            left_there(1, 7_000),
+            left_there(0, 6_000),
+            far(0, 5_000),
+            came_here(0, 8_500),
+            sent(1),
+        ];
+        let rows = assemble_as(Way::Both, &entries);
+        let shown: Vec<_> = rows.iter().map(|row| (row.way, row.sequence, row.copy)).collect();
+        use Way::{Forward, Reverse};
+        assert_eq!(
+            shown,
+            [(Forward, 0, 0), (Forward, 1, 0), (Reverse, 0, 0), (Reverse, 0, 1), (Reverse, 1, 0)]
+        );
+        assert!(rows[0].seen_by_responder && !rows[0].returned && rows[0].t4.kernel.is_none());
+        assert!(!rows[1].seen_by_responder, "lost on the way there");
+        assert_eq!(rows[2].t3.kernel, Some(Timestamp::from_nanos(6_000)));
+        assert_eq!(rows[2].t4.kernel, Some(Timestamp::from_nanos(8_500)), "the earlier copy is the first");
+        assert_eq!((rows[2].reverse_ttl, rows[2].reverse_tos), (Some(61), Some(184)));
+        assert!(!rows[4].returned && rows[4].t3.user.is_some(), "lost on the way here");
+    }
+
+    #[test]
+    fn a_probe_that_the_responder_could_not_send_is_not_lost() {
+        let refused = Entry::FarSent(FarSent { sequence: 3, size: 14, refused: true, ..FarSent::default() });
+        let rows = assemble_as(Way::Reverse, &[refused]);
+        assert!(rows[0].not_sent && rows[0].t3.user.is_none() && rows[0].way == Way::Reverse);
     }
 
     #[test]

@@ -110,9 +110,45 @@ pub struct Measurements {
     pub measurements: Vec<Measurement>,
 }
 
+/// Which ways the packets of a measurement go.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// There, and reflected back.
+    #[default]
+    RoundTrip,
+    /// From the measuring host to the target only.
+    Forward,
+    /// From the target to the measuring host only.
+    Reverse,
+    /// Both at once, each end sending its own packets.
+    Both,
+}
+
+impl Way {
+    /// Whether the measuring host sends one-way packets.
+    pub const fn has_forward(self) -> bool {
+        matches!(self, Self::Forward | Self::Both)
+    }
+    /// Whether the target sends one-way packets.
+    pub const fn has_reverse(self) -> bool {
+        matches!(self, Self::Reverse | Self::Both)
+    }
+    /// Whether packets go one way only.
+    pub const fn is_one_way(self) -> bool {
+        !matches!(self, Self::RoundTrip)
+    }
+}
+
 /// What was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
+    /// Which ways the packets go. In `both`, the target draws its random schedule by the seed whose last number is one
+    /// higher (2^32 - 1 is followed by 0).
+    #[serde(default)]
+    pub direction: Way,
     /// The schedule, as `--traffic` takes it.
     pub model: String,
     /// How the sender perturbed its schedule, as `--departure-jitter` takes it; `null` where it did not.
@@ -597,9 +633,9 @@ pub struct StreamInterval {
     pub target: String,
     /// Since the start.
     pub elapsed_ns: i64,
-    /// Probes sent up to now.
+    /// Probes sent up to now, by both ends; of the far end's those that are known of.
     pub sent: u64,
-    /// Reflections back up to now.
+    /// Reflections back up to now; of one-way probes, those that are known to have arrived.
     pub returned: u64,
     /// Entries of the packet log that are safe from a kill of the program.
     pub kept_entries: u64,

@@ -18,7 +18,7 @@ pub mod manifest;
 pub mod respond;
 mod singleton;
 
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_as};
 pub use singleton::{Fate, Passage, RoundTrip, Stamps};
 
 /// The JSON schema of every document, by the name that stands in its `schema` field (`romer/NAME/1`).

@@ -63,6 +63,40 @@ pub enum Entry {
     },
     /// The responder's own record of a probe, brought by the control channel.
     Far(Far),
+    /// The responder's own record of a one-way probe that it sent, or could not send, brought by the control channel.
+    FarSent(FarSent),
+    /// A one-way probe of the responder arrived here.
+    Came {
+        /// Number of the probe.
+        sequence: u64,
+        /// Payload of UDP in octets.
+        size: u32,
+        /// User stamp after the receive call.
+        user_ns: i64,
+        /// Kernel stamp.
+        kernel_ns: Option<i64>,
+        /// TTL or hop limit on arrival here.
+        ttl: Option<u8>,
+        /// TOS or traffic class on arrival here.
+        tos: Option<u8>,
+    },
+}
+
+/// The responder's record of one probe that it sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FarSent {
+    /// Number of the probe.
+    pub sequence: u64,
+    /// Payload of UDP in octets.
+    pub size: u32,
+    /// Awake this long after the scheduled moment.
+    pub wake_error_ns: i64,
+    /// User stamp before the send call.
+    pub user_ns: i64,
+    /// Kernel stamp; `None` if it did not come.
+    pub kernel_ns: Option<i64>,
+    /// The host there refused to send it: neither sent nor lost.
+    pub refused: bool,
 }
 
 /// The responder's record of one probe that arrived there.
@@ -91,8 +125,10 @@ impl Entry {
             Self::Sent { sequence, .. }
             | Self::SentStamp { sequence, .. }
             | Self::NotSent { sequence, .. }
-            | Self::Returned { sequence, .. } => *sequence,
+            | Self::Returned { sequence, .. }
+            | Self::Came { sequence, .. } => *sequence,
             Self::Far(far) => far.sequence,
+            Self::FarSent(sent) => sent.sequence,
         }
     }
 }
@@ -127,6 +163,8 @@ const SENT_STAMP: u8 = 2;
 const NOT_SENT: u8 = 3;
 const RETURNED: u8 = 4;
 const FAR: u8 = 5;
+const FAR_SENT: u8 = 6;
+const CAME: u8 = 7;
 
 /// Appends `entry` of stream `stream` to `out`.
 pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
@@ -136,6 +174,8 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
         Entry::NotSent { .. } => NOT_SENT,
         Entry::Returned { .. } => RETURNED,
         Entry::Far(_) => FAR,
+        Entry::FarSent(_) => FAR_SENT,
+        Entry::Came { .. } => CAME,
     };
     out.push(tag);
     out.extend_from_slice(&stream.to_le_bytes());
@@ -167,6 +207,15 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
             put_octet(out, *told_ttl);
         }
         Entry::Far(far) => encode_far(far, out),
+        Entry::FarSent(sent) => encode_far_sent(sent, out),
+        Entry::Came { sequence, size, user_ns, kernel_ns, ttl, tos } => {
+            out.extend_from_slice(&sequence.to_le_bytes());
+            out.extend_from_slice(&size.to_le_bytes());
+            out.extend_from_slice(&user_ns.to_le_bytes());
+            put_time(out, *kernel_ns);
+            put_octet(out, *ttl);
+            put_octet(out, *tos);
+        }
     }
 }
 
@@ -183,6 +232,19 @@ pub fn encode_far(far: &Far, out: &mut Vec<u8>) {
 
 /// The most octets that one responder's record takes.
 pub const FAR_LONGEST: usize = 8 + 8 + 3 * 9 + 2 * 2;
+
+/// Appends the responder's record of a departure alone, as the control channel carries it.
+pub fn encode_far_sent(sent: &FarSent, out: &mut Vec<u8>) {
+    out.extend_from_slice(&sent.sequence.to_le_bytes());
+    out.extend_from_slice(&sent.size.to_le_bytes());
+    out.extend_from_slice(&sent.wake_error_ns.to_le_bytes());
+    out.extend_from_slice(&sent.user_ns.to_le_bytes());
+    put_time(out, sent.kernel_ns);
+    out.push(u8::from(sent.refused));
+}
+
+/// The most octets that the record of one departure takes.
+pub const FAR_SENT_LONGEST: usize = 8 + 4 + 8 + 8 + 9 + 1;
 
 /// Reads entries one after another from the inside of a frame.
 #[derive(Clone, Debug)]
@@ -223,6 +285,20 @@ pub fn decode_far(bytes: &[u8]) -> Result<Vec<Far>, LogError> {
     while cursor.at < bytes.len() {
         cursor.start = cursor.at;
         records.push(read_far(&mut cursor)?);
+    }
+    Ok(records)
+}
+
+/// Reads responder's records of departures, as the control channel carries them.
+///
+/// # Errors
+/// [`LogError`] at the first record that is cut short or malformed.
+pub fn decode_far_sent(bytes: &[u8]) -> Result<Vec<FarSent>, LogError> {
+    let mut cursor = Cursor { bytes, at: 0, start: 0 };
+    let mut records = Vec::with_capacity(bytes.len() / 30);
+    while cursor.at < bytes.len() {
+        cursor.start = cursor.at;
+        records.push(read_far_sent(&mut cursor)?);
     }
     Ok(records)
 }
@@ -296,6 +372,17 @@ fn read_far(c: &mut Cursor<'_>) -> Result<Far, LogError> {
     })
 }
 
+fn read_far_sent(c: &mut Cursor<'_>) -> Result<FarSent, LogError> {
+    Ok(FarSent {
+        sequence: c.u64()?,
+        size: c.u32()?,
+        wake_error_ns: c.i64()?,
+        user_ns: c.i64()?,
+        kernel_ns: c.some_i64()?,
+        refused: c.present()?,
+    })
+}
+
 fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
     let tag = c.octet()?;
     let stream = u16::from_le_bytes(c.take()?);
@@ -321,6 +408,15 @@ fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
             told_ttl: c.some_octet()?,
         },
         FAR => Entry::Far(read_far(c)?),
+        FAR_SENT => Entry::FarSent(read_far_sent(c)?),
+        CAME => Entry::Came {
+            sequence: c.u64()?,
+            size: c.u32()?,
+            user_ns: c.i64()?,
+            kernel_ns: c.some_i64()?,
+            ttl: c.some_octet()?,
+            tos: c.some_octet()?,
+        },
         tag => return Err(LogError::UnknownKind { offset: c.start, tag }),
     };
     Ok((stream, entry))
@@ -349,6 +445,22 @@ mod tests {
         }
     }
 
+    prop_compose! {
+        fn far_sent()(
+            sequence: u64, size: u32, wake_error_ns: i64, user_ns: i64, kernel_ns: Option<i64>, refused: bool,
+        ) -> FarSent {
+            FarSent { sequence, size, wake_error_ns, user_ns, kernel_ns, refused }
+        }
+    }
+
+    prop_compose! {
+        fn came()(
+            sequence: u64, size: u32, user_ns: i64, kernel_ns: Option<i64>, ttl: Option<u8>, tos: Option<u8>,
+        ) -> Entry {
+            Entry::Came { sequence, size, user_ns, kernel_ns, ttl, tos }
+        }
+    }
+
     fn entry() -> impl Strategy<Value = Entry> {
         prop_oneof![
             any::<(u64, u32, i64, i64)>().prop_map(|(sequence, size, wake_error_ns, user_ns)| Entry::Sent {
@@ -366,6 +478,8 @@ mod tests {
             }),
             returned(),
             far().prop_map(Entry::Far),
+            far_sent().prop_map(Entry::FarSent),
+            came(),
         ]
     }
 
@@ -400,6 +514,20 @@ mod tests {
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Entries::new(&bytes).count();
             let _ = decode_far(&bytes);
+            let _ = decode_far_sent(&bytes);
+        }
+
+        #[test]
+        fn records_of_departures_read_back_and_stay_within_their_bound(
+            records in prop::collection::vec(far_sent(), 0..20),
+        ) {
+            let mut bytes = Vec::new();
+            for record in &records {
+                let before = bytes.len();
+                encode_far_sent(record, &mut bytes);
+                prop_assert!(bytes.len() - before <= FAR_SENT_LONGEST);
+            }
+            prop_assert_eq!(decode_far_sent(&bytes).unwrap(), records);
         }
 
         #[test]

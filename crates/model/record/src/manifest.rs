@@ -69,6 +69,9 @@ pub struct Stream {
     pub far_log: bool,
     /// The far log was brought back whole.
     pub far_log_complete: bool,
+    /// Why it ended before it was to; `null` where it did not.
+    #[serde(default)]
+    pub cut_short: Option<CutShort>,
     /// Stamps asked for.
     pub stamp_request: StampRequest,
     /// Limits that were stated, as they were written.
@@ -90,6 +93,16 @@ pub struct CalibrationUse {
     pub subtract: bool,
     /// Why the calibration is not used, where it is not: it is of another machine.
     pub refused: Option<String>,
+}
+
+/// Why a stream ended before it was to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CutShort {
+    /// Its user ended it.
+    Interrupted,
+    /// The far end went away.
+    FarEndGone,
 }
 
 /// Stamps asked for (`--stamp`).

@@ -1,5 +1,6 @@
 //! Singletons: one probe's round trip, and one packet's passage in one direction.
 
+use crate::document::Way;
 use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender, Timestamp};
 
 /// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.
@@ -36,8 +37,12 @@ impl<C: Clock> Stamps<C> {
 ///
 /// The four moments are those of RFC 5357 and of seed 004: `t1` sent, `t2` arrived at the responder, `t3` left
 /// there, `t4` back at the sender; `t1`, `t4` on the sender's clock, `t2`, `t3` on the responder's.
+///
+/// A one-way probe has two of them: `t1` and `t2` where it went forward, `t3` and `t4` where the responder sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrip {
+    /// Which way the probe went. A row is never of [`Way::Both`]: there, each direction has rows and numbers of its own.
+    pub way: Way,
     /// Number of the probe in its stream, from 0.
     pub sequence: u64,
     /// 0 for the first copy that came back (or for a probe that did not), 1, 2, ... for duplicates.
@@ -46,7 +51,7 @@ pub struct RoundTrip {
     pub forward_copy: u32,
     /// Payload of UDP in octets.
     pub size: u32,
-    /// How long after its scheduled moment the sender was awake to send it, in nanoseconds.
+    /// How long after its scheduled moment the end that sends it was awake to do so, in nanoseconds.
     pub wake_error_ns: Option<i64>,
     /// Left the sender.
     pub t1: Stamps<Sender>,
@@ -64,11 +69,11 @@ pub struct RoundTrip {
     pub forward_tos: Option<u8>,
     /// TOS or traffic class with which the reflection came back.
     pub reverse_tos: Option<u8>,
-    /// The host refused to send it (an error of the send call): neither sent nor lost.
+    /// The host that was to send it refused (an error of the send call): neither sent nor lost.
     pub not_sent: bool,
     /// The responder's own log has it: its arrival there is certain even where the reflection was lost.
     pub seen_by_responder: bool,
-    /// The reflection came back.
+    /// The reflection came back; of a probe that the responder sent, that it came here.
     pub returned: bool,
 }
 

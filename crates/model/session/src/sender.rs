@@ -1,5 +1,6 @@
-//! The Session-Sender of one stream (RFC 8762 section 4.2), in two halves that share nothing: what departs, and
-//! what returns. So the thread that keeps the schedule never waits for the thread that reads.
+//! Who sends a stream of probes (for round trips the Session-Sender of RFC 8762 section 4.2), in halves that share
+//! nothing: what departs, and what returns. So the thread that keeps the schedule never waits for the thread that
+//! reads. Of a one-way stream, [`Departures`] are at one end and [`Comings`] at the other.
 
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use romer_record::log::Entry;
 use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::compact;
 use romer_wire::stamp::{
     AuthError, ErrorEstimate, Key, ReflectorPacket, SenderPacket, TimestampFormat, WireTime,
 };
@@ -70,32 +72,40 @@ impl Echoes {
     }
 }
 
+/// What a stream's probes are as bytes.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// STAMP packets, which are to be reflected.
+    Stamp {
+        /// The session's identifier.
+        ssid: u16,
+        /// How well the clock of the stamps is known.
+        error: ErrorEstimate,
+        /// Where the departures are noted for whoever checks the reflections.
+        echoes: Arc<Echoes>,
+    },
+    /// One-way probes, [`compact::SHORTEST`] octets or more.
+    Compact(compact::Session),
+}
+
 /// The departing half: the schedule's offsets, made into probes.
 #[derive(Debug)]
 pub struct Departures<S> {
     schedule: S,
     start: Timestamp<Monotonic>,
-    ssid: u16,
-    error: ErrorEstimate,
-    echoes: Arc<Echoes>,
+    form: Form,
     key: Option<Arc<Key>>,
     next: u64,
 }
 
 impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     /// Probes at the offsets (from `start`) and of the payload sizes that `schedule` gives.
-    pub fn new(
-        schedule: S,
-        start: Timestamp<Monotonic>,
-        ssid: u16,
-        error: ErrorEstimate,
-        echoes: Arc<Echoes>,
-    ) -> Self {
-        Self { schedule, start, ssid, error, echoes, key: None, next: 0 }
+    pub const fn new(schedule: S, start: Timestamp<Monotonic>, form: Form) -> Self {
+        Self { schedule, start, form, key: None, next: 0 }
     }
 
-    /// The same probes, authenticated with `key` where there is one (RFC 8762 section 4.2.2). They need room for 112
-    /// octets.
+    /// The same probes, of [`Form::Stamp`], authenticated with `key` where there is one (RFC 8762 section 4.2.2). They
+    /// need room for 112 octets.
     #[must_use]
     pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
@@ -113,17 +123,22 @@ impl<S: Iterator<Item = (Duration, u32)>> Departures<S> {
     /// just before it is sent, real-time clock. `None` where the buffer or the size is too short for a probe.
     pub fn write(&self, due: &Due, t1_ns: i64, buffer: &mut [u8]) -> Option<usize> {
         let size = usize::try_from(due.size).ok().filter(|size| *size <= buffer.len())?;
-        self.echoes.note(due.sequence, t1_ns);
-        let packet = SenderPacket {
-            sequence: wire_sequence(due.sequence),
-            timestamp: WireTime::from_unix_nanos(t1_ns, self.error.format()),
-            error: self.error,
-            ssid: NonZeroU16::new(self.ssid),
-        };
-        let buffer = &mut buffer[..size];
-        match &self.key {
-            Some(key) => packet.emit_authenticated(buffer, key).ok()?,
-            None => packet.emit(buffer).ok()?,
+        let payload = &mut buffer[..size];
+        match &self.form {
+            Form::Stamp { ssid, error, echoes } => {
+                echoes.note(due.sequence, t1_ns);
+                let packet = SenderPacket {
+                    sequence: wire_sequence(due.sequence),
+                    timestamp: WireTime::from_unix_nanos(t1_ns, error.format()),
+                    error: *error,
+                    ssid: NonZeroU16::new(*ssid),
+                };
+                match &self.key {
+                    Some(key) => packet.emit_authenticated(payload, key).ok()?,
+                    None => packet.emit(payload).ok()?,
+                };
+            }
+            Form::Compact(session) => session.emit(due.sequence, payload).then_some(())?,
         }
         Some(size)
     }
@@ -135,7 +150,7 @@ pub fn wire_sequence(sequence: u64) -> u32 {
     sequence as u32
 }
 
-/// Why a datagram is not a reflection of ours.
+/// Why a datagram is not a reflection, or a one-way probe, of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stray {
     /// It is too short to be a reflection.
@@ -144,7 +159,7 @@ pub enum Stray {
     Source,
     /// It names another session.
     Session,
-    /// It names a probe that was never sent.
+    /// It names a probe that was never sent; or its tag is not that of the probe that it names.
     Sequence,
     /// It does not return the time that we sent.
     Echo,
@@ -170,6 +185,18 @@ pub struct Strays {
 }
 
 impl Strays {
+    const fn count(&mut self, stray: Stray) {
+        let counter = match stray {
+            Stray::Short => &mut self.short,
+            Stray::Source => &mut self.source,
+            Stray::Session => &mut self.session,
+            Stray::Sequence => &mut self.sequence,
+            Stray::Echo => &mut self.echo,
+            Stray::Code => &mut self.code,
+        };
+        *counter += 1;
+    }
+
     /// All together.
     pub fn total(&self) -> u64 {
         self.short + self.source + self.session + self.sequence + self.echo + self.code
@@ -261,15 +288,7 @@ impl Returns {
                 })
             }
             Err(stray) => {
-                let counter = match stray {
-                    Stray::Short => &mut self.strays.short,
-                    Stray::Source => &mut self.strays.source,
-                    Stray::Session => &mut self.strays.session,
-                    Stray::Sequence => &mut self.strays.sequence,
-                    Stray::Echo => &mut self.strays.echo,
-                    Stray::Code => &mut self.strays.code,
-                };
-                *counter += 1;
+                self.strays.count(stray);
                 Err(stray)
             }
         }
@@ -322,6 +341,128 @@ impl Returns {
     }
 }
 
+/// Probes behind the latest one of which it is known whether they have come.
+const REMEMBERED: u64 = 1 << 16;
+
+/// A one-way probe that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coming {
+    /// Its whole number.
+    pub sequence: u64,
+    /// No copy of it has come before, as far as is remembered (the latest 65,536 numbers).
+    pub first: bool,
+}
+
+/// The receiving end of a one-way stream: knows its probes, whatever else arrives. It takes a fixed amount of memory
+/// (8 KiB) however long the stream is.
+#[derive(Debug)]
+pub struct Comings {
+    session: compact::Session,
+    source: Option<SocketAddr>,
+    most: u64,
+    latest: Option<u64>,
+    seen: Box<[u64]>,
+    distinct: u64,
+    copies: u64,
+    strays: Strays,
+}
+
+impl Comings {
+    /// The probes of `session`, at the most `most` of them. They come from `source`; `None` where the caller has seen
+    /// to that already, as one must who may find them at a new port behind a NAT.
+    pub fn new(session: compact::Session, source: Option<SocketAddr>, most: u64) -> Self {
+        let words = usize::try_from(REMEMBERED / 64).unwrap_or(0);
+        Self {
+            session,
+            source,
+            most,
+            latest: None,
+            seen: vec![0; words].into(),
+            distinct: 0,
+            copies: 0,
+            strays: Strays::default(),
+        }
+    }
+
+    /// A datagram arrived. Gives its number, or says why it is not one of this stream.
+    ///
+    /// # Errors
+    /// [`Stray`], which is also counted.
+    pub fn on_datagram(&mut self, payload: &[u8], source: SocketAddr) -> Result<Coming, Stray> {
+        match self.judge(payload, source) {
+            Ok(sequence) => Ok(self.note(sequence)),
+            Err(stray) => {
+                self.strays.count(stray);
+                Err(stray)
+            }
+        }
+    }
+
+    fn judge(&self, payload: &[u8], source: SocketAddr) -> Result<u64, Stray> {
+        if self.source.is_some_and(|ours| ours != source) {
+            return Err(Stray::Source);
+        }
+        let number = compact::number_of(payload).ok_or(Stray::Short)?;
+        if number != self.session.number {
+            return Err(Stray::Session);
+        }
+        // Its tag fits no number that is near, or one that was never to be sent.
+        let sequence = self.session.read(payload, self.latest).ok_or(Stray::Sequence)?;
+        if sequence < self.most { Ok(sequence) } else { Err(Stray::Sequence) }
+    }
+
+    fn note(&mut self, sequence: u64) -> Coming {
+        let before = self.latest;
+        let ahead = before.map_or(sequence.saturating_add(1), |latest| sequence.saturating_sub(latest));
+        if before.is_none_or(|latest| sequence > latest) {
+            // What lies between has not come, whatever stood in its place.
+            for back in 0..ahead.min(REMEMBERED) {
+                self.mark(sequence - back, false);
+            }
+            self.latest = Some(sequence);
+        }
+        let remembered = self.latest.is_some_and(|latest| latest - sequence < REMEMBERED);
+        let first = remembered && !self.is_marked(sequence);
+        self.mark(sequence, true);
+        self.distinct += u64::from(first);
+        self.copies += u64::from(!first);
+        Coming { sequence, first }
+    }
+
+    fn place(&self, sequence: u64) -> (usize, u64) {
+        let place = sequence % REMEMBERED;
+        (usize::try_from(place / 64).unwrap_or(0), 1 << (place % 64))
+    }
+    fn is_marked(&self, sequence: u64) -> bool {
+        let (word, bit) = self.place(sequence);
+        self.seen[word] & bit != 0
+    }
+    fn mark(&mut self, sequence: u64, came: bool) {
+        if self.latest.is_some_and(|latest| sequence + REMEMBERED <= latest) {
+            return;
+        }
+        let (word, bit) = self.place(sequence);
+        if came {
+            self.seen[word] |= bit;
+        } else {
+            self.seen[word] &= !bit;
+        }
+    }
+
+    /// Probes that have come, each counted once.
+    pub const fn distinct(&self) -> u64 {
+        self.distinct
+    }
+    /// Further copies of probes that had come, and probes that came so late that it is not known.
+    pub const fn copies(&self) -> u64 {
+        self.copies
+    }
+    /// Datagrams that were no probes of this stream.
+    pub const fn strays(&self) -> &Strays {
+        &self.strays
+    }
+}
+
 /// The number below `sent` whose last 32 bits are `on_wire`, the highest if there are several.
 fn unwrapped(on_wire: u32, sent: u64) -> Option<u64> {
     let last = sent.checked_sub(1)?;
@@ -333,6 +474,56 @@ fn unwrapped(on_wire: u32, sent: u64) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn one_way() -> compact::Session {
+        compact::Session { number: 9, key: compact::Key::new([3; 16]), heading: compact::Heading::Reverse }
+    }
+    fn source() -> SocketAddr {
+        "203.0.113.2:862".parse().unwrap()
+    }
+    fn come(comings: &mut Comings, sequence: u64) -> Result<Coming, Stray> {
+        let mut payload = [0; 14];
+        assert!(one_way().emit(sequence, &mut payload));
+        comings.on_datagram(&payload, source())
+    }
+
+    #[test]
+    fn copies_and_late_ones_are_told_from_first_arrivals() {
+        let mut comings = Comings::new(one_way(), Some(source()), u64::MAX);
+        for (sequence, first) in [
+            (2, true),
+            (0, true),
+            (2, false),
+            (1, true),
+            (0, false),
+            (REMEMBERED + 1, true),
+            (1, false),
+            (2, false),
+            (3, true),
+            (5 * REMEMBERED, true),
+            (5 * REMEMBERED - 1, true),
+            (5 * REMEMBERED, false),
+        ] {
+            assert_eq!(come(&mut comings, sequence), Ok(Coming { sequence, first }), "{sequence}");
+        }
+        assert_eq!((comings.distinct(), comings.copies()), (7, 5));
+    }
+
+    #[test]
+    fn what_is_no_probe_of_the_stream_is_counted_by_its_fault() {
+        let mut comings = Comings::new(one_way(), Some(source()), 100);
+        let mut probe = [0; 14];
+        one_way().emit(5, &mut probe);
+        let elsewhere = "203.0.113.2:863".parse().unwrap();
+        assert_eq!(comings.on_datagram(&probe, elsewhere), Err(Stray::Source));
+        assert_eq!(comings.on_datagram(&probe[..8], source()), Err(Stray::Short));
+        assert_eq!(comings.on_datagram(&[1; 14], source()), Err(Stray::Session));
+        probe[8] ^= 1;
+        assert_eq!(comings.on_datagram(&probe, source()), Err(Stray::Sequence), "a forged tag");
+        assert_eq!(come(&mut comings, 100), Err(Stray::Sequence), "one more than were to come");
+        assert_eq!(comings.strays().total(), 5);
+        assert_eq!(comings.distinct(), 0);
+    }
 
     #[test]
     fn numbers_unwrap_to_the_latest_probe_that_has_been_sent() {

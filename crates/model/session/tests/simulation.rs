@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use romer_record::document::Way;
 use romer_record::log::{Entry, Far};
 use romer_record::{RoundTrip, assemble};
 use romer_session::control::{
@@ -15,7 +16,7 @@ use romer_session::control::{
 };
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, Verdict};
-use romer_session::sender::{Arrival, Departures, Due, Echoes, Returns};
+use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
 use romer_session::{association, control};
 use romer_sim::{HostClock, Link, Network, Step, True};
 use romer_units::random::{Seed, Stream};
@@ -165,6 +166,7 @@ impl World {
             test_port: 862,
             kernel_stamps: true,
             clock_sync: None,
+            features: Vec::new(),
         };
         let mut server = Server::new(limits, welcome, [9; 16], now);
         let mut to_sender = Decoder::default();
@@ -173,6 +175,8 @@ impl World {
             interval_ns: schedule.interval.as_nanos(),
             count: schedule.count.into(),
             payload_octets: schedule.size,
+            direction: Way::RoundTrip,
+            stream: None,
         };
         let mut bytes = Vec::new();
         Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock }).encode(&mut bytes);
@@ -210,9 +214,7 @@ impl World {
         let mut departures = Departures::new(
             gaps.collect::<Vec<_>>().into_iter(),
             Timestamp::from_nanos(0),
-            SSID,
-            estimate(),
-            Arc::clone(&self.echoes),
+            Form::Stamp { ssid: SSID, error: estimate(), echoes: Arc::clone(&self.echoes) },
         );
         while let Some(due) = departures.next_due() {
             self.network.schedule(Timestamp::from_nanos(due.at.as_nanos()), Happening::Depart(due));

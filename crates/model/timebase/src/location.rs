@@ -15,7 +15,7 @@ pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
     let mut sender_arrival = Vec::new();
     let mut responder_departure = Vec::new();
     let mut responder_arrival = Vec::new();
-    for probe in rows.chunk_by(|a, b| a.sequence == b.sequence) {
+    for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
         sender_departure.extend(apart(probe[0].t1.user, probe[0].t1.kernel));
         let mut seen = Vec::new();
         for row in probe {

@@ -1,6 +1,6 @@
 //! From the rows of the packet log to the passages of each direction.
 
-use romer_record::document::{ClockState, DelayKind, MissingStamps};
+use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
 use romer_record::{Fate, Passage, RoundTrip, Stamps};
 use romer_units::{Clock, Duration, Place, Sender, Timestamp};
@@ -41,6 +41,8 @@ pub struct Related {
     pub missing: MissingStamps,
     /// Probes that the sending host refused to send.
     pub not_sent: u64,
+    /// One-way probes that the responder's host refused to send.
+    pub reverse_not_sent: u64,
     /// Probes that arrived at the responder but were not replied to, where its log says so.
     pub not_replied: u64,
     /// `reverse` holds every reply that was sent. False where a reply may have been lost of which nothing is
@@ -59,6 +61,8 @@ pub struct Related {
 /// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log: without it, or where
 /// a partial one does not have the probe, the forward fate is [`Fate::Unknown`], and nothing is said in
 /// `reverse`.
+///
+/// One-way probes have passages in their own direction only, under their own numbers, and none in `round_trip`.
 pub fn relate(
     rows: &[RoundTrip],
     selection: &Selection,
@@ -67,11 +71,16 @@ pub fn relate(
     far_log: FarLog,
 ) -> Related {
     let stream = Stream { selection, waiting_time, far_log, relation };
-    let probes = || rows.chunk_by(|a, b| a.sequence == b.sequence);
+    let all = || rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence));
+    let probes = || all().filter(|probe| probe[0].way != Way::Reverse);
+    let theirs = || all().filter(|probe| probe[0].way == Way::Reverse);
     let sent = || probes().filter(|probe| !probe[0].not_sent);
+    let there_and_back = || sent().filter(|probe| probe[0].way == Way::RoundTrip);
     let mut forward: Vec<Passage> = sent().flat_map(|probe| stream.forward(probe)).collect();
-    let mut reverse = stream.reverse(sent());
-    let round_trip: Vec<Passage> = sent().flat_map(|probe| stream.round_trip(probe)).collect();
+    let mut reverse = stream.reverse(there_and_back());
+    reverse.extend(theirs().filter(|probe| !probe[0].not_sent).flat_map(|probe| stream.their_own(probe)));
+    let round_trip: Vec<Passage> = there_and_back().flat_map(|probe| stream.round_trip(probe)).collect();
+    let one_way = rows.first().is_some_and(|row| row.way.is_one_way());
     for direction in [&mut forward, &mut reverse] {
         clocks::fill_delays(direction, relation);
     }
@@ -81,8 +90,9 @@ pub fn relate(
         clock: clocks::state(&forward, &reverse, relation),
         missing: selection::missing(rows, selection),
         not_sent: probes().map(|probe| u64::from(probe[0].not_sent)).sum(),
-        not_replied: sent().map(not_replied).sum(),
-        reverse_complete: far_log == FarLog::Complete || sent().all(returned),
+        reverse_not_sent: theirs().map(|probe| u64::from(probe[0].not_sent)).sum(),
+        not_replied: there_and_back().map(not_replied).sum(),
+        reverse_complete: far_log == FarLog::Complete || (!one_way && sent().all(returned)),
         forward,
         reverse,
         round_trip,
@@ -242,6 +252,40 @@ impl Stream<'_> {
         for (reply, number) in replies.into_iter().zip(numbers) {
             passages.extend(reply.copies.into_iter().map(|copy| Passage { sequence: number, ..copy }));
         }
+        passages
+    }
+
+    /// The passages of a probe that the responder sent by itself.
+    fn their_own(&self, probe: &[RoundTrip]) -> Vec<Passage> {
+        let first = &probe[0];
+        let departure = first.t3.at(self.selection.t3);
+        let after_user = departure.zip(first.t3.user).map(|(best, user)| elapsed(user, best));
+        let error = after_user.zip(first.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
+        let left = |row, fate| Passage {
+            departure: departure.map(Timestamp::renamed),
+            departure_error: error.and_then(length),
+            ..bare(row, fate)
+        };
+        let mut passages: Vec<Passage> = probe
+            .iter()
+            .filter(|row| row.returned)
+            .map(|row| Passage {
+                arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
+                ttl: row.reverse_ttl,
+                tos: row.reverse_tos,
+                ..left(
+                    row,
+                    self.arrived(
+                        Moment { stamps: &row.t3, place: self.selection.t3 },
+                        Moment { stamps: &row.t4, place: self.selection.t4 },
+                    ),
+                )
+            })
+            .collect();
+        if passages.is_empty() {
+            passages.push(left(first, Fate::Lost));
+        }
+        number_copies(&mut passages);
         passages
     }
 

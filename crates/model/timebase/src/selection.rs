@@ -1,7 +1,7 @@
 //! Which of a moment's stamps is used.
 
 use romer_record::RoundTrip;
-use romer_record::document::{MissingStamps, StampPlaces};
+use romer_record::document::{MissingStamps, StampPlaces, Way};
 use romer_record::manifest::StampRequest;
 use romer_units::Place;
 
@@ -49,12 +49,12 @@ impl Tally {
 
 /// Whether the responder sent a reply to this arrival, so far as it is known.
 pub(crate) fn replied(row: &RoundTrip) -> bool {
-    row.returned || row.t3.user.is_some() || row.t3.kernel.is_some()
+    row.way != Way::Forward && (row.returned || row.t3.user.is_some() || row.t3.kernel.is_some())
 }
 
 /// Whether the probe of this row arrived at the responder, so far as it is known.
 pub(crate) fn arrived_there(row: &RoundTrip) -> bool {
-    row.returned || row.seen_by_responder
+    row.way != Way::Reverse && (row.returned || row.seen_by_responder)
 }
 
 impl Selection {
@@ -75,27 +75,37 @@ impl Selection {
         Self { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
     }
 
-    /// This choice as the measurement document shows it, with what a delay spans in words.
-    pub fn document(&self, missing: MissingStamps) -> StampPlaces {
+    /// This choice as the measurement document shows it, with what a delay spans in words. Moments that packets of
+    /// `way` do not have are `None`.
+    pub fn document(&self, missing: MissingStamps, way: Way) -> StampPlaces {
         let say = |place: Option<Place>| match place {
             Some(place) => format!("the {place} stamp"),
             None => "the stamp that the reflector tells".into(),
         };
-        let delay_definition = format!(
-            "forward: from {} of the sender's departure to {} of the responder's arrival; reverse: from {} of the \
-             responder's departure to {} of the sender's arrival; round trip: (t4-t1)-(t3-t2), without the \
-             responder's own time",
-            say(self.t1),
-            say(self.t2),
-            say(self.t3),
-            say(self.t4)
-        );
+        let mut parts = Vec::new();
+        if way != Way::Reverse {
+            parts.push(format!(
+                "forward: from {} of the sender's departure to {} of the responder's arrival",
+                say(self.t1),
+                say(self.t2)
+            ));
+        }
+        if way != Way::Forward {
+            parts.push(format!(
+                "reverse: from {} of the responder's departure to {} of the sender's arrival",
+                say(self.t3),
+                say(self.t4)
+            ));
+        }
+        if way == Way::RoundTrip {
+            parts.push("round trip: (t4-t1)-(t3-t2), without the responder's own time".into());
+        }
         StampPlaces {
-            sender_departure: self.t1,
-            sender_arrival: self.t4,
-            responder_arrival: self.t2,
-            responder_departure: self.t3,
-            delay_definition,
+            sender_departure: self.t1.filter(|_| way != Way::Reverse),
+            sender_arrival: self.t4.filter(|_| way != Way::Forward),
+            responder_arrival: self.t2.filter(|_| way != Way::Reverse),
+            responder_departure: self.t3.filter(|_| way != Way::Forward),
+            delay_definition: parts.join("; "),
             missing,
         }
     }
@@ -106,7 +116,7 @@ fn tallies(rows: &[RoundTrip]) -> [Tally; 4] {
     let [mut t1, mut t2, mut t3, mut t4] = [Tally::default(); 4];
     let mut last = None;
     for row in rows {
-        if last != Some(row.sequence) && !row.not_sent {
+        if last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
             t1.count(row.t1.kernel.is_some(), row.t1.user.is_some(), row.t1.told.is_some());
         }
         last = Some(row.sequence);
@@ -129,13 +139,14 @@ pub(crate) fn missing(rows: &[RoundTrip], selection: &Selection) -> MissingStamp
     let mut last = None;
     let mut arrivals = Vec::new();
     for row in rows {
-        if last != Some(row.sequence) {
+        let one = Some((row.way, row.sequence));
+        if last != one {
             arrivals.clear();
-            if !row.not_sent && row.t1.at(selection.t1).is_none() {
+            if !row.not_sent && row.way != Way::Reverse && row.t1.at(selection.t1).is_none() {
                 missing.sender_departure += 1;
             }
         }
-        last = Some(row.sequence);
+        last = one;
         if row.returned && row.t4.at(selection.t4).is_none() {
             missing.sender_arrival += 1;
         }

@@ -4,7 +4,8 @@
 //! [`udp::Datagram`]) is laid on bytes that came from anywhere: making one checks every length once and
 //! either says what is wrong or gives accessors that cannot fail. A *Repr* ([`ethernet::Repr`],
 //! [`ipv4::Repr`], [`ipv6::Repr`], [`udp::Repr`], [`stamp::SenderPacket`], [`stamp::ReflectorPacket`],
-//! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it.
+//! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it. [`compact`] is romer's own probe
+//! for payloads that are too short for the others.
 //!
 //! No function of this crate panics, whatever the bytes; the property tests of each module and the fuzz
 //! targets hold it to that. Nothing here reads a clock: where a time of day is needed to choose an era
@@ -13,6 +14,7 @@
 
 mod bytes;
 pub mod checksum;
+pub mod compact;
 pub mod dissect;
 pub mod ethernet;
 pub mod ip;

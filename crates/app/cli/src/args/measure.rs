@@ -25,6 +25,7 @@ use crate::values;
         romer measure voice.example --traffic melp --duration 1m --dscp ef\n  \
         romer measure 192.0.2.1 2001:db8::1 --interval 20ms --count 1000 --json result.json\n  \
         romer measure 192.0.2.7:8620 --stamp-only\n  \
+        romer measure voice.example --traffic melp --direction both\n  \
         romer measure voice.example --limit 'round_trip.delay_ns.p99<150ms' --limit 'forward.loss.ratio<=1%'"
 )]
 pub(crate) struct MeasureArgs {
@@ -33,6 +34,9 @@ pub(crate) struct MeasureArgs {
         help = "Where to: HOST, HOST:CONTROLPORT, [IPV6]:CONTROLPORT; with --stamp-only the port is the reflector's UDP port",
         required = true, value_name = "TARGET", value_parser = values::parsed::<Target>)]
     pub(crate) targets: Vec<Target>,
+    /// Which way probes go: round-trip, forward, reverse (the target sends), both (each sends, at once)
+    #[arg(long, value_name = "WAY", default_value = "round-trip")]
+    pub(crate) direction: Direction,
     /// Which stamps: best, kernel, user
     #[arg(long, value_name = "PLACE", default_value = "best")]
     pub(crate) stamp: StampPlace,
@@ -63,7 +67,7 @@ pub(crate) struct MeasureArgs {
     /// Authenticate the tests with the key in this file, which both ends have (mode 0600, 32 octets or more)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Wait so long for a reflection before it counts as lost
+    /// Wait so long for a probe or its reflection before it counts as lost
     #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,
     /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
@@ -93,6 +97,19 @@ pub(crate) struct MeasureArgs {
     pub(crate) stream_interval: Duration,
 }
 
+/// Which ways probes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Direction {
+    /// There, and reflected back
+    RoundTrip,
+    /// There only: one-way probes, logged at both ends
+    Forward,
+    /// Here only: the target sends
+    Reverse,
+    /// Both at once, each end sending its own
+    Both,
+}
+
 /// What is sent, and when.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
@@ -106,7 +123,7 @@ pub(crate) struct TrafficArgs {
     /// Mean time between probes, in talk where the traffic falls silent [default: 100ms; codecs have their own]
     #[arg(long, value_name = "D", value_parser = values::interval, allow_hyphen_values = true)]
     pub(crate) interval: Option<Duration>,
-    /// Octets of UDP payload [default: as the traffic asks, and at least 44B, a STAMP packet]
+    /// Octets of UDP payload [default: as the traffic asks; round trips: at least 44B, a STAMP packet]
     #[arg(long, value_name = "B", value_parser = values::size, allow_hyphen_values = true, conflicts_with = "packet_size")]
     pub(crate) size: Option<u32>,
     /// Octets of IP packet

@@ -25,9 +25,9 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs};
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
-pub(crate) use measure::{MeasureArgs, TrafficArgs, TurnArgs};
+pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use reading::{Invocation, read};
-pub(crate) use report::ReportArgs;
+pub(crate) use report::{OneWay, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
 pub(crate) use shared::StampPlace;
 

@@ -30,6 +30,18 @@ pub(crate) struct ReportArgs {
     /// Which stream of the run, from 0, for --csv [default: all]
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
+    /// Which direction, of a stream whose ends both sent, for --csv [default: forward]
+    #[arg(long, value_name = "WAY")]
+    pub(crate) direction: Option<OneWay>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// One of two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OneWay {
+    /// To the target
+    Forward,
+    /// From the target
+    Reverse,
 }

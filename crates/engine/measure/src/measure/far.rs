@@ -4,15 +4,15 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration as StdDuration, Instant};
 
-use romer_record::log::Far as Record;
+use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, Decoder, End, Granted, Hello, Message, Proof, Request, VERSION, Welcome,
-    possession, unhex,
+    Challenge, CodecError, Decoder, End, Granted, Heard, Hello, KEEP_ALIVE, Message, Proof, Request, SILENCE,
+    VERSION, Welcome, possession, unhex,
 };
-
 use romer_wire::stamp::Key;
 
+use crate::byte_stream::ByteStream;
 use crate::circumstances::{clock_identity, random};
 use crate::{MeasureError, SOFTWARE};
 
@@ -34,13 +34,46 @@ pub(super) enum Absent {
     Locked { why: String, mend: &'static str },
 }
 
+/// What the far end has told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Its records, as entries of the log.
+    pub(super) entries: Vec<Entry>,
+    /// How far it has come, if it said so.
+    pub(super) progress: Option<Heard>,
+    /// All of its own probes have left: so many.
+    pub(super) departed: Option<u64>,
+}
+
+impl Told {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Log(records) => self.entries.extend(records.into_iter().map(Entry::Far)),
+            Message::Departures(records) => self.entries.extend(records.into_iter().map(Entry::FarSent)),
+            Message::Heard(progress) => self.progress = Some(progress),
+            Message::Departed(departed) => self.departed = Some(departed.count),
+            _ => {}
+        }
+    }
+}
+
+/// A session that was granted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grant {
+    pub(super) token: Token,
+    /// Key of the one-way probes, if the session is one-way.
+    pub(super) key: Option<[u8; 16]>,
+}
+
 /// A conversation with a responder.
 #[derive(Debug)]
 pub(super) struct Conversation {
     address: SocketAddr,
-    stream: TcpStream,
+    stream: Box<dyn ByteStream>,
     decoder: Decoder,
     broken: bool,
+    asked: Instant,
+    heard: Instant,
     pub(super) welcome: Welcome,
 }
 
@@ -53,9 +86,11 @@ impl Conversation {
         let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity() };
         let mut conversation = Self {
             address,
-            stream,
+            stream: Box::new(stream),
             decoder: Decoder::default(),
             broken: false,
+            asked: Instant::now(),
+            heard: Instant::now(),
             welcome: Welcome {
                 version: VERSION,
                 software: String::new(),
@@ -63,6 +98,7 @@ impl Conversation {
                 test_port: 0,
                 kernel_stamps: false,
                 clock_sync: None,
+                features: Vec::new(),
             },
         };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
@@ -132,10 +168,15 @@ impl Conversation {
     }
 
     /// Asks for a session.
-    pub(super) fn request(&mut self, request: Request) -> Result<Token, MeasureError> {
+    pub(super) fn request(&mut self, request: Request) -> Result<Grant, MeasureError> {
+        let one_way = request.direction.is_one_way();
         self.say(&Message::Request(request)).map_err(|error| self.lost(&error))?;
         match self.hear(ANSWER) {
-            Ok(Some(Message::Granted(Granted { token, .. }))) => unhex(&token).ok_or_else(|| self.odd()),
+            Ok(Some(Message::Granted(Granted { token, key, .. }))) => {
+                let token = unhex(&token).ok_or_else(|| self.odd())?;
+                let key = key.as_deref().and_then(unhex);
+                if one_way && key.is_none() { Err(self.odd()) } else { Ok(Grant { token, key }) }
+            }
             Ok(Some(Message::Refused(refused))) => {
                 let mend = match (refused.retry_after_seconds, refused.granted) {
                     (Some(seconds), _) => format!("try again after {seconds} s"),
@@ -159,23 +200,43 @@ impl Conversation {
         }
     }
 
-    /// Takes the records that have come, without waiting. `None` once the conversation is broken.
-    pub(super) fn records(&mut self) -> Option<Vec<Record>> {
-        let mut records = Vec::new();
+    /// Takes what has come, without waiting. `None` once the conversation is broken.
+    pub(super) fn news(&mut self) -> Option<Told> {
+        let mut told = Told::default();
         while !self.broken {
             match self.hear(StdDuration::ZERO) {
-                Ok(Some(Message::Log(more))) => records.extend(more),
-                Ok(Some(_)) => {}
-                Err(error) if timed_out(&error) => return Some(records),
+                Ok(Some(message)) => told.take(message),
+                Err(error) if timed_out(&error) => return Some(told),
                 Ok(None) | Err(_) => self.broken = true,
             }
         }
-        if records.is_empty() { None } else { Some(records) }
+        if told.entries.is_empty() { None } else { Some(told) }
+    }
+
+    /// Asks how far the far end has come, where `every` has passed since it was asked. It is taken for gone when it has
+    /// been silent for long.
+    pub(super) fn ask(&mut self, every: StdDuration) {
+        if self.asked.elapsed() < every {
+            return;
+        }
+        // Its word may have waited as long as we did not listen.
+        if self.heard.elapsed() > SILENCE.to_std() && self.asked.elapsed() < KEEP_ALIVE.to_std() * 2 {
+            self.broken = true;
+        }
+        self.asked = Instant::now();
+        self.tell(&Message::Ask);
+    }
+
+    /// Says `message`; a failure shows in [`Conversation::news`].
+    pub(super) fn tell(&mut self, message: &Message) {
+        if self.say(message).is_err() {
+            self.broken = true;
+        }
     }
 
     /// Tells the far end to stop, and hands its records to `keep` as they come. Gives the totals, or `None` where
     /// they did not come.
-    pub(super) fn finish(mut self, mut keep: impl FnMut(&Record)) -> Option<End> {
+    pub(super) fn finish(mut self, mut keep: impl FnMut(&Entry)) -> Option<End> {
         if self.broken || self.say(&Message::Stop).is_err() {
             return None;
         }
@@ -183,9 +244,12 @@ impl Conversation {
         loop {
             let left = deadline.checked_duration_since(Instant::now())?;
             match self.hear(left) {
-                Ok(Some(Message::Log(records))) => records.iter().for_each(&mut keep),
                 Ok(Some(Message::End(end))) => return Some(end),
-                Ok(Some(_)) => {}
+                Ok(Some(message)) => {
+                    let mut told = Told::default();
+                    told.take(message);
+                    told.entries.iter().for_each(&mut keep);
+                }
                 Ok(None) | Err(_) => return None,
             }
         }
@@ -194,8 +258,7 @@ impl Conversation {
     fn say(&mut self, message: &Message) -> io::Result<()> {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
-        self.stream.set_nonblocking(false)?;
-        self.stream.set_write_timeout(Some(ANSWER))?;
+        self.stream.set_patience(Some(ANSWER))?;
         self.stream.write_all(&bytes)
     }
 
@@ -211,13 +274,13 @@ impl Conversation {
                 Ok(None) => {}
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            self.stream.set_nonblocking(left.is_zero())?;
-            if !left.is_zero() {
-                self.stream.set_read_timeout(Some(left))?;
-            }
+            self.stream.set_patience(Some(left).filter(|left| !left.is_zero()))?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Ok(None),
-                Ok(count) => self.decoder.extend(&buffer[..count]),
+                Ok(count) => {
+                    self.heard = Instant::now();
+                    self.decoder.extend(&buffer[..count]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 
 use romer_host::clock;
 use romer_metrics::summary;
-use romer_record::document::{STREAM, StreamInterval};
+use romer_record::document::{STREAM, StreamInterval, Way};
 use romer_store::{Kept, LogThread};
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -19,7 +19,9 @@ use super::{MeasureOptions, Observer};
 const REMEMBERED: usize = 65_536;
 
 struct Watched {
-    shared: Arc<Shared>,
+    number: u16,
+    /// One, or one for each direction.
+    parts: Vec<Arc<Shared>>,
     target: String,
     delays: Vec<i64>,
 }
@@ -42,15 +44,21 @@ impl Live {
         log: &LogThread,
     ) -> Self {
         let started = clock::monotonic_now();
-        Self {
-            streams: streams
-                .iter()
-                .map(|stream| Watched {
-                    shared: Arc::clone(&stream.shared),
+        let mut watched: Vec<Watched> = Vec::new();
+        for stream in streams {
+            let shared = Arc::clone(&stream.shared);
+            match watched.iter_mut().find(|one| one.number == shared.number) {
+                Some(one) => one.parts.push(shared),
+                None => watched.push(Watched {
+                    number: shared.number,
+                    parts: vec![shared],
                     target: stream.manifest.target.clone(),
                     delays: Vec::new(),
-                })
-                .collect(),
+                }),
+            }
+        }
+        Self {
+            streams: watched,
             seen,
             kept: Arc::clone(log.kept()),
             every: options.report_every,
@@ -86,17 +94,25 @@ impl Live {
 
     fn tell(&mut self, now: Timestamp<Monotonic>, observer: &mut dyn Observer) {
         for stream in &mut self.streams {
-            let shared = &stream.shared;
-            let sent = shared.sent.load(Ordering::Acquire);
+            let sum = |count: fn(&Shared) -> u64| stream.parts.iter().map(|part| count(part)).sum();
+            let sent = |part: &Shared| {
+                // Of a far end's probes, as many have been sent as have come, or more.
+                let sent = part.sent.load(Ordering::Acquire).max(if part.way == Way::Reverse {
+                    part.returned.load(Ordering::Acquire)
+                } else {
+                    0
+                });
+                sent.saturating_sub(part.not_sent.load(Ordering::Acquire))
+            };
             observer.on_interval(&StreamInterval {
                 schema: STREAM.into(),
-                stream: shared.number,
+                stream: stream.number,
                 target: stream.target.clone(),
                 elapsed_ns: (now - self.started).as_nanos(),
-                sent: sent.saturating_sub(shared.not_sent.load(Ordering::Acquire)),
-                returned: shared.returned.load(Ordering::Acquire),
+                sent: sum(sent),
+                returned: sum(|part| part.returned.load(Ordering::Acquire)),
                 kept_entries: self.kept.entries(),
-                kept_sent: self.kept.sent(shared.number),
+                kept_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
             });
             stream.delays.clear();

@@ -21,10 +21,10 @@ use std::time::Duration as StdDuration;
 
 use romer_host::clock;
 use romer_host::socket::Waker;
-use romer_record::document::{Measurement, StreamInterval};
-use romer_record::log::Entry;
-use romer_record::manifest::{MANIFEST, Manifest, Status};
-use romer_record::{RoundTrip, assemble};
+use romer_record::document::{Measurement, StreamInterval, Way};
+use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
+use romer_record::{RoundTrip, assemble_as};
+use romer_session::control::{KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
 use romer_units::Duration;
 
@@ -61,6 +61,8 @@ pub struct Outcome {
     pub streams: Vec<Evaluated>,
     /// It was interrupted.
     pub partial: bool,
+    /// The target of a stream whose far end went away before its end, so that only a part was measured.
+    pub far_end_gone: Option<String>,
     /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
     /// measured all the same.
     pub not_kept: Option<StoreError>,
@@ -92,7 +94,7 @@ pub fn measure(
         created: rfc3339_now(),
         status: Status::Running,
         software: SOFTWARE.into(),
-        streams: streams.iter().map(|stream| stream.manifest.clone()).collect(),
+        streams: manifests(&streams),
     };
     let mut run = NewRun::create(&options.location, manifest)?;
     let log = run.start_log(LOG_QUEUE)?;
@@ -100,7 +102,7 @@ pub fn measure(
     let partial = exchange(options, &mut streams, &log, interrupted, observer)?;
     bring_home(&mut streams, &log.sender(), observer);
     let folder = run.folder().to_path_buf();
-    let (rows, not_kept) = close_log(log, &folder)?;
+    let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     conclude(run, &streams, &rows, partial, not_kept)
 }
 
@@ -116,7 +118,7 @@ fn exchange(
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
-    let legs = legs(options, streams, &readers);
+    let legs = legs(streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
     let mut live = Live::new(options, streams, live_receiver, log);
@@ -129,16 +131,23 @@ fn exchange(
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
         let mut partial = false;
+        let mut keep_alive = clock::monotonic_now();
+        begin_reverse(streams);
         loop {
             std::thread::sleep(LOOK);
             if interrupted.load(Ordering::Acquire) && !partial {
                 partial = true;
                 stop_sending.wake();
+                halt_reverse(streams);
             }
-            take_far_records(streams, &log.sender(), observer);
-            live.look(observer);
             let now = clock::monotonic_now();
-            if shared.iter().all(|stream| stream.is_done(now, options.waiting_time)) {
+            if now >= keep_alive {
+                keep_alive = now + KEEP_ALIVE;
+                keep_open(streams);
+            }
+            take_news(streams, &log.sender(), observer);
+            live.look(observer);
+            if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
                 break;
             }
         }
@@ -147,6 +156,32 @@ fn exchange(
     });
     live.last(observer);
     Ok(partial)
+}
+
+/// Has the far ends begin that are to send.
+fn begin_reverse(streams: &mut [Prepared]) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.tell(&Message::Start);
+        }
+    }
+}
+
+/// Has them end.
+fn halt_reverse(streams: &mut [Prepared]) {
+    for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.tell(&Message::Halt);
+        }
+    }
+}
+
+/// Keeps a NAT's mapping while only the far end sends, or tells it the new one. A refusal of this host shows in what
+/// does not come any more.
+fn keep_open(streams: &[Prepared]) {
+    for stream in streams.iter().filter(|stream| stream.shared.way == Way::Reverse) {
+        let _ = stream.shared.associate();
+    }
 }
 
 fn waker() -> Result<Waker, MeasureError> {
@@ -160,50 +195,69 @@ fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, MeasureError> {
 }
 
 /// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
-fn legs(options: &MeasureOptions, streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
+fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
     let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
     let error = crate::circumstances::clock_error();
     let start = clock::monotonic_now() + LEAD;
     let started = rfc3339_after(LEAD);
-    debug_assert_eq!(options.streams.len(), streams.len());
     let mut legs = Vec::with_capacity(streams.len());
     let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
     for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
         stream.manifest.started.clone_from(&started);
+        if stream.shared.way == Way::Reverse {
+            continue;
+        }
         let shift = Duration::from_nanos(stream.interval.as_nanos().saturating_mul(place) / count);
         let floor = stream.floor;
         let departures =
             stream.schedule.clone().map(move |departure| (departure.offset, departure.size.max(floor)));
-        let probes = sending::Probes::new(
-            Box::new(departures),
-            start + shift,
-            stream.shared.ssid,
-            error,
-            Arc::clone(&stream.shared.echoes),
-        )
-        .with_key(options.key.clone());
+        let probes = sending::Probes::new(Box::new(departures), start + shift, stream.shared.form(error))
+            .with_key(stream.shared.key.clone());
         legs.push(Leg { shared: Arc::clone(&stream.shared), reader: Arc::clone(reader), probes });
     }
     legs
 }
 
-/// Takes what the far ends send back during the run because their buffers are half full.
-fn take_far_records(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
+/// Between two questions to a far end that is to tell whether everything has arrived there.
+const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
+
+/// Takes what the far ends tell during the run, and sees to it that they are still there.
+fn take_news(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
     for stream in streams {
+        let shared = &stream.shared;
         let Some(conversation) = &mut stream.conversation else { continue };
-        match conversation.records() {
-            Some(records) => {
-                for record in &records {
-                    log.append(stream.shared.number, &Entry::Far(*record));
-                }
+        if shared.way.is_one_way() {
+            let hurried = shared.way == Way::Forward && shared.has_departed_all();
+            conversation.ask(if hurried { LAST_QUESTIONS } else { KEEP_ALIVE.to_std() });
+        }
+        let Some(told) = conversation.news() else {
+            stream.conversation = None;
+            stream.manifest.cut_short = Some(CutShort::FarEndGone);
+            observer.on_note(shared.number, what_is_left(shared.way));
+            if shared.way.is_one_way() {
+                shared.halt();
             }
-            None => {
-                stream.conversation = None;
-                observer.on_note(
-                    stream.shared.number,
-                    "the control conversation broke off: the far end's log will not come back whole",
-                );
-            }
+            continue;
+        };
+        for entry in &told.entries {
+            log.append(shared.number, entry);
+        }
+        if let (Some(progress), Way::Forward) = (told.progress, shared.way) {
+            shared.returned.store(progress.received, Ordering::Release);
+        }
+        if let Some(count) = told.departed {
+            shared.sent.store(count, Ordering::Release);
+            shared.departed_all();
+        }
+    }
+}
+
+/// What a far end that has gone leaves.
+fn what_is_left(way: Way) -> &'static str {
+    match way {
+        Way::RoundTrip => "the control conversation broke off: the far end's log will not come back whole",
+        Way::Forward | Way::Reverse | Way::Both => {
+            "the control conversation broke off: the far end is gone, and the measurement ends here"
         }
     }
 }
@@ -215,7 +269,7 @@ fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obse
         let Some(conversation) = stream.conversation.take() else { continue };
         let number = stream.shared.number;
         // Nothing is in a hurry any more.
-        let end = conversation.finish(|record| log.append_patiently(number, &Entry::Far(*record)));
+        let end = conversation.finish(|entry| log.append_patiently(number, entry));
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.far_log_complete = lost == Some(0);
@@ -224,22 +278,43 @@ fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obse
             Some(lost) => {
                 observer.on_note(number, &format!("the far end had no room for {lost} records of its log"));
             }
-            None => observer.on_note(number, "the far end's log did not come back whole"),
+            None => {
+                stream.manifest.cut_short = Some(CutShort::FarEndGone);
+                observer.on_note(number, "the far end's log did not come back whole");
+            }
         }
     }
+}
+
+/// The streams of a run, of whose parts those of one number are one.
+fn manifests(streams: &[Prepared]) -> Vec<Stream> {
+    streams
+        .chunk_by(|a, b| a.shared.number == b.shared.number)
+        .map(|parts| {
+            let mut manifest = parts[0].manifest.clone();
+            manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
+            manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
+            manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
+            manifest
+        })
+        .collect()
 }
 
 type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
 
 /// Ends the log and reads it back, so that what is reported is what is kept; what could not be kept is taken from
 /// memory.
-fn close_log(log: LogThread, folder: &Path) -> Result<(RowsByStream, Option<StoreError>), MeasureError> {
+fn close_log(
+    log: LogThread,
+    folder: &Path,
+    way: Way,
+) -> Result<(RowsByStream, Option<StoreError>), MeasureError> {
     let outcome = log.finish();
     let mut entries = romer_store::recover(&folder.join("packets.log"))?.streams;
     for (stream, entry) in outcome.not_kept {
         entries.entry(stream).or_default().push(entry);
     }
-    let rows = entries.iter().map(|(stream, entries)| (*stream, assemble(entries))).collect();
+    let rows = entries.iter().map(|(stream, entries)| (*stream, assemble_as(way, entries))).collect();
     Ok((rows, outcome.error))
 }
 
@@ -252,24 +327,34 @@ fn conclude(
 ) -> Result<Outcome, MeasureError> {
     let folder = run.folder().to_path_buf();
     let nothing = Vec::new();
-    let evaluated: Vec<Evaluated> = streams
+    let mut manifests = manifests(streams);
+    for manifest in &mut manifests {
+        if partial {
+            manifest.cut_short = Some(CutShort::Interrupted);
+        }
+    }
+    let parts = streams.chunk_by(|a, b| a.shared.number == b.shared.number);
+    let evaluated: Vec<Evaluated> = manifests
         .iter()
-        .map(|stream| {
-            let rows = rows.get(&stream.shared.number).unwrap_or(&nothing);
-            let mut one = evaluate(&stream.manifest, rows, partial);
-            one.measurement.warnings.extend(stream.warnings());
+        .zip(parts)
+        .map(|(manifest, parts)| {
+            let rows = rows.get(&parts[0].shared.number).unwrap_or(&nothing);
+            let mut one = evaluate(manifest, rows, false);
+            one.measurement.warnings.extend(parts.iter().flat_map(Prepared::warnings));
             one
         })
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = page(&evaluated);
-    let manifests: Vec<_> = streams.iter().map(|stream| stream.manifest.clone()).collect();
-    let status = if partial { Status::Partial } else { Status::Complete };
+    let gone = manifests.iter().find(|manifest| manifest.cut_short == Some(CutShort::FarEndGone));
+    let far_end_gone = gone.map(|manifest| manifest.target.clone());
+    let whole = !partial && far_end_gone.is_none();
+    let status = if whole { Status::Complete } else { Status::Partial };
     let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
         run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
     });
     let not_kept = not_kept.or(written.err());
-    Ok(Outcome { folder, streams: evaluated, partial, not_kept })
+    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, not_kept })
 }
 
 /// The report of `streams` as a page. A chart that cannot be drawn leaves a page that says so.

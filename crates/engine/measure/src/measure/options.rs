@@ -3,11 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use romer_record::document::Way;
 use romer_record::manifest::{CalibrationUse, StampRequest};
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
+use romer_wire::compact;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
 
 use crate::MeasureError;
@@ -48,6 +50,8 @@ pub struct StreamOptions {
 pub struct MeasureOptions {
     /// The streams, measured side by side.
     pub streams: Vec<StreamOptions>,
+    /// Which ways the packets go.
+    pub direction: Way,
     /// Which addresses of the targets.
     pub family: Family,
     /// Do not look for a romer at the far end; the target's port is that of the reflector.
@@ -96,8 +100,9 @@ pub(super) fn header_octets(address: SocketAddr) -> u32 {
 pub(super) fn schedule_of(
     stream: &StreamOptions,
     address: SocketAddr,
+    way: Way,
     keyed: bool,
-) -> Result<Schedule, MeasureError> {
+) -> Result<(Request, Schedule), MeasureError> {
     let header = header_octets(address);
     let (flag, octets, added) = match stream.size {
         ProbeSize::Natural => ("traffic", None, 0),
@@ -105,7 +110,18 @@ pub(super) fn schedule_of(
         ProbeSize::Packet(octets) => ("--packet-size", Some(octets), header),
     };
     let asked = octets.map(|octets| octets.saturating_sub(added));
-    if let (Some(octets), true) = (octets, asked.is_some_and(|payload| payload < SHORTEST_PAYLOAD)) {
+    let shortest_one_way = SHORTEST_ONE_WAY;
+    if let (Some(octets), true, true) =
+        (octets, way.is_one_way(), asked.is_some_and(|payload| payload < shortest_one_way))
+    {
+        return Err(MeasureError::Usage(format!(
+            "the probe is too small ({flag}): {octets} octets do not hold what tells it from others; ask for at least {}B",
+            shortest_one_way + added
+        )));
+    }
+    if let (Some(octets), false, true) =
+        (octets, way.is_one_way(), asked.is_some_and(|payload| payload < SHORTEST_PAYLOAD))
+    {
         return Err(MeasureError::Usage(format!(
             "the probe is too small ({flag}): {octets} octets do not hold its four stamps; ask for at least {}B ({}B for \
              a STAMP reflector that is not romer)",
@@ -124,16 +140,17 @@ pub(super) fn schedule_of(
     let version = if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
     let request = Request { size: asked, version, ..stream.traffic.clone() };
     let schedule = checked(&request)?;
+    let least = floor(stream, &schedule, way, keyed);
     if let (TrafficModel::TokenBucket(bucket), None) = (&request.model, asked)
-        && schedule.size() < natural
+        && schedule.size() < least
     {
         return Err(MeasureError::Usage(format!(
-            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {natural}; use a \
-             depth of at least {natural}B",
+            "no probe passes the token bucket (traffic): it holds {} octets and a probe has {least}; use a \
+             depth of at least {least}B",
             bucket.depth()
         )));
     }
-    Ok(schedule)
+    Ok((request, schedule))
 }
 
 /// The schedule of `request`.
@@ -147,9 +164,16 @@ fn natural(keyed: bool) -> u32 {
     if keyed { u32::try_from(AUTHENTICATED_BASE).unwrap_or(u32::MAX) } else { STAMP_PAYLOAD }
 }
 
-/// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised.
-pub(super) fn floor(stream: &StreamOptions, keyed: bool) -> u32 {
+/// The smallest payload of a one-way probe, in octets.
+#[expect(clippy::cast_possible_truncation, reason = "nine")]
+pub(super) const SHORTEST_ONE_WAY: u32 = compact::SHORTEST as u32;
+
+/// The smallest payload of a stream's probes, to which smaller ones of its traffic are raised. One-way probes have the
+/// traffic's real sizes, and that of a STAMP packet where it names none.
+pub(super) fn floor(stream: &StreamOptions, schedule: &Schedule, way: Way, keyed: bool) -> u32 {
     match stream.size {
+        ProbeSize::Natural if way.is_one_way() && schedule.size() > 0 => SHORTEST_ONE_WAY,
+        ProbeSize::Natural if way.is_one_way() => STAMP_PAYLOAD,
         ProbeSize::Natural => natural(keyed),
         ProbeSize::Payload(_) | ProbeSize::Packet(_) => 0,
     }
@@ -159,13 +183,14 @@ pub(super) fn floor(stream: &StreamOptions, keyed: bool) -> u32 {
 pub(super) fn payloads(
     stream: &StreamOptions,
     schedule: &Schedule,
+    way: Way,
     address: SocketAddr,
     mtu: Option<u32>,
     keyed: bool,
 ) -> Result<Payloads, MeasureError> {
     let header = header_octets(address);
     let longest = LONGEST_PAYLOAD[usize::from(address.is_ipv6())];
-    let payloads = schedule.payloads(floor(stream, keyed));
+    let payloads = schedule.payloads(floor(stream, schedule, way, keyed));
     let (flag, added) = match stream.size {
         ProbeSize::Natural => ("traffic", 0),
         ProbeSize::Payload(_) => ("--size", 0),

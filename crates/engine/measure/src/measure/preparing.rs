@@ -7,18 +7,20 @@ use std::time::{Duration as StdDuration, Instant};
 
 use romer_host::host_info;
 use romer_host::link::Network;
-use romer_host::socket::{Outgoing, SocketOptions, StampingSocket};
-use romer_record::document::Traffic;
+use romer_host::socket::{SocketOptions, StampingSocket};
+use romer_record::document::{Traffic, Way};
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
-use romer_session::control::{self, Request};
-use romer_session::{association, sender};
-use romer_traffic::{Limit, Payloads, Schedule};
+use romer_session::control::{self, FarStream, Request};
+use romer_session::sender;
+use romer_traffic::{Limit, Payloads, Schedule, TrafficModel};
 use romer_units::Duration;
+use romer_units::random::Seed;
+use romer_wire::compact;
 use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
 use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
-use super::stream::Shared;
+use super::stream::{Identity, Shared};
 use super::{MeasureOptions, Observer, rfc3339_now};
 use crate::{MeasureError, circumstances};
 
@@ -50,7 +52,8 @@ impl Prepared {
         let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
         if strays > 0 {
             warnings.push(format!(
-                "{strays} datagrams came that were not reflections of this stream; not counted"
+                "{strays} datagrams came that were not {} of this stream; not counted",
+                if self.shared.way.is_one_way() { "probes" } else { "reflections" }
             ));
         }
         let own_drops: u32 =
@@ -80,17 +83,56 @@ pub(super) fn prepare(
     options: &MeasureOptions,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Prepared>, MeasureError> {
-    options
-        .streams
-        .iter()
-        .zip(0..)
-        .map(|(stream, number)| prepare_one(options, stream, number, observer))
-        .collect()
+    let parts: &[Way] = match options.direction {
+        Way::Both => &[Way::Forward, Way::Reverse],
+        Way::RoundTrip => &[Way::RoundTrip],
+        Way::Forward => &[Way::Forward],
+        Way::Reverse => &[Way::Reverse],
+    };
+    if options.direction.is_one_way() && options.stamp_only {
+        return Err(MeasureError::Usage(
+            "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
+             reflect; leave one of them out"
+                .into(),
+        ));
+    }
+    let mut prepared = Vec::with_capacity(options.streams.len() * parts.len());
+    for (stream, number) in options.streams.iter().zip(0..) {
+        if options.direction.has_reverse() && matches!(stream.traffic.model, TrafficModel::Trace { .. }) {
+            return Err(MeasureError::Usage(
+                "the far end cannot send this traffic (--traffic, --direction): a trace is a file of this host; replay \
+                 it with --direction forward or round-trip, or choose another model"
+                    .into(),
+            ));
+        }
+        for way in parts {
+            prepared.push(prepare_one(
+                options,
+                &of_part(stream, options.direction, *way),
+                *way,
+                number,
+                observer,
+            )?);
+        }
+    }
+    Ok(prepared)
+}
+
+/// The stream of one direction. Where both ends send, the far end draws by the next seed, so that the two do not have
+/// the same random schedule.
+fn of_part(stream: &StreamOptions, direction: Way, way: Way) -> StreamOptions {
+    let mut part = stream.clone();
+    if (direction, way) == (Way::Both, Way::Reverse) {
+        let [a, b, c, d, e, last] = part.traffic.seed.0;
+        part.traffic.seed = Seed([a, b, c, d, e, last.wrapping_add(1)]);
+    }
+    part
 }
 
 fn prepare_one(
     options: &MeasureOptions,
     stream: &StreamOptions,
+    way: Way,
     number: u16,
     observer: &mut dyn Observer,
 ) -> Result<Prepared, MeasureError> {
@@ -103,10 +145,15 @@ fn prepare_one(
         return Err(no_card_stamps(options, address));
     }
     let mtu = mtu(address, options);
-    let schedule = schedule_of(stream, address, options.key.is_some())?;
-    let payloads = payloads(stream, &schedule, address, mtu, options.key.is_some())?;
-    let conversation =
-        if options.stamp_only { None } else { greet(address, number, options.key.as_deref(), observer)? };
+    let keyed = options.key.is_some();
+    let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
+    let payloads = payloads(stream, &schedule, way, address, mtu, keyed)?;
+    let floor = floor(stream, &schedule, way, keyed);
+    let mut conversation = if options.stamp_only {
+        None
+    } else {
+        greet(address, way, number, options.key.as_deref(), observer)?
+    };
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
@@ -119,30 +166,35 @@ fn prepare_one(
     });
     let (socket, receiver) = open(options, local, target)?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
-    let expected = schedule.expected_count();
-    let shared =
-        Arc::new(Shared::new(number, socket, receiver, target, ssid, expected).with_key(options.key.clone()));
     let mut manifest = manifest(options, stream, &schedule, payloads, target);
-    let conversation = match conversation {
-        None => None,
-        Some(conversation) => {
-            manifest.far_log = true;
-            manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
-            manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
-            if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
-                manifest.clock_relation = ClockRelation::Shared;
-            }
-            let request = Request {
-                ssid,
-                interval_ns: schedule.interval().as_nanos(),
-                count: schedule.most_count().max(1),
-                payload_octets: payloads.most,
-            };
-            Some(associate(conversation, request, &shared)?)
+    let mut identity = Identity { number, ssid, way, session: None, token: None };
+    if let Some(conversation) = &mut conversation {
+        manifest.far_log = true;
+        manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
+        manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
+        if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
+            manifest.clock_relation = ClockRelation::Shared;
         }
-    };
+        let ttl = options.ttl.unwrap_or(TTL);
+        let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
+        let request = Request {
+            ssid,
+            interval_ns: schedule.interval().as_nanos(),
+            count: schedule.most_count().max(1),
+            payload_octets: payloads.most,
+            direction: way,
+            stream: far_stream.filter(|_| way == Way::Reverse),
+        };
+        let grant = conversation.request(request)?;
+        identity.token = Some(grant.token);
+        identity.session = grant.key.map(|key| session_of(ssid, way, key));
+    }
+    let shared = Arc::new(
+        Shared::new(identity, socket, receiver, target, schedule.expected_count())
+            .with_key(options.key.clone()),
+    );
+    let conversation = conversation.map(|conversation| associate(conversation, &shared)).transpose()?;
     let interval = schedule.interval();
-    let floor = floor(stream, options.key.is_some());
     Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0 })
 }
 
@@ -160,6 +212,11 @@ fn no_card_stamps(options: &MeasureOptions, target: SocketAddr) -> MeasureError 
     let place = interface.map_or_else(|| "--stamp nic".into(), |name| format!("--stamp nic, {name}"));
     let mend = "use --stamp best or kernel; romer doctor lists what each interface can do";
     MeasureError::host("take stamps of the network card", place, mend, romer_host::HostError::Unsuitable(why))
+}
+
+fn session_of(number: u16, way: Way, key: [u8; 16]) -> compact::Session {
+    let heading = if way == Way::Reverse { compact::Heading::Reverse } else { compact::Heading::Forward };
+    compact::Session { number, key: compact::Key::new(key), heading }
 }
 
 /// The largest IP packet that the path is known to take: the interface's that was asked for, or the route's.
@@ -228,14 +285,29 @@ fn open(
 /// A conversation with the romer at the far end, or none where there is no romer.
 fn greet(
     address: SocketAddr,
+    way: Way,
     number: u16,
     key: Option<&Key>,
     observer: &mut dyn Observer,
 ) -> Result<Option<Conversation>, MeasureError> {
     match Conversation::begin(address, key) {
+        Ok(conversation) if way.is_one_way() && !conversation.welcome.has_one_way() => {
+            Err(MeasureError::Refused {
+                address,
+                why: format!("{} there knows round trips only", conversation.welcome.software),
+                mend: "update it, or leave --direction out".into(),
+            })
+        }
         Ok(conversation) => Ok(Some(conversation)),
         Err(Absent::Locked { why, mend }) => {
             Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
+        }
+        Err(Absent::Unreachable(why) | Absent::Foreign(why)) if way.is_one_way() => {
+            Err(MeasureError::Unreachable {
+                address: format!("TCP {address}"),
+                why,
+                mend: "one-way probes need `romer respond` at the far end; start it there, or leave --direction out",
+            })
         }
         Err(Absent::Unreachable(why) | Absent::Foreign(why)) => {
             observer.on_note(
@@ -251,19 +323,11 @@ fn greet(
     }
 }
 
-/// Asks for the session and proves the address of the test packets.
-fn associate(
-    mut conversation: Conversation,
-    request: Request,
-    shared: &Shared,
-) -> Result<Conversation, MeasureError> {
-    let token = conversation.request(request)?;
-    let datagram = association::datagram(token);
+/// Proves the address of the test packets.
+fn associate(mut conversation: Conversation, shared: &Shared) -> Result<Conversation, MeasureError> {
     let deadline = Instant::now() + ASSOCIATION;
-    // Their transmit stamps carry a number that no probe has had by then.
-    let outgoing = Outgoing::new(&datagram, shared.target, sender::wire_sequence(u64::MAX));
     while Instant::now() < deadline {
-        let refused = shared.socket.send(&outgoing).err();
+        let refused = shared.associate().err();
         if conversation.associated(REPETITION)? {
             return Ok(conversation);
         }
@@ -297,7 +361,9 @@ fn manifest(
     let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
     let payload = rounded(payloads.mean);
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
-    let protocol = if options.key.is_some() {
+    let protocol = if options.direction.is_one_way() {
+        "romer's compact one-way probe"
+    } else if options.key.is_some() {
         "STAMP (RFC 8762), authenticated"
     } else if payloads.least < sender::STAMP_PAYLOAD {
         "TWAMP-Light (RFC 5357 appendix I), unauthenticated"
@@ -309,6 +375,7 @@ fn manifest(
         started: rfc3339_now(),
         ended: None,
         traffic: Traffic {
+            direction: options.direction,
             model: stream.traffic.model.to_string(),
             departure_jitter: stream.traffic.jitter.map(|jitter| jitter.to_string()),
             interval_ns: schedule.interval().as_nanos(),
@@ -333,6 +400,7 @@ fn manifest(
         clock_relation: ClockRelation::Unknown,
         far_log: false,
         far_log_complete: false,
+        cut_short: None,
         stamp_request: options.stamp,
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),

@@ -8,8 +8,9 @@ use std::sync::mpsc::SyncSender;
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{MAX_WAITED, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any};
 use romer_host::thread::Role;
+use romer_record::document::Way;
 use romer_record::log::Entry;
-use romer_session::sender::{Arrival, Returns, wire_sequence};
+use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
@@ -26,6 +27,59 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Seen {
     pub(super) stream: u16,
     pub(super) round_trip_ns: i64,
+}
+
+/// What knows the packets of a stream that come here.
+enum Known {
+    Reflections(Returns),
+    Theirs(Comings),
+    /// None come: the stream goes there only.
+    Nothing,
+}
+
+impl Known {
+    fn of(stream: &Shared) -> Self {
+        match (stream.way, stream.session) {
+            (Way::Reverse, Some(session)) => {
+                Self::Theirs(Comings::new(session, Some(stream.target), u64::MAX))
+            }
+            (Way::RoundTrip, _) => Self::Reflections(
+                Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes))
+                    .with_key(stream.key.clone()),
+            ),
+            _ => Self::Nothing,
+        }
+    }
+
+    /// The entry of the log for what arrived, if it is of the stream.
+    fn entry(&mut self, arrival: &Arrival<'_>, sent: u64) -> Option<Entry> {
+        match self {
+            Self::Reflections(returns) => returns.on_datagram(arrival, sent).ok(),
+            Self::Theirs(comings) => {
+                let coming = comings.on_datagram(arrival.payload, arrival.source).ok()?;
+                Some(Entry::Came {
+                    sequence: coming.sequence,
+                    size: u32::try_from(arrival.payload.len()).unwrap_or(u32::MAX),
+                    user_ns: arrival.user_ns,
+                    kernel_ns: arrival.kernel_ns,
+                    ttl: arrival.ttl,
+                    tos: arrival.tos,
+                })
+            }
+            Self::Nothing => None,
+        }
+    }
+
+    fn publish(&self, stream: &Shared) {
+        let (distinct, strays) = match self {
+            Self::Reflections(returns) => (returns.distinct(), returns.strays()),
+            Self::Theirs(comings) => (comings.distinct(), comings.strays()),
+            // The far end tells how many arrived there.
+            Self::Nothing => return,
+        };
+        stream.returned.store(distinct, Ordering::Release);
+        stream.strays.store(strays.total(), Ordering::Release);
+    }
 }
 
 /// Reads the reflections of up to [`STREAMS_OF_ONE`] streams until `stop`, and their stamps whenever a reflection
@@ -45,13 +99,7 @@ pub(super) fn receive_all(
         *descriptor = stream.watched().as_fd();
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
-    let mut returns: Vec<Returns> = streams
-        .iter()
-        .map(|stream| {
-            Returns::new(stream.target, stream.ssid, 1 << 16, Arc::clone(&stream.echoes))
-                .with_key(stream.key.clone())
-        })
-        .collect();
+    let mut known: Vec<Known> = streams.iter().map(|stream| Known::of(stream)).collect();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);
     let mut next_look = clock::monotonic_now();
@@ -64,13 +112,13 @@ pub(super) fn receive_all(
         if everything {
             next_look = now + LOOK;
         }
-        for ((stream, returns), index) in streams.iter().zip(&mut returns).zip(0..) {
+        for ((stream, known), index) in streams.iter().zip(&mut known).zip(0..) {
             let is_ready = ready.as_ref().is_ok_and(|ready| ready.readable(index) || ready.errors(index));
             if !(everything || is_ready) {
                 continue;
             }
             for socket in stream.sockets() {
-                receive(stream, socket, returns, &mut batch, log, live);
+                receive(stream, socket, known, &mut batch, log, live);
                 collect_stamps(stream, socket, &mut events, log);
             }
         }
@@ -80,7 +128,7 @@ pub(super) fn receive_all(
 fn receive(
     stream: &Shared,
     socket: &StampingSocket,
-    returns: &mut Returns,
+    known: &mut Known,
     batch: &mut ReceiveBatch,
     log: &LogSender,
     live: &SyncSender<Seen>,
@@ -100,7 +148,7 @@ fn receive(
                 ttl: datagram.ttl,
                 tos: datagram.tos,
             };
-            if let Ok(entry) = returns.on_datagram(&arrival, sent) {
+            if let Some(entry) = known.entry(&arrival, sent) {
                 log.append(stream.number, &entry);
                 if let Some(seen) = seen(stream, &entry) {
                     // A display that lags behind misses some.
@@ -109,8 +157,7 @@ fn receive(
             }
         }
     }
-    stream.returned.store(returns.distinct(), Ordering::Release);
-    stream.strays.store(returns.strays().total(), Ordering::Release);
+    known.publish(stream);
 }
 
 fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
@@ -129,7 +176,8 @@ fn collect_stamps(stream: &Shared, socket: &StampingSocket, events: &mut Transmi
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let sent = stream.sent.load(Ordering::Acquire);
+        // Where the far end sends, `sent` counts its probes, and ours are associations only.
+        let sent = if stream.way == Way::Reverse { 0 } else { stream.sent.load(Ordering::Acquire) };
         let mut stamps = 0;
         for stamp in events.stamps() {
             // The association's datagrams are stamped as well, under a number that no probe has.

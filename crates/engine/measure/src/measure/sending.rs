@@ -55,6 +55,9 @@ pub(super) fn send_all(
         let due = Due { sequence, at, size };
         let Ok(Some(wake)) = pacer.wait_until_or(due.at, stop) else { break };
         let leg = &mut legs[index];
+        if leg.shared.is_halted() {
+            continue;
+        }
         send_one(leg, &due, wake.late, log, &mut buffer);
         match leg.probes.next_due() {
             Some(next) => queue.push(Reverse((next.at, index, next.sequence, next.size))),

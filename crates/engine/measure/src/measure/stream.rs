@@ -4,11 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
+use romer_host::HostError;
 use romer_host::clock;
-use romer_host::socket::StampingSocket;
-use romer_session::sender::Echoes;
+use romer_host::socket::{Outgoing, StampingSocket};
+use romer_record::document::Way;
+use romer_session::association::{self, Token};
+use romer_session::sender::{Echoes, Form, wire_sequence};
 use romer_units::{Duration, Monotonic, Timestamp};
-use romer_wire::stamp::Key;
+use romer_wire::compact::Session;
+use romer_wire::stamp::{ErrorEstimate, Key};
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]
@@ -23,13 +27,20 @@ pub(super) struct Shared {
     /// Where probes go, and reflections come from.
     pub(super) target: SocketAddr,
     pub(super) ssid: u16,
+    /// Which way the probes go; of [`Way::Both`] there are two of these.
+    pub(super) way: Way,
+    /// The one-way session, if it is one.
+    pub(super) session: Option<Session>,
+    /// The secret of its association; `None` without a control channel.
+    pub(super) token: Option<Token>,
     pub(super) echoes: Arc<Echoes>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
-    /// Probes that were handed to the host or refused by it: the next sequence number.
+    /// Probes that were handed to the host or refused by it: the next sequence number. Where the far end sends, what it
+    /// told, once it has sent all.
     pub(super) sent: AtomicU64,
     pub(super) not_sent: AtomicU64,
-    /// Probes whose reflection is back, each once.
+    /// Probes whose reflection is back, each once; of one-way ones, those that have arrived.
     pub(super) returned: AtomicU64,
     /// Transmit stamps that are in.
     pub(super) stamped: AtomicU64,
@@ -37,26 +48,39 @@ pub(super) struct Shared {
     pub(super) strays: AtomicU64,
     /// Errors that routers or the far host reported.
     pub(super) path_errors: AtomicU64,
+    halted: AtomicBool,
     all_departed: AtomicBool,
     departed_at: AtomicI64,
 }
 
+/// What a stream is known by to both ends.
+#[derive(Clone, Copy)]
+pub(super) struct Identity {
+    pub(super) number: u16,
+    pub(super) ssid: u16,
+    pub(super) way: Way,
+    pub(super) session: Option<Session>,
+    pub(super) token: Option<Token>,
+}
+
 impl Shared {
     pub(super) fn new(
-        number: u16,
+        identity: Identity,
         socket: StampingSocket,
         receiver: Option<StampingSocket>,
         target: SocketAddr,
-        ssid: u16,
         probes: u64,
     ) -> Self {
         Self {
-            number,
+            number: identity.number,
             socket,
             receiver,
             target,
-            ssid,
-            echoes: Arc::new(Echoes::new(probes)),
+            ssid: identity.ssid,
+            way: identity.way,
+            session: identity.session,
+            token: identity.token,
+            echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
@@ -64,6 +88,7 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            halted: AtomicBool::new(false),
             all_departed: AtomicBool::new(false),
             departed_at: AtomicI64::new(0),
         }
@@ -72,6 +97,41 @@ impl Shared {
     /// The same, authenticated where there is a key.
     pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// What the probes are as bytes.
+    pub(super) fn form(&self, error: ErrorEstimate) -> Form {
+        match self.session {
+            Some(session) => Form::Compact(session),
+            None => Form::Stamp { ssid: self.ssid, error, echoes: Arc::clone(&self.echoes) },
+        }
+    }
+
+    /// Sends the datagram that proves this stream's address to the far end, opens the way through a NAT and keeps it
+    /// open. Its transmit stamp carries a number that no probe has.
+    ///
+    /// # Errors
+    /// The host's refusal.
+    pub(super) fn associate(&self) -> Result<(), HostError> {
+        let Some(token) = self.token else { return Ok(()) };
+        let datagram = association::datagram(token);
+        let outgoing = Outgoing::new(&datagram, self.target, wire_sequence(u64::MAX));
+        self.socket.send(&outgoing).map(|_| ())
+    }
+
+    /// No more probes are to leave, because nobody is there for whom.
+    pub(super) fn halt(&self) {
+        self.halted.store(true, Ordering::Release);
+        self.departed_all();
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
+    /// Whether no probe will follow.
+    pub(super) fn has_departed_all(&self) -> bool {
+        self.all_departed.load(Ordering::Acquire)
     }
 
     /// The socket that is waited for.
@@ -102,7 +162,10 @@ impl Shared {
         let grace = Duration::from_millis(20);
         let sent = self.sent.load(Ordering::Acquire).saturating_sub(self.not_sent.load(Ordering::Acquire));
         let all_back = self.returned.load(Ordering::Acquire) >= sent;
-        let all_stamped = !self.socket.has_kernel_stamps() || self.stamped.load(Ordering::Acquire) >= sent;
+        let all_stamped = self.way == Way::Reverse
+            || !self.socket.has_kernel_stamps()
+            || self.stamped.load(Ordering::Acquire) >= sent;
+        let all_back = all_back || (self.way.is_one_way() && self.is_halted());
         let waited = now - departed;
         waited >= waiting_time || (waited >= grace && all_back && all_stamped)
     }

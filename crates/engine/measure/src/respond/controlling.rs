@@ -1,23 +1,27 @@
 //! The thread that holds the control conversations.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock;
-use romer_host::socket::Waker;
+use romer_host::socket::{SocketOptions, Waker};
 use romer_host::stream::{Waited, wait_many};
-use romer_session::control::{Action, Limits, Server, VERSION, Welcome};
-use romer_units::Duration;
+use romer_record::document::Way;
+use romer_session::control::{Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome};
+use romer_units::{Dscp, Duration};
+use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
+use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::SOFTWARE;
+use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 
 /// Conversations at a time beside those that have a session.
@@ -27,6 +31,8 @@ const WITHOUT_SESSION: usize = 512;
 const MOST_RECORDS: usize = 1 << 18;
 /// The least share of a session.
 const LEAST_RECORDS: usize = 64;
+/// Sessions at a time in which this end sends.
+const MOST_SENDERS: usize = 64;
 /// Octets that may wait to be written to one connection: two full sets of records.
 const LONGEST_OUTBOX: usize = 8 << 20;
 /// Longest time between two looks at deadlines, and at records while sessions are open.
@@ -37,6 +43,8 @@ const RECORD_LOOK: Duration = Duration::from_millis(20);
 pub(super) struct Links {
     pub(super) commands: SyncSender<Order>,
     pub(super) events: Receiver<Note>,
+    /// For the threads that send.
+    pub(super) notes: SyncSender<Note>,
     pub(super) waker: Arc<Waker>,
     pub(super) reflecting_waker: Arc<Waker>,
     pub(super) stop: Arc<AtomicBool>,
@@ -44,12 +52,29 @@ pub(super) struct Links {
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn ByteStream>,
     peer: IpAddr,
     server: Server,
     outbox: Vec<u8>,
-    session: Option<u32>,
+    session: Option<Granted>,
     closing: bool,
+}
+
+impl Connection {
+    /// The number of its session.
+    fn number(&self) -> Option<u32> {
+        self.session.as_ref().map(|session| session.number)
+    }
+}
+
+/// A session that was granted.
+struct Granted {
+    number: u32,
+    /// What this end is to send, and as whose probes.
+    stream: Option<(FarStream, compact::Session)>,
+    /// How, until it begins.
+    path: Option<Box<Path>>,
+    sender: Option<FarSender>,
 }
 
 /// The thread that holds the control conversations.
@@ -81,6 +106,7 @@ impl Controlling {
             test_port,
             kernel_stamps: options.kernel_stamps,
             clock_sync: None,
+            features: FEATURES.map(str::to_owned).to_vec(),
         };
         Self {
             listeners,
@@ -117,7 +143,7 @@ impl Controlling {
         let connections = self
             .connections
             .iter()
-            .map(|one| Waited { descriptor: one.stream.as_fd(), writing: !one.outbox.is_empty() });
+            .map(|one| Waited { descriptor: one.stream.descriptor(), writing: !one.outbox.is_empty() });
         let waited: Vec<Waited<'_>> = listeners.chain(connections).collect();
         let longest = if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
         wait_many(&waited, &self.links.waker, Some(longest)).unwrap_or_default()
@@ -129,7 +155,7 @@ impl Controlling {
             let from_one = self.connections.iter().filter(|one| one.peer == peer).count();
             if self.connections.len() >= self.most_sessions + WITHOUT_SESSION
                 || from_one >= (self.most_sessions / 4).max(1)
-                || stream.set_nonblocking(true).is_err()
+                || stream.set_patience(None).is_err()
             {
                 continue;
             }
@@ -141,12 +167,13 @@ impl Controlling {
             welcome.clock_sync = Some(clock_sync(self.keepers));
             let share = (MOST_RECORDS / (self.connections.len() + 1)).max(LEAST_RECORDS);
             let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
-            let mut server = Server::new(limits, welcome, token, clock::monotonic_now());
+            let mut server =
+                Server::new(limits, welcome, token, clock::monotonic_now()).with_one_way(random());
             if let Some(key) = &self.key {
                 server = server.locked(Arc::clone(key), [random(), random()]);
             }
             self.connections.push(Connection {
-                stream,
+                stream: Box::new(stream),
                 peer,
                 server,
                 outbox: Vec::new(),
@@ -174,6 +201,8 @@ impl Controlling {
                 Ok(count) => {
                     let busy = self.by_session.len() >= self.most_sessions;
                     let now = clock::monotonic_now();
+                    let allowance = self.allowance(index);
+                    self.connections[index].server.allow(allowance);
                     let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
                     if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
                         self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_proofs += 1;
@@ -191,6 +220,18 @@ impl Controlling {
         }
     }
 
+    /// What this end may still send to the host of this connection, packets a second: to one host no more than it may
+    /// send itself, however many sessions it has; and nothing once this end sends to very many.
+    fn allowance(&self, index: usize) -> u64 {
+        let senders = self.connections.iter().filter(|one| one.server.own_rate() > 0);
+        if senders.clone().count() >= MOST_SENDERS {
+            return 0;
+        }
+        let peer = self.connections[index].peer;
+        let spent: u64 = senders.filter(|one| one.peer == peer).map(|one| one.server.own_rate()).sum();
+        self.limits.own_packets_per_second.saturating_sub(spent)
+    }
+
     fn carry_out(&mut self, index: usize, actions: Vec<Action>) {
         for action in actions {
             match action {
@@ -204,29 +245,89 @@ impl Controlling {
                         message.encode(&mut connection.outbox);
                     }
                 }
-                Action::Open(session) => {
-                    let number = self.next_session;
-                    self.next_session = self.next_session.wrapping_add(1);
-                    let peer = self.connections[index].peer;
-                    self.connections[index].session = Some(number);
-                    self.by_session.insert(number, index);
-                    self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).sessions += 1;
-                    self.order(Order::Open {
-                        session: number,
-                        token: session.token,
-                        ssid: session.ssid,
-                        peer,
-                    });
-                }
-                Action::Finish => {
-                    if let Some(session) = self.connections[index].session {
-                        self.order(Order::Flush { session });
+                Action::Open(session) => self.open(index, session),
+                Action::Start => self.start_sending(index),
+                Action::Halt => {
+                    if let Some(sender) = self.sender(index) {
+                        sender.halt();
                     }
                 }
+                Action::Finish => match (self.sender(index), &self.connections[index].session) {
+                    (Some(sender), _) => sender.finish(),
+                    (None, Some(session)) => self.order(Order::Flush { session: session.number }),
+                    (None, None) => {}
+                },
                 Action::Close => self.connections[index].closing = true,
             }
         }
         self.write_out(index);
+    }
+
+    fn sender(&self, index: usize) -> Option<&FarSender> {
+        self.connections[index].session.as_ref()?.sender.as_ref()
+    }
+
+    fn open(&mut self, index: usize, session: Session) {
+        let number = self.next_session;
+        self.next_session = self.next_session.wrapping_add(1);
+        let probes =
+            |heading| compact::Session { number: session.ssid, key: compact::Key::new(session.key), heading };
+        let request = session.request;
+        let sends = request.stream.as_ref().map(|stream| {
+            Box::new(SocketOptions {
+                dscp: Dscp::new(stream.dscp).unwrap_or_default(),
+                ttl: Some(stream.ttl),
+                kernel_stamps: self.welcome.kernel_stamps,
+                dont_fragment: true,
+                ..SocketOptions::default()
+            })
+        });
+        let comes = request.direction == Way::Forward;
+        let peer = self.connections[index].peer;
+        self.connections[index].session = Some(Granted {
+            number,
+            stream: request.stream.map(|stream| (stream, probes(Heading::Reverse))),
+            path: None,
+            sender: None,
+        });
+        self.by_session.insert(number, index);
+        self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).sessions += 1;
+        self.order(Order::Open {
+            session: number,
+            token: session.token,
+            ssid: session.ssid,
+            peer,
+            probes: comes.then(|| (probes(Heading::Forward), request.count)),
+            sends,
+        });
+    }
+
+    fn start_sending(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(session) = &mut connection.session else { return };
+        let (Some((stream, probes)), Some(path)) = (&session.stream, session.path.take()) else { return };
+        let listener = Listener {
+            session: session.number,
+            notes: self.links.notes.clone(),
+            waker: Arc::clone(&self.links.waker),
+        };
+        match FarSender::start(stream, *probes, *path, listener) {
+            Ok(sender) => session.sender = Some(sender),
+            // The other end sees that nobody is there for it.
+            Err(_) => connection.closing = true,
+        }
+    }
+
+    /// The session's address is proved, and may be a new one.
+    fn associated(&mut self, index: usize, address: SocketAddr, path: Option<Box<Path>>) -> Vec<Action> {
+        let connection = &mut self.connections[index];
+        if let (Some(session), Some(path)) = (&mut connection.session, path) {
+            match &session.sender {
+                Some(sender) => sender.redirect(*path),
+                None => session.path = Some(path),
+            }
+        }
+        connection.server.on_associated(address, clock::monotonic_now())
     }
 
     fn order(&self, order: Order) {
@@ -258,13 +359,22 @@ impl Controlling {
             let session = match note {
                 Note::Associated { session, .. }
                 | Note::Record { session, .. }
+                | Note::Departure { session, .. }
+                | Note::Departed { session, .. }
                 | Note::Flushed { session, .. } => session,
             };
             let Some(index) = self.by_session.get(&session).copied() else { continue };
             let server = &mut self.connections[index].server;
             let actions = match note {
-                Note::Associated { address, .. } => server.on_associated(address, clock::monotonic_now()),
-                Note::Record { record, .. } => server.on_record(record),
+                Note::Associated { address, path, .. } => self.associated(index, address, path),
+                Note::Record { record, first, .. } => {
+                    if first {
+                        server.on_first_arrival();
+                    }
+                    server.on_record(record)
+                }
+                Note::Departure { record, .. } => server.on_departure(record),
+                Note::Departed { count, .. } => server.on_departed(count),
                 Note::Flushed { lost, kernel_drops, .. } => {
                     server.on_losses(lost, kernel_drops);
                     server.finish()
@@ -294,7 +404,7 @@ impl Controlling {
             return;
         }
         let ended: Vec<u32> =
-            self.connections.iter().filter(|one| over(one)).filter_map(|one| one.session).collect();
+            self.connections.iter().filter(|one| over(one)).filter_map(Connection::number).collect();
         self.connections.retain(|connection| !over(connection));
         for session in ended {
             self.order(Order::Close { session });
@@ -303,7 +413,7 @@ impl Controlling {
             .connections
             .iter()
             .enumerate()
-            .filter_map(|(index, one)| Some((one.session?, index)))
+            .filter_map(|(index, one)| Some((one.number()?, index)))
             .collect();
     }
 }

@@ -1,12 +1,14 @@
 //! The responder: a STAMP reflector (RFC 8762) for anybody, and the far end of romer's own sessions.
 //!
-//! Two threads. One reflects: it reads test packets, answers them at once, and collects the transmit stamps that
+//! Two threads, and one for each session in which this end sends probes itself. One reflects: it reads test packets, answers them at once, and collects the transmit stamps that
 //! the kernel hands back. One holds the control conversations. They talk through bounded queues; the reflecting
 //! thread never waits for the other, and what it cannot hand over is counted.
 
+mod arriving;
 mod controlling;
 mod document;
 mod reflecting;
+mod sending;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,6 +123,7 @@ impl Responder {
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
+        let notes_of_senders = std::sync::mpsc::SyncSender::clone(&notes);
         let reflecting = reflecting::Reflecting::new(
             sockets,
             options,
@@ -133,7 +136,11 @@ impl Responder {
                 totals: Arc::clone(&totals),
             },
         );
-        let limits = Limits { packets_per_second: options.rate, ..Limits::default() };
+        let limits = Limits {
+            packets_per_second: options.rate,
+            own_packets_per_second: options.rate,
+            ..Limits::default()
+        };
         let controlling = controlling::Controlling::new(
             listeners,
             limits,
@@ -142,6 +149,7 @@ impl Responder {
             controlling::Links {
                 commands,
                 events,
+                notes: notes_of_senders,
                 waker: Arc::clone(&wakers[1]),
                 reflecting_waker: Arc::clone(&wakers[0]),
                 stop: Arc::clone(&stop),

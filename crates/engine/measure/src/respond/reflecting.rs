@@ -9,17 +9,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
-    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, Source, StampingSocket, TransmitEvents, Waker, wait_any,
+    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, SocketOptions, Source, StampingSocket, TransmitEvents,
+    Waker, wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::log::Far;
+use romer_record::log::{Far, FarSent};
 use romer_session::association::Token;
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Held, Incoming, Reflector, Rules, Verdict, Written};
+use romer_session::sender::Coming;
 use romer_units::{Dscp, Duration, Monotonic, Responder, Timestamp};
+use romer_wire::compact;
 use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
+use super::arriving::Expected;
+use super::sending::Path;
 use super::{RespondOptions, Totals};
 use crate::ThreadOptions;
 use crate::circumstances::{clock_error, clock_information, random};
@@ -39,7 +44,16 @@ const HOUSEKEEPING: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) enum Order {
     /// Expect an association with this token from this address.
-    Open { session: u32, token: Token, ssid: u16, peer: IpAddr },
+    Open {
+        session: u32,
+        token: Token,
+        ssid: u16,
+        peer: IpAddr,
+        /// One-way probes will come, so many at the most.
+        probes: Option<(compact::Session, u64)>,
+        /// Probes will be sent, by a socket like this.
+        sends: Option<Box<SocketOptions>>,
+    },
     /// Hand over what is still waiting, then say so.
     Flush { session: u32 },
     /// Forget the session.
@@ -47,12 +61,16 @@ pub(super) enum Order {
 }
 
 /// What the reflecting thread tells.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Note {
-    /// The session's address is proved.
-    Associated { session: u32, address: SocketAddr },
-    /// A test packet of the session.
-    Record { session: u32, record: Far },
+    /// The session's address is proved. Where probes are to be sent there and it is new, that is how.
+    Associated { session: u32, address: SocketAddr, path: Option<Box<Path>> },
+    /// A test packet of the session; whether it is the first copy of a one-way probe.
+    Record { session: u32, record: Far, first: bool },
+    /// A probe of ours has left.
+    Departure { session: u32, record: FarSent },
+    /// All probes of ours have left.
+    Departed { session: u32, count: u64 },
     /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
     /// were dropped by the kernel while the session ran.
     Flushed { session: u32, lost: u64, kernel_drops: u64 },
@@ -75,6 +93,8 @@ struct Session {
     lost: u64,
     drops_before: u64,
     flush: bool,
+    /// How probes are sent to its address, if any are.
+    sends: Option<Box<SocketOptions>>,
 }
 
 /// A reply whose transmit stamp is not in.
@@ -104,6 +124,7 @@ pub(super) struct Reflecting {
     proved: HashMap<(SocketAddr, u16), u32>,
     proved_addresses: HashSet<SocketAddr>,
     sessions: HashMap<u32, Session>,
+    expected: Expected,
     events: TransmitEvents,
     reply: Box<[u8]>,
     error: ErrorEstimate,
@@ -137,6 +158,7 @@ impl Reflecting {
             proved: HashMap::with_capacity(options.sessions),
             proved_addresses: HashSet::with_capacity(options.sessions),
             sessions: HashMap::with_capacity(options.sessions),
+            expected: Expected::default(),
             events: TransmitEvents::new(256),
             reply: vec![0; 65_535].into(),
             error,
@@ -159,7 +181,7 @@ impl Reflecting {
                 self.collect_stamps(index);
             }
             while let Ok(order) = self.links.orders.try_recv() {
-                self.obey(&order);
+                self.obey(order);
             }
             self.flush_sessions();
             let now = clock::monotonic_now();
@@ -198,6 +220,11 @@ impl Reflecting {
     }
 
     fn answer(&mut self, index: usize, datagram: &Datagram<'_>) {
+        // One-way probes of granted sessions are within their granted rate, and nothing answers them.
+        if let Some((session, coming)) = self.expected.take(datagram.payload, datagram.peer) {
+            self.arrived(session, coming, datagram);
+            return;
+        }
         let local = self.ports[index].socket.local_address();
         let arrived = datagram.kernel.unwrap_or(datagram.user);
         let incoming = Incoming {
@@ -211,7 +238,7 @@ impl Reflecting {
         };
         match self.reflector.on_datagram(&incoming, clock::monotonic_now()) {
             Verdict::Refused(_) => {}
-            Verdict::Association(token) => self.associate(token, datagram.peer),
+            Verdict::Association(token) => self.associate(index, token, datagram),
             Verdict::Answer(answer) => {
                 let departs = clock::realtime_now();
                 let Some(written) = answer.write(departs.on(), self.error, &mut self.reply) else { return };
@@ -240,6 +267,20 @@ impl Reflecting {
                 self.keep(index, id, record, &written, sent.is_some());
             }
         }
+    }
+
+    /// A one-way probe has arrived.
+    fn arrived(&mut self, session: u32, coming: Coming, datagram: &Datagram<'_>) {
+        let record = Far {
+            sequence: coming.sequence,
+            t2_user_ns: datagram.user.as_nanos(),
+            t2_kernel_ns: datagram.kernel.map(Realtime::as_nanos),
+            t3_user_ns: None,
+            t3_kernel_ns: None,
+            ttl: datagram.ttl,
+            tos: datagram.tos,
+        };
+        self.hand_over_as(Some((session, record)), coming.first);
     }
 
     fn is_proved(&self, peer: SocketAddr) -> bool {
@@ -314,38 +355,58 @@ impl Reflecting {
     }
 
     fn hand_over(&mut self, record: Option<(u32, Far)>) {
+        self.hand_over_as(record, true);
+    }
+
+    fn hand_over_as(&mut self, record: Option<(u32, Far)>, first: bool) {
         let Some((session, record)) = record else { return };
-        if self.links.notes.try_send(Note::Record { session, record }).is_err()
+        if self.links.notes.try_send(Note::Record { session, record, first }).is_err()
             && let Some(state) = self.sessions.get_mut(&session)
         {
             state.lost += 1;
         }
     }
 
-    fn associate(&mut self, token: Token, peer: SocketAddr) {
+    fn associate(&mut self, index: usize, token: Token, datagram: &Datagram<'_>) {
+        let peer = datagram.peer;
         let Some((session, expected)) = self.tokens.get(&token).copied() else { return };
         if expected.to_canonical() != peer.ip().to_canonical() {
             return;
         }
         let Some(state) = self.sessions.get_mut(&session) else { return };
-        if let Some(before) = state.address.replace(peer) {
+        let before = state.address;
+        let mut path = None;
+        if let (Some(options), true) = (&state.sends, before != Some(peer)) {
+            // Without a way to there, the next association may find one.
+            let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
+            let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
+            path = Some(Box::new(Path { socket, to: peer, from }));
+        }
+        let note = Note::Associated { session, address: peer, path };
+        if self.links.notes.try_send(note).is_err() {
+            return;
+        }
+        state.address = Some(peer);
+        if let Some(before) = before {
             self.proved.remove(&(before, state.ssid));
             self.proved_addresses.remove(&before);
         }
         self.proved.insert((peer, state.ssid), session);
         self.proved_addresses.insert(peer);
-        if self.links.notes.try_send(Note::Associated { session, address: peer }).is_ok() {
-            self.links.control_waker.wake();
-        }
+        self.links.control_waker.wake();
     }
 
-    fn obey(&mut self, order: &Order) {
-        match *order {
-            Order::Open { session, token, ssid, peer } => {
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Open { session, token, ssid, peer, probes, sends } => {
                 self.tokens.insert(token, (session, peer));
                 let drops_before = self.kernel_drops();
-                let state = Session { ssid, address: None, highest: 0, lost: 0, drops_before, flush: false };
+                let state =
+                    Session { ssid, address: None, highest: 0, lost: 0, drops_before, flush: false, sends };
                 self.sessions.insert(session, state);
+                if let Some((probes, most)) = probes {
+                    self.expected.expect(session, peer, probes, most);
+                }
             }
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
@@ -354,6 +415,7 @@ impl Reflecting {
             }
             Order::Close { session } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
+                self.expected.forget(session);
                 if let Some(Session { ssid, address: Some(address), .. }) = self.sessions.remove(&session) {
                     self.proved.remove(&(address, ssid));
                     self.proved_addresses.remove(&address);

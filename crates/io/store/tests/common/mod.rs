@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part, so that no expectation fits all")]
 
 use proptest::prelude::*;
+use romer_record::document::Way;
 use romer_record::log::{Entry, Far};
 use romer_record::manifest::{ClockRelation, MANIFEST, Manifest, StampRequest, Status, Stream};
 use romer_record::{RoundTrip, Stamps};
@@ -69,25 +70,28 @@ fn stamps<C: Clock>() -> impl Strategy<Value = Stamps<C>> {
 /// Any row.
 pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
     let numbers = any::<(u64, u32, u32, u32, Option<i64>)>();
-    let rest = any::<([Option<u8>; 4], [bool; 3])>();
+    let rest = any::<([Option<u8>; 4], [bool; 3], u8)>();
     (numbers, stamps(), stamps(), stamps(), stamps(), rest).prop_map(
-        |((sequence, copy, forward_copy, size, wake_error_ns), t1, t2, t3, t4, (octets, flags))| RoundTrip {
-            sequence,
-            copy,
-            forward_copy,
-            size,
-            wake_error_ns,
-            t1,
-            t2,
-            t3,
-            t4,
-            forward_ttl: octets[0],
-            reverse_ttl: octets[1],
-            forward_tos: octets[2],
-            reverse_tos: octets[3],
-            not_sent: flags[0],
-            seen_by_responder: flags[1],
-            returned: flags[2],
+        |((sequence, copy, forward_copy, size, wake_error_ns), t1, t2, t3, t4, (octets, flags, way))| {
+            RoundTrip {
+                way: [Way::RoundTrip, Way::Forward, Way::Reverse][usize::from(way % 3)],
+                sequence,
+                copy,
+                forward_copy,
+                size,
+                wake_error_ns,
+                t1,
+                t2,
+                t3,
+                t4,
+                forward_ttl: octets[0],
+                reverse_ttl: octets[1],
+                forward_tos: octets[2],
+                reverse_tos: octets[3],
+                not_sent: flags[0],
+                seen_by_responder: flags[1],
+                returned: flags[2],
+            }
         },
     )
 }
@@ -103,6 +107,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         clock_relation: ClockRelation::Unknown,
         far_log: true,
         far_log_complete: false,
+        cut_short: None,
         stamp_request: StampRequest::Best,
         limits: Vec::new(),
         calibration: None,

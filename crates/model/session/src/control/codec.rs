@@ -21,6 +21,12 @@ const STOP: u8 = 7;
 const LOG: u8 = 8;
 const END: u8 = 9;
 const COMPLAINT: u8 = 10;
+const START: u8 = 11;
+const HALT: u8 = 12;
+const ASK: u8 = 13;
+const HEARD: u8 = 14;
+const DEPARTURES: u8 = 15;
+const DEPARTED: u8 = 16;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 
@@ -66,6 +72,17 @@ impl Message {
             }
             Self::End(body) => json(END, body, out),
             Self::Complaint(body) => json(COMPLAINT, body, out),
+            Self::Start => out.push(START),
+            Self::Halt => out.push(HALT),
+            Self::Ask => out.push(ASK),
+            Self::Heard(body) => json(HEARD, body, out),
+            Self::Departures(records) => {
+                out.push(DEPARTURES);
+                for record in records.iter().take(Self::RECORDS_IN_A_FRAME) {
+                    log::encode_far_sent(record, out);
+                }
+            }
+            Self::Departed(body) => json(DEPARTED, body, out),
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -75,7 +92,8 @@ impl Message {
         out[start..start + LENGTH].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Records that one [`Message::Log`] carries at the most; a caller with more sends several.
+    /// Records that one [`Message::Log`] or [`Message::Departures`] carries at the most; a caller with more sends
+    /// several.
     pub const RECORDS_IN_A_FRAME: usize = (LONGEST_FRAME - 1) / log::FAR_LONGEST;
 
     fn decode(kind: u8, body: &[u8]) -> Result<Self, CodecError> {
@@ -95,6 +113,15 @@ impl Message {
             ),
             END => Self::End(unjson(kind, body)?),
             COMPLAINT => Self::Complaint(unjson(kind, body)?),
+            START => Self::Start,
+            HALT => Self::Halt,
+            ASK => Self::Ask,
+            HEARD => Self::Heard(unjson(kind, body)?),
+            DEPARTURES => Self::Departures(
+                log::decode_far_sent(body)
+                    .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
+            ),
+            DEPARTED => Self::Departed(unjson(kind, body)?),
             unknown => Self::Unknown(unknown),
         })
     }
@@ -147,12 +174,15 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, End, Granted, Hello, Proof,
-        RefusalCode, Refused, Request, Welcome,
+        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, End, Granted, Heard, Hello,
+        Proof, RefusalCode, Refused, Request, Welcome,
     };
     use super::*;
     use proptest::prelude::*;
-    use romer_record::log::Far;
+    use romer_record::document::Way;
+    use romer_record::log::{FAR_LONGEST, FAR_SENT_LONGEST, Far, FarSent};
+
+    const _: () = assert!(FAR_SENT_LONGEST <= FAR_LONGEST, "a frame holds as many of either");
 
     fn examples() -> Vec<Message> {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
@@ -165,11 +195,19 @@ mod tests {
                 test_port: 862,
                 kernel_stamps: true,
                 clock_sync: None,
+                features: vec!["one-way".into()],
             }),
             Message::Challenge(Challenge { nonce: "1f".repeat(16) }),
             Message::Proof(Proof { nonce: "2e".repeat(16), code: "3d".repeat(16) }),
-            Message::Request(Request { ssid: 9, interval_ns: 45_000_000, count: 100, payload_octets: 44 }),
-            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536 }),
+            Message::Request(Request {
+                ssid: 9,
+                interval_ns: 45_000_000,
+                count: 100,
+                payload_octets: 44,
+                direction: Way::Forward,
+                stream: None,
+            }),
+            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536, key: None }),
             Message::Refused(Refused {
                 code: RefusalCode::Busy,
                 message: "full".into(),
@@ -181,6 +219,12 @@ mod tests {
             Message::Log(vec![Far { sequence: 1, t2_user_ns: 2, ..Far::default() }; 3]),
             Message::End(End { received: 3, ..End::default() }),
             Message::Complaint(Complaint { code: ComplaintCode::State, message: "no".into() }),
+            Message::Start,
+            Message::Halt,
+            Message::Ask,
+            Message::Heard(Heard { received: 1, departed: 2 }),
+            Message::Departures(vec![FarSent { sequence: 1, size: 14, ..FarSent::default() }; 3]),
+            Message::Departed(Departed { count: 4 }),
         ]
     }
 

@@ -22,23 +22,52 @@
 //!                           <-  log (records), end (totals)
 //! ```
 //!
-//! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise.
+//! A session may be of one way only. Then the responder logs what arrives and sends nothing back, or, after `start`,
+//! sends probes itself: both ends make the schedule from the same [`FarStream`], so that no list travels.
+//!
+//! ```text
+//!   start                   ->  (reverse only: send, to the address that the association proved)
+//!   ask, every few seconds  ->
+//!                           <-  heard (what has arrived, what has left)
+//!   association datagram ~~~>   again every few seconds: it keeps a NAT's mapping, and tells a new one
+//!                           <-  departures (records), departed (how many) once all have left
+//!   halt                    ->  (reverse only: no more; answered by departed)
+//! ```
+//!
+//! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
+//! sending.
+//!
+//! An unknown type is answered with an error and the connection stays; a known one out of its turn likewise. What a
+//! responder can do beyond the first version's round trips stands in the `features` of its welcome.
 
 mod codec;
+mod granting;
 pub mod possession;
 mod server;
+mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
 pub use server::{Action, Limits, Server, Session};
+pub use stream::FarStream;
 
-use romer_record::document::ClockSync;
-use romer_record::log::Far;
+use romer_record::document::{ClockSync, Way};
+use romer_record::log::{Far, FarSent};
+use romer_units::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Version of the control protocol.
 pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
+/// What this version can do beyond round trips, by the names that stand in a welcome.
+pub const FEATURES: [&str; 1] = [ONE_WAY];
+/// Sessions of one way only.
+pub const ONE_WAY: &str = "one-way";
+/// Time between two associations, and between two questions, of a one-way session. Mappings of NATs live half a minute
+/// at the least (RFC 4787 section 4.3 asks for two).
+pub const KEEP_ALIVE: Duration = Duration::from_secs(3);
+/// After so long without a word in a one-way session the other end is gone.
+pub const SILENCE: Duration = Duration::from_secs(20);
 
 /// By what two ends find out that they read one clock: same boot, same distance between two of its clocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +119,16 @@ pub struct Welcome {
     /// How the responder's clock is kept; not told by earlier versions.
     #[serde(default)]
     pub clock_sync: Option<ClockSync>,
+    /// What it can do beyond round trips: some of [`FEATURES`], and what later versions have.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+impl Welcome {
+    /// Whether the responder takes part in one-way sessions.
+    pub fn has_one_way(&self) -> bool {
+        self.features.iter().any(|feature| feature == ONE_WAY)
+    }
 }
 
 /// The responder answers only who has its key.
@@ -119,6 +158,12 @@ pub struct Request {
     pub count: u64,
     /// Payload of UDP, octets.
     pub payload_octets: u32,
+    /// Which way the packets go; [`Way::Both`] is two sessions.
+    #[serde(default)]
+    pub direction: Way,
+    /// What the responder is to send; only of [`Way::Reverse`].
+    #[serde(default)]
+    pub stream: Option<FarStream>,
 }
 
 /// The session is open.
@@ -128,6 +173,9 @@ pub struct Granted {
     pub token: String,
     /// Records that the responder holds before it sends some back during the run.
     pub buffered_records: u64,
+    /// Key of the one-way probes, 32 hexadecimal digits; only of one-way sessions.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// Why a request is refused.
@@ -140,6 +188,8 @@ pub enum RefusalCode {
     Rate,
     /// A test longer than the responder takes part in.
     Length,
+    /// Larger packets than the responder sends.
+    Size,
     /// A field is outside its range.
     Invalid,
 }
@@ -179,6 +229,22 @@ pub struct End {
     /// too slow to read them. They look like losses of the path and are not.
     #[serde(default)]
     pub kernel_drops: u64,
+}
+
+/// How far a one-way session has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Probes that have arrived at the responder, each counted once.
+    pub received: u64,
+    /// Probes that have left the responder.
+    pub departed: u64,
+}
+
+/// No more probes will leave the responder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departed {
+    /// How many have left.
+    pub count: u64,
 }
 
 /// Something was not understood.
@@ -233,6 +299,18 @@ pub enum Message {
     End(End),
     /// Something was not understood.
     Complaint(Complaint),
+    /// The responder is to send its probes from now on.
+    Start,
+    /// The responder is to send no more.
+    Halt,
+    /// How far has it come?
+    Ask,
+    /// So far.
+    Heard(Heard),
+    /// Records of the responder's departures.
+    Departures(Vec<FarSent>),
+    /// All probes of the responder have left.
+    Departed(Departed),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

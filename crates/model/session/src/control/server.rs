@@ -4,14 +4,15 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use romer_record::document::ClockSync;
-use romer_record::log::Far;
+use romer_record::log::{Far, FarSent};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
+use super::granting::refusal;
 use super::possession;
 use super::{
-    Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, End, Granted, Hello,
-    Message, Proof, RefusalCode, Refused, Request, VERSION, Welcome, hex,
+    Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed, End,
+    Granted, Heard, Hello, Message, Proof, Request, SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -20,6 +21,10 @@ use crate::association::Token;
 pub struct Limits {
     /// Packets a second of one session.
     pub packets_per_second: u64,
+    /// Packets a second that the responder itself may send to this sender, in all of its sessions.
+    pub own_packets_per_second: u64,
+    /// The largest payload that the responder itself sends, octets.
+    pub largest_payload: u32,
     /// Length of one test.
     pub longest: Duration,
     /// From connecting to the open session.
@@ -34,6 +39,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             packets_per_second: 100_000,
+            own_packets_per_second: 100_000,
+            // An IPv6 packet that fills the largest frames that are common.
+            largest_payload: 9_000 - 48,
             longest: Duration::from_secs(31 * 86_400),
             handshake: Duration::from_secs(10),
             first_frame: Duration::from_secs(5),
@@ -49,6 +57,8 @@ pub struct Session {
     pub ssid: u16,
     /// The secret of its association datagram.
     pub token: Token,
+    /// The key of its one-way probes.
+    pub key: [u8; 16],
     /// What was asked for.
     pub request: Request,
 }
@@ -60,6 +70,10 @@ pub enum Action {
     Send(Message),
     /// A session was granted: reflect and log it as soon as its association arrives.
     Open(Session),
+    /// Send the stream that was asked for, to the address that the association proved.
+    Start,
+    /// Send no more, and call [`Server::on_departed`] once the last has left.
+    Halt,
     /// The sender has stopped: collect the last transmit stamps, then call [`Server::finish`].
     Finish,
     /// The conversation is over: close the connection once everything is written.
@@ -97,15 +111,21 @@ pub struct Server {
     test_port: u16,
     kernel_stamps: bool,
     clock_sync: Option<ClockSync>,
+    features: Vec<String>,
     token: Token,
     lock: Option<Lock>,
     proof_refused: bool,
+    key: Option<[u8; 16]>,
+    last_word: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
     heard: bool,
     decoder: Decoder,
     state: State,
     request: Option<Request>,
+    started: bool,
     records: Vec<Far>,
+    departures: Vec<FarSent>,
+    heard_of: Heard,
     totals: End,
 }
 
@@ -120,15 +140,21 @@ impl Server {
             test_port: welcome.test_port,
             kernel_stamps: welcome.kernel_stamps,
             clock_sync: welcome.clock_sync,
+            features: welcome.features,
             token,
             lock: None,
             proof_refused: false,
+            key: None,
+            last_word: now,
             connected: now,
             heard: false,
             decoder: Decoder::default(),
             state: State::Greeting,
             request: None,
+            started: false,
             records: Vec::new(),
+            departures: Vec::new(),
+            heard_of: Heard::default(),
             totals: End::default(),
         }
     }
@@ -145,9 +171,30 @@ impl Server {
         self.proof_refused
     }
 
+    /// The same, for one-way sessions as well, whose probes have `key`, which is fresh and secret.
+    #[must_use]
+    pub fn with_one_way(mut self, key: [u8; 16]) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// What the responder itself may still send to this sender, packets a second.
+    pub fn allow(&mut self, own_packets_per_second: u64) {
+        self.limits.own_packets_per_second = own_packets_per_second;
+    }
+
+    /// The session that was granted asks the responder to send this many packets a second; 0 where it does not.
+    pub fn own_rate(&self) -> u64 {
+        self.request.as_ref().filter(|request| request.stream.is_some()).map_or(0, Request::rate)
+    }
+
     /// The conversation is over.
     pub fn is_over(&self) -> bool {
         self.state == State::Over
+    }
+
+    fn is_one_way(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.direction.is_one_way())
     }
 
     /// When [`Server::on_time`] wants to be called at the latest.
@@ -157,6 +204,7 @@ impl Server {
             State::Greeting | State::Proving | State::Requesting => {
                 Some(self.connected + self.limits.handshake)
             }
+            State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
             State::Associating { deadline } | State::Running { deadline } | State::Finishing { deadline } => {
                 Some(deadline)
             }
@@ -171,6 +219,7 @@ impl Server {
             return actions;
         }
         self.decoder.extend(bytes);
+        self.last_word = now;
         loop {
             match self.decoder.next() {
                 Ok(None) => return actions,
@@ -206,6 +255,14 @@ impl Server {
             (State::Associating { .. } | State::Running { .. }, Message::Stop) => {
                 self.state = State::Finishing { deadline: now + Duration::from_secs(30) };
                 actions.push(Action::Finish);
+            }
+            (State::Running { .. }, Message::Start) if self.own_rate() > 0 && !self.started => {
+                self.started = true;
+                actions.push(Action::Start);
+            }
+            (State::Running { .. }, Message::Halt) if self.started => actions.push(Action::Halt),
+            (State::Associating { .. } | State::Running { .. }, Message::Ask) if self.is_one_way() => {
+                actions.push(Action::Send(Message::Heard(self.heard_of)));
             }
             (_, Message::Unknown(kind)) => actions.push(complain(
                 ComplaintCode::UnknownType,
@@ -264,6 +321,7 @@ impl Server {
             test_port: self.test_port,
             kernel_stamps: self.kernel_stamps,
             clock_sync: self.clock_sync.clone(),
+            features: self.features.clone(),
         })));
         self.state = State::Requesting;
     }
@@ -275,74 +333,34 @@ impl Server {
         now: Timestamp<Monotonic>,
         actions: &mut Vec<Action>,
     ) {
-        if let Some(refused) = self.refusal(&request, busy) {
+        if let Some(refused) = refusal(&request, &self.limits, busy, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }
+        let key = self.key.filter(|_| request.direction.is_one_way());
         let granted = Granted {
             token: hex(self.token),
             buffered_records: u64::try_from(self.limits.buffered_records).unwrap_or(u64::MAX),
+            key: key.map(hex),
         };
         self.state = State::Associating { deadline: now + self.limits.handshake };
         actions.push(Action::Open(Session {
             ssid: request.ssid,
             token: self.token,
+            key: key.unwrap_or_default(),
             request: request.clone(),
         }));
         actions.push(Action::Send(Message::Granted(granted)));
         self.request = Some(request);
     }
 
-    fn refusal(&self, request: &Request, busy: bool) -> Option<Refused> {
-        let refused = |code, message: String, granted| {
-            Some(Refused { code, message, granted, retry_after_seconds: None })
-        };
-        if request.interval_ns < 0 || !(14..=65_507).contains(&request.payload_octets) || request.count == 0 {
-            return refused(
-                RefusalCode::Invalid,
-                "interval, count or payload is outside its range".into(),
-                None,
-            );
-        }
-        let rate = 1_000_000_000u64.checked_div(request.interval_ns.unsigned_abs()).unwrap_or(u64::MAX);
-        if rate > self.limits.packets_per_second {
-            let limit = self.limits.packets_per_second;
-            return refused(
-                RefusalCode::Rate,
-                format!("{rate} packets a second: this responder takes {limit}"),
-                Some(limit),
-            );
-        }
-        let length = i128::from(request.interval_ns) * i128::from(request.count);
-        let longest = self.limits.longest;
-        if length > i128::from(longest.as_nanos()) {
-            let seconds = u64::try_from(longest.as_nanos() / 1_000_000_000).unwrap_or(0);
-            return refused(
-                RefusalCode::Length,
-                format!("a test this long: this responder takes {longest}"),
-                Some(seconds),
-            );
-        }
-        if busy {
-            return Some(Refused {
-                code: RefusalCode::Busy,
-                message: "all sessions are taken".into(),
-                granted: None,
-                retry_after_seconds: Some(10),
-            });
-        }
-        None
-    }
-
     /// The association datagram arrived from `address`.
     pub fn on_associated(&mut self, address: SocketAddr, now: Timestamp<Monotonic>) -> Vec<Action> {
         match self.state {
             State::Associating { .. } => {
-                let length = self.request.as_ref().map_or(0, |request| {
-                    request.interval_ns.saturating_mul(i64::try_from(request.count).unwrap_or(i64::MAX))
-                });
+                let length = self.request.as_ref().map_or(Duration::ZERO, Request::length);
                 let grace = Duration::from_secs(120);
-                self.state = State::Running { deadline: now + Duration::from_nanos(length) + grace };
+                self.state = State::Running { deadline: now + length + grace };
             }
             State::Running { .. } => {}
             _ => return Vec::new(),
@@ -350,7 +368,36 @@ impl Server {
         vec![Action::Send(Message::Associated(Associated { address: address.to_string() }))]
     }
 
-    /// A test packet of this session was reflected, and its transmit stamp is known or given up.
+    /// A one-way probe of this session has arrived for the first time.
+    pub fn on_first_arrival(&mut self) {
+        self.heard_of.received += 1;
+    }
+
+    /// A probe of the responder's own has left, and its transmit stamp is known or given up; or it could not leave.
+    pub fn on_departure(&mut self, record: FarSent) -> Vec<Action> {
+        if self.is_over() || self.request.is_none() {
+            return Vec::new();
+        }
+        self.heard_of.departed += u64::from(!record.refused);
+        self.totals.stamps_missing += u64::from(!record.refused && record.kernel_ns.is_none());
+        if self.departures.len() >= self.limits.buffered_records {
+            self.totals.records_lost += 1;
+            return Vec::new();
+        }
+        self.departures.push(record);
+        if 2 * self.departures.len() >= self.limits.buffered_records { self.drain() } else { Vec::new() }
+    }
+
+    /// All probes of the responder's own have left, `count` of them.
+    pub fn on_departed(&mut self, count: u64) -> Vec<Action> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        vec![Action::Send(Message::Departed(Departed { count }))]
+    }
+
+    /// A test packet of this session was reflected, and its transmit stamp is known or given up; or a one-way probe of
+    /// it arrived.
     pub fn on_record(&mut self, record: Far) -> Vec<Action> {
         if self.is_over() || self.request.is_none() {
             return Vec::new();
@@ -396,12 +443,14 @@ impl Server {
     }
 
     fn drain(&mut self) -> Vec<Action> {
-        let actions = self
-            .records
-            .chunks(Message::RECORDS_IN_A_FRAME)
+        let arrivals = self.records.chunks(Message::RECORDS_IN_A_FRAME);
+        let departures = self.departures.chunks(Message::RECORDS_IN_A_FRAME);
+        let actions = arrivals
             .map(|records| Action::Send(Message::Log(records.to_vec())))
+            .chain(departures.map(|records| Action::Send(Message::Departures(records.to_vec()))))
             .collect();
         self.records.clear();
+        self.departures.clear();
         actions
     }
 }
@@ -412,8 +461,10 @@ fn complain(code: ComplaintCode, message: String) -> Action {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{FarStream, RefusalCode, Refused};
     use super::*;
     use proptest::prelude::*;
+    use romer_record::document::Way;
 
     fn at(seconds: i64) -> Timestamp<Monotonic> {
         Timestamp::from_nanos(seconds * 1_000_000_000)
@@ -429,8 +480,9 @@ mod tests {
             test_port: 862,
             kernel_stamps: true,
             clock_sync: None,
+            features: vec!["one-way".into()],
         };
-        Server::new(limits, welcome, [7; 16], at(0))
+        Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16])
     }
     fn bytes(message: &Message) -> Vec<u8> {
         let mut out = Vec::new();
@@ -441,7 +493,14 @@ mod tests {
         Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock() })
     }
     fn request() -> Request {
-        Request { ssid: 5, interval_ns: 10_000_000, count: 100, payload_octets: 44 }
+        Request {
+            ssid: 5,
+            interval_ns: 10_000_000,
+            count: 100,
+            payload_octets: 44,
+            direction: Way::RoundTrip,
+            stream: None,
+        }
     }
     fn say(server: &mut Server, message: &Message) -> Vec<Action> {
         server.on_bytes(&bytes(message), false, at(1))
@@ -519,6 +578,121 @@ mod tests {
             })
             .sum();
         assert_eq!(sent, 20);
+    }
+
+    fn stream() -> FarStream {
+        FarStream {
+            model: "periodic".into(),
+            interval_ns: Some(10_000_000),
+            size: Some(14),
+            bundle: None,
+            count: Some(100),
+            duration_ns: None,
+            seed: [0; 6],
+            jitter: None,
+            ipv6: false,
+            floor: 9,
+            dscp: 0,
+            ecn: 0,
+            ttl: 255,
+        }
+    }
+    fn reverse(stream: FarStream) -> Message {
+        let request = Request { direction: Way::Reverse, payload_octets: 14, ..request() };
+        Message::Request(Request { stream: Some(stream), ..request })
+    }
+    fn running(message: &Message) -> Server {
+        let mut server = server(Limits::default());
+        say(&mut server, &hello());
+        let granted = say(&mut server, message);
+        let [Action::Open(session), Action::Send(Message::Granted(granted))] = &granted[..] else {
+            panic!("{granted:?}")
+        };
+        assert_eq!((session.key, granted.key.as_deref()), ([8; 16], Some("08".repeat(16).as_str())));
+        server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+        server
+    }
+
+    #[test]
+    fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
+        let mut server = running(&reverse(stream()));
+        assert_eq!(server.own_rate(), 100);
+        assert_eq!(say(&mut server, &Message::Start), [Action::Start]);
+        assert!(matches!(say(&mut server, &Message::Start)[..], [Action::Send(Message::Complaint(_))]));
+        for sequence in 0..3 {
+            let refused = sequence == 2;
+            assert!(server.on_departure(FarSent { sequence, refused, ..FarSent::default() }).is_empty());
+        }
+        assert_eq!(
+            say(&mut server, &Message::Ask),
+            [Action::Send(Message::Heard(Heard { received: 0, departed: 2 }))]
+        );
+        assert_eq!(say(&mut server, &Message::Halt), [Action::Halt]);
+        assert_eq!(server.on_departed(2), [Action::Send(Message::Departed(Departed { count: 2 }))]);
+        assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
+        let last = server.finish();
+        assert!(
+            matches!(&last[..], [Action::Send(Message::Departures(d)), Action::Send(Message::End(_)), Action::Close] if d.len() == 3)
+        );
+    }
+
+    #[test]
+    fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
+        let forward = Message::Request(Request { direction: Way::Forward, ..request() });
+        let mut server = running(&forward);
+        assert_eq!(server.own_rate(), 0);
+        for message in [Message::Start, Message::Halt] {
+            assert!(matches!(say(&mut server, &message)[..], [Action::Send(Message::Complaint(_))]));
+        }
+        server.on_first_arrival();
+        let heard = Heard { received: 1, departed: 0 };
+        assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
+    }
+
+    #[test]
+    fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
+        let mut server = running(&reverse(stream()));
+        say(&mut server, &Message::Start);
+        server.on_bytes(&bytes(&Message::Ask), false, at(10));
+        assert!(server.on_time(at(29)).is_empty());
+        assert_eq!(server.on_time(at(30)), [Action::Close]);
+        assert!(server.is_over());
+    }
+
+    #[test]
+    fn what_a_far_end_would_not_send_is_refused_in_words() {
+        let base = stream;
+        for (wrong, code, part) in [
+            (FarStream { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets a second"),
+            (FarStream { size: Some(9_001), ..base() }, RefusalCode::Size, "octets"),
+            (FarStream { floor: 65_000, ..base() }, RefusalCode::Size, "octets"),
+            (FarStream { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
+            (FarStream { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
+            (FarStream { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
+            (FarStream { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
+            (FarStream { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
+            (FarStream { dscp: 64, ..base() }, RefusalCode::Invalid, "code point"),
+            (FarStream { ttl: 0, ..base() }, RefusalCode::Invalid, "live"),
+            (
+                FarStream { model: "token-bucket:14MBps,1400000B".into(), interval_ns: None, ..base() },
+                RefusalCode::Rate,
+                "packets a second",
+            ),
+        ] {
+            let mut server = server(Limits::default());
+            say(&mut server, &hello());
+            let refused = say(&mut server, &reverse(wrong.clone()));
+            let [Action::Send(Message::Refused(Refused { code: found, message, .. }))] = &refused[..] else {
+                panic!("{wrong:?}: {refused:?}")
+            };
+            assert_eq!(*found, code, "{message}");
+            assert!(message.contains(part), "{message}");
+        }
+        let mut poor = server(Limits { own_packets_per_second: 99, ..Limits::default() });
+        say(&mut poor, &hello());
+        assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Send(Message::Refused(_))]));
+        poor.allow(100);
+        assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Open(_), _]));
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! One-way probes that arrive here: whose they are.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use romer_session::sender::{Coming, Comings};
+use romer_wire::compact;
+
+/// The one-way sessions whose probes come here. A probe is known by its session's number and tag and by the address that
+/// holds the control conversation; its port may change on the way, where a NAT forgets its mapping.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    by_number: HashMap<(IpAddr, u16), Vec<u32>>,
+    streams: HashMap<u32, Comings>,
+}
+
+impl Expected {
+    /// Expects at the most `most` probes of `probes`, which is session `session` here, from `peer`.
+    pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
+        let place = self.by_number.entry((peer.to_canonical(), probes.number)).or_default();
+        place.push(session);
+        self.streams.insert(session, Comings::new(probes, None, most));
+    }
+
+    /// Expects no more of `session`.
+    pub(super) fn forget(&mut self, session: u32) {
+        if self.streams.remove(&session).is_some() {
+            self.by_number.retain(|_, sessions| {
+                sessions.retain(|one| *one != session);
+                !sessions.is_empty()
+            });
+        }
+    }
+
+    /// The session and the number of the probe that has arrived; `None` where it is none that is expected.
+    pub(super) fn take(&mut self, payload: &[u8], source: SocketAddr) -> Option<(u32, Coming)> {
+        if self.by_number.is_empty() {
+            return None;
+        }
+        let number = compact::number_of(payload)?;
+        let sessions = self.by_number.get(&(source.ip().to_canonical(), number))?;
+        sessions.iter().find_map(|session| {
+            let coming = self.streams.get_mut(session)?.on_datagram(payload, source).ok()?;
+            Some((*session, coming))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probes(number: u16, key: u8) -> compact::Session {
+        compact::Session { number, key: compact::Key::new([key; 16]), heading: compact::Heading::Forward }
+    }
+    fn from(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_probe_finds_its_session_by_number_key_and_host_whatever_its_port() {
+        let mut expected = Expected::default();
+        let peer = from("192.0.2.1:1").ip();
+        // Two senders behind one NAT may have drawn one number.
+        expected.expect(4, peer, probes(7, 1), 100);
+        expected.expect(5, peer, probes(7, 2), 100);
+        let mut payload = [0; 14];
+        probes(7, 2).emit(3, &mut payload);
+        let coming = Coming { sequence: 3, first: true };
+        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), Some((5, coming)));
+        let again = Coming { sequence: 3, first: false };
+        assert_eq!(expected.take(&payload, from("[::ffff:192.0.2.1]:2000")), Some((5, again)));
+        assert_eq!(expected.take(&payload, from("192.0.2.2:1000")), None, "another host");
+        probes(8, 2).emit(3, &mut payload);
+        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "another number");
+        expected.forget(5);
+        probes(7, 2).emit(3, &mut payload);
+        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None);
+        probes(7, 1).emit(3, &mut payload);
+        assert!(expected.take(&payload, from("192.0.2.1:1000")).is_some());
+    }
+}

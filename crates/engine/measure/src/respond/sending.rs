@@ -1,0 +1,307 @@
+//! The threads that send the responder's own one-way probes, one for each session that asked for them.
+//!
+//! Each has a socket of its own at the test port, so that its transmit stamps do not meet those of the reflections. It
+//! sends only to the address that the session's association has proved, the latest one: behind a NAT it may change.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use romer_host::HostError;
+use romer_host::clock::{self, Realtime};
+use romer_host::pacing::Pacer;
+use romer_host::socket::{Outgoing, Source, StampingSocket, TransmitEvents, Waker};
+use romer_record::log::FarSent;
+use romer_session::control::FarStream;
+use romer_session::sender::{Departures, Due, Form, wire_sequence};
+use romer_traffic::Schedule;
+use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::compact;
+
+use super::reflecting::Note;
+
+/// From the order to the first probe.
+const LEAD: Duration = Duration::from_millis(20);
+/// How long a transmit stamp is waited for.
+const STAMP_WAIT: Duration = Duration::from_millis(200);
+/// Records that wait for their transmit stamp at the most; the oldest goes without.
+const PENDING: usize = 16_384;
+/// Longest time between two looks at what the control thread wants.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Where probes go, and by what.
+#[derive(Debug)]
+pub(super) struct Path {
+    /// A socket at the test port.
+    pub(super) socket: StampingSocket,
+    /// The proved address.
+    pub(super) to: SocketAddr,
+    /// The address that the association came to.
+    pub(super) from: Option<Source>,
+}
+
+/// What the control thread wants of a sending thread.
+#[derive(Debug, Default)]
+struct Wishes {
+    path: Mutex<Option<Path>>,
+    redirected: AtomicBool,
+    halted: AtomicBool,
+    finishing: AtomicBool,
+    abandoned: AtomicBool,
+}
+
+/// A session's sending thread. Dropping it ends the sending at once.
+#[derive(Debug)]
+pub(super) struct FarSender {
+    wishes: Arc<Wishes>,
+    waker: Arc<Waker>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// To whom a sending thread tells what it did.
+#[derive(Clone)]
+pub(super) struct Listener {
+    pub(super) session: u32,
+    pub(super) notes: SyncSender<Note>,
+    pub(super) waker: Arc<Waker>,
+}
+
+impl FarSender {
+    /// Begins to send `stream` as `probes`.
+    ///
+    /// # Errors
+    /// In words, where the system gives no thread.
+    pub(super) fn start(
+        stream: &FarStream,
+        probes: compact::Session,
+        path: Path,
+        listener: Listener,
+    ) -> Result<Self, String> {
+        let schedule = stream.schedule()?;
+        let plain = |error: HostError| error.to_string();
+        let waker = Arc::new(Waker::new().map_err(plain)?);
+        let wishes = Arc::new(Wishes::default());
+        let sending = Sending {
+            wishes: Arc::clone(&wishes),
+            waker: Arc::clone(&waker),
+            listener,
+            path,
+            waiting: VecDeque::with_capacity(1_024),
+            events: TransmitEvents::new(256),
+            tos: stream.dscp << 2 | (stream.ecn & 0b11),
+            sent: 0,
+            lost: 0,
+        };
+        let floor = stream.floor;
+        let thread = std::thread::Builder::new()
+            .name("romer-send".into())
+            .spawn(move || sending.run(schedule, floor, probes))
+            .map_err(|error| error.to_string())?;
+        Ok(Self { wishes, waker, thread: Some(thread) })
+    }
+
+    /// Sends by another path from now on.
+    pub(super) fn redirect(&self, path: Path) {
+        *self.wishes.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+        self.wish(&self.wishes.redirected);
+    }
+
+    /// Sends no more.
+    pub(super) fn halt(&self) {
+        self.wish(&self.wishes.halted);
+    }
+
+    /// Sends no more, and tells when everything has been told.
+    pub(super) fn finish(&self) {
+        self.wish(&self.wishes.finishing);
+    }
+
+    fn wish(&self, wish: &AtomicBool) {
+        wish.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+impl Drop for FarSender {
+    fn drop(&mut self) {
+        self.wish(&self.wishes.abandoned);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Waiting {
+    record: FarSent,
+    until: Timestamp<Monotonic>,
+}
+
+/// The thread itself.
+struct Sending {
+    wishes: Arc<Wishes>,
+    waker: Arc<Waker>,
+    listener: Listener,
+    path: Path,
+    /// Departures in their order, until their stamps are known or given up.
+    waiting: VecDeque<Waiting>,
+    events: TransmitEvents,
+    tos: u8,
+    sent: u64,
+    lost: u64,
+}
+
+impl Sending {
+    fn run(mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+        self.send_all(schedule, floor, probes);
+        if self.is_abandoned() {
+            return;
+        }
+        self.await_stamps();
+        self.tell(Note::Departed { session: self.listener.session, count: self.sent });
+        while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
+            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(Duration::from_millis(250)));
+        }
+        let flushed = Note::Flushed { session: self.listener.session, lost: self.lost, kernel_drops: 0 };
+        self.tell(flushed);
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.wishes.abandoned.load(Ordering::Acquire)
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.wishes.halted.load(Ordering::Acquire)
+            || self.wishes.finishing.load(Ordering::Acquire)
+            || self.is_abandoned()
+    }
+
+    fn send_all(&mut self, schedule: Schedule, floor: u32, probes: compact::Session) {
+        let mut buffer = vec![0; 65_535];
+        let mut pacer = Pacer::start(schedule.interval());
+        let offsets = schedule.map(|departure| (departure.offset, departure.size.max(floor)));
+        let start = clock::monotonic_now() + LEAD;
+        let mut departures = Departures::new(offsets, start, Form::Compact(probes));
+        while let Some(due) = departures.next_due() {
+            let late = loop {
+                if self.is_to_end() {
+                    return;
+                }
+                match pacer.wait_until_or(due.at, &self.waker) {
+                    Ok(Some(wake)) => break wake.late,
+                    // Somebody wants something.
+                    Ok(None) => {}
+                    Err(_) => return,
+                }
+            };
+            if self.is_to_end() {
+                return;
+            }
+            self.take_path();
+            let t1 = clock::realtime_now().as_nanos();
+            let Some(length) = departures.write(&due, t1, &mut buffer) else { continue };
+            self.send_one(&due, late, &buffer[..length]);
+            self.collect_stamps();
+        }
+    }
+
+    fn take_path(&mut self) {
+        if !self.wishes.redirected.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let path = self.wishes.path.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(path) = path {
+            // The stamps that were still to come stay with the old socket.
+            self.collect_stamps();
+            self.path = path;
+        }
+    }
+
+    fn send_one(&mut self, due: &Due, late: Duration, payload: &[u8]) {
+        let outgoing = Outgoing {
+            payload,
+            to: self.path.to,
+            from: self.path.from,
+            tos: Some(self.tos),
+            id: wire_sequence(due.sequence),
+        };
+        let mut record = FarSent {
+            sequence: due.sequence,
+            size: due.size,
+            wake_error_ns: late.as_nanos(),
+            user_ns: clock::realtime_now().as_nanos(),
+            kernel_ns: None,
+            refused: false,
+        };
+        match self.path.socket.send(&outgoing) {
+            Ok(sent) => {
+                record.user_ns = Realtime::as_nanos(sent.user);
+                self.sent += 1;
+            }
+            Err(_) => record.refused = true,
+        }
+        if self.waiting.len() >= PENDING {
+            self.hand_over_first();
+        }
+        self.waiting.push_back(Waiting { record, until: clock::monotonic_now() + STAMP_WAIT });
+    }
+
+    /// Takes the stamps that are in, and hands over the departures that need not wait any longer.
+    fn collect_stamps(&mut self) {
+        for _ in 0..64 {
+            match self.path.socket.transmit_events(&mut self.events) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+            for stamp in self.events.stamps() {
+                let Some(first) = self.waiting.front().map(|one| one.record.sequence) else { break };
+                let place = stamp.id.wrapping_sub(wire_sequence(first));
+                let place = usize::try_from(place).unwrap_or(usize::MAX);
+                if let Some(waiting) = self.waiting.get_mut(place) {
+                    waiting.record.kernel_ns = Some(stamp.kernel.as_nanos());
+                }
+            }
+        }
+        let now = clock::monotonic_now();
+        let stamped = self.path.socket.has_kernel_stamps();
+        while self.waiting.front().is_some_and(|one| {
+            !stamped || one.record.refused || one.record.kernel_ns.is_some() || one.until <= now
+        }) {
+            self.hand_over_first();
+        }
+    }
+
+    fn hand_over_first(&mut self) {
+        let Some(Waiting { record, .. }) = self.waiting.pop_front() else { return };
+        let note = Note::Departure { session: self.listener.session, record };
+        if self.listener.notes.try_send(note).is_err() {
+            self.lost += 1;
+        }
+    }
+
+    fn await_stamps(&mut self) {
+        loop {
+            self.collect_stamps();
+            if self.waiting.is_empty() || self.is_abandoned() {
+                return;
+            }
+            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
+        }
+    }
+
+    /// Tells the control thread something that must not be lost.
+    fn tell(&self, note: Note) {
+        let mut note = note;
+        while let Err(std::sync::mpsc::TrySendError::Full(back)) = self.listener.notes.try_send(note) {
+            if self.is_abandoned() {
+                return;
+            }
+            note = back;
+            std::thread::sleep(LOOK.to_std());
+        }
+        self.listener.waker.wake();
+    }
+}

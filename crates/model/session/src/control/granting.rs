@@ -1,0 +1,155 @@
+//! What a responder grants, and the words in which it refuses.
+
+use romer_record::document::Way;
+use romer_traffic::{Departure, Schedule};
+use romer_units::{Dscp, Duration};
+use romer_wire::compact;
+
+use super::server::Limits;
+use super::{FarStream, RefusalCode, Refused, Request};
+
+/// The shortest payload of a round trip's probes.
+const SHORTEST_ROUND_TRIP: u32 = 14;
+const LONGEST: u32 = 65_507;
+
+impl Request {
+    /// Packets a second that the request asks for.
+    pub(super) fn rate(&self) -> u64 {
+        rate(self.pace())
+    }
+
+    /// How long the session takes at the most.
+    pub(super) fn length(&self) -> Duration {
+        let schedule = self.stream.as_ref().and_then(|stream| stream.schedule().ok());
+        let (interval, count) = schedule
+            .map_or((Duration::from_nanos(self.interval_ns), self.count), |own| {
+                (own.interval(), own.most_count())
+            });
+        Duration::from_nanos(interval.as_nanos().saturating_mul(i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+
+    fn pace(&self) -> Duration {
+        match &self.stream {
+            Some(stream) => stream.schedule().map_or(Duration::ZERO, |schedule| stream.pace(&schedule)),
+            None => Duration::from_nanos(self.interval_ns),
+        }
+    }
+}
+
+fn rate(pace: Duration) -> u64 {
+    1_000_000_000u64.checked_div(pace.as_nanos().unsigned_abs()).unwrap_or(u64::MAX)
+}
+
+fn invalid(message: impl Into<String>) -> Refused {
+    refused(RefusalCode::Invalid, message.into(), None)
+}
+
+fn refused(code: RefusalCode, message: String, granted: Option<u64>) -> Refused {
+    Refused { code, message, granted, retry_after_seconds: None }
+}
+
+/// Why `request` is not granted; `None` where it is. `busy` says that no further session can be opened, `one_way` that
+/// sessions of one way can.
+pub(super) fn refusal(request: &Request, limits: &Limits, busy: bool, one_way: bool) -> Option<Refused> {
+    check(request, limits, one_way).err().or_else(|| {
+        busy.then(|| Refused {
+            code: RefusalCode::Busy,
+            message: "all sessions are taken".into(),
+            granted: None,
+            retry_after_seconds: Some(10),
+        })
+    })
+}
+
+fn check(request: &Request, limits: &Limits, one_way: bool) -> Result<(), Refused> {
+    if request.direction.is_one_way() && !one_way {
+        return Err(invalid("this responder takes part in round trips only"));
+    }
+    match (request.direction, &request.stream) {
+        (Way::RoundTrip, None) => within(request, SHORTEST_ROUND_TRIP, limits),
+        (Way::Forward, None) => within(request, shortest_one_way(), limits),
+        (Way::Reverse, Some(stream)) => own(stream, limits),
+        _ => Err(invalid("a stream is asked for exactly where the responder sends it")),
+    }
+}
+
+fn shortest_one_way() -> u32 {
+    u32::try_from(compact::SHORTEST).unwrap_or(u32::MAX)
+}
+
+/// Whether the sender may send what it means to.
+fn within(request: &Request, shortest: u32, limits: &Limits) -> Result<(), Refused> {
+    if request.interval_ns < 0
+        || !(shortest..=LONGEST).contains(&request.payload_octets)
+        || request.count == 0
+    {
+        return Err(invalid("interval, count or payload is outside its range"));
+    }
+    let interval = Duration::from_nanos(request.interval_ns);
+    within_rate(rate(interval), limits.packets_per_second)?;
+    within_length(interval, request.count, limits)
+}
+
+/// Whether the responder will send this itself.
+fn own(stream: &FarStream, limits: &Limits) -> Result<(), Refused> {
+    if Dscp::new(stream.dscp).is_none() {
+        return Err(invalid("there is no such code point"));
+    }
+    if stream.ttl == 0 {
+        return Err(invalid("packets with no time to live go nowhere"));
+    }
+    let schedule = stream.schedule().map_err(|why| invalid(format!("there is no such stream: {why}")))?;
+    let payloads = schedule.payloads(stream.floor);
+    if payloads.least < shortest_one_way() {
+        return Err(invalid(format!("a one-way probe has {} octets at the least", compact::SHORTEST)));
+    }
+    if payloads.most > limits.largest_payload {
+        let most = limits.largest_payload;
+        let message = format!("{} octets of payload: this responder sends {most}", payloads.most);
+        return Err(refused(RefusalCode::Size, message, Some(most.into())));
+    }
+    if limits.own_packets_per_second == 0 {
+        return Err(Refused {
+            retry_after_seconds: Some(10),
+            ..refused(RefusalCode::Busy, "this responder sends to others with all it may".into(), None)
+        });
+    }
+    within_rate(rate(stream.pace(&schedule)), limits.own_packets_per_second)?;
+    within_burst(stream, &schedule, limits.own_packets_per_second)?;
+    within_length(schedule.interval(), schedule.most_count(), limits)
+}
+
+fn within_rate(rate: u64, limit: u64) -> Result<(), Refused> {
+    if rate <= limit {
+        return Ok(());
+    }
+    let message = format!("{rate} packets a second: this responder takes {limit}");
+    Err(refused(RefusalCode::Rate, message, Some(limit)))
+}
+
+/// A deep token bucket lets many packets go at once: not more than a second's worth.
+fn within_burst(stream: &FarStream, schedule: &Schedule, limit: u64) -> Result<(), Refused> {
+    let one_too_many = usize::try_from(limit).unwrap_or(usize::MAX);
+    let bursts = stream.model.starts_with("token-bucket");
+    let early = |departure: Departure| departure.offset < Duration::from_secs(1);
+    if bursts && schedule.clone().nth(one_too_many).is_some_and(early) {
+        let message =
+            format!("a burst of more than {limit} packets: this responder sends no more in a second");
+        return Err(refused(RefusalCode::Rate, message, Some(limit)));
+    }
+    Ok(())
+}
+
+fn within_length(interval: Duration, count: u64, limits: &Limits) -> Result<(), Refused> {
+    let length = i128::from(interval.as_nanos()) * i128::from(count);
+    let longest = limits.longest;
+    if length <= i128::from(longest.as_nanos()) {
+        return Ok(());
+    }
+    let seconds = u64::try_from(longest.as_nanos() / 1_000_000_000).unwrap_or(0);
+    Err(refused(
+        RefusalCode::Length,
+        format!("a test this long: this responder takes {longest}"),
+        Some(seconds),
+    ))
+}

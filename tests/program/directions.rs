@@ -1,0 +1,291 @@
+//! One-way sessions: each direction by itself and both at once, every packet logged at both ends.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, FAR_V6, Lab, Run};
+use crate::common::process::{self, Process, romer};
+use crate::common::{at, count, schema};
+
+/// The packet log of one direction: sequence, size, sent, received.
+fn lines(run: &Run, direction: &str) -> Vec<(u64, u64, Option<i64>, Option<i64>)> {
+    let mut report = romer(["report", "--quiet", "--csv", "-", "--direction", direction]);
+    let csv = process::run(report.arg(run.folder())).with_code(0).stdout;
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("sequence,size,sent_ns,received_ns,user_sent_ns,user_received_ns"));
+    let read = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let stamp = |at: usize| (!fields[at].is_empty()).then(|| fields[at].parse().unwrap());
+        (fields[0].parse().unwrap(), fields[1].parse().unwrap(), stamp(2), stamp(3))
+    };
+    lines.map(read).collect()
+}
+
+fn ways(direction: &str) -> &'static [&'static str] {
+    match direction {
+        "forward" => &["forward"],
+        "reverse" => &["reverse"],
+        _ => &["forward", "reverse"],
+    }
+}
+
+/// Rules for the bridge's packets. What associates a session is no probe, and passes.
+fn bridge(lab: &Lab, rules: &str) {
+    lab.filter(
+        "E",
+        &format!(
+            "table bridge test {{
+                counter there {{ }}
+                counter back {{ }}
+                chain forward {{
+                    type filter hook forward priority 0
+                    @th,64,32 0x726f6d65 accept
+                    {rules}
+                }}
+            }}"
+        ),
+    );
+}
+
+#[test]
+fn the_voice_packet_goes_each_way_in_its_real_size_and_is_logged_at_both_ends() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    bridge(
+        &lab,
+        "iifname e0 udp dport 862 udp length 22 counter name there
+         iifname e1 udp sport 862 udp length 22 counter name back",
+    );
+    let mut so_far = [0, 0];
+    for direction in ["forward", "reverse", "both"] {
+        let run = lab.measure(&["--direction", direction, "--traffic", "melp", "--count", "20", FAR]);
+        let document = run.document();
+        assert_eq!(at(&document, "/traffic/direction"), direction);
+        assert_eq!(count(&document, "/traffic/payload_octets"), 14);
+        assert_eq!(at(&document, "/partial"), false);
+        for way in ["forward", "reverse", "round_trip"] {
+            let packets = at(&document, &format!("/{way}/packets"));
+            if ways(direction).contains(&way) {
+                let counts = ["/sent", "/received", "/lost", "/duplicated", "/not_sent"];
+                assert_eq!(counts.map(|name| count(packets, name)), [20, 20, 0, 0, 0], "{direction}: {way}");
+                assert_eq!(count(&document, &format!("/{way}/delay_ns/count")), 20);
+                assert_eq!(count(&document, &format!("/{way}/departure_error_ns/count")), 20);
+                let rows = lines(&run, way);
+                assert_eq!(rows.len(), 20);
+                for (row, number) in rows.iter().zip(0..) {
+                    assert_eq!((row.0, row.1), (number, 14));
+                    assert!(row.2.unwrap() < row.3.unwrap(), "{direction}, {way}: {row:?}");
+                }
+            } else {
+                assert!(packets["sent"].is_null() && packets["received"].is_null(), "{direction}: {packets}");
+                assert_eq!(count(&document, &format!("/{way}/delay_ns/count")), 0);
+            }
+        }
+        so_far[0] += if ways(direction).contains(&"forward") { 20 } else { 0 };
+        so_far[1] += if ways(direction).contains(&"reverse") { 20 } else { 0 };
+        let counted = ["there", "back"].map(|counter| lab.counted("E", "bridge", counter));
+        assert_eq!(counted, so_far, "packets of 14 octets on the wire after {direction}");
+    }
+}
+
+#[test]
+fn a_loss_is_told_in_the_direction_in_which_the_kernel_dropped() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    bridge(
+        &lab,
+        "iifname e0 udp dport 862 numgen inc mod 5 1 counter name there drop
+         iifname e1 udp sport 862 numgen random mod 4 0 counter name back drop",
+    );
+    let mut dropped = [0, 0];
+    for direction in ["forward", "reverse", "both"] {
+        for target in [FAR, FAR_V6] {
+            let options = ["--direction", direction, "--count", "100", "--interval", "2ms"];
+            let waiting = ["--waiting-time", "500ms", target];
+            let document = lab.measure(&[&options[..], &waiting].concat()).document();
+            let now = ["there", "back"].map(|counter| lab.counted("E", "bridge", counter));
+            for (way, place) in [("forward", 0), ("reverse", 1)] {
+                if !ways(direction).contains(&way) {
+                    assert_eq!(now[place], dropped[place], "{direction} sent {way}");
+                    continue;
+                }
+                let packets = at(&document, &format!("/{way}/packets"));
+                let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(packets, name));
+                assert_eq!((sent, received + lost), (100, 100), "{direction}, {way}: {packets}");
+                assert_eq!(lost, now[place] - dropped[place], "{direction}, {way}");
+            }
+            dropped = now;
+        }
+    }
+    assert!(dropped[0] > 0 && dropped[1] > 0);
+}
+
+#[test]
+fn both_ends_draw_their_schedules_by_the_seed_that_is_told_and_not_the_same() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = |direction: &str, seed: &str| {
+        let traffic = ["--traffic", "imix:(ab)", "--interval", "1ms", "--departure-jitter"];
+        let random = ["exponential:1ms", "--count", "30", "--seed", seed, "--direction", direction, FAR];
+        lab.measure(&[&traffic[..], &random].concat())
+    };
+    let poisson = |direction: &str, seed: &str, way: &str| {
+        let options = ["--traffic", "poisson", "--interval", "10ms", "--count", "40", "--seed", seed];
+        let run = lab.measure(&[&options[..], &["--direction", direction, FAR]].concat());
+        let rows = lines(&run, way);
+        rows.windows(2).map(|two| two[1].2.unwrap() - two[0].2.unwrap()).collect::<Vec<i64>>()
+    };
+    // The median passes over what the host's pauses displace; gaps of two seeds differ by 7 ms at the median.
+    let apart = |a: &[i64], b: &[i64]| {
+        let mut apart: Vec<u64> = a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).collect();
+        apart.sort_unstable();
+        apart[apart.len() / 2]
+    };
+    let here = poisson("forward", "1,2,3,4,5,6", "forward");
+    let there = poisson("reverse", "1,2,3,4,5,6", "reverse");
+    let next = poisson("both", "1,2,3,4,5,5", "reverse");
+    assert!(apart(&here, &there) < 1_500_000, "the far end makes another schedule of the same seed");
+    assert!(apart(&here, &next) < 1_500_000, "of both, the far end takes the next seed");
+    let other = poisson("both", "1,2,3,4,5,6", "reverse");
+    assert!(apart(&here, &other) > 1_500_000, "both directions have one schedule");
+    let mixed = run("reverse", "1,1,1,1,1,1");
+    let sizes: Vec<u64> = lines(&mixed, "reverse").iter().map(|row| row.1).collect();
+    assert_eq!(sizes, [18, 82].repeat(15), "frames of 64 and 128 octets over IPv4");
+}
+
+#[test]
+fn a_one_way_run_gives_its_document_again_and_holds_limits_by_direction() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let options = ["--direction", "both", "--count", "20", "--interval", "5ms", FAR];
+    let run = lab.measure(&options);
+    let kept = fs::read_to_string(run.folder().join("measurement.json")).unwrap();
+    assert_eq!(kept, run.ended.stdout);
+    let mut report = romer(["report", "--quiet", "--json", "-"]);
+    assert_eq!(process::run(report.arg(run.folder())).with_code(0).stdout, kept);
+    let page = fs::read_to_string(run.folder().join("report.html")).unwrap();
+    assert!(page.contains("The way to") && page.contains("The way from") && !page.contains("ound trip to"));
+    let held = ["--limit", "reverse.packets.lost<1", "--limit", "forward.packets.received>=20"];
+    lab.measure(&[&options[..], &held].concat());
+    let broken = lab.try_measure(&[&options[..], &["--limit", "reverse.packets.received<20"]].concat());
+    broken.ended.with_code(6);
+}
+
+#[test]
+fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--rate", "1000pps"]);
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    fs::write(trace.path(), "offset_ns,size\n0,44\n20000000,14\n").unwrap();
+    let traced = format!("trace:{}", trace.path().display());
+    for (arguments, code, part) in [
+        (&["--direction", "reverse", "--traffic", &traced][..], 2, "a trace is a file of this host"),
+        (&["--direction", "both", "--traffic", &traced], 2, "a trace is a file of this host"),
+        (&["--direction", "forward", "--stamp-only"], 2, "--stamp-only"),
+        (&["--direction", "reverse", "--size", "8B"], 2, "at least 9B"),
+        (&["--direction", "forward", "--packet-size", "36B"], 2, "at least 37B"),
+        (&["--direction", "sideways"], 2, "round-trip"),
+        (&["--direction", "reverse", "--interval", "900us"], 5, "1000"),
+        (&["--direction", "reverse", "--duration", "1000h"], 5, "long"),
+    ] {
+        let ended = lab.try_measure(&[arguments, &[FAR]].concat()).ended.with_code(code);
+        let errors: Vec<&str> = ended.stderr.lines().collect();
+        assert!(errors[0].starts_with("error: ") && errors.len() == 1, "{ended:?}");
+        assert!(ended.stderr.contains(part), "{ended:?}");
+    }
+    // Its own trace an end may send.
+    let run = lab.measure(&["--direction", "forward", "--traffic", &traced, FAR]);
+    assert_eq!(lines(&run, "forward").len(), 2);
+}
+
+/// Reads the lines of a stream until this many probes have arrived.
+fn await_arrived(measuring: &mut Process, probes: u64) {
+    loop {
+        let line = measuring.line();
+        assert!(!line.is_empty(), "the measurement has ended");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if at(&line, "/type") == "interval" && count(&line, "/returned") >= probes {
+            return;
+        }
+    }
+}
+
+fn endless(lab: &Lab, direction: &str) -> (Process, tempfile::TempDir) {
+    let options = ["--stream", "--stream-interval", "100ms", "--duration", "1h", "--interval", "5ms"];
+    let (mut command, home) = lab.measuring(&[&options[..], &["--direction", direction, FAR]].concat());
+    (Process::start(&mut command), home)
+}
+
+fn kept(home: &tempfile::TempDir) -> Value {
+    let document = fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
+    let document = serde_json::from_str(&document).unwrap();
+    schema::assert_valid(&document, "measurement");
+    document
+}
+
+#[test]
+fn an_interrupt_ends_the_far_end_too_and_keeps_all_that_was_sent() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for direction in ["reverse", "both"] {
+        let (mut measuring, home) = endless(&lab, direction);
+        await_arrived(&mut measuring, 20);
+        measuring.signal("INT");
+        measuring.wait().with_code(130);
+        let document = kept(&home);
+        assert_eq!(at(&document, "/partial"), true);
+        for way in ways(direction) {
+            let packets = at(&document, &format!("/{way}/packets"));
+            let [sent, received] = ["/sent", "/received"].map(|name| count(packets, name));
+            assert!(sent >= 10 && sent == received, "{direction}, {way}: {packets}");
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_dies_ends_a_one_way_run_and_it_is_said() {
+    let lab = Lab::path();
+    for direction in ["forward", "reverse", "both"] {
+        let responder = lab.respond(&[]);
+        let (mut measuring, home) = endless(&lab, direction);
+        await_arrived(&mut measuring, 20);
+        responder.signal("KILL");
+        let ended = measuring.wait().with_code(5);
+        let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert!(errors.len() == 1 && errors[0].contains("the far end went away"), "{ended:?}");
+        let document = kept(&home);
+        assert_eq!(at(&document, "/partial"), true, "{direction}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains("the far end went away"), "{warnings}");
+        if direction != "forward" {
+            assert!(count(&document, "/reverse/packets/received") >= 1);
+            assert!(at(&document, "/reverse/packets/lost").is_null(), "what it sent last is not known");
+        }
+    }
+}
+
+#[test]
+fn a_killed_reverse_run_is_completed_from_its_log_and_its_far_end_falls_silent() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let (mut measuring, home) = endless(&lab, "reverse");
+    await_arrived(&mut measuring, 40);
+    measuring.signal("KILL");
+    measuring.wait();
+    let report = process::run(romer(["report", "--json", "-"]).arg(home.path().join("run"))).with_code(0);
+    let document = report.document();
+    assert_eq!(at(&document, "/partial"), true);
+    assert!(count(&document, "/reverse/packets/received") >= 20, "{document}");
+    // What the far end still sends is counted at the bridge; there comes a second in which it is nothing.
+    bridge(&lab, "iifname e1 udp sport 862 counter name back");
+    let mut before = None;
+    loop {
+        let now = lab.counted("E", "bridge", "back");
+        if before == Some(now) {
+            break;
+        }
+        before = Some(now);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+}
