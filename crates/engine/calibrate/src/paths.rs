@@ -14,7 +14,7 @@ use romer_measure::names::Family;
 use romer_measure::reading;
 use romer_measure::respond::{RespondOptions, Responder};
 use romer_record::RoundTrip;
-use romer_record::document::StreamInterval;
+use romer_record::document::{self, StreamInterval};
 use romer_record::manifest::StampRequest;
 use romer_store::Location;
 use romer_traffic::Request;
@@ -135,6 +135,7 @@ fn options(
     Ok(MeasureOptions {
         streams: vec![StreamOptions { target, traffic, size }],
         family: Family::V4,
+        direction: document::Way::RoundTrip,
         stamp_only: false,
         stamp: StampRequest::Best,
         dscp: Dscp::DEFAULT,

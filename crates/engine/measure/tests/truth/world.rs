@@ -7,7 +7,7 @@ use std::sync::Arc;
 use romer_record::log::{Entry, Far};
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, Verdict};
-use romer_session::sender::{Arrival, Departures, Due, Echoes, Returns};
+use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
 use romer_sim::{Burst, Header, HostClock, Link, Marking, Network, Reroute, True};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Responder, Sender, Timestamp};
@@ -163,9 +163,7 @@ impl World {
             departures: Departures::new(
                 schedule.into_iter(),
                 Timestamp::from_nanos(1_000_000),
-                SSID,
-                estimate(),
-                Arc::clone(&echoes),
+                Form::Stamp { ssid: SSID, error: estimate(), echoes: Arc::clone(&echoes) },
             ),
             reflector: Reflector::new(Limiter::new(1_000_000, 16, (1, 2), now), Vec::new()),
             returns: Returns::new(address(1), SSID, 1_000, echoes),
