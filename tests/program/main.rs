@@ -9,6 +9,7 @@ mod compare;
 mod demo;
 mod emulate;
 mod ending;
+mod events;
 mod fallback;
 mod limits;
 mod loss;

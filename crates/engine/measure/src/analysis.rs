@@ -212,6 +212,7 @@ fn stream(analysis: &Analysis, table: &Table) -> Stream {
         far_log_complete: table.far_log == Far::Complete,
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
+        events: Vec::new(),
     }
 }
 

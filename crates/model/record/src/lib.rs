@@ -12,6 +12,7 @@ mod assemble;
 pub mod comparison;
 pub mod document;
 pub mod emulation;
+pub mod event;
 pub mod log;
 pub mod manifest;
 pub mod respond;

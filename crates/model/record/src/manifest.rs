@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Metadata, Traffic};
+use crate::event::Event;
 
 /// The name of the manifest's schema.
 pub const MANIFEST: &str = "romer/manifest/1";
@@ -73,6 +74,9 @@ pub struct Stream {
     /// Limits that were stated, as they were written.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// What happened meanwhile.
+    #[serde(default)]
+    pub events: Vec<Event>,
 }
 
 /// Stamps asked for (`--stamp`).

@@ -14,6 +14,7 @@ mod clocks;
 mod location;
 mod relate;
 mod selection;
+pub mod steps;
 
 pub use location::location_errors;
 pub use relate::{FarLog, Related, relate};

@@ -5,6 +5,7 @@
 //! logs home, joins everything and writes the run.
 
 mod far;
+mod happenings;
 mod live;
 mod options;
 mod preparing;
@@ -17,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::time::Duration as StdDuration;
 
 use romer_host::clock;
 use romer_host::socket::Waker;
@@ -30,6 +30,7 @@ use romer_units::Duration;
 
 use crate::evaluate::{Evaluated, evaluate};
 use crate::{MeasureError, SOFTWARE};
+use happenings::Happenings;
 use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
 use preparing::Prepared;
@@ -40,7 +41,7 @@ const LOG_QUEUE: usize = 65_536;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on.
-const LOOK: StdDuration = StdDuration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Who is told how a measurement goes on.
 pub trait Observer {
@@ -119,6 +120,7 @@ fn exchange(
     let legs = legs(options, streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let mut happenings = Happenings::begin(&shared, clock::monotonic_now());
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let partial = std::thread::scope(|scope| {
@@ -130,13 +132,14 @@ fn exchange(
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
         let mut partial = false;
         loop {
-            std::thread::sleep(LOOK);
+            happenings.wait(LOOK);
             if interrupted.load(Ordering::Acquire) && !partial {
                 partial = true;
                 stop_sending.wake();
             }
             take_far_records(streams, &log.sender(), observer);
             live.look(observer);
+            happenings.look(observer);
             let now = clock::monotonic_now();
             if shared.iter().all(|stream| stream.is_done(now, options.waiting_time)) {
                 break;
@@ -146,6 +149,10 @@ fn exchange(
         partial
     });
     live.last(observer);
+    happenings.look(observer);
+    for (number, stream) in streams.iter_mut().enumerate() {
+        stream.manifest.events = happenings.of(number);
+    }
     Ok(partial)
 }
 

@@ -318,6 +318,7 @@ fn manifest(
         far_log_complete: false,
         stamp_request: options.stamp,
         limits: options.limits.iter().map(ToString::to_string).collect(),
+        events: Vec::new(),
     }
 }
 

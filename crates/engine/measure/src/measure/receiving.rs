@@ -75,6 +75,13 @@ pub(super) fn receive_all(
             }
         }
     }
+    // What came while this thread or the whole program stood still is there, though the time is over.
+    for (stream, returns) in streams.iter().zip(&mut returns) {
+        for socket in stream.sockets() {
+            receive(stream, socket, returns, &mut batch, log, live);
+            collect_stamps(stream, socket, &mut events, log);
+        }
+    }
 }
 
 fn receive(

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use romer_host::clock;
 use romer_host::socket::StampingSocket;
@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// Probes that were handed to the host or refused by it: the next sequence number.
     pub(super) sent: AtomicU64,
     pub(super) not_sent: AtomicU64,
+    /// Why the last of them was not sent: the system's error number.
+    pub(super) refusal: AtomicI32,
     /// Probes whose reflection is back, each once.
     pub(super) returned: AtomicU64,
     /// Transmit stamps that are in.
@@ -60,6 +62,7 @@ impl Shared {
             key: None,
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
+            refusal: AtomicI32::new(0),
             returned: AtomicU64::new(0),
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),

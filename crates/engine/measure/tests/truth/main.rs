@@ -123,6 +123,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         // In a short world more than half of the stamps of one kind may be missing.
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
+        events: Vec::new(),
     }
 }
 

@@ -105,6 +105,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         far_log_complete: false,
         stamp_request: StampRequest::Best,
         limits: Vec::new(),
+        events: Vec::new(),
     };
     Manifest {
         schema: MANIFEST.into(),
