@@ -11,6 +11,7 @@ mod demo;
 mod directions;
 mod emulate;
 mod ending;
+mod events;
 mod every;
 mod fallback;
 mod limits;

@@ -260,6 +260,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
         calibration: None,
+        events: Vec::new(),
     }
 }
 

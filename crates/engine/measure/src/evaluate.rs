@@ -1,12 +1,15 @@
 //! From a stream's manifest and rows to its measurement document. Nothing else goes in, so that the document can
 //! be made again from a run folder at any time.
 
+use std::borrow::Cow;
+
 use crate::limits::Limit;
 use romer_metrics::{DirectionContext, direction, marking_words};
-use romer_record::document::{Direction, MEASUREMENT, Measurement, Way};
+use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
+use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
 use romer_units::{Dscp, Duration, Ecn};
 
@@ -39,6 +42,8 @@ impl Evaluated {
 /// run's program did not live to its end.
 pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
     let partial = killed || stream.cut_short.is_some();
+    let (rows, left_out) = put_right(stream, rows);
+    let rows = &rows[..];
     let far_log = match (stream.far_log, stream.far_log_complete) {
         (false, _) => FarLog::None,
         (true, false) => FarLog::Partial,
@@ -64,14 +69,46 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
         forward: forward(stream, &related),
         reverse: reverse(stream, &related),
         round_trip: round_trip(stream, &related),
-        clock: related.clock.clone(),
+        clock: with_steps(stream, related.clock.clone()),
+        events: stream.events.clone(),
         warnings: warnings(stream, &related, rows, partial),
     };
     measurement.warnings.extend(calibration_warnings);
+    if left_out > 0 {
+        measurement.warnings.push(format!(
+            "a clock was set during the run: {left_out} stamps around that moment are left out, the others are put right"
+        ));
+    }
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
     Evaluated { measurement, related, selection }
+}
+
+/// The rows with steps of the clocks taken out, and without the probes that never left; and how many stamps had to be
+/// left out.
+fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64) {
+    if stream.events.is_empty() {
+        return (Cow::Borrowed(rows), 0);
+    }
+    let mut rows = rows.to_vec();
+    withdraw_unsent(&mut rows, &stream.events);
+    let left_out = undo_steps(&mut rows, &stream.events, stream.clock_relation);
+    (Cow::Owned(rows), left_out)
+}
+
+/// The state of the clocks, with the steps that were seen.
+fn with_steps(stream: &Stream, mut clock: ClockState) -> ClockState {
+    for event in &stream.events {
+        let Some(step) = event.step else { continue };
+        clock.events.push(ClockEvent {
+            at_ns: event.at_ns,
+            kind: "clock-step".into(),
+            direction: Some("both".into()),
+            size_ns: Some(step.size_ns),
+        });
+    }
+    clock
 }
 
 fn direction_of(passages: &[Passage], context: DirectionContext) -> Direction {
@@ -176,7 +213,7 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
     );
     warn(
         related.not_sent > 0,
-        format!("this host refused to send {} probes: they are neither sent nor lost", related.not_sent),
+        format!("{} probes did not leave this host: they are neither sent nor lost", related.not_sent),
     );
     warn(
         related.reverse_not_sent > 0,

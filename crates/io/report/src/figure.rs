@@ -240,6 +240,13 @@ fn over_time(m: &Measurement, passages: &Passages<'_>, times: &Times, ways: &[Wa
         legend.push(("lost".into(), Ink::Lost));
         layers.push(Layer::Below(Ink::Lost, thin_marks(lost)));
     }
+    let happened: Vec<f64> =
+        m.events.iter().map(|event| as_float(event.at_ns) / times.unit.nanos()).collect();
+    let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
+    if !happened.is_empty() {
+        legend.push(("something happened".into(), Ink::Text));
+        layers.push(Layer::Below(Ink::Text, thin_marks(happened)));
+    }
     Some(Figure {
         name: if round_trip { "delay-round-trip" } else { "delay-one-way" },
         title: if round_trip { "Round-trip delay".into() } else { "One-way delay".into() },

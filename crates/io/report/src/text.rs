@@ -34,6 +34,8 @@ const WIDEST: usize = 110;
 const MARGIN: usize = 9;
 /// Bars of a distribution.
 const BARS: usize = 32;
+/// Events that a summary tells.
+const EVENTS: usize = 12;
 
 /// The summary of the streams of one run. `kept` is where the run is kept, if it is. The text ends with a newline;
 /// everything in it that came from outside is escaped.
@@ -261,6 +263,13 @@ impl Page {
         }
         if let Some(comment) = &m.metadata.comment {
             self.note("Comment", comment, Paint::Plain, lines);
+        }
+        for event in m.events.iter().take(EVENTS) {
+            self.note("Event", &self.words.event(event), Paint::Warn, lines);
+        }
+        if m.events.len() > EVENTS {
+            let more = format!("{} more are in the document.", m.events.len() - EVENTS);
+            self.note("", &more, Paint::Warn, lines);
         }
         for warning in &m.warnings {
             self.note("Note", warning, Paint::Warn, lines);

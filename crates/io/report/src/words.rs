@@ -1,6 +1,7 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
 use romer_record::document::{self, ClockState, DelayKind, Direction, Limit, Measurement, Traffic};
+use romer_record::event::Event;
 use romer_units::{Dscp, Place};
 
 use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
@@ -19,6 +20,11 @@ impl Words {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     fn time_of(self, nanos: i64) -> String {
         self.time(nanos as f64)
+    }
+
+    /// What happened, and when.
+    pub(crate) fn event(self, event: &Event) -> String {
+        format!("{} after the start: {}", self.time_of(event.at_ns), event.detail)
     }
 
     /// The result in one or two sentences.

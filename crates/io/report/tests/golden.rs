@@ -7,6 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{bad, good, hostile, make};
+use romer_record::event::{Event, EventKind, Side};
 use romer_report::text::{TextStyle, summary};
 use romer_report::{html, svg};
 
@@ -51,6 +52,30 @@ fn a_summary_without_answers_says_so() {
     lost.location_error_ns = Default::default();
     lost.partial = true;
     golden("silent-80.txt", &summary(&[lost], None, &plain(80)));
+}
+
+#[test]
+fn what_happened_is_told_with_its_moment_and_a_summary_tells_a_dozen() {
+    let mut made = make(&good());
+    let down = |second: i64| Event {
+        at_ns: second * 1_000_000_000,
+        until_ns: None,
+        kind: EventKind::LinkDown,
+        side: Side::Sender,
+        detail: format!("interface <b>{second} went down"),
+        clock_ns: 0,
+        step: None,
+    };
+    made.measurement.events = (1..15).map(down).collect();
+    let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("12.0 s after the start: interface <b>12 went down"), "{text}");
+    assert!(!flat.contains("<b>13") && flat.contains("2 more are in the document."), "{text}");
+    let page = html::report(&[made.stream()]).unwrap();
+    for second in 1..15 {
+        assert!(page.contains(&format!("interface &lt;b&gt;{second} went down")), "{second}");
+    }
+    assert!(page.contains("something happened"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calibration::Share;
+use crate::event::Event;
 
 /// The name of the measurement document's schema.
 pub const MEASUREMENT: &str = "romer/measurement/1";
@@ -97,6 +98,9 @@ pub struct Measurement {
     pub round_trip: Direction,
     /// What can be said of the two clocks.
     pub clock: ClockState,
+    /// What happened to the hosts and to the path meanwhile, in order of time.
+    #[serde(default)]
+    pub events: Vec<Event>,
     /// What a reader should know before trusting the numbers, in words.
     pub warnings: Vec<String>,
 }

@@ -13,6 +13,7 @@ pub mod calibration;
 pub mod comparison;
 pub mod document;
 pub mod emulation;
+pub mod event;
 pub mod log;
 pub mod manifest;
 pub mod respond;

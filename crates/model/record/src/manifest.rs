@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::PlaceError;
 use crate::document::{Metadata, Traffic};
+use crate::event::Event;
 
 /// The name of the manifest's schema.
 pub const MANIFEST: &str = "romer/manifest/1";
@@ -80,6 +81,9 @@ pub struct Stream {
     /// The calibration of the measuring host, where it has one.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
+    /// What happened meanwhile.
+    #[serde(default)]
+    pub events: Vec<Event>,
 }
 
 /// A calibration as a run uses it, so that its documents can be made again on any machine.

@@ -5,6 +5,7 @@
 //! logs home, joins everything and writes the run.
 
 mod far;
+mod happenings;
 mod live;
 mod options;
 mod preparing;
@@ -30,6 +31,7 @@ use romer_units::Duration;
 
 use crate::evaluate::{Evaluated, evaluate};
 use crate::{MeasureError, SOFTWARE};
+use happenings::Happenings;
 use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
 use preparing::Prepared;
@@ -40,7 +42,7 @@ const LOG_QUEUE: usize = 65_536;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on.
-const LOOK: StdDuration = StdDuration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Who is told how a measurement goes on.
 pub trait Observer {
@@ -121,6 +123,7 @@ fn exchange(
     let legs = legs(streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let mut happenings = Happenings::begin(&shared, clock::monotonic_now());
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let partial = std::thread::scope(|scope| {
@@ -134,7 +137,7 @@ fn exchange(
         let mut keep_alive = clock::monotonic_now();
         begin_reverse(streams);
         loop {
-            std::thread::sleep(LOOK);
+            happenings.wait(LOOK);
             if interrupted.load(Ordering::Acquire) && !partial {
                 partial = true;
                 stop_sending.wake();
@@ -147,6 +150,7 @@ fn exchange(
             }
             take_news(streams, &log.sender(), observer);
             live.look(observer);
+            happenings.look(observer);
             if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
                 break;
             }
@@ -155,6 +159,10 @@ fn exchange(
         partial
     });
     live.last(observer);
+    happenings.look(observer);
+    for (number, stream) in streams.iter_mut().enumerate() {
+        stream.manifest.events = happenings.of(number);
+    }
     Ok(partial)
 }
 

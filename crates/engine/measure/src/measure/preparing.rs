@@ -404,6 +404,7 @@ fn manifest(
         stamp_request: options.stamp,
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),
+        events: Vec::new(),
     }
 }
 

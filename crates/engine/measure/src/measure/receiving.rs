@@ -123,6 +123,13 @@ pub(super) fn receive_all(
             }
         }
     }
+    // What came while this thread or the whole program stood still is there, though the time is over.
+    for (stream, known) in streams.iter().zip(&mut known) {
+        for socket in stream.sockets() {
+            receive(stream, socket, known, &mut batch, log, live);
+            collect_stamps(stream, socket, &mut events, log);
+        }
+    }
 }
 
 fn receive(

@@ -12,6 +12,7 @@ use romer_host::thread::Role;
 use romer_record::log::Entry;
 use romer_session::sender::{Departures, Due, wire_sequence};
 use romer_store::LogSender;
+use romer_timebase::steps::PAUSE_NS;
 use romer_units::Duration;
 
 use super::stream::Shared;
@@ -23,6 +24,12 @@ pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + S
 /// Transmit stamps that may wait in the socket's error queue before somebody is called to read them. The least
 /// receive buffer that systems give has room for several hundred.
 const STAMPS_WAITING: u64 = 64;
+
+/// A probe that is so late was due while the program stood still (stopped, or suspended with its host): a busy
+/// machine delays by tens of milliseconds, one whose host takes its processors away by hundreds.
+const STANDSTILL: Duration = Duration::from_nanos(PAUSE_NS);
+/// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
+pub(super) const STOOD_STILL: i32 = 125;
 
 /// What the sending thread needs of one stream.
 pub(super) struct Leg {
@@ -58,7 +65,11 @@ pub(super) fn send_all(
         if leg.shared.is_halted() {
             continue;
         }
-        send_one(leg, &due, wake.late, log, &mut buffer);
+        if wake.late > STANDSTILL {
+            skip_one(leg, &due, log);
+        } else {
+            send_one(leg, &due, wake.late, log, &mut buffer);
+        }
         match leg.probes.next_due() {
             Some(next) => queue.push(Reverse((next.at, index, next.sequence, next.size))),
             None => leg.shared.departed_all(),
@@ -68,6 +79,18 @@ pub(super) fn send_all(
         leg.shared.departed_all();
     }
     pacer.scheduling()
+}
+
+/// Passes over a probe that was due while the program stood still: sent now, it would measure another moment, in a
+/// burst of all that were due meanwhile.
+fn skip_one(leg: &Leg, due: &Due, log: &LogSender) {
+    let shared = &leg.shared;
+    shared.sent.store(due.sequence + 1, Ordering::Release);
+    shared.refusal.store(STOOD_STILL, Ordering::Release);
+    shared.not_sent.fetch_add(1, Ordering::Release);
+    let user_ns = clock::realtime_now().as_nanos();
+    let entry = Entry::NotSent { sequence: due.sequence, size: due.size, errno: STOOD_STILL, user_ns };
+    log.append(shared.number, &entry);
 }
 
 fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut [u8]) {
@@ -85,6 +108,7 @@ fn send_one(leg: &Leg, due: &Due, late: Duration, log: &LogSender, buffer: &mut 
             user_ns: Realtime::as_nanos(sent.user),
         },
         Err(error) => {
+            shared.refusal.store(error.errno().unwrap_or(0), Ordering::Release);
             shared.not_sent.fetch_add(1, Ordering::Release);
             Entry::NotSent {
                 sequence: due.sequence,

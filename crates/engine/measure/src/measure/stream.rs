@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use romer_host::HostError;
 use romer_host::clock;
@@ -40,6 +40,8 @@ pub(super) struct Shared {
     /// told, once it has sent all.
     pub(super) sent: AtomicU64,
     pub(super) not_sent: AtomicU64,
+    /// Why the last of them was not sent: the system's error number.
+    pub(super) refusal: AtomicI32,
     /// Probes whose reflection is back, each once; of one-way ones, those that have arrived.
     pub(super) returned: AtomicU64,
     /// Transmit stamps that are in.
@@ -84,6 +86,7 @@ impl Shared {
             key: None,
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
+            refusal: AtomicI32::new(0),
             returned: AtomicU64::new(0),
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),

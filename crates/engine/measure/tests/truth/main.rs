@@ -125,6 +125,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
         calibration: None,
+        events: Vec::new(),
     }
 }
 

@@ -20,10 +20,12 @@ pub(super) fn heading(m: &Measurement, page: &mut String) {
 }
 
 pub(super) fn warnings(m: &Measurement, page: &mut String) {
-    if m.warnings.is_empty() {
+    if m.warnings.is_empty() && m.events.is_empty() {
         return;
     }
-    let items: String = m.warnings.iter().map(|warning| format!("<li>{}</li>", markup(warning))).collect();
+    let events = m.events.iter().map(|event| WORDS.event(event));
+    let items: String =
+        m.warnings.iter().cloned().chain(events).map(|text| format!("<li>{}</li>", markup(&text))).collect();
     page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 

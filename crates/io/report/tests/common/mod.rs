@@ -176,6 +176,7 @@ fn document(path: &Path) -> Measurement {
         reverse: Direction::default(),
         round_trip: Direction::default(),
         clock: ClockState { method: "shared".into(), ..ClockState::default() },
+        events: Vec::new(),
         warnings: Vec::new(),
     };
     let kernel = Some(Place::Kernel);

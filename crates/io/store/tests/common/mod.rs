@@ -111,6 +111,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         stamp_request: StampRequest::Best,
         limits: Vec::new(),
         calibration: None,
+        events: Vec::new(),
     };
     Manifest {
         schema: MANIFEST.into(),

@@ -1,0 +1,427 @@
+//! What happens to this host while it measures: seen, said, and kept with the streams that it concerns.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use romer_host::watch::{NetworkChange, Watch, read_clocks};
+use romer_host::{clock, host_info};
+use romer_record::event::{Event, EventKind, Side};
+use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+use super::Observer;
+use super::stream::Shared;
+
+/// Most events that are kept of a run; a link that flaps all the time is no news after so many.
+const MOST: usize = 1_000;
+/// An episode of refused probes is over when none was refused for so long.
+const EPISODE: Duration = Duration::from_millis(500);
+/// Between two looks at what the sockets dropped.
+const DROPS: Duration = Duration::from_secs(1);
+
+/// A stream with what was known of its way at the last look.
+struct Way {
+    shared: Arc<Shared>,
+    interface: Option<String>,
+    source: Option<IpAddr>,
+    mtu: Option<u32>,
+    not_sent: Episode,
+    path_errors: Episode,
+    drops: u32,
+}
+
+/// A count that grows, and the event that stands for its present growth.
+#[derive(Default)]
+struct Episode {
+    count: u64,
+    before: u64,
+    event: Option<usize>,
+    last: Option<Timestamp<Monotonic>>,
+}
+
+/// An interface that probes leave by.
+struct Link {
+    name: String,
+    up: bool,
+    mtu: Option<u32>,
+    /// The event of its going down.
+    down: Option<usize>,
+}
+
+/// Watches this host for the streams of a run.
+pub(super) struct Happenings {
+    watch: Option<Watch>,
+    clocks: ClockWatch,
+    start: Timestamp<Monotonic>,
+    ways: Vec<Way>,
+    links: Vec<Link>,
+    /// With the stream that each is about; `None` for all.
+    events: Vec<(Option<usize>, Event)>,
+    next_drops: Timestamp<Monotonic>,
+}
+
+fn reading() -> Reading {
+    let clocks = read_clocks();
+    Reading {
+        realtime: clocks.realtime,
+        monotonic: clocks.monotonic,
+        boottime: clocks.boottime,
+        within: clocks.within,
+    }
+}
+
+impl Happenings {
+    /// Begins to watch. Where the system gives no watch of the network, only the clocks are watched. `start` is the
+    /// moment from which times are told.
+    pub(super) fn begin(streams: &[Arc<Shared>], start: Timestamp<Monotonic>) -> Self {
+        let watch = Watch::new().ok();
+        let mut own = Self {
+            watch,
+            clocks: ClockWatch::new(reading()),
+            start,
+            ways: streams.iter().map(Way::of).collect(),
+            links: Vec::new(),
+            events: Vec::new(),
+            next_drops: clock::monotonic_now() + DROPS,
+        };
+        own.follow_links();
+        own
+    }
+
+    /// Takes up the interfaces that probes leave by and that are not followed yet.
+    fn follow_links(&mut self) {
+        for name in self.ways.iter().filter_map(|way| way.interface.as_ref()) {
+            if self.links.iter().all(|link| link.name != *name) {
+                let mtu = host_info::interface_mtu(name).ok();
+                self.links.push(Link { name: name.clone(), up: true, mtu, down: None });
+            }
+        }
+    }
+
+    /// Waits up to `time`, or until something happens.
+    pub(super) fn wait(&self, time: Duration) {
+        let waited = self.watch.as_ref().map(|watch| watch.wait(time));
+        if !matches!(waited, Some(Ok(()))) {
+            std::thread::sleep(time.to_std());
+        }
+    }
+
+    /// Looks what has happened, and tells it.
+    pub(super) fn look(&mut self, observer: &mut dyn Observer) {
+        let told = self.events.len();
+        self.look_at_clocks();
+        self.look_at_network();
+        let now = clock::monotonic_now();
+        self.look_at_counters(now);
+        for (stream, event) in self.events.iter().skip(told) {
+            let number = stream.and_then(|stream| u16::try_from(stream).ok()).unwrap_or(0);
+            observer.on_note(number, &event.detail);
+        }
+    }
+
+    /// The events that concern stream `stream`.
+    pub(super) fn of(&self, stream: usize) -> Vec<Event> {
+        let own = self.events.iter().filter(|(of, _)| of.is_none_or(|of| of == stream));
+        own.map(|(_, event)| event.clone()).collect()
+    }
+
+    /// Notes an event, and gives its place; `None` where there are too many.
+    fn note(&mut self, stream: Option<usize>, kind: EventKind, side: Side, detail: String) -> Option<usize> {
+        if self.events.len() >= MOST {
+            return None;
+        }
+        let last = self.events.len() + 1 == MOST;
+        let now = clock::now();
+        let (kind, detail) = if last {
+            (EventKind::Missed, "more happened to this host than is kept".to_owned())
+        } else {
+            (kind, detail)
+        };
+        let event = Event {
+            at_ns: (now.monotonic - self.start).as_nanos(),
+            until_ns: None,
+            kind,
+            side,
+            detail,
+            clock_ns: now.realtime.as_nanos(),
+            step: None,
+        };
+        self.events.push((stream, event));
+        (!last).then(|| self.events.len() - 1)
+    }
+
+    fn event(&mut self, place: Option<usize>) -> Option<&mut Event> {
+        place.and_then(|place| self.events.get_mut(place)).map(|(_, event)| event)
+    }
+
+    fn look_at_clocks(&mut self) {
+        for change in self.clocks.look(reading()) {
+            let (kind, detail) = match change {
+                ClockChange::Step(step) => {
+                    let size = Duration::from_nanos(step.size_ns);
+                    (EventKind::ClockStep, format!("this host's clock was set, by {size}"))
+                }
+                ClockChange::Suspended(time) => (
+                    EventKind::Suspend,
+                    format!("this host was suspended for {}", Duration::from_nanos(time)),
+                ),
+                ClockChange::Paused(time) => {
+                    (EventKind::Pause, format!("the program stood still for {}", Duration::from_nanos(time)))
+                }
+            };
+            let place = self.note(None, kind, Side::Sender, detail);
+            let Some(event) = self.event(place) else { continue };
+            match change {
+                ClockChange::Step(step) => event.step = Some(step),
+                ClockChange::Suspended(_) => {}
+                ClockChange::Paused(time) => {
+                    event.until_ns = Some(event.at_ns);
+                    event.at_ns -= time;
+                    event.clock_ns -= time;
+                    self.next_drops = clock::monotonic_now();
+                }
+            }
+        }
+    }
+
+    fn look_at_network(&mut self) {
+        let changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        if changes.is_empty() {
+            return;
+        }
+        for change in changes {
+            match change {
+                NetworkChange::Link { name, up, mtu, .. } => self.link(&name, up, mtu),
+                NetworkChange::Address { address, added, .. } => self.address(address, added),
+                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
+                    self.route(to, prefix, gateway, added);
+                }
+                NetworkChange::Route { .. } => {}
+                NetworkChange::Missed => {
+                    let detail = "the network of this host changed faster than it could be followed".into();
+                    self.note(None, EventKind::Missed, Side::Sender, detail);
+                }
+            }
+        }
+        for index in 0..self.ways.len() {
+            self.way(index);
+        }
+        self.follow_links();
+    }
+
+    fn link(&mut self, name: &str, up: bool, mtu: Option<u32>) {
+        let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
+        let link = &mut self.links[index];
+        let was = (link.up, link.mtu, link.down);
+        (link.up, link.mtu) = (up, mtu.or(link.mtu));
+        match (was.0, up) {
+            (true, false) => {
+                let detail = format!("interface {name} went down");
+                self.links[index].down = self.note(None, EventKind::LinkDown, Side::Sender, detail);
+            }
+            (false, true) => {
+                let place =
+                    self.note(None, EventKind::LinkUp, Side::Sender, format!("interface {name} is up again"));
+                let now = self.event(place).map(|event| event.at_ns);
+                if let Some(down) = self.event(was.2) {
+                    down.until_ns = now;
+                }
+            }
+            _ => {}
+        }
+        if let (Some(before), Some(now)) = (was.1, mtu)
+            && before != now
+        {
+            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}");
+            self.note(None, EventKind::MtuChange, Side::Sender, detail);
+        }
+    }
+
+    fn address(&mut self, address: IpAddr, added: bool) {
+        let is_ours = self.ways.iter().any(|way| way.source == Some(address));
+        if is_ours && !added {
+            let detail = format!("address {address}, which probes leave from, was taken away");
+            self.note(None, EventKind::AddressChange, Side::Sender, detail);
+        }
+    }
+
+    fn route(&mut self, to: IpAddr, prefix: u8, gateway: IpAddr, added: bool) {
+        let concerned: Vec<usize> = (0..self.ways.len())
+            .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
+            .collect();
+        let what = if added { "leads by" } else { "led by" };
+        let end = if added { "" } else { ", and is gone" };
+        for way in concerned {
+            let detail = format!("the route {to}/{prefix} {what} {gateway}{end}");
+            self.note(Some(way), EventKind::RouteChange, Side::Sender, detail);
+        }
+    }
+
+    /// Asks again for the way to the target of a stream.
+    fn way(&mut self, index: usize) {
+        let target = self.ways[index].shared.target;
+        let now = host_info::route_to(target).ok();
+        let (source, mtu) = (now.as_ref().map(|route| route.source), now.as_ref().map(|route| route.mtu));
+        let way = &mut self.ways[index];
+        let before = (way.source, way.mtu);
+        if (source, mtu) == before {
+            return;
+        }
+        (way.source, way.mtu) = (source, mtu);
+        if let Some(route) = now {
+            way.interface = route.interface;
+        }
+        let target = target.ip();
+        match (before.0, source) {
+            (Some(_), None) => {
+                let detail = format!("there is no route to {target} any more");
+                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+            }
+            (None, Some(source)) => {
+                let detail = format!("there is a route to {target} again, from {source}");
+                self.note(Some(index), EventKind::RouteChange, Side::Sender, detail);
+            }
+            (Some(before), Some(source)) if before != source => {
+                let detail = format!("probes to {target} leave from {source} now, and left from {before}");
+                self.note(Some(index), EventKind::AddressChange, Side::Sender, detail);
+            }
+            _ => {}
+        }
+    }
+
+    fn look_at_counters(&mut self, now: Timestamp<Monotonic>) {
+        let drops_are_due = now >= self.next_drops;
+        if drops_are_due {
+            self.next_drops = now + DROPS;
+        }
+        for index in 0..self.ways.len() {
+            let shared = Arc::clone(&self.ways[index].shared);
+            let (not_sent, why) =
+                (shared.not_sent.load(Ordering::Acquire), shared.refusal.load(Ordering::Acquire));
+            self.grow(
+                index,
+                now,
+                not_sent,
+                |way| &mut way.not_sent,
+                |count| {
+                    (
+                        EventKind::NotSent,
+                        Side::Sender,
+                        format!("{count} probes were not sent: {}", refusal(why)),
+                    )
+                },
+            );
+            let errors = shared.path_errors.load(Ordering::Acquire);
+            self.grow(
+                index,
+                now,
+                errors,
+                |way| &mut way.path_errors,
+                |count| {
+                    (
+                        EventKind::PathError,
+                        Side::Path,
+                        format!("the path reported {count} errors about probes (ICMP)"),
+                    )
+                },
+            );
+            if drops_are_due {
+                self.drops(index, &shared);
+            }
+        }
+    }
+
+    fn drops(&mut self, index: usize, shared: &Shared) {
+        let drops: u32 =
+            shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
+        let before = std::mem::replace(&mut self.ways[index].drops, drops);
+        let more = drops.wrapping_sub(before);
+        if more > 0 {
+            let detail = format!(
+                "{more} datagrams had arrived, and this host's kernel dropped them because they were not read in time"
+            );
+            self.note(Some(index), EventKind::ReceiveOverflow, Side::Sender, detail);
+        }
+    }
+
+    /// Brings the episode of a counter up to date.
+    fn grow(
+        &mut self,
+        index: usize,
+        now: Timestamp<Monotonic>,
+        count: u64,
+        episode: impl Fn(&mut Way) -> &mut Episode,
+        say: impl Fn(u64) -> (EventKind, Side, String),
+    ) {
+        let own = episode(&mut self.ways[index]);
+        if count == own.count {
+            if own.last.is_some_and(|last| now - last > EPISODE) {
+                own.event = None;
+            }
+            return;
+        }
+        let before = std::mem::replace(&mut own.count, count);
+        own.last = Some(now);
+        if own.event.is_none() {
+            own.before = before;
+        }
+        let (place, of) = (own.event, count - own.before);
+        let (kind, side, detail) = say(of);
+        let at = (now - self.start).as_nanos();
+        if let Some(event) = self.event(place) {
+            event.detail = detail;
+            event.until_ns = Some(at);
+        } else {
+            let place = self.note(Some(index), kind, side, detail);
+            episode(&mut self.ways[index]).event = place;
+        }
+    }
+}
+
+impl Way {
+    fn of(shared: &Arc<Shared>) -> Self {
+        let route = host_info::route_to(shared.target).ok();
+        Self {
+            shared: Arc::clone(shared),
+            interface: route.as_ref().and_then(|route| route.interface.clone()),
+            source: route.as_ref().map(|route| route.source),
+            mtu: route.as_ref().map(|route| route.mtu),
+            not_sent: Episode::default(),
+            path_errors: Episode::default(),
+            drops: 0,
+        }
+    }
+}
+
+/// Why a probe was not sent, by the system's error number.
+fn refusal(errno: i32) -> String {
+    match errno {
+        super::sending::STOOD_STILL => "the program stood still when they were due".into(),
+        _ => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}
+
+/// Whether `address` is among those of `to`/`prefix`.
+fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let mask = u128::MAX.checked_shl(128 - u32::from(prefix.min(128))).unwrap_or(0);
+    to.is_ipv4() == address.is_ipv4() && (bits(to) ^ bits(address)) & mask == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_prefix_covers_the_addresses_that_begin_with_it() {
+        let covers = |to: &str, prefix, address: &str| {
+            super::covers(to.parse().unwrap(), prefix, address.parse().unwrap())
+        };
+        assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
+        assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
+        assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
+        assert!(covers("198.18.0.3", 32, "198.18.0.3"));
+    }
+}

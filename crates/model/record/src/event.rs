@@ -1,0 +1,77 @@
+//! What happened to a host or to the path while a stream was measured, and bears on its figures.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// At the sending host.
+    Sender,
+    /// At the responding host.
+    Responder,
+    /// Between them.
+    Path,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// The real-time clock was set.
+    ClockStep,
+    /// The host was suspended.
+    Suspend,
+    /// The program stood still, though the host did not.
+    Pause,
+    /// An interface was switched off or lost its carrier.
+    LinkDown,
+    /// It is back.
+    LinkUp,
+    /// Probes leave from another address, or an address went or came.
+    AddressChange,
+    /// The largest packet that can leave changed.
+    MtuChange,
+    /// The way to the target changed.
+    RouteChange,
+    /// Probes were not sent: the host refused them, or the program stood still when they were due.
+    NotSent,
+    /// Routers or the far host reported errors about probes (ICMP).
+    PathError,
+    /// The kernel dropped datagrams that had arrived, because the program did not read them in time.
+    ReceiveOverflow,
+    /// More happened than could be followed.
+    Missed,
+}
+
+/// A sudden change of a host's real-time clock, in readings of that clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockStep {
+    /// How much was added.
+    pub size_ns: i64,
+    /// The last reading that is known to be from before.
+    pub before_ns: i64,
+    /// The first reading that is known to be from after.
+    pub after_ns: i64,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// When it was noticed, after the start.
+    pub at_ns: i64,
+    /// When it was over; `null` where it has no length, or was not over at the end.
+    pub until_ns: Option<i64>,
+    /// What it was.
+    pub kind: EventKind,
+    /// Where it was.
+    pub side: Side,
+    /// In words.
+    pub detail: String,
+    /// That host's real-time clock when it was noticed.
+    pub clock_ns: i64,
+    /// Of a step of the clock, how large it was and between which readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<ClockStep>,
+}

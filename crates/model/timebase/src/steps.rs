@@ -1,0 +1,245 @@
+//! Steps of a host's clock, and pauses: found by comparing its clocks, and taken out of the stamps.
+
+use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::manifest::ClockRelation;
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Timestamp};
+
+/// A program that looks often and has not looked for so long has stood still, in nanoseconds.
+pub const PAUSE_NS: i64 = 2_000_000_000;
+/// Smaller steps are taken for the clock's own slewing and the error of reading it.
+const LEAST_STEP_NS: i64 = 200_000;
+/// A clock is slewed by at most a 2000th (`adjtimex`); twice that is allowed for.
+const SLEW_DIVISOR: i64 = 1_000;
+/// What the passage of a probe may differ from all the others' besides half their range.
+const SLACK_NS: i64 = 1_000_000;
+
+/// A host's clocks at one moment, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The clock of the stamps.
+    pub realtime: i64,
+    /// The clock that nobody sets, and that stands still while the host is suspended.
+    pub monotonic: i64,
+    /// The clock that nobody sets, and that does not stand still.
+    pub boottime: i64,
+    /// The readings may lie so far apart.
+    pub within: i64,
+}
+
+/// What a look at the clocks has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockChange {
+    /// The real-time clock was set.
+    Step(ClockStep),
+    /// The host was suspended for so many nanoseconds.
+    Suspended(i64),
+    /// Nobody looked for so many nanoseconds.
+    Paused(i64),
+}
+
+/// Compares a host's clocks from one look to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockWatch {
+    last: Reading,
+}
+
+impl ClockWatch {
+    /// Begins with the first look.
+    pub const fn new(first: Reading) -> Self {
+        Self { last: first }
+    }
+
+    /// Looks again, and says what has happened since.
+    pub fn look(&mut self, now: Reading) -> Vec<ClockChange> {
+        let last = std::mem::replace(&mut self.last, now);
+        let apart = last.within.saturating_add(now.within);
+        let elapsed = now.boottime.saturating_sub(last.boottime);
+        let awake = now.monotonic.saturating_sub(last.monotonic);
+        let size_ns = now.realtime.saturating_sub(last.realtime).saturating_sub(elapsed);
+        let mut changes = Vec::new();
+        let suspended = elapsed.saturating_sub(awake);
+        if suspended > apart.saturating_add(LEAST_STEP_NS) {
+            changes.push(ClockChange::Suspended(suspended));
+        }
+        if awake > PAUSE_NS {
+            changes.push(ClockChange::Paused(awake));
+        }
+        if size_ns.saturating_abs()
+            > apart.saturating_add(LEAST_STEP_NS).saturating_add(elapsed / SLEW_DIVISOR)
+        {
+            let step = ClockStep { size_ns, before_ns: last.realtime, after_ns: now.realtime };
+            changes.push(ClockChange::Step(step));
+        }
+        changes
+    }
+}
+
+/// The steps of one clock, in order; between them lie its epochs, counted from 0.
+struct Epochs(Vec<ClockStep>);
+
+impl Epochs {
+    fn of(events: &[Event], side: Side) -> Self {
+        let own = events.iter().filter(|event| event.kind == EventKind::ClockStep && event.side == side);
+        Self(own.filter_map(|event| event.step).collect())
+    }
+
+    /// The epochs in which a stamp may have been taken.
+    fn candidates(&self, stamp: i64) -> Vec<usize> {
+        let after = |epoch: usize| {
+            let step = epoch.checked_sub(1).and_then(|before| self.0.get(before));
+            step.is_none_or(|step| stamp >= step.before_ns.saturating_add(step.size_ns))
+        };
+        let before = |epoch: usize| {
+            self.0.get(epoch).is_none_or(|step| stamp <= step.after_ns.saturating_sub(step.size_ns))
+        };
+        (0..=self.0.len()).filter(|epoch| after(*epoch) && before(*epoch)).collect()
+    }
+
+    /// What the clock would have shown, had it not been set.
+    fn undo(&self, stamp: i64, epoch: usize) -> i64 {
+        self.0.iter().take(epoch).fold(stamp, |stamp, step| stamp.saturating_sub(step.size_ns))
+    }
+}
+
+/// Takes the steps of both hosts' clocks out of the stamps of `rows`, which are in order of sequence and copy: they
+/// then read as if no clock had been set since before the first of them. A stamp of which it cannot be told whether it
+/// was taken before a step or after is left out. Gives how many moments were.
+///
+/// Probes leave one after another, so that a departure stamp below the one before it, or one that only one side of the
+/// step can have, tells for its neighbours, too. Of the other moments, what the time since the departure is for the
+/// probes that are certain decides. On a shared clock the sender's steps are the responder's.
+pub fn undo_steps(rows: &mut [RoundTrip], events: &[Event], relation: ClockRelation) -> u64 {
+    let near = Epochs::of(events, Side::Sender);
+    let mut far = Epochs::of(events, Side::Responder);
+    if far.0.is_empty() && relation == ClockRelation::Shared {
+        far = Epochs(near.0.clone());
+    }
+    if near.0.is_empty() && far.0.is_empty() {
+        return 0;
+    }
+    let departures = departures(rows, &near);
+    let mut left_out = 0;
+    left_out += undo_moment(rows, &near, &departures, |row| &mut row.t4);
+    left_out += undo_moment(rows, &far, &departures, |row| &mut row.t2);
+    left_out += undo_moment(rows, &far, &departures, |row| &mut row.t3);
+    for (row, departure) in rows.iter_mut().zip(departures) {
+        if main_stamp(&row.t1).is_some() {
+            left_out += u64::from(departure.is_none() && row.copy == 0);
+            settle(&mut row.t1, &near, departure);
+        }
+    }
+    left_out
+}
+
+fn main_stamp<C: Clock>(stamps: &Stamps<C>) -> Option<i64> {
+    stamps.user.or(stamps.kernel).or(stamps.told).map(Timestamp::as_nanos)
+}
+
+/// The departure of each row's probe with the steps taken out; `None` where it cannot be told.
+fn departures(rows: &[RoundTrip], epochs: &Epochs) -> Vec<Option<i64>> {
+    let stamps: Vec<Option<i64>> = rows.iter().map(|row| main_stamp(&row.t1)).collect();
+    let mut lowest = vec![None; rows.len()];
+    let (mut floor, mut before) = (0, i64::MIN);
+    for (stamp, lowest) in stamps.iter().zip(&mut lowest) {
+        let Some(stamp) = *stamp else { continue };
+        floor += usize::from(stamp < before);
+        before = stamp;
+        *lowest = epochs.candidates(stamp).into_iter().find(|epoch| *epoch >= floor);
+        floor = lowest.unwrap_or(floor);
+    }
+    let mut departures = vec![None; rows.len()];
+    let (mut ceiling, mut after) = (epochs.0.len(), i64::MAX);
+    for (index, stamp) in stamps.iter().enumerate().rev() {
+        let Some(stamp) = *stamp else { continue };
+        ceiling = ceiling.saturating_sub(usize::from(after < stamp));
+        after = stamp;
+        let highest = epochs.candidates(stamp).into_iter().rfind(|epoch| *epoch <= ceiling);
+        ceiling = highest.unwrap_or(ceiling);
+        let certain = highest.filter(|epoch| lowest[index] == Some(*epoch));
+        departures[index] = certain.map(|epoch| epochs.undo(stamp, epoch));
+    }
+    departures
+}
+
+/// Takes the steps out of one moment of all rows, and gives how many were left out.
+fn undo_moment<C: Clock>(
+    rows: &mut [RoundTrip],
+    epochs: &Epochs,
+    departures: &[Option<i64>],
+    moment: impl Fn(&mut RoundTrip) -> &mut Stamps<C>,
+) -> u64 {
+    if epochs.0.is_empty() {
+        return 0;
+    }
+    let mut range: Option<(i64, i64)> = None;
+    let mut known = Vec::with_capacity(rows.len());
+    for (row, departure) in rows.iter_mut().zip(departures) {
+        let stamp = main_stamp(moment(row));
+        let candidates: Vec<i64> = stamp.map_or_else(Vec::new, |stamp| {
+            epochs.candidates(stamp).into_iter().map(|epoch| epochs.undo(stamp, epoch)).collect()
+        });
+        if let (&[only], Some(departure)) = (&candidates[..], departure) {
+            let away = only.saturating_sub(*departure);
+            range = Some(range.map_or((away, away), |(low, high)| (low.min(away), high.max(away))));
+        }
+        known.push(candidates);
+    }
+    let slack = range.map_or(0, |(low, high)| high.saturating_sub(low) / 2 + SLACK_NS);
+    let fits = |away: i64| range.is_some_and(|(low, high)| (low - slack..=high + slack).contains(&away));
+    let mut left_out = 0;
+    for ((row, candidates), departure) in rows.iter_mut().zip(known).zip(departures) {
+        let stamps = moment(row);
+        if main_stamp(stamps).is_none() {
+            continue;
+        }
+        let settled = match (&candidates[..], departure) {
+            (&[only], _) => Some(only),
+            (several, Some(departure)) => {
+                let mut fitting = several.iter().filter(|stamp| fits(stamp.saturating_sub(*departure)));
+                fitting.next().filter(|_| fitting.next().is_none()).copied()
+            }
+            _ => None,
+        };
+        left_out += u64::from(settled.is_none());
+        settle(stamps, epochs, settled);
+    }
+    left_out
+}
+
+/// Puts the stamps of one moment right by its settled one, or takes them away.
+fn settle<C: Clock>(stamps: &mut Stamps<C>, epochs: &Epochs, settled: Option<i64>) {
+    let right = |stamp: Option<Timestamp<C>>| {
+        let (stamp, settled) = (stamp?.as_nanos(), settled?);
+        let undone = epochs.candidates(stamp).into_iter().map(|epoch| epochs.undo(stamp, epoch));
+        undone.min_by_key(|stamp| stamp.abs_diff(settled)).map(Timestamp::from_nanos)
+    };
+    *stamps = Stamps { kernel: right(stamps.kernel), user: right(stamps.user), told: right(stamps.told) };
+}
+
+/// Takes probes that never left back from those that were sent: those that this host handed to an interface that was
+/// down, as it is known by `events`, that have no stamp of the driver, and of which nobody has seen anything. Gives how
+/// many there were.
+pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
+    let downs: Vec<(i64, i64)> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::LinkDown && event.side == Side::Sender)
+        .map(|down| {
+            let length = down.until_ns.map_or(i64::MAX, |until| until.saturating_sub(down.at_ns));
+            // A link is down before we hear of it.
+            (down.clock_ns.saturating_sub(HEARD_WITHIN_NS), down.clock_ns.saturating_add(length))
+        })
+        .collect();
+    let mut withdrawn = 0;
+    for row in rows.iter_mut().filter(|row| !row.not_sent && !row.returned && !row.seen_by_responder) {
+        let Some(user) = row.t1.user.filter(|_| row.t1.kernel.is_none()) else { continue };
+        if downs.iter().any(|(from, to)| (*from..=*to).contains(&user.as_nanos())) {
+            row.not_sent = true;
+            withdrawn += 1;
+        }
+    }
+    withdrawn
+}
+
+/// A change of a link is known within this time as a rule.
+const HEARD_WITHIN_NS: i64 = 50_000_000;

@@ -1,0 +1,177 @@
+//! Steps of the clock in a stream of probes whose true times are known.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::manifest::ClockRelation;
+use romer_record::{RoundTrip, Stamps};
+use romer_timebase::steps::{ClockChange, ClockWatch, Reading, undo_steps, withdraw_unsent};
+use romer_units::{Clock, Timestamp};
+
+const MS: i64 = 1_000_000;
+const START: i64 = 1_700_000_000_000 * MS;
+
+fn reading(true_ns: i64, step: i64, asleep: i64) -> Reading {
+    Reading {
+        realtime: START + true_ns + step,
+        monotonic: 5 * MS + true_ns - asleep,
+        boottime: 9 * MS + true_ns,
+        within: 500,
+    }
+}
+
+#[test]
+fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() {
+    let mut watch = ClockWatch::new(reading(0, 0, 0));
+    assert_eq!(watch.look(reading(20 * MS, 0, 0)), []);
+    // 500 parts in a million, the fastest that a kernel slews.
+    assert_eq!(watch.look(reading(40 * MS, 10_000, 0)), []);
+    let stepped = watch.look(reading(60 * MS, -7 * MS + 10_000, 0));
+    let step = ClockStep {
+        size_ns: -7 * MS,
+        before_ns: START + 40 * MS + 10_000,
+        after_ns: START + 53 * MS + 10_000,
+    };
+    assert_eq!(stepped, [ClockChange::Step(step)]);
+    assert_eq!(watch.look(reading(5_060 * MS, -7 * MS, 0)), [ClockChange::Paused(5_000 * MS)]);
+    let slept = watch.look(reading(3_605_080 * MS, -7 * MS, 3_600_000 * MS));
+    assert_eq!(slept, [ClockChange::Suspended(3_600_000 * MS)]);
+    assert_eq!(watch.look(reading(3_605_100 * MS, -7 * MS, 3_600_000 * MS)), []);
+}
+
+fn event(side: Side, step: ClockStep) -> Event {
+    Event {
+        at_ns: 0,
+        until_ns: None,
+        kind: EventKind::ClockStep,
+        side,
+        detail: String::new(),
+        clock_ns: step.after_ns,
+        step: Some(step),
+    }
+}
+
+/// A clock that steps by `size` at the true time `at`.
+#[derive(Clone, Copy)]
+struct Stepping {
+    at: i64,
+    size: i64,
+}
+
+impl Stepping {
+    fn read(self, true_ns: i64) -> i64 {
+        START + true_ns + if true_ns >= self.at { self.size } else { 0 }
+    }
+    fn stamps<C: Clock>(self, kernel: i64, user: i64) -> Stamps<C> {
+        let stamp = |true_ns| Some(Timestamp::from_nanos(self.read(true_ns)));
+        Stamps { kernel: stamp(kernel), user: stamp(user), told: None }
+    }
+    /// As one who looks every 20 ms notices it.
+    fn event(self, side: Side) -> Event {
+        let (before, after) = (self.at - 13 * MS, self.at + 7 * MS);
+        let step = ClockStep { size_ns: self.size, before_ns: self.read(before), after_ns: self.read(after) };
+        event(side, step)
+    }
+}
+
+struct Truth {
+    t: [i64; 4],
+}
+
+/// Probes every 20 ms, 10 to 14 ms each way, each stamp's kernel 30 us from its program.
+fn stream(near: Stepping, far: Stepping) -> (Vec<RoundTrip>, Vec<Truth>) {
+    let mut rows = Vec::new();
+    let mut truths = Vec::new();
+    for sequence in 0..300_u64 {
+        let n = i64::try_from(sequence).unwrap();
+        let wobble = |salt: i64| (n * 7_919 + salt) % 4_000 * 1_000;
+        let t1 = 20 * MS * n;
+        let t2 = t1 + 10 * MS + wobble(1);
+        let t3 = t2 + 100_000;
+        let t4 = t3 + 10 * MS + wobble(2);
+        rows.push(RoundTrip {
+            sequence,
+            t1: near.stamps(t1, t1 - 30_000),
+            t2: far.stamps(t2, t2 + 30_000),
+            t3: far.stamps(t3, t3 - 30_000),
+            t4: near.stamps(t4, t4 + 30_000),
+            returned: true,
+            seen_by_responder: true,
+            ..RoundTrip::default()
+        });
+        truths.push(Truth { t: [t1, t2, t3, t4] });
+    }
+    (rows, truths)
+}
+
+#[test]
+fn stamps_around_a_step_of_either_clock_are_put_right_or_left_out_and_those_far_from_it_are_put_right() {
+    let never = Stepping { at: i64::MAX, size: 0 };
+    for size in [1, -1, 3, -3, 12, -12, 40, -40, 700, -700, 2_000, -2_000, 86_400_000] {
+        for shift in [0, 3, 9, 11, 19] {
+            let step = Stepping { at: 3_000 * MS + shift * MS + 1, size: size * MS };
+            for (near, far, side) in [(step, never, Side::Sender), (never, step, Side::Responder)] {
+                let (mut rows, truths) = stream(near, far);
+                let left_out = undo_steps(&mut rows, &[step.event(side)], ClockRelation::Unknown);
+                let mut missing = 0;
+                for (row, truth) in rows.iter().zip(&truths) {
+                    let found = [
+                        row.t1.kernel.map(Timestamp::as_nanos),
+                        row.t2.kernel.map(Timestamp::as_nanos),
+                        row.t3.kernel.map(Timestamp::as_nanos),
+                        row.t4.kernel.map(Timestamp::as_nanos),
+                    ];
+                    for (found, truth) in found.into_iter().zip(truth.t) {
+                        missing += u64::from(found.is_none());
+                        let distance = (truth - step.at).abs();
+                        let far_off = distance > (size.abs().min(60) + 40) * MS;
+                        assert!(
+                            found.is_some() || !far_off,
+                            "{size} ms: a stamp {distance} ns away is left out"
+                        );
+                        assert!(
+                            found.is_none_or(|found| found == START + truth),
+                            "{size} ms: {found:?} {truth}"
+                        );
+                    }
+                }
+                assert_eq!(missing, left_out, "{size} ms");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_both_ends_read_is_put_right_at_both_ends() {
+    let step = Stepping { at: 3_000 * MS + 1, size: -2_000 * MS };
+    let (mut rows, truths) = stream(step, step);
+    undo_steps(&mut rows, &[step.event(Side::Sender)], ClockRelation::Shared);
+    let (last, truth) = (rows.last().unwrap(), truths.last().unwrap());
+    assert_eq!(last.t2.kernel.unwrap().as_nanos(), START + truth.t[1]);
+    assert_eq!(last.t4.kernel.unwrap().as_nanos(), START + truth.t[3]);
+}
+
+#[test]
+fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_were() {
+    let never = Stepping { at: i64::MAX, size: 0 };
+    let (mut rows, _) = stream(never, never);
+    for row in &mut rows[100..150] {
+        row.returned = false;
+        row.seen_by_responder = false;
+        row.t1.kernel = None;
+    }
+    // Lost on the way, while the link was up.
+    rows[200].returned = false;
+    rows[200].seen_by_responder = false;
+    let down = Event {
+        at_ns: 2_000 * MS,
+        until_ns: Some(3_000 * MS),
+        kind: EventKind::LinkDown,
+        side: Side::Sender,
+        detail: String::new(),
+        clock_ns: START + 2_000 * MS,
+        step: None,
+    };
+    assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
+    let unsent: Vec<u64> = rows.iter().filter(|row| row.not_sent).map(|row| row.sequence).collect();
+    assert_eq!(unsent, (100..150).collect::<Vec<_>>());
+}
