@@ -146,10 +146,10 @@ impl StampingSocket {
             .and_then(|()| Self::bind_descriptor(descriptor, self.local, options, Identities::best()))
             .and_then(|receiver| {
                 connect(receiver.as_fd(), peer)?;
-                share_port(receiver.as_fd(), false)?;
                 Ok(receiver)
             });
-        // Nobody else is to join these two. A connected socket is preferred also without sharing.
+        // Nobody else is to join these: one that does not share keeps others out. The connected ones go on sharing, so
+        // that there may be several, each for a peer of its own; the kernel prefers them for what comes from there.
         share_port(self.as_fd(), false)?;
         receiver
     }
