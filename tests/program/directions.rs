@@ -126,7 +126,7 @@ fn both_ends_draw_their_schedules_by_the_seed_that_is_told_and_not_the_same() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
     let run = |direction: &str, seed: &str| {
-        let traffic = ["--traffic", "imix:(ab)", "--interval", "1ms", "--departure-jitter"];
+        let traffic = ["--traffic", "imix:ab", "--interval", "1ms", "--departure-jitter"];
         let random = ["exponential:1ms", "--count", "30", "--seed", seed, "--direction", direction, FAR];
         lab.measure(&[&traffic[..], &random].concat())
     };
@@ -145,10 +145,10 @@ fn both_ends_draw_their_schedules_by_the_seed_that_is_told_and_not_the_same() {
     let here = poisson("forward", "1,2,3,4,5,6", "forward");
     let there = poisson("reverse", "1,2,3,4,5,6", "reverse");
     let next = poisson("both", "1,2,3,4,5,5", "reverse");
-    assert!(apart(&here, &there) < 1_500_000, "the far end makes another schedule of the same seed");
-    assert!(apart(&here, &next) < 1_500_000, "of both, the far end takes the next seed");
+    assert!(apart(&here, &there) < 3_000_000, "the far end makes another schedule of the same seed");
+    assert!(apart(&here, &next) < 3_000_000, "of both, the far end takes the next seed");
     let other = poisson("both", "1,2,3,4,5,6", "reverse");
-    assert!(apart(&here, &other) > 1_500_000, "both directions have one schedule");
+    assert!(apart(&here, &other) > 3_000_000, "both directions have one schedule");
     let mixed = run("reverse", "1,1,1,1,1,1");
     let sizes: Vec<u64> = lines(&mixed, "reverse").iter().map(|row| row.1).collect();
     assert_eq!(sizes, [18, 82].repeat(15), "frames of 64 and 128 octets over IPv4");
