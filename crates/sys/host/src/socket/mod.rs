@@ -148,8 +148,8 @@ impl StampingSocket {
                 connect(receiver.as_fd(), peer)?;
                 Ok(receiver)
             });
-        // Nobody else is to join these: one that does not share keeps others out. The connected ones go on sharing, so
-        // that there may be several, each for a peer of its own; the kernel prefers them for what comes from there.
+        // The connected ones go on sharing, so that there may be several, each for a peer of its own; the kernel prefers
+        // them for what comes from there. Who does not ask to share is kept out; who does must be of the same user.
         share_port(self.as_fd(), false)?;
         receiver
     }

@@ -91,14 +91,16 @@ fn a_receiver_gets_what_its_peer_sends_and_the_sender_keeps_the_stamps_and_the_r
 }
 
 #[test]
-fn nobody_else_can_join_a_sender_and_its_receiver() {
+fn a_sender_has_a_receiver_for_each_peer_and_no_other_socket_takes_its_port() {
     let options = SocketOptions::default();
     let (one, peer) = pair(LOOPBACKS[0], &options);
-    let receiver = one.receiver_from(peer.local_address(), &options).unwrap();
-    for socket in [&one, &receiver] {
-        assert_eq!(option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, "ask").unwrap(), [0]);
-    }
+    let other = bind(LOOPBACKS[0], &options);
+    let receivers = [&peer, &other].map(|from| one.receiver_from(from.local_address(), &options).unwrap());
     assert!(StampingSocket::bind(one.local_address(), &options).is_err());
+    for (from, receiver) in [&peer, &other].into_iter().zip(&receivers) {
+        from.send(&Outgoing::new(b"back", one.local_address(), 0)).unwrap();
+        receive(receiver, 1, |datagram| assert_eq!(datagram.peer, from.local_address()));
+    }
 }
 
 #[test]
