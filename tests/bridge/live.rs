@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use romer_emulate::live::{Direction, LiveBridge, LiveOptions, Snapshot};
+use romer_emulate::live::{Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, Snapshot};
+use romer_emulate::{Arrival, Arrivals};
 use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Order};
 use romer_impair::{Cause, Config, Decision, Path};
 use romer_units::random::Seed;
@@ -28,7 +29,12 @@ impl Bench {
 
     fn options(&self, path: Path) -> LiveOptions {
         let ports = [self.near.port_name(1), self.far.port_name(0)];
-        LiveOptions { ports, config: config(path), may_cut_off: false }
+        LiveOptions {
+            ports,
+            scenario: config(path).into(),
+            least_hold: romer_units::Duration::ZERO,
+            may_cut_off: false,
+        }
     }
 
     fn hosts(&self) -> [End; 2] {
@@ -140,7 +146,7 @@ fn loss_and_duplication_come_as_asked_for_and_every_packet_is_accounted_for() {
             }
             wait_until("all is settled", || {
                 came.extend(drain(&mut far));
-                let forward = &bridge.snapshot().unwrap().directions[0];
+                let forward = &bridge.control().snapshot().unwrap().directions[0];
                 assert!(forward.ledger.balances(), "{:?}", forward.ledger);
                 forward.ledger.received == u64::from(begin + 100) && forward.ledger.queued == 0
             });
@@ -220,7 +226,8 @@ fn a_change_loses_nothing_that_is_held() {
             near.send(&numbered(number));
         }
         for round in 1..=50 {
-            bridge.apply(config(delayed(400_000_000 - round * 8_000_000))).unwrap();
+            let changed = config(delayed(400_000_000 - round * 8_000_000)).into();
+            bridge.control().apply(changed, None).unwrap();
             near.send(&numbered(u32::try_from(49 + round).unwrap()));
         }
         let mut came = Vec::new();
@@ -236,6 +243,107 @@ fn a_change_loses_nothing_that_is_held() {
 }
 
 #[test]
+fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed() {
+    with_network("live::whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed", || {
+        let bench = Bench::new();
+        let bridge = bench.bridge(Path::default());
+        let control = bridge.control();
+        let text = "seed = [9, 9, 9, 9, 9, 9]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 1\n";
+        let opened = || romer_emulate::read_scenario(text, "s").unwrap();
+        assert_eq!(control.scenario().revision, 1);
+        let applied = control.apply(opened(), Some(1)).unwrap();
+        assert_eq!((applied.revision, applied.text.as_str()), (2, text));
+        assert!(applied.notes.iter().any(|note| note.contains("the seed stays")), "{:?}", applied.notes);
+        let error = control.apply(opened(), Some(1)).unwrap_err();
+        assert!(matches!(error, LiveError::Stale { revision: 2 }), "{error}");
+        let [mut near, mut far] = bench.hosts();
+        near.send(&numbered(1));
+        far.send(&numbered(2));
+        wait_until("both are settled", || {
+            let document = control.document().unwrap();
+            (document.a_to_b.lost["model"], document.b_to_a.transmitted) == (1, 1)
+        });
+        assert_eq!(control.document().unwrap().scenario, text);
+        control.reset().unwrap();
+        let snapshot = control.snapshot().unwrap();
+        assert_eq!(snapshot.directions[1].actual_delay.count, 0);
+        assert_eq!(snapshot.directions[1].ledger.transmitted, 1, "the ledger goes on");
+        control.stop();
+        wait_until("the bridge has ended", || bridge.has_ended());
+        assert!(matches!(control.document(), Err(LiveError::Ended)));
+        assert_eq!(bridge.stop().unwrap().directions[1].ledger.transmitted, 1);
+    });
+}
+
+#[test]
+fn samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same() {
+    with_network("live::samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same", || {
+        const SENT: u32 = 400;
+        let bench = Bench::new();
+        let text = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = \"20%\"\n\
+                    [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = \"10%\"\n\
+                    [a_to_b.delay]\nfixed = \"2ms\"\nvariable = { model = \"exponential\", mean = \"1ms\" }\n";
+        let opened = romer_emulate::read_scenario(text, "s").unwrap();
+        let options = LiveOptions { scenario: opened.clone(), ..bench.options(Path::default()) };
+        let bridge = LiveBridge::start(&options).unwrap();
+        let options = FeedOptions { octets: true, ..FeedOptions::default() };
+        let mut feed = bridge.control().samples(options).unwrap();
+        let [mut near, mut far] = bench.hosts();
+        for number in 0..SENT {
+            assert_eq!(near.send(&numbered(number)).frames, 1);
+            wait_until("it has come in", || {
+                bridge.control().snapshot().unwrap().directions[0].ledger.received > u64::from(number)
+            });
+        }
+        let snapshot = bridge.stop().unwrap();
+        drain(&mut far);
+        let mut sampled = Vec::new();
+        feed.drain(|packet| sampled.push(packet.clone()));
+        assert!(feed.has_ended() && feed.missed() == 0);
+        let ordinals: Vec<u64> = sampled.iter().map(|packet| packet.ordinal).collect();
+        assert_eq!(ordinals, (0..u64::from(SENT)).collect::<Vec<u64>>());
+        assert!(sampled.iter().zip(0..).all(|(packet, number)| number_of(&packet.octets) == number));
+        let fates = || sampled.iter().flat_map(|packet| &packet.fates);
+        let left = fates().filter(|fate| fate.departure.is_some()).count() as u64;
+        assert_eq!(left, snapshot.directions[0].ledger.transmitted);
+        assert!(fates().all(|fate| fate.lost.is_none_or(|_| fate.departure.is_none())));
+        // The same arrivals in virtual time: the same fates, and the delays that the live run was asked for.
+        let arrivals = sampled.iter().map(|packet| Arrival {
+            time: packet.arrival,
+            port: romer_impair::Port::A,
+            size: packet.size,
+        });
+        let arrivals = Arrivals { packets: arrivals.collect(), out_of_order: 0 };
+        let mut out = Vec::new();
+        romer_emulate::offline::run(&opened.scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut out)
+            .unwrap();
+        let offline: Vec<String> = String::from_utf8(out)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let fields: Vec<&str> = line.split(',').collect();
+                format!("{} {} {} {}", fields[0], fields[1], fields[7], fields[8])
+            })
+            .collect();
+        let live: Vec<String> = sampled
+            .iter()
+            .flat_map(|packet| packet.fates.iter().map(move |fate| (packet.ordinal, fate)))
+            .map(|(ordinal, fate)| {
+                let requested = fate.requested.map_or(String::new(), |nanos| nanos.to_string());
+                // What was still held at the end was decided all the same.
+                let word = match fate.lost {
+                    None | Some(Cause::Shutdown) => "sent".into(),
+                    Some(cause) => format!("lost:{}", cause.name()),
+                };
+                format!("{ordinal} {} {word} {requested}", fate.copy)
+            })
+            .collect();
+        assert_eq!(live, offline);
+    });
+}
+
+#[test]
 fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_the_bridge() {
     with_network(
         "live::frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_the_bridge",
@@ -246,7 +354,7 @@ fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_th
             bench.far.networks()[0].set_up("v0", false).unwrap();
             near.send(&numbered(1));
             wait_until("the frame is given up", || {
-                let snapshot = bridge.snapshot().unwrap();
+                let snapshot = bridge.control().snapshot().unwrap();
                 assert_balanced(&snapshot);
                 lost(&snapshot.directions[0], Cause::Undeliverable) == 1
             });
@@ -257,7 +365,7 @@ fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_th
             });
             bench.far.networks()[1].delete_link("v1").unwrap();
             wait_until("the bridge has ended", || bridge.has_ended());
-            assert!(bridge.snapshot().is_err());
+            assert!(bridge.control().snapshot().is_err());
             let snapshot = bridge.stop().unwrap();
             assert_balanced(&snapshot);
             assert_eq!(snapshot.gone, Some(bench.far.port_name(0)));

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, SystemTime};
 
+use romer_emulate::Opened;
 use romer_emulate::live::{LiveBridge, LiveError, LiveOptions};
 use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
-use romer_units::Layer;
+use romer_units::{Duration, Layer};
 
 use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
 use crate::failure::Failure;
@@ -66,12 +67,13 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     let ports = ports(&arguments.ports)?;
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
-    let config = config(&arguments.impairments);
+    let scenario = scenario(arguments)?;
     let [interrupted, terminated] = signals::ending()?;
-    let options = LiveOptions { ports, config, may_cut_off: arguments.yes_cut_me_off };
+    let options =
+        LiveOptions { ports, scenario, least_hold: Duration::ZERO, may_cut_off: arguments.yes_cut_me_off };
     let started = SystemTime::now();
     let bridge = LiveBridge::start(&options)?;
-    let record = document::Record::new(&options, &bridge, started);
+    let control = bridge.control();
     let prose = !arguments.output.quiet;
     if prose {
         let text = words::ready(&options, &bridge);
@@ -94,14 +96,14 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         let now = SystemTime::now();
         if line.is_shown() && now.duration_since(renewed).unwrap_or(RENEW) >= RENEW {
             renewed = now;
-            if let Ok(snapshot) = bridge.snapshot() {
+            if let Ok(snapshot) = control.snapshot() {
                 line.show(&snapshot);
             }
         }
     }
     line.clear();
     let snapshot = bridge.stop()?;
-    let document = record.finish(&snapshot);
+    let document = control.document_of(&snapshot);
     if prose && !arguments.output.json_to_stdout() {
         output::print(&words::summary(&document));
     }
@@ -134,6 +136,19 @@ fn ports(given: &[PortArgument]) -> Result<[PortName; 2], Failure> {
         }
     };
     Ok([of(0, 'a')?, of(1, 'b')?])
+}
+
+/// The scenario that is named, else what the single options say; with a seed.
+fn scenario(arguments: &EmulateArgs) -> Result<Opened, Failure> {
+    let files = &arguments.files;
+    if files.scenario.is_none() && files.preset.is_none() {
+        let config = config(&arguments.impairments);
+        let text = document::scenario(&config);
+        return Ok(Opened { text, ..config.into() });
+    }
+    let mut opened = offline::open(arguments)?;
+    opened.scenario.config.seed = Some(offline::seed(arguments, &opened)?);
+    Ok(opened)
 }
 
 /// The same for both directions.
@@ -184,6 +199,9 @@ impl From<LiveError> for Failure {
             )),
             LiveError::Host(_) => {
                 Self::environment(format!("the emulation cannot be (system): {error}; see `romer doctor`"))
+            }
+            LiveError::Stale { .. } | LiveError::Feeds { .. } => {
+                Self::own(format!("the bridge was asked for what it cannot do (emulate): {error}"))
             }
             LiveError::Ended => Self::own("the bridge has ended (emulate): it did not say why"),
         }

@@ -17,4 +17,4 @@ mod statistics;
 
 pub use arrivals::{Arrival, Arrivals, read_arrivals};
 pub use error::EmulateError;
-pub use scenario::{Opened, open_preset, open_scenario, random_seed};
+pub use scenario::{Opened, open_preset, open_scenario, random_seed, read_scenario};

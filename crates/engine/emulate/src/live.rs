@@ -1,12 +1,17 @@
 //! The live bridge: two ports, both directions, one thread.
 //!
 //! [`LiveBridge::start`] takes both interfaces over, opens the ports and starts the thread, which owns the engine and
-//! all frames. Others speak to it by a bounded channel: [`LiveBridge::snapshot`], [`LiveBridge::apply`],
-//! [`LiveBridge::reset`]. [`LiveBridge::stop`] ends it; what it still held then is counted as lost to the shutdown.
+//! all frames. Others speak to it by [`Control`], a handle that can be cloned and sent anywhere: it changes the
+//! scenario, takes snapshots, gives samples ([`SampleFeed`]) and stops. Between them are channels of fixed size, and
+//! the thread never waits for any of them. [`LiveBridge::stop`] ends it; what it still held then is counted as lost to
+//! the shutdown.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | `bridge` | the thread: receive, decide, wait, send |
+//! | `control` | what others may ask of it |
+//! | `feed` | samples |
+//! | `document` | `romer/emulation/1` |
 //! | `admission` | how many frames there is room for |
 //! | `frames` | headers and bits of single frames |
 //! | `routes` | whether the host hangs on an interface |
@@ -14,29 +19,37 @@
 
 mod admission;
 mod bridge;
+mod control;
+mod document;
+mod feed;
 mod frames;
 mod routes;
 mod statistics;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use romer_host::HostError;
-use romer_host::clock::monotonic_now;
+use romer_host::clock;
 use romer_host::socket::Waker;
-use romer_impair::{Config, Engine, Limits};
+use romer_impair::{Engine, Limits};
 use romer_port::{Arena, HostGuard, PacketPort, Port, PortError, PortName, TakenOver};
+use romer_record::emulation::EmulatedPort;
+use romer_units::Duration;
+use romer_units::random::Seed;
 
+use crate::scenario::Opened;
 pub use admission::{MOST_OCTETS, Room};
-use bridge::{Bridge, Command};
+use bridge::Bridge;
+use control::Facts;
+pub use control::{Applied, Control};
+pub use feed::{Fate, FeedOptions, MOST_FEEDS, SampleFeed, Sampled};
 pub use statistics::{Direction, Snapshot};
 
 /// Commands that may wait for the bridge.
 const WAITING: usize = 16;
-/// How long an answer of the bridge may take; it looks at its commands many times a second.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a bridge cannot be, or has ended.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +76,18 @@ pub enum LiveError {
         /// Octets that there may be.
         limit: u64,
     },
+    /// Somebody else has changed the scenario.
+    #[error("the scenario is at revision {revision}")]
+    Stale {
+        /// The one that holds.
+        revision: u64,
+    },
+    /// There is no place for another feed.
+    #[error("{most} feeds of samples are listened to already")]
+    Feeds {
+        /// As many as there may be.
+        most: usize,
+    },
     /// The system refused.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -77,7 +102,10 @@ pub struct LiveOptions {
     /// Port a and port b.
     pub ports: [PortName; 2],
     /// What is to be done to packets. A seed that it lacks is the caller's to draw and to tell.
-    pub config: Config,
+    pub scenario: Opened,
+    /// Room is made for frames that are held as long as this, if the scenario itself does not ask for more: for
+    /// changes to come.
+    pub least_hold: Duration,
     /// Whether an interface may be taken that carries its host's default route.
     pub may_cut_off: bool,
 }
@@ -85,13 +113,10 @@ pub struct LiveOptions {
 /// A bridge at work. Dropping it ends it.
 #[derive(Debug)]
 pub struct LiveBridge {
-    commands: SyncSender<Command>,
-    waker: Arc<Waker>,
+    control: Control,
     thread: Option<JoinHandle<Result<Snapshot, LiveError>>>,
     /// Dropped after the thread has ended, and then both interfaces are as they were.
     guards: [HostGuard; 2],
-    room: Room,
-    data_plane: &'static str,
 }
 
 impl LiveBridge {
@@ -104,8 +129,9 @@ impl LiveBridge {
         if a == b {
             return Err(LiveError::SamePort(a.clone()));
         }
+        let config = &options.scenario.scenario.config;
         let mtu = longest_packet(&options.ports)?;
-        let room = Room::for_scenario(&options.config, mtu)?;
+        let room = Room::for_scenario(config, mtu, options.least_hold)?;
         if !options.may_cut_off
             && let Some(name) = routes::default_route_among(&options.ports)?
         {
@@ -120,20 +146,36 @@ impl LiveBridge {
         let ports: [Box<dyn Port>; 2] = [Box::new(open(a)?), Box::new(open(b)?)];
         let data_plane = ports[0].data_plane();
         let held = usize::try_from(room.slots).unwrap_or(usize::MAX);
-        let engine = Engine::new(options.config.clone(), Limits::fixed(held), monotonic_now().as_nanos());
+        let start = clock::now();
+        let engine = Engine::new(config.clone(), Limits::fixed(held), start.monotonic.as_nanos());
         let (commands, inbox) = sync_channel(WAITING);
         let waker = Arc::new(Waker::new()?);
-        let bridge = Bridge::new(engine, arena, ports, options.ports.clone());
-        let thread_waker = Arc::clone(&waker);
+        let names = options.ports.clone();
+        let facts = Facts {
+            started: SystemTime::now(),
+            seed: config.seed.unwrap_or(Seed([1; 6])),
+            generator: config.generator,
+            data_plane,
+            ports: [described(a, &guards[0]), described(b, &guards[1])],
+            room,
+            started_realtime: start.realtime.as_nanos(),
+        };
+        let bridge = Bridge::new(engine, start.monotonic, arena, ports, names);
+        let control = Control::new(commands, Arc::clone(&waker), facts, &options.scenario);
         let thread = std::thread::Builder::new()
             .name("bridge".into())
-            .spawn(move || bridge.run(&inbox, &thread_waker))
+            .spawn(move || bridge.run(&inbox, &waker))
             .map_err(|source| HostError::System {
                 operation: "start a thread",
                 subject: "for the bridge".into(),
                 source,
             })?;
-        Ok(Self { commands, waker, thread: Some(thread), guards, room, data_plane })
+        Ok(Self { control, thread: Some(thread), guards })
+    }
+
+    /// A handle by which others watch and change it.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// What was changed on the interfaces for the time of the run.
@@ -141,48 +183,9 @@ impl LiveBridge {
         self.guards.each_ref().map(HostGuard::taken)
     }
 
-    /// How much is held at most.
-    pub const fn room(&self) -> Room {
-        self.room
-    }
-
-    /// How packets come in and go out: `packet`.
-    pub const fn data_plane(&self) -> &'static str {
-        self.data_plane
-    }
-
     /// Whether the bridge has ended of itself, which it does when a port is gone.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    /// What has happened so far, exact at one instant.
-    ///
-    /// # Errors
-    /// [`LiveError::Ended`]; [`LiveBridge::stop`] then says why.
-    pub fn snapshot(&self) -> Result<Box<Snapshot>, LiveError> {
-        let (answer, answers) = sync_channel(1);
-        self.tell(Command::Snapshot(answer))?;
-        receive(&answers)
-    }
-
-    /// From now on another scenario. What is held leaves when it would have left.
-    ///
-    /// # Errors
-    /// It does not fit into the room that was made at the start, or [`LiveError::Ended`].
-    pub fn apply(&self, config: Config) -> Result<(), LiveError> {
-        self.room.check(&config)?;
-        let (answer, answers) = sync_channel(1);
-        self.tell(Command::Apply(Box::new(config), answer))?;
-        receive(&answers)
-    }
-
-    /// Begins the summaries anew. The counts go on, so that they always balance.
-    ///
-    /// # Errors
-    /// [`LiveError::Ended`].
-    pub fn reset(&self) -> Result<(), LiveError> {
-        self.tell(Command::Reset)
     }
 
     /// Ends the bridge, puts the interfaces back, and gives what has happened.
@@ -194,16 +197,8 @@ impl LiveBridge {
     }
 
     fn end(&mut self) -> Option<Result<Snapshot, LiveError>> {
-        // One that has ended takes no command, and needs none.
-        let _ = self.tell(Command::Stop);
+        self.control.stop();
         self.thread.take()?.join().ok()
-    }
-
-    fn tell(&self, command: Command) -> Result<(), LiveError> {
-        self.waker.wake();
-        self.commands.send(command).map_err(|_| LiveError::Ended)?;
-        self.waker.wake();
-        Ok(())
     }
 }
 
@@ -213,10 +208,15 @@ impl Drop for LiveBridge {
     }
 }
 
-fn receive<T>(answers: &Receiver<T>) -> Result<T, LiveError> {
-    answers.recv_timeout(PATIENCE).map_err(|error| match error {
-        RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => LiveError::Ended,
-    })
+/// A port and what was changed on it, as documents say it.
+fn described(name: &PortName, guard: &HostGuard) -> (PortName, EmulatedPort) {
+    let TakenOver { bridge, offloads } = guard.taken();
+    let port = EmulatedPort {
+        interface: name.to_string(),
+        taken_from_bridge: bridge.clone(),
+        offloads_switched_off: *offloads,
+    };
+    (name.clone(), port)
 }
 
 fn failed(name: &PortName, source: PortError) -> LiveError {

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use romer_scenario::{LARGEST, Scenario};
+use romer_impair::Config;
+use romer_scenario::{About, LARGEST, Scenario};
 use romer_units::random::Seed;
 
 use crate::error::EmulateError;
@@ -19,6 +20,26 @@ pub struct Opened {
     pub scenario: Scenario,
     /// As it was written.
     pub text: String,
+}
+
+impl From<Config> for Opened {
+    /// What a caller made in code, without a text.
+    fn from(config: Config) -> Self {
+        let scenario = Scenario { config, about: About::default(), notes: Vec::new() };
+        Self { scenario, text: String::new() }
+    }
+}
+
+/// Reads a scenario that came otherwise than by a file, over a network for instance. It cannot name files: whoever
+/// sent it would read them.
+///
+/// # Errors
+/// The scenario's; `name` is what they call it.
+pub fn read_scenario(text: &str, name: &str) -> Result<Opened, EmulateError> {
+    let mut load =
+        |_: &str| Err("cannot be read from here: only a scenario in a file may name files".to_owned());
+    let scenario = romer_scenario::parse(text, name, &mut load)?;
+    Ok(Opened { scenario, text: text.into() })
 }
 
 /// Opens the scenario in a file. Names of files in it count from its folder.

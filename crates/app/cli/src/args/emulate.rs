@@ -19,7 +19,8 @@ use crate::values;
         interface that belongs to a bridge of the kernel is taken out of it; all is put back at the end, also when the \
         program is killed. It runs until its --duration is over, or it is interrupted or ended by SIGTERM.",
     after_help = "Examples:\n  romer emulate --port a=eth1 --port b=eth2 --delay 30ms --loss 1%\n  romer lab up path\n  \
-        romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms"
+        romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms\n  \
+        romer emulate --port a=eth1 --port b=eth2 --preset wpt-4g"
 )]
 pub(crate) struct EmulateArgs {
     /// The two ports, an interface each: a=[NETNS/]IFACE and b=[NETNS/]IFACE
@@ -65,7 +66,7 @@ pub(crate) struct ImpairmentArgs {
 
 /// Files instead of ports.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Virtual time: recorded arrivals instead of ports")]
+#[command(next_help_heading = "Scenarios, and virtual time: recorded arrivals instead of ports")]
 pub(crate) struct OfflineArgs {
     /// Show the scenarios that come with romer, with source and year
     #[arg(long, exclusive = true)]
@@ -75,10 +76,10 @@ pub(crate) struct OfflineArgs {
         conflicts_with_all = ["ports", "duration", "yes_cut_me_off", "delay", "loss", "rate"])]
     pub(crate) offline: bool,
     /// What network to emulate: a file in TOML
-    #[arg(long, value_name = "FILE.toml", requires = "offline", conflicts_with = "preset")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]
     pub(crate) scenario: Option<PathBuf>,
     /// What network to emulate: one that comes with romer (see --list-presets)
-    #[arg(long, value_name = "NAME", requires = "offline")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
     pub(crate) preset: Option<String>,
     /// The packets that arrive: lines of time_ns,port,size
     #[arg(long, value_name = "FILE.csv", requires = "offline")]

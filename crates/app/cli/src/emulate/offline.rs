@@ -67,7 +67,7 @@ pub(super) fn list() -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
+pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
     match (&arguments.files.scenario, &arguments.files.preset) {
         (Some(file), _) => Ok(romer_emulate::open_scenario(file)?),
         (None, Some(name)) => Ok(romer_emulate::open_preset(name)?),
@@ -76,7 +76,7 @@ fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
 }
 
 /// The seed of the command line, else the scenario's, else a random one.
-fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
+pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
     let config = &opened.scenario.config;
     let asked = arguments.impairments.seed.filter(|seed| *seed != Seed([0; 6]));
     if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {

@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use romer_emulate::live::{LiveBridge, LiveOptions, Snapshot};
 use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_report::escape;
 use romer_units::Duration;
 
 /// That the bridge works, between what, with how much room, and by which seed.
 pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
     let [a, b] = &options.ports;
-    let room = bridge.room();
+    let control = bridge.control();
+    let (room, applied) = (control.room(), control.scenario());
     let mut text = format!(
         "emulating: a {a} - b {b}; {} sockets, room for {} frames ({} MiB)\n",
-        bridge.data_plane(),
+        control.data_plane(),
         room.slots,
         room.octets >> 20
     );
@@ -22,8 +24,12 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
             text.push_str(&format!("  {name} is out of its bridge {bridge} until the end\n"));
         }
     }
-    if let Some(seed) = options.config.seed {
-        text.push_str(&format!("  seed {seed}\n"));
+    if let Some(title) = &applied.about.title {
+        text.push_str(&format!("  network: {}\n", escape::terminal(title)));
+    }
+    text.push_str(&format!("  seed {}\n", control.seed()));
+    for note in &applied.notes {
+        text.push_str(&format!("  note: {}\n", escape::terminal(note)));
     }
     text
 }

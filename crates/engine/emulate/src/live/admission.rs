@@ -1,6 +1,7 @@
 //! How much room frames need: delay times rate, known before the first packet.
 
 use romer_impair::Config;
+use romer_units::Duration;
 
 use super::LiveError;
 
@@ -27,16 +28,18 @@ pub struct Room {
 }
 
 impl Room {
-    /// For a scenario on ports whose largest IP packet has `mtu` octets.
+    /// For a scenario on ports whose largest IP packet has `mtu` octets, and for changes to others that hold frames as
+    /// long as `least_hold`.
     ///
     /// # Errors
     /// [`LiveError::Buffer`] where what the scenario holds at the rates that it states is more than
     /// [`MOST_OCTETS`].
-    pub fn for_scenario(config: &Config, mtu: u32) -> Result<Self, LiveError> {
+    pub fn for_scenario(config: &Config, mtu: u32, least_hold: Duration) -> Result<Self, LiveError> {
         let frame_octets = usize::try_from(mtu).unwrap_or(usize::MAX).saturating_add(AROUND);
         let slot = u64::try_from(frame_octets + 64).unwrap_or(u64::MAX).next_multiple_of(2_048);
         let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
-        let unlimited = config.longest_hold().saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);
+        let hold = config.longest_hold().max(least_hold.as_nanos());
+        let unlimited = hold.saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);
         let wanted = (unlimited / 1_000_000).saturating_add(LEAST);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
@@ -54,6 +57,26 @@ impl Room {
         let limit = self.octets.max(u64::from(self.slots) * SHORTEST);
         if needed > limit { Err(LiveError::Buffer { needed, limit }) } else { Ok(()) }
     }
+
+    /// What a user should know where frames come without a stated rate and would be held longer than there is room
+    /// for.
+    pub(super) fn note(&self, config: &Config) -> Option<String> {
+        let hold = config.longest_hold();
+        let most = packets_per_second(self.slots, hold);
+        (most < PACKETS_PER_SECOND).then(|| {
+            format!(
+                "frames are held up to {}, and there is room for {}: above {most} packets a second each way they are \
+                 lost to the queue",
+                Duration::from_nanos(hold),
+                self.slots
+            )
+        })
+    }
+}
+
+/// Packets a second each way at which frames held so long fill so many slots.
+fn packets_per_second(slots: u32, hold: i64) -> i64 {
+    i64::from(slots / 2).saturating_mul(1_000_000_000) / hold.max(1)
 }
 
 /// Octets that a scenario holds at the rates that it states, both ways.
@@ -91,19 +114,21 @@ mod tests {
 
     #[test]
     fn room_is_delay_times_rate_and_bounded() {
-        let none = Room::for_scenario(&scenario(0, None), 1_500).unwrap();
+        let none = Room::for_scenario(&scenario(0, None), 1_500, Duration::ZERO).unwrap();
         assert_eq!((none.slots, none.octets), (16_384, 32 << 20));
-        let tenth = Room::for_scenario(&scenario(100_000_000, None), 1_500).unwrap();
+        let tenth = Room::for_scenario(&scenario(100_000_000, None), 1_500, Duration::ZERO).unwrap();
         assert!(i64::from(tenth.slots) >= 2 * PACKETS_PER_SECOND / 10, "{tenth:?}");
-        let hour = Room::for_scenario(&scenario(3_600_000_000_000, None), 9_000).unwrap();
+        let hour = Room::for_scenario(&scenario(3_600_000_000_000, None), 9_000, Duration::ZERO).unwrap();
         assert!(hour.octets <= MOST_OCTETS, "{hour:?}");
     }
 
     #[test]
     fn what_cannot_be_held_is_refused_with_both_numbers() {
-        let error = Room::for_scenario(&scenario(10_000_000_000, Some(100_000_000_000)), 1_500).unwrap_err();
+        let error =
+            Room::for_scenario(&scenario(10_000_000_000, Some(100_000_000_000)), 1_500, Duration::ZERO)
+                .unwrap_err();
         let LiveError::Buffer { needed, limit } = error else { panic!("{error}") };
         assert!(needed > 125_000_000_000 && limit <= MOST_OCTETS, "{needed} {limit}");
-        assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500).is_ok());
+        assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500, Duration::ZERO).is_ok());
     }
 }

@@ -16,8 +16,9 @@ use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::LiveError;
+use super::feed::{Known, Tap, Taps};
 use super::frames;
-use super::statistics::{Gathered, Snapshot};
+use super::statistics::{Gathered, Raw, Snapshot};
 
 /// A deadline nearer than this is waited for by spinning.
 const SPIN: Duration = Duration::from_micros(120);
@@ -31,8 +32,9 @@ const SHORTEST: u32 = 64;
 
 /// What others ask of the bridge.
 pub(super) enum Command {
-    Snapshot(SyncSender<Box<Snapshot>>),
+    Snapshot(Box<Raw>, SyncSender<Box<Raw>>),
     Apply(Box<Config>, SyncSender<()>),
+    Feed(Box<Tap>, SyncSender<bool>),
     Reset,
     Stop,
 }
@@ -41,6 +43,13 @@ pub(super) enum Command {
 struct Held {
     frame: Frame,
     outcomes: u16,
+    known: Known,
+}
+
+/// What stands before a port, beside its frame.
+struct Leaving {
+    outcome: Outcome,
+    known: Known,
 }
 
 /// One port, with what waits to leave by it.
@@ -49,7 +58,7 @@ struct Side {
     name: PortName,
     link: LinkState,
     outbox: VecDeque<Frame>,
-    leaving: VecDeque<Outcome>,
+    leaving: VecDeque<Leaving>,
     /// Of what arrives here.
     gathered: Gathered,
     /// What came, but never to the engine: by cause.
@@ -63,12 +72,20 @@ pub(super) struct Bridge {
     sides: [Side; 2],
     held: Vec<Option<Held>>,
     incoming: Vec<Frame>,
+    taps: Taps,
     tells_flows_apart: bool,
     looked: Timestamp<Monotonic>,
 }
 
 impl Bridge {
-    pub(super) fn new(engine: Engine, arena: Arena, ports: [Box<dyn Port>; 2], names: [PortName; 2]) -> Self {
+    /// A bridge whose engine began at `start`.
+    pub(super) fn new(
+        engine: Engine,
+        start: Timestamp<Monotonic>,
+        arena: Arena,
+        ports: [Box<dyn Port>; 2],
+        names: [PortName; 2],
+    ) -> Self {
         let slots = usize::try_from(arena.slots()).unwrap_or(0);
         let mut names = names.into_iter();
         let sides = ports.map(|port| Side {
@@ -88,6 +105,7 @@ impl Bridge {
             sides,
             held: (0..slots).map(|_| None).collect(),
             incoming: Vec::with_capacity(BURST),
+            taps: Taps::new(start.as_nanos()),
             looked: monotonic_now(),
         }
     }
@@ -159,9 +177,10 @@ impl Bridge {
             headers,
         };
         let admission = self.engine.admit(&packet);
+        let known = self.taps.arrived(&packet, &admission, self.arena.octets_of(&frame));
         let place = self.held.get_mut(usize::try_from(packet.slot).unwrap_or(usize::MAX));
         match place.filter(|_| admission.outcomes > 0) {
-            Some(place) => *place = Some(Held { frame, outcomes: admission.outcomes }),
+            Some(place) => *place = Some(Held { frame, outcomes: admission.outcomes, known }),
             None => self.arena.release(frame),
         }
         self.sides[way.index()].gathered.arrived(arrival, self.engine.held_for(way));
@@ -170,37 +189,40 @@ impl Bridge {
     /// Puts what is due by `now` before the ports.
     fn release(&mut self, now: Timestamp<Monotonic>) {
         while let Some(outcome) = self.engine.poll(now.as_nanos()) {
-            let Some(frame) = self.take(&outcome) else { continue };
+            let Some((frame, known)) = self.take(&outcome) else { continue };
             if let Some(corruption) = &outcome.corruption {
                 frames::corrupt(self.arena.octets_of_mut(&frame), corruption);
             }
             let side = &mut self.sides[outcome.port.other().index()];
             side.outbox.push_back(frame);
-            side.leaving.push_back(outcome);
+            side.leaving.push_back(Leaving { outcome, known });
         }
     }
 
-    /// The frame that leaves by an outcome; `None` where none leaves.
-    fn take(&mut self, outcome: &Outcome) -> Option<Frame> {
+    /// The frame that leaves by an outcome, and which feeds know of it; `None` where none leaves.
+    fn take(&mut self, outcome: &Outcome) -> Option<(Frame, Known)> {
         let place = self.held.get_mut(usize::try_from(outcome.slot).unwrap_or(usize::MAX))?;
         let held = place.as_mut()?;
+        let known = held.known;
         held.outcomes -= 1;
-        if held.outcomes == 0 {
-            let frame = place.take()?.frame;
-            if outcome.lost.is_none() {
-                return Some(frame);
+        let frame = if held.outcomes == 0 {
+            place.take().map(|held| held.frame)
+        } else if outcome.lost.is_none() {
+            let copy = self.arena.copy(&held.frame);
+            if copy.is_none() {
+                self.engine.undelivered(outcome, Cause::Queue);
+                self.taps.lost(known, outcome, Cause::Queue);
             }
+            copy
+        } else {
+            None
+        };
+        let Some(cause) = outcome.lost else { return frame.map(|frame| (frame, known)) };
+        self.taps.lost(known, outcome, cause);
+        if let Some(frame) = frame {
             self.arena.release(frame);
-            return None;
         }
-        if outcome.lost.is_some() {
-            return None;
-        }
-        let copy = self.arena.copy(&held.frame);
-        if copy.is_none() {
-            self.engine.undelivered(outcome, Cause::Queue);
-        }
-        copy
+        None
     }
 
     /// Sends what stands before the ports.
@@ -220,8 +242,9 @@ impl Bridge {
                 let time = monotonic_now();
                 let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
                 for _ in 0..sent.frames {
-                    if let Some(outcome) = self.sides[index].leaving.pop_front() {
+                    if let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() {
                         self.sides[outcome.port.index()].gathered.departed(&outcome, time);
+                        self.taps.left(known, &outcome, time.as_nanos());
                     }
                 }
                 sent.refused
@@ -240,9 +263,12 @@ impl Bridge {
     /// The first frame before a port does not leave.
     fn give_up(&mut self, index: usize, cause: Cause) {
         let side = &mut self.sides[index];
-        if let (Some(frame), Some(outcome)) = (side.outbox.pop_front(), side.leaving.pop_front()) {
+        if let (Some(frame), Some(Leaving { outcome, known })) =
+            (side.outbox.pop_front(), side.leaving.pop_front())
+        {
             self.arena.release(frame);
             self.engine.undelivered(&outcome, cause);
+            self.taps.lost(known, &outcome, cause);
         }
     }
 
@@ -251,11 +277,17 @@ impl Bridge {
         while let Ok(command) = commands.try_recv() {
             // One who does not wait for the answer any more is not told.
             match command {
-                Command::Snapshot(answer) => {
+                Command::Snapshot(mut raw, answer) => {
                     let _ = self.count_kernel_drops();
-                    let _ = answer.try_send(Box::new(self.snapshot(None)));
+                    self.fill(&mut raw);
+                    let _ = answer.try_send(raw);
+                }
+                Command::Feed(tap, answer) => {
+                    let _ = answer.try_send(self.taps.add(*tap));
                 }
                 Command::Apply(config, answer) => {
+                    // What came before the change is of the time before it.
+                    let _ = self.receive(None);
                     self.tells_flows_apart = !config.flows.is_empty();
                     self.engine.apply(*config, monotonic_now().as_nanos());
                     let _ = answer.try_send(());
@@ -272,6 +304,7 @@ impl Bridge {
         for side in &mut self.sides {
             side.link = side.port.link();
         }
+        self.taps.look();
         self.count_kernel_drops()
     }
 
@@ -305,12 +338,12 @@ impl Bridge {
         Ok(())
     }
 
-    fn snapshot(&self, gone: Option<PortName>) -> Snapshot {
-        let directions = Way::BOTH.map(|way| {
+    fn fill(&self, raw: &mut Raw) {
+        for way in Way::BOTH {
             let side = &self.sides[way.index()];
-            side.gathered.direction(self.ledger(way), side.link)
-        });
-        Snapshot::now(directions, gone)
+            let correlation = self.engine.correlation(way);
+            raw.fill(way.index(), &side.gathered, self.ledger(way), side.link, correlation);
+        }
     }
 
     /// The engine's counts, with what never came to it and with what has not left yet.
@@ -320,7 +353,7 @@ impl Bridge {
             *lost += refused;
             ledger.received += refused;
         }
-        for outcome in &self.sides[way.other().index()].leaving {
+        for Leaving { outcome, .. } in &self.sides[way.other().index()].leaving {
             ledger.transmitted -= 1;
             ledger.queued += 1;
             ledger.corrupted -= u64::from(outcome.corruption.is_some());
@@ -340,11 +373,13 @@ impl Bridge {
             }
         }
         while let Some(outcome) = self.engine.shut_down(now.as_nanos()) {
-            if let Some(frame) = self.take(&outcome) {
+            if let Some((frame, _)) = self.take(&outcome) {
                 self.arena.release(frame);
             }
         }
         self.count_kernel_drops()?;
-        Ok(self.snapshot(gone))
+        let mut raw = Raw::new();
+        self.fill(&mut raw);
+        Ok(raw.gone(gone).snapshot())
     }
 }

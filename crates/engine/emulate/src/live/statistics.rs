@@ -1,7 +1,9 @@
 //! What is counted and summarised, in memory of fixed size.
 
+use std::time::SystemTime;
+
 use romer_host::clock::monotonic_now;
-use romer_impair::{Ledger, Outcome};
+use romer_impair::{Correlation, Ledger, Outcome};
 use romer_port::LinkState;
 use romer_record::document::Summary;
 use romer_units::{Monotonic, Timestamp};
@@ -41,6 +43,16 @@ impl Tally {
     pub(super) fn clear(&mut self) {
         self.bins.fill(0);
         (self.count, self.min, self.max, self.mean, self.squares) = (0, i64::MAX, i64::MIN, 0.0, 0.0);
+    }
+
+    /// Becomes what `other` is, this being empty. Only the bins in use are touched.
+    fn copy_from(&mut self, other: &Self) {
+        if other.count > 0 {
+            let [least, most] = [other.min, other.max].map(|value| bin(value.unsigned_abs()));
+            self.bins[least..=most].copy_from_slice(&other.bins[least..=most]);
+        }
+        let Self { count, min, max, mean, squares, .. } = *other;
+        (self.count, self.min, self.max, self.mean, self.squares) = (count, min, max, mean, squares);
     }
 
     /// Takes a value in; a negative one counts as zero.
@@ -157,18 +169,27 @@ impl Gathered {
         }
     }
 
-    pub(super) fn clear(&mut self) {
-        for tally in [
+    fn tallies(&mut self) -> [&mut Tally; 6] {
+        [
             &mut self.requested,
             &mut self.actual,
             &mut self.error,
             &mut self.inter_arrival,
             &mut self.inter_departure,
             &mut self.queue_depth,
-        ] {
-            tally.clear();
-        }
+        ]
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.tallies().into_iter().for_each(Tally::clear);
         (self.last_arrival, self.last_departure) = (None, None);
+    }
+
+    /// Becomes what `other` is, this being new.
+    fn copy_from(&mut self, other: &Self) {
+        let Self { requested, actual, error, inter_arrival, inter_departure, queue_depth, .. } = other;
+        let others = [requested, actual, error, inter_arrival, inter_departure, queue_depth];
+        self.tallies().into_iter().zip(others).for_each(|(own, other)| own.copy_from(other));
     }
 
     /// A packet has arrived, with which `held` are held.
@@ -193,7 +214,7 @@ impl Gathered {
         }
     }
 
-    pub(super) fn direction(&self, ledger: Ledger, link: LinkState) -> Direction {
+    fn direction(&self, ledger: Ledger, link: LinkState, correlation: Option<Correlation>) -> Direction {
         Direction {
             ledger,
             requested_delay: self.requested.summary(),
@@ -203,6 +224,68 @@ impl Gathered {
             inter_departure: self.inter_departure.summary(),
             queue_depth: self.queue_depth.summary(),
             link,
+            correlation,
+        }
+    }
+}
+
+/// What the bridge copies for who asks: the summaries are made of it by who asked.
+#[derive(Debug)]
+pub(super) struct Raw {
+    at: Timestamp<Monotonic>,
+    gone: Option<romer_port::PortName>,
+    sides: [RawSide; 2],
+}
+
+#[derive(Debug)]
+struct RawSide {
+    gathered: Gathered,
+    ledger: Ledger,
+    link: LinkState,
+    correlation: Option<Correlation>,
+}
+
+impl Raw {
+    /// With nothing in it yet.
+    pub(super) fn new() -> Self {
+        let side = || RawSide {
+            gathered: Gathered::new(),
+            ledger: Ledger::default(),
+            link: LinkState::Up,
+            correlation: None,
+        };
+        Self { at: monotonic_now(), gone: None, sides: [side(), side()] }
+    }
+
+    /// One side of this moment.
+    pub(super) fn fill(
+        &mut self,
+        index: usize,
+        gathered: &Gathered,
+        ledger: Ledger,
+        link: LinkState,
+        correlation: Option<&Correlation>,
+    ) {
+        self.at = monotonic_now();
+        let side = &mut self.sides[index];
+        side.gathered.copy_from(gathered);
+        (side.ledger, side.link, side.correlation) = (ledger, link, correlation.cloned());
+    }
+
+    pub(super) fn gone(self, gone: Option<romer_port::PortName>) -> Self {
+        Self { gone, ..self }
+    }
+
+    pub(super) fn snapshot(self) -> Snapshot {
+        let since = monotonic_now() - self.at;
+        let since = std::time::Duration::from_nanos(since.as_nanos().max(0).unsigned_abs());
+        Snapshot {
+            at: self.at,
+            taken: SystemTime::now() - since,
+            directions: self
+                .sides
+                .map(|side| side.gathered.direction(side.ledger, side.link, side.correlation)),
+            gone: self.gone,
         }
     }
 }
@@ -226,23 +309,21 @@ pub struct Direction {
     pub queue_depth: Summary,
     /// The port that the packets arrive at.
     pub link: LinkState,
+    /// How alike successive delays of the exact order are; `None` where that order draws nothing.
+    pub correlation: Option<Correlation>,
 }
 
 /// What has happened, at one instant.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When.
+    /// When, on the clock of schedules.
     pub at: Timestamp<Monotonic>,
+    /// When, by the host's calendar.
+    pub taken: SystemTime,
     /// What arrived at a, and what arrived at b.
     pub directions: [Direction; 2],
     /// The port that is gone, if that ended the bridge.
     pub gone: Option<romer_port::PortName>,
-}
-
-impl Snapshot {
-    pub(super) fn now(directions: [Direction; 2], gone: Option<romer_port::PortName>) -> Self {
-        Self { at: monotonic_now(), directions, gone }
-    }
 }
 
 #[cfg(test)]

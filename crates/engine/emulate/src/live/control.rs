@@ -1,0 +1,209 @@
+//! The handle by which others speak to a bridge at work.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use romer_host::socket::Waker;
+use romer_impair::{Config, Generator};
+use romer_port::PortName;
+use romer_record::emulation::{EmulatedPort, Emulation};
+use romer_scenario::About;
+use romer_units::random::Seed;
+
+use super::admission::Room;
+use super::bridge::Command;
+use super::feed::{self, FeedOptions, MOST_FEEDS, SampleFeed};
+use super::statistics::{Raw, Snapshot};
+use super::{LiveError, document};
+use crate::scenario::Opened;
+
+/// How long an answer of the bridge may take; it looks at its commands many times a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A scenario as it holds on a bridge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// 1 for that of the start, one more with each change.
+    pub revision: u64,
+    /// As it was written.
+    pub text: String,
+    /// What its `[about]` table says.
+    pub about: About,
+    /// What a reader of the results should know, in words.
+    pub notes: Vec<String>,
+    /// Since when it holds.
+    pub since: SystemTime,
+}
+
+/// A bridge at work, to be watched and changed; clones speak to the same bridge, from any thread.
+///
+/// No method waits longer than the bridge needs to look up from its packets, some milliseconds as a rule; call them
+/// from where blocking is allowed. When the bridge has ended they give [`LiveError::Ended`], and
+/// [`super::LiveBridge::stop`] says why.
+#[derive(Clone, Debug)]
+pub struct Control(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    commands: SyncSender<Command>,
+    waker: Arc<Waker>,
+    facts: Facts,
+    current: Mutex<Arc<Applied>>,
+}
+
+/// What does not change while a bridge works.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    pub(super) started: SystemTime,
+    pub(super) seed: Seed,
+    pub(super) generator: Generator,
+    pub(super) data_plane: &'static str,
+    pub(super) ports: [(PortName, EmulatedPort); 2],
+    pub(super) room: Room,
+    /// Nanoseconds since 1970 that samples count from.
+    pub(super) started_realtime: i64,
+}
+
+impl Control {
+    pub(super) fn new(
+        commands: SyncSender<Command>,
+        waker: Arc<Waker>,
+        facts: Facts,
+        opened: &Opened,
+    ) -> Self {
+        let current = Mutex::new(Arc::new(applied(1, opened, facts.started, facts.room)));
+        Self(Arc::new(Shared { commands, waker, facts, current }))
+    }
+
+    /// The scenario that holds.
+    pub fn scenario(&self) -> Arc<Applied> {
+        Arc::clone(&self.0.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on another scenario, its timeline beginning now. What is held leaves when it would have left, stages
+    /// whose model stays go on with it, and no packet is lost or reordered that the new scenario would not lose or
+    /// reorder. Seed and generator stay those of the start, so that a run has one seed.
+    ///
+    /// With `expected`, only if that is the revision that holds: who changes what somebody else has changed meanwhile
+    /// is told.
+    ///
+    /// # Errors
+    /// [`LiveError::Stale`]; [`LiveError::Buffer`] where what it holds at its rates does not fit into the room of the
+    /// start; [`LiveError::Ended`].
+    pub fn apply(&self, opened: Opened, expected: Option<u64>) -> Result<Arc<Applied>, LiveError> {
+        // Whoever else would change waits here, never the bridge.
+        let mut current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if expected.is_some_and(|revision| revision != current.revision) {
+            return Err(LiveError::Stale { revision: current.revision });
+        }
+        self.room().check(&opened.scenario.config)?;
+        let mut next = applied(current.revision + 1, &opened, SystemTime::now(), self.room());
+        let config = opened.scenario.config;
+        if config.seed.is_some_and(|seed| seed != self.seed()) || config.generator != self.0.facts.generator {
+            next.notes.push(format!(
+                "the seed stays {} ({}), that of the start",
+                self.seed(),
+                self.0.facts.generator.name()
+            ));
+        }
+        let config = Config { generator: self.0.facts.generator, ..config };
+        let (answer, answers) = sync_channel(1);
+        self.tell(Command::Apply(Box::new(config), answer))?;
+        receive(&answers)?;
+        *current = Arc::new(next);
+        Ok(Arc::clone(&current))
+    }
+
+    /// What has happened so far, exact at one instant.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn snapshot(&self) -> Result<Box<Snapshot>, LiveError> {
+        let (answer, answers) = sync_channel(1);
+        // The bridge only copies; what costs time is done here.
+        self.tell(Command::Snapshot(Box::new(Raw::new()), answer))?;
+        Ok(Box::new(receive(&answers)?.snapshot()))
+    }
+
+    /// The document `romer/emulation/1` of what has happened so far; its end is the moment of the snapshot.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn document(&self) -> Result<Emulation, LiveError> {
+        Ok(self.document_of(&*self.snapshot()?))
+    }
+
+    /// The document of a snapshot of this bridge, also when the bridge has ended.
+    pub fn document_of(&self, snapshot: &Snapshot) -> Emulation {
+        document::emulation(&self.0.facts, &self.scenario(), snapshot)
+    }
+
+    /// Begins the summaries anew. The counts of the ledger go on, so that they always balance.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn reset(&self) -> Result<(), LiveError> {
+        self.tell(Command::Reset)
+    }
+
+    /// Samples from now on, of packets that arrive from now on.
+    ///
+    /// # Errors
+    /// [`LiveError::Feeds`] where [`MOST_FEEDS`] are listening; [`LiveError::Ended`].
+    pub fn samples(&self, options: FeedOptions) -> Result<SampleFeed, LiveError> {
+        let Facts { room, started_realtime, .. } = &self.0.facts;
+        let (tap, feed) = feed::feed(options, room.frame_octets, *started_realtime);
+        let (answer, answers) = sync_channel(1);
+        self.tell(Command::Feed(Box::new(tap), answer))?;
+        if receive(&answers)? { Ok(feed) } else { Err(LiveError::Feeds { most: MOST_FEEDS }) }
+    }
+
+    /// Tells the bridge to end; its owner's [`super::LiveBridge::stop`] gives what has happened.
+    pub fn stop(&self) {
+        // One that has ended takes no command, and needs none.
+        let _ = self.tell(Command::Stop);
+    }
+
+    /// Six numbers that replay every decision of chance.
+    pub fn seed(&self) -> Seed {
+        self.0.facts.seed
+    }
+
+    /// How much is held at most.
+    pub fn room(&self) -> Room {
+        self.0.facts.room
+    }
+
+    /// How packets come in and go out: `packet`.
+    pub fn data_plane(&self) -> &'static str {
+        self.0.facts.data_plane
+    }
+
+    /// Port a and port b.
+    pub fn ports(&self) -> [&PortName; 2] {
+        self.0.facts.ports.each_ref().map(|(name, _)| name)
+    }
+
+    /// When the bridge began.
+    pub fn started(&self) -> SystemTime {
+        self.0.facts.started
+    }
+
+    fn tell(&self, command: Command) -> Result<(), LiveError> {
+        self.0.waker.wake();
+        self.0.commands.send(command).map_err(|_| LiveError::Ended)?;
+        self.0.waker.wake();
+        Ok(())
+    }
+}
+
+fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> Applied {
+    let mut notes = opened.scenario.notes.clone();
+    notes.extend(room.note(&opened.scenario.config));
+    Applied { revision, text: opened.text.clone(), about: opened.scenario.about.clone(), notes, since }
+}
+
+fn receive<T>(answers: &Receiver<T>) -> Result<T, LiveError> {
+    answers.recv_timeout(PATIENCE).map_err(|_| LiveError::Ended)
+}

@@ -1,0 +1,60 @@
+//! The document of an emulation, from what a bridge counted.
+
+use std::time::SystemTime;
+
+use romer_impair::{Cause, Correlation};
+use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
+
+use super::control::{Applied, Facts};
+use super::statistics::{Direction, Snapshot};
+
+pub(super) fn emulation(facts: &Facts, applied: &Applied, snapshot: &Snapshot) -> Emulation {
+    let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(direction);
+    let ports = ["a", "b"].into_iter().zip(&facts.ports);
+    Emulation {
+        schema: EMULATION.into(),
+        started: rfc3339(facts.started),
+        ended: rfc3339(snapshot.taken),
+        ended_by: snapshot.gone.as_ref().map(|port| format!("port {port} is gone")),
+        seed: facts.seed.0,
+        generator: facts.generator.name().into(),
+        data_plane: facts.data_plane.into(),
+        scenario: applied.text.clone(),
+        ports: ports.map(|(letter, (_, port))| (letter.to_owned(), port.clone())).collect(),
+        a_to_b,
+        b_to_a,
+        warnings: applied.notes.clone(),
+    }
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_micros(time).to_string()
+}
+
+fn direction(direction: &Direction) -> EmulatedDirection {
+    let ledger = &direction.ledger;
+    let correlation = direction.correlation.as_ref();
+    EmulatedDirection {
+        received: ledger.received,
+        transmitted: ledger.transmitted,
+        queued: ledger.queued,
+        duplicates_created: ledger.duplicates_created,
+        lost: Cause::ALL.iter().map(|cause| (cause.name().to_owned(), ledger.lost_for(*cause))).collect(),
+        corrupted: ledger.corrupted,
+        reordered: ledger.reordered,
+        waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
+        requested_delay_ns: direction.requested_delay.clone(),
+        actual_delay_ns: direction.actual_delay.clone(),
+        delay_error_ns: direction.delay_error.clone(),
+        inter_arrival_ns: direction.inter_arrival.clone(),
+        inter_departure_ns: direction.inter_departure.clone(),
+        queue_depth: direction.queue_depth.clone(),
+        correlation_time_ns: correlation.and_then(Correlation::time_ns),
+        effective_values: correlation.and_then(Correlation::effective_values),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+const fn real(count: u64) -> f64 {
+    count as f64
+}
