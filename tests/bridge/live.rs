@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use romer_emulate::live::{Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, Snapshot};
+use romer_emulate::live::{DataPlane, Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, Snapshot};
 use romer_emulate::{Arrival, Arrivals};
 use romer_impair::config::{DEFAULT_FLUSH, Delay, Duplicate, Model, Order};
 use romer_impair::{Cause, Config, Decision, Path};
@@ -13,31 +13,32 @@ use crate::frames::{frame, kinds};
 use crate::link::{End, Link, wait_until};
 
 /// `A` - bridge - `B`, the ends of which are the far ends of both links.
-struct Bench {
-    near: Link,
-    far: Link,
+pub(crate) struct Bench {
+    pub(crate) near: Link,
+    pub(crate) far: Link,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { near: Link::new(1_500), far: Link::new(1_500) }
     }
 
-    fn bridge(&self, path: Path) -> LiveBridge {
+    pub(crate) fn bridge(&self, path: Path) -> LiveBridge {
         LiveBridge::start(&self.options(path)).unwrap()
     }
 
-    fn options(&self, path: Path) -> LiveOptions {
+    pub(crate) fn options(&self, path: Path) -> LiveOptions {
         let ports = [self.near.port_name(1), self.far.port_name(0)];
         LiveOptions {
             ports,
             scenario: config(path).into(),
             least_hold: romer_units::Duration::ZERO,
             may_cut_off: false,
+            data_plane: DataPlane::default(),
         }
     }
 
-    fn hosts(&self) -> [End; 2] {
+    pub(crate) fn hosts(&self) -> [End; 2] {
         [self.near.open(0), self.far.open(1)]
     }
 }
@@ -50,7 +51,7 @@ fn config(path: Path) -> Config {
     config
 }
 
-fn delayed(nanos: i64) -> Path {
+pub(crate) fn delayed(nanos: i64) -> Path {
     Path { delay: Model::Plain(Delay { fixed: nanos, variable: None }), ..Path::default() }
 }
 
@@ -85,13 +86,13 @@ trait Burst {
     fn rx_burst_of(&mut self, arena: &mut romer_port::Arena, frames: &mut Vec<romer_port::Frame>);
 }
 
-impl<P: romer_port::Port> Burst for P {
+impl Burst for dyn romer_port::Port + '_ {
     fn rx_burst_of(&mut self, arena: &mut romer_port::Arena, frames: &mut Vec<romer_port::Frame>) {
         self.rx_burst(arena, frames).unwrap();
     }
 }
 
-fn assert_balanced(snapshot: &Snapshot) {
+pub(crate) fn assert_balanced(snapshot: &Snapshot) {
     for direction in &snapshot.directions {
         assert!(direction.ledger.balances(), "{:?}", direction.ledger);
     }

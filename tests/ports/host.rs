@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use romer_host::link::Network;
-use romer_port::{HostGuard, LinkState, Port, PortError, PortName, Refusal};
+use romer_port::{HostGuard, LinkState, PortError, PortName, Refusal};
 
 use crate::context::Namespace;
 use crate::frames::frame;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use romer_host::clock::monotonic_now;
 use romer_host::link::Network;
 use romer_host::socket::wait_any;
-use romer_port::{Arena, Frame, PacketPort, Port, PortName, Received, Sent};
+use romer_port::{Arena, Frame, PacketPort, Port, PortName, Received, Sent, XdpMode, XdpPort};
 
 use crate::context::Namespace;
 
@@ -71,13 +71,32 @@ impl Link {
     pub(crate) fn open(&self, end: usize) -> End {
         let mut arena = Arena::new(4_096, 9_100).unwrap();
         let port = PacketPort::open(&self.port_name(end), &mut arena).unwrap();
-        End { port, arena }
+        End { port: Box::new(port), arena }
     }
+
+    /// A port over an XDP socket; `None` where this user may load no program, which the kernel must say then.
+    pub(crate) fn open_xdp(&self, end: usize, mode: XdpMode) -> Option<End> {
+        let mut arena = Arena::new(4_096, 1_526).unwrap();
+        match XdpPort::open(&self.port_name(end), &mut arena, mode) {
+            Ok(port) => Some(End { port: Box::new(port), arena }),
+            Err(error) => {
+                assert!(error.is_permission() && !may_load_programs(), "{error}");
+                None
+            }
+        }
+    }
+}
+
+/// Whether this process has the rights of root over the machine, and not only over a user namespace.
+pub(crate) fn may_load_programs() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap();
+    let whole = map.split_whitespace().collect::<Vec<_>>() == ["0", "0", "4294967295"];
+    whole && romer_host::process::user() == 0
 }
 
 /// A port with an arena of its own.
 pub(crate) struct End {
-    pub(crate) port: PacketPort,
+    pub(crate) port: Box<dyn Port>,
     pub(crate) arena: Arena,
 }
 

@@ -9,6 +9,7 @@ mod frames;
 mod host;
 mod link;
 mod transfer;
+mod xdp;
 
 /// Runs the test of this name with every right over the network that it makes.
 #[macro_export]

@@ -59,18 +59,17 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     if arguments.files.offline {
         return offline::run(arguments);
     }
-    if arguments.data_plane == DataPlane::Xdp {
-        return Err(Failure::usage(
-            "there is no such data plane (--data-plane xdp): this version has packet sockets only; leave the option \
-             out",
-        ));
-    }
     let ports = ports(&arguments.ports)?;
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let scenario = scenario(arguments)?;
     let [interrupted, terminated] = signals::ending()?;
-    let options =
-        LiveOptions { ports, scenario, least_hold: Duration::ZERO, may_cut_off: arguments.yes_cut_me_off };
+    let options = LiveOptions {
+        ports,
+        scenario,
+        least_hold: Duration::ZERO,
+        may_cut_off: arguments.yes_cut_me_off,
+        data_plane: arguments.data_plane.into(),
+    };
     let started = SystemTime::now();
     let bridge = LiveBridge::start(&options)?;
     let control = bridge.control();
@@ -175,6 +174,16 @@ fn config(arguments: &ImpairmentArgs) -> Config {
     let mut config = Config { seed: Some(seed.unwrap_or_else(random_seed)), ..Config::default() };
     config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
     config
+}
+
+impl From<DataPlane> for romer_emulate::live::DataPlane {
+    fn from(plane: DataPlane) -> Self {
+        match plane {
+            DataPlane::Auto => Self::Auto,
+            DataPlane::Packet => Self::Packet,
+            DataPlane::Xdp => Self::Xdp,
+        }
+    }
 }
 
 impl From<LiveError> for Failure {

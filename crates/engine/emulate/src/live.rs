@@ -14,6 +14,7 @@
 //! | `document` | `romer/emulation/1` |
 //! | `admission` | how many frames there is room for |
 //! | `frames` | headers and bits of single frames |
+//! | `planes` | how frames come in and go out |
 //! | `routes` | whether the host hangs on an interface |
 //! | `statistics` | what is counted and summarised |
 
@@ -23,6 +24,7 @@ mod control;
 mod document;
 mod feed;
 mod frames;
+mod planes;
 mod routes;
 mod statistics;
 
@@ -35,7 +37,7 @@ use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_impair::{Engine, Limits};
-use romer_port::{Arena, HostGuard, PacketPort, Port, PortError, PortName, TakenOver};
+use romer_port::{Arena, HostGuard, PacketPort, PortError, PortName, TakenOver};
 use romer_record::emulation::EmulatedPort;
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -46,6 +48,7 @@ use bridge::Bridge;
 use control::Facts;
 pub use control::{Applied, Control};
 pub use feed::{Fate, FeedOptions, MOST_FEEDS, SampleFeed, Sampled};
+pub use planes::DataPlane;
 pub use statistics::{Direction, Snapshot};
 
 /// Commands that may wait for the bridge.
@@ -108,6 +111,8 @@ pub struct LiveOptions {
     pub least_hold: Duration,
     /// Whether an interface may be taken that carries its host's default route.
     pub may_cut_off: bool,
+    /// How frames come in and go out.
+    pub data_plane: DataPlane,
 }
 
 /// A bridge at work. Dropping it ends it.
@@ -141,9 +146,7 @@ impl LiveBridge {
         // The guards come first: they are copies of this process, which is small now.
         let guards = [take(a)?, take(b)?];
         let mut arena = Arena::new(room.slots, room.frame_octets).map_err(|source| failed(a, source))?;
-        let mut open =
-            |name: &PortName| PacketPort::open(name, &mut arena).map_err(|source| failed(name, source));
-        let ports: [Box<dyn Port>; 2] = [Box::new(open(a)?), Box::new(open(b)?)];
+        let ports = planes::open(options.data_plane, &options.ports, &mut arena)?;
         let data_plane = ports[0].data_plane();
         let held = usize::try_from(room.slots).unwrap_or(usize::MAX);
         let start = clock::now();

@@ -101,6 +101,16 @@ impl Arena {
         self.free.push(slot);
     }
 
+    /// Octets from one slot to the next.
+    pub(crate) const fn slot_octets(&self) -> usize {
+        self.slot_octets
+    }
+
+    /// Where the first slot lies, for the kernel.
+    pub(crate) fn address(&self) -> u64 {
+        self.region.address()
+    }
+
     fn offset(&self, slot: &Slot) -> usize {
         usize::try_from(slot.0).unwrap_or(usize::MAX).saturating_mul(self.slot_octets)
     }

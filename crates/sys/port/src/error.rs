@@ -37,6 +37,14 @@ pub enum PortError {
         /// What the driver does.
         offload: &'static str,
     },
+    /// The interface cannot have an XDP socket, and a packet socket would do.
+    #[error("interface {interface} takes no XDP socket: {why}")]
+    NoXdp {
+        /// The interface.
+        interface: String,
+        /// Why.
+        why: &'static str,
+    },
     /// The arena is larger than the system can give.
     #[error("{octets} octets for frames cannot be had")]
     Memory {

@@ -137,6 +137,21 @@ pub(crate) fn name_of(interface: &str) -> libc::ifreq {
     request
 }
 
+/// How many receive queues the interface has; one where it does not say.
+pub(crate) fn queues(socket: BorrowedFd<'_>, interface: &str) -> u32 {
+    const GET_CHANNELS: u32 = 0x3c;
+    /// `struct ethtool_channels`: the command, four largest counts, and the counts of receive, transmit, other and
+    /// combined ones.
+    const RECEIVE: usize = 5;
+    const COMBINED: usize = 8;
+    let mut channels = [0_u32; 9];
+    channels[0] = GET_CHANNELS;
+    match ask(socket.as_raw_fd(), &name_of(interface), &mut channels) {
+        Ok(()) => (channels[RECEIVE] + channels[COMBINED]).max(1),
+        Err(()) => 1,
+    }
+}
+
 /// One `SIOCETHTOOL`. `T` is a structure of the kernel's that begins with its command; the call writes no more than
 /// the size that stands in it. Neither allocates nor locks.
 fn ask<T>(socket: RawFd, name: &libc::ifreq, data: &mut T) -> Result<(), ()> {

@@ -2,7 +2,8 @@
 //! kernel's stamp of its arrival.
 //!
 //! * [`Arena`] holds all frames of a bridge; a [`Frame`] is a handle to one, and who has the handle owns the frame.
-//! * [`Port`] is what a bridge needs of an interface; [`PacketPort`] is the implementation over packet sockets.
+//! * [`Port`] is what a bridge needs of an interface; [`PacketPort`] is the implementation over packet sockets,
+//!   [`XdpPort`] that over XDP sockets.
 //! * [`HostGuard`] takes an interface over (offloads off, out of its bridge) and puts it back, also when this
 //!   process is killed.
 //!
@@ -10,13 +11,16 @@
 //! process of its own.
 
 mod arena;
+mod bpf;
 mod error;
 mod features;
 mod guard;
 mod name;
 mod offload;
 mod packet;
+mod rings;
 mod sys;
+mod xdp;
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -24,10 +28,12 @@ use std::os::fd::AsFd;
 use romer_units::{Monotonic, Timestamp};
 
 pub use arena::{Arena, Slot};
+pub use bpf::XdpMode;
 pub use error::PortError;
 pub use guard::{HostGuard, TakenOver};
 pub use name::PortName;
 pub use packet::PacketPort;
+pub use xdp::XdpPort;
 
 /// Most frames that one burst takes in.
 pub const BURST: usize = 32;
@@ -130,6 +136,6 @@ pub trait Port: AsFd + Send {
     /// The largest IP packet of the interface when the port was opened, in octets.
     fn mtu(&self) -> u32;
 
-    /// How it is named to users: `packet`, `xdp`.
+    /// How it is named to users: `packet`, `xdp-native`, `xdp-generic`.
     fn data_plane(&self) -> &'static str;
 }

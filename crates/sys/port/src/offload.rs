@@ -1,7 +1,9 @@
 //! What the kernel leaves undone on a frame that it hands over, and says so beside it: checksums that a driver was
 //! to finish, and a VLAN tag that was taken out.
 
-use romer_wire::checksum::{Sum, udp_sent};
+use romer_wire::checksum::{Pseudo, Sum, udp_sent};
+use romer_wire::ethernet::Frame;
+use romer_wire::{ip, ipv4, ipv6};
 
 /// Octets of the kernel's `struct virtio_net_hdr`, which stands before a frame of a packet socket that asked for it.
 pub(crate) const HEADER: usize = 10;
@@ -46,6 +48,52 @@ impl Unfinished {
             place.copy_from_slice(&checksum.to_be_bytes());
         }
     }
+}
+
+/// Finishes a checksum that a sender on this machine left to its driver, where nothing beside the frame says so: its
+/// place holds the sum of the pseudo-header alone. A finished checksum has that value once in 65,536 frames, and is
+/// told by being right; so that what is changed wrongly is one in as many of the frames that were damaged before.
+pub(crate) fn finish_hidden(frame: &mut [u8]) {
+    if let Some((place, checksum)) = hidden(frame)
+        && let Some(field) = frame.get_mut(place..place + 2)
+    {
+        field.copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+/// Where a checksum is unfinished, and what it is to be.
+fn hidden(octets: &[u8]) -> Option<(usize, u16)> {
+    const IPV4: u16 = 0x0800;
+    const IPV6: u16 = 0x86dd;
+    let frame = Frame::parse(octets).ok()?;
+    let (protocol, upper, pseudo, fragment) = match frame.ether_type().0 {
+        IPV4 => {
+            let packet = ipv4::Packet::parse(frame.payload()).ok()?;
+            (packet.protocol(), packet.payload(), packet.pseudo(), packet.fragment())
+        }
+        IPV6 => {
+            let packet = ipv6::Packet::parse(frame.payload()).ok()?;
+            let (source, destination) = (packet.source(), packet.destination());
+            let pseudo = Pseudo::V6 { source, destination };
+            (packet.upper_protocol(), packet.upper(), pseudo, packet.fragment())
+        }
+        _ => return None,
+    };
+    let at = match protocol {
+        ip::protocol::TCP => 16,
+        ip::protocol::UDP => UDP_CHECKSUM,
+        _ => return None,
+    };
+    let field = upper.get(at..at + 2).filter(|_| fragment.is_none())?;
+    let sum = || pseudo.sum(protocol, u32::try_from(upper.len()).unwrap_or(u32::MAX));
+    if field != sum().folded().to_be_bytes() || sum().octets(upper).is_right() {
+        return None;
+    }
+    // The pseudo-header stands in its place already.
+    let checksum = Sum::new().octets(upper).checksum();
+    let checksum = if protocol == ip::protocol::UDP { udp_sent(checksum) } else { checksum };
+    // The packet is part of the frame, so that its upper part can be found by where the slices lie.
+    Some((upper.as_ptr().addr() - octets.as_ptr().addr() + at, checksum))
 }
 
 /// Puts a tag back that was taken out of the frame of `length` octets that begins at `start` of `slot`; where the

@@ -85,7 +85,7 @@ impl PacketPort {
         })??;
         set_up(socket.as_fd(), receive_buffer)?;
         join(socket.as_fd(), link.index)?;
-        bind(socket.as_fd(), link.index)?;
+        bind(socket.as_fd(), link.index, ALL_PROTOCOLS)?;
         let mut port = Self {
             socket,
             control,
@@ -257,17 +257,7 @@ impl Port for PacketPort {
     }
 
     fn link(&self) -> LinkState {
-        if !is_bound(self.socket.as_fd()) {
-            return LinkState::Gone;
-        }
-        let mut request = crate::features::name_of(&self.interface);
-        // SAFETY: the request names an interface and outlives the call, which writes flags into it.
-        let answer = unsafe { libc::ioctl(self.control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
-        // SAFETY: the call has filled this member, or left the zeros.
-        let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-        let carries = libc::IFF_UP | libc::IFF_RUNNING;
-        // A renamed interface cannot be asked by its old name; while the socket is bound it is there.
-        if answer < 0 || flags & carries == carries { LinkState::Up } else { LinkState::Down }
+        link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
     }
 
     fn mtu(&self) -> u32 {
@@ -419,15 +409,52 @@ fn join(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
     Ok(sys::set_option(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, "listen to all on")?)
 }
 
+/// What the interface can do now, to which the packet socket is bound.
+fn link_state(socket: BorrowedFd<'_>, control: BorrowedFd<'_>, interface: &str) -> LinkState {
+    if !is_bound(socket) {
+        return LinkState::Gone;
+    }
+    let mut request = crate::features::name_of(interface);
+    // SAFETY: the request names an interface and outlives the call, which writes flags into it.
+    let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    // SAFETY: the call has filled this member, or left the zeros.
+    let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    let carries = libc::IFF_UP | libc::IFF_RUNNING;
+    // A renamed interface cannot be asked by its old name; while the socket is bound it is there.
+    if answer < 0 || flags & carries == carries { LinkState::Up } else { LinkState::Down }
+}
+
+/// A packet socket through which nothing passes: it keeps an interface promiscuous and tells when it is gone.
+#[derive(Debug)]
+pub(crate) struct Eye {
+    socket: OwnedFd,
+    control: OwnedFd,
+    interface: String,
+}
+
+impl Eye {
+    /// For an interface of the current thread's namespace, with a socket to ask of it by.
+    pub(crate) fn open(interface: &str, index: u32, control: OwnedFd) -> Result<Self, PortError> {
+        let socket = sys::open_socket(libc::AF_PACKET, libc::SOCK_RAW, 0, "open a packet socket")?;
+        join(socket.as_fd(), index)?;
+        bind(socket.as_fd(), index, 0)?;
+        Ok(Self { socket, control, interface: interface.into() })
+    }
+
+    pub(crate) fn link(&self) -> LinkState {
+        link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
+    }
+}
+
 fn empty_address() -> libc::sockaddr_ll {
     // SAFETY: the address is integers, for which zero is valid.
     unsafe { std::mem::zeroed() }
 }
 
-fn bind(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
+fn bind(socket: BorrowedFd<'_>, index: u32, protocol: u16) -> Result<(), PortError> {
     let mut address = empty_address();
     address.sll_family = libc::sa_family_t::try_from(libc::AF_PACKET).unwrap_or(0);
-    address.sll_protocol = ALL_PROTOCOLS.to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = libc::c_int::try_from(index).unwrap_or(0);
     let length = sys::socklen_of::<libc::sockaddr_ll>();
     // SAFETY: pointer and length describe `address`, which the call only reads.
@@ -445,7 +472,7 @@ fn is_bound(socket: BorrowedFd<'_>) -> bool {
 }
 
 /// The link, and a socket to ask of it by, if it carries Ethernet frames.
-fn look_at(name: &PortName) -> Result<(Link, OwnedFd), PortError> {
+pub(crate) fn look_at(name: &PortName) -> Result<(Link, OwnedFd), PortError> {
     let link = Network::open(name.namespace())?.link(name.interface())?;
     let control = in_namespace(name, || {
         sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")

@@ -93,6 +93,11 @@ impl Region {
         self.octets
     }
 
+    /// Where it begins, for the kernel, which may write from now on.
+    pub(crate) fn address(&self) -> u64 {
+        u64::try_from(self.begin.as_ptr().expose_provenance()).unwrap_or(0)
+    }
+
     /// The place of `length` octets from `offset` on, which must lie inside.
     fn place(&self, offset: usize, length: usize) -> *mut u8 {
         let inside = offset.checked_add(length).is_some_and(|end| end <= self.octets);

@@ -1,0 +1,241 @@
+//! Ports over XDP sockets: the same promises as those over packet sockets, in the driver and behind it.
+
+use std::net::UdpSocket;
+
+use romer_host::clock::monotonic_now;
+use romer_host::netns;
+use romer_port::{Arena, Frame, LinkState, PortError, Refusal, XdpMode, XdpPort};
+use romer_wire::checksum::Pseudo;
+
+use crate::frames::{frame, kinds};
+use crate::in_network;
+use crate::link::{End, Link, may_load_programs, wait_until};
+
+/// Runs `test` with a link and a port on each end, once in each mode.
+fn in_each_mode(test: impl Fn(&Link, [End; 2], XdpMode)) {
+    for mode in XdpMode::ALL {
+        let link = Link::new(1_500);
+        if let (Some(one), Some(other)) = (link.open_xdp(0, mode), link.open_xdp(1, mode)) {
+            let mut ends = [one, other];
+            prime(&mut ends);
+            test(&link, ends, mode);
+        }
+    }
+}
+
+/// A link whose ends were just attached to may drop what it is given for a moment.
+fn prime(ends: &mut [End; 2]) {
+    for (from, to) in [(0, 1), (1, 0)] {
+        let mut number = 0_u8;
+        wait_until("the link carries frames", || {
+            number = number.wrapping_add(1);
+            ends[from].send(&[number; 60]);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let (mut frames, to) = (Vec::new(), &mut ends[to]);
+            to.port.rx_burst(&mut to.arena, &mut frames).unwrap();
+            let newest = frames.iter().any(|frame| to.arena.octets_of(frame)[0] == number);
+            frames.into_iter().for_each(|frame| to.arena.release(frame));
+            newest
+        });
+    }
+}
+
+#[test]
+fn every_kind_of_frame_comes_through_octet_for_octet() {
+    in_network!("every_kind_of_frame_comes_through_octet_for_octet")(|| {
+        in_each_mode(|_, mut ends, mode| {
+            assert_eq!(ends[0].port.data_plane(), mode.name());
+            for (name, octets) in kinds() {
+                for (from, to) in [(0, 1), (1, 0)] {
+                    assert_eq!(ends[from].send(&octets).frames, 1, "{name}");
+                    assert_eq!(ends[to].next(), octets, "{name}");
+                }
+            }
+            let sent = ends[0].send(&frame([2; 6], &[], 0x88b5, 1_515));
+            assert_eq!((sent.frames, sent.refused), (0, Some(Refusal::Oversize)));
+        });
+    });
+}
+
+#[test]
+fn packet_sockets_and_xdp_sockets_understand_each_other() {
+    in_network!("packet_sockets_and_xdp_sockets_understand_each_other")(|| {
+        for mode in XdpMode::ALL {
+            let link = Link::new(1_500);
+            let Some(xdp) = link.open_xdp(1, mode) else { continue };
+            let mut ends = [link.open(0), xdp];
+            prime(&mut ends);
+            for (name, octets) in kinds() {
+                for (from, to) in [(0, 1), (1, 0)] {
+                    assert_eq!(ends[from].send(&octets).frames, 1, "{name}");
+                    assert_eq!(ends[to].next(), octets, "{name}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn all_of_many_frames_come_in_order_with_the_time_of_their_arrival() {
+    in_network!("all_of_many_frames_come_in_order_with_the_time_of_their_arrival")(|| {
+        in_each_mode(|_, [mut one, mut other], mode| {
+            // More than twice around every ring.
+            const FRAMES: u32 = 10_000;
+            let begin = monotonic_now();
+            let mut last = begin;
+            let (mut sent, mut came) = (0, 0);
+            let mut waiting = std::collections::VecDeque::new();
+            while came < FRAMES {
+                while sent < FRAMES && sent - came < 64 {
+                    let mut octets = frame([2; 6], &[], 0x88b5, 60);
+                    octets[20..24].copy_from_slice(&sent.to_be_bytes());
+                    waiting.push_back(one.arena.frame(&octets, begin).unwrap());
+                    sent += 1;
+                }
+                let outcome = one.port.tx_burst(&mut one.arena, &mut waiting);
+                assert!(matches!(outcome.refused, None | Some(Refusal::Busy)), "{outcome:?}");
+                let mut frames: Vec<Frame> = Vec::new();
+                other.port.rx_burst(&mut other.arena, &mut frames).unwrap();
+                for frame in frames {
+                    assert_eq!(other.arena.octets_of(&frame)[20..24], came.to_be_bytes(), "{mode:?}");
+                    assert!(frame.arrival() >= last && frame.arrival() <= monotonic_now(), "{mode:?}");
+                    last = frame.arrival();
+                    other.arena.release(frame);
+                    came += 1;
+                }
+                assert!(monotonic_now() - begin < romer_units::Duration::from_secs(60), "{came} came");
+            }
+            assert_eq!(other.port.kernel_drops().unwrap(), 0);
+            // Every slot of the sender comes back.
+            wait_until("all slots are back", || {
+                one.port.reclaim(&mut one.arena);
+                one.arena.free() + 1_024 == 4_096
+            });
+        });
+    });
+}
+
+#[test]
+fn what_finds_no_slot_is_counted_as_dropped_by_the_kernel() {
+    in_network!("what_finds_no_slot_is_counted_as_dropped_by_the_kernel")(|| {
+        in_each_mode(|_, [mut one, mut other], _| {
+            const SENT: usize = 1_500;
+            let octets = frame([2; 6], &[], 0x88b5, 600);
+            let (mut dropped, mut frames) = (0, Vec::new());
+            for _ in 0..SENT {
+                assert_eq!(one.send(&octets).frames, 1);
+                one.port.reclaim(&mut one.arena);
+            }
+            // 1,024 slots wait for frames; what is taken in is kept, so that more slots are given once.
+            wait_until("all are accounted for", || {
+                dropped += other.port.kernel_drops().unwrap();
+                other.port.rx_burst(&mut other.arena, &mut frames).unwrap();
+                frames.len() as u64 + dropped >= SENT as u64
+            });
+            assert_eq!(frames.len() as u64 + dropped, SENT as u64);
+            assert!(frames.len() >= 1_024, "{}", frames.len());
+            assert!(frames.iter().all(|frame| other.arena.octets_of(frame) == octets));
+        });
+    });
+}
+
+#[test]
+fn a_checksum_that_the_sender_left_to_its_driver_is_finished() {
+    in_network!("a_checksum_that_the_sender_left_to_its_driver_is_finished")(|| {
+        for mode in XdpMode::ALL {
+            let link = Link::new(1_500);
+            let networks = link.networks();
+            networks[0].add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
+            let far = "198.18.0.3".parse().unwrap();
+            networks[0].set_neighbour("v0", far, romer_host::link::Mac([2, 0, 0, 0, 0, 9])).unwrap();
+            let Some(port) = link.open_xdp(1, mode) else { continue };
+            let mut ends = [link.open(0), port];
+            prime(&mut ends);
+            let port = &mut ends[1];
+            let socket = netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000"));
+            let socket = socket.unwrap().unwrap();
+            let payload: Vec<u8> = (0..=255).collect();
+            for length in [0, 1, 2, 18, 255, 256] {
+                socket.send_to(&payload[..length], "198.18.0.3:7001").unwrap();
+                let octets = port.next();
+                assert_eq!(octets[42..], payload[..length]);
+                let datagram = &octets[34..42 + length];
+                let pseudo = Pseudo::V4 {
+                    source: "198.18.0.2".parse().unwrap(),
+                    destination: "198.18.0.3".parse().unwrap(),
+                };
+                let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
+                assert!(sum.is_right(), "{length} octets: {:04x}", sum.folded());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_link_may_go_down_and_up_and_away() {
+    in_network!("a_link_may_go_down_and_up_and_away")(|| {
+        in_each_mode(|link, mut ends, _| {
+            let networks = link.networks();
+            let octets = frame([2; 6], &[], 0x88b5, 60);
+            networks[1].set_up("v1", false).unwrap();
+            wait_until("it is down", || ends[1].port.link() == LinkState::Down);
+            for _ in 0..3 {
+                let sent = ends[1].send(&octets);
+                assert_eq!((sent.frames, sent.refused), (0, Some(Refusal::Undeliverable)));
+            }
+            networks[1].set_up("v1", true).unwrap();
+            wait_until("it is up", || ends.iter().all(|end| end.port.link() == LinkState::Up));
+            prime(&mut ends);
+            // None of those that were refused comes later.
+            let marked = frame([2; 6], &[], 0x88b6, 61);
+            assert_eq!(ends[1].send(&marked).frames, 1);
+            let mut frames = Vec::new();
+            let end = &mut ends[0];
+            wait_until("the marked one has come", || {
+                end.port.rx_burst(&mut end.arena, &mut frames).unwrap();
+                frames.iter().any(|frame| end.arena.octets_of(frame) == marked)
+            });
+            assert!(frames.iter().all(|frame| end.arena.octets_of(frame) != octets));
+            networks[0].delete_link("v0").unwrap();
+            wait_until("it is gone", || ends[1].port.link() == LinkState::Gone);
+            assert_eq!(ends[1].send(&octets).refused, Some(Refusal::Undeliverable));
+            let mut frames = Vec::new();
+            let end = &mut ends[1];
+            assert_eq!(end.port.rx_burst(&mut end.arena, &mut frames).unwrap().frames, 0);
+        });
+    });
+}
+
+#[test]
+fn a_port_leaves_no_program_behind_and_two_cannot_be() {
+    in_network!("a_port_leaves_no_program_behind_and_two_cannot_be")(|| {
+        for mode in XdpMode::ALL {
+            let link = Link::new(1_500);
+            let Some(first) = link.open_xdp(1, mode) else { continue };
+            let mut arena = Arena::new(4_096, 1_526).unwrap();
+            let second = XdpPort::open(&link.port_name(1), &mut arena, mode);
+            assert!(second.is_err(), "a second program on one interface");
+            drop(first);
+            wait_until("the first is gone", || {
+                let mut arena = Arena::new(4_096, 1_526).unwrap();
+                XdpPort::open(&link.port_name(1), &mut arena, mode).is_ok()
+            });
+        }
+    });
+}
+
+#[test]
+fn what_cannot_have_an_xdp_socket_is_told_why() {
+    in_network!("what_cannot_have_an_xdp_socket_is_told_why")(|| {
+        let link = Link::new(9_000);
+        let mut arena = Arena::new(64, 9_026).unwrap();
+        let refused = XdpPort::open(&link.port_name(1), &mut arena, XdpMode::Native).unwrap_err();
+        assert!(matches!(refused, PortError::NoXdp { .. }), "{refused}");
+        if !may_load_programs() {
+            let link = Link::new(1_500);
+            let mut arena = Arena::new(4_096, 1_526).unwrap();
+            let refused = XdpPort::open(&link.port_name(1), &mut arena, XdpMode::Generic).unwrap_err();
+            assert!(refused.is_permission(), "{refused}");
+        }
+    });
+}
