@@ -6,6 +6,8 @@
 //! gives the same run on any machine. Our tests run the session machines in it; a dry run of a scenario can, too.
 #![forbid(unsafe_code)]
 
+pub mod clocks;
+
 use std::collections::BTreeMap;
 
 use romer_units::random::{Seed, Stream};

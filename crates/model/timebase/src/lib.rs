@@ -15,6 +15,7 @@ mod clocks;
 mod location;
 mod relate;
 mod selection;
+pub mod skew;
 pub mod steps;
 
 pub use clocks::offset_bounds;

@@ -1,0 +1,53 @@
+//! What is to be taken out of raw delays.
+
+use super::rounded;
+
+/// From one moment on, a straight line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leg {
+    /// From here on, nanoseconds after the correction's origin.
+    pub from_ns: i64,
+    /// What is taken out there, nanoseconds.
+    pub value_ns: f64,
+    /// How much more it becomes for each nanosecond.
+    pub slope: f64,
+}
+
+/// What is to be taken out of the raw delays of one direction, as a function of time on the sender's clock: straight
+/// lines, with or without a jump between them. It says how the clocks' difference *changes*, never how large it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Correction {
+    /// The moment, on the sender's clock, from which the legs count.
+    pub origin_ns: i64,
+    /// In order of time; before the first the first holds. None: nothing is taken out.
+    pub legs: Vec<Leg>,
+    /// How far the correction may be off, at 95 %: nanoseconds for each nanosecond from `anchor_ns`.
+    pub rate_error: f64,
+    /// And this much besides.
+    pub floor_error_ns: f64,
+    /// Nanoseconds after the origin: where the fit is best.
+    pub anchor_ns: i64,
+}
+
+impl Correction {
+    /// What is to be taken out of the delay of a packet of the moment `at_ns` on the sender's clock (its departure
+    /// there, or its arrival there), nanoseconds.
+    pub fn at(&self, at_ns: i64) -> i64 {
+        let since = at_ns.saturating_sub(self.origin_ns);
+        let later = self.legs.partition_point(|leg| leg.from_ns <= since);
+        let Some(leg) = self.legs.get(later.saturating_sub(1)) else { return 0 };
+        rounded(leg.value_ns + leg.slope * since.saturating_sub(leg.from_ns) as f64)
+    }
+
+    /// Half the width of the 95 % interval of a corrected delay at that moment, nanoseconds, with the least delay held
+    /// for exact.
+    pub fn error_at(&self, at_ns: i64) -> f64 {
+        let away = at_ns.saturating_sub(self.origin_ns).saturating_sub(self.anchor_ns);
+        self.floor_error_ns + self.rate_error * (away as f64).abs()
+    }
+
+    /// Whether it takes anything out.
+    pub fn is_empty(&self) -> bool {
+        self.legs.is_empty()
+    }
+}

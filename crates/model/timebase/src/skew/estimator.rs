@@ -1,0 +1,337 @@
+//! One interface for all methods.
+
+use romer_units::{Arrival, Departure, Timestamp};
+
+use super::classic::{self, LeastSquares, NORMAL, Sloped};
+use super::correction::{Correction, Leg};
+use super::hull::{Hull, Point};
+use super::khlifi::Windows;
+use super::method::Method;
+use super::{REACH_NS, rounded};
+use crate::clocks::across;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Heading {
+    /// From the sender to the responder.
+    Forward,
+    /// From the responder to the sender.
+    Reverse,
+}
+
+impl Heading {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
+
+    /// `forward` or `reverse`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+        }
+    }
+
+    /// 1 forward, -1 in reverse: how the difference of the clocks enters a raw delay.
+    pub(crate) const fn sign(self) -> f64 {
+        match self {
+            Self::Forward => 1.0,
+            Self::Reverse => -1.0,
+        }
+    }
+}
+
+/// How much faster the responder's clock runs than the sender's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Skew {
+    /// Parts in a million.
+    pub ppm: f64,
+    /// 95 % interval.
+    pub interval_ppm: [f64; 2],
+}
+
+/// What kind of event a change is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// A clock was set: both directions change at once, by the same amount and in opposite senses.
+    ClockStep,
+    /// A clock ran at another rate for a while.
+    Slew,
+    /// The way became longer or shorter.
+    PathChange,
+}
+
+impl ChangeKind {
+    /// As the measurement document has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClockStep => "clock-step",
+            Self::Slew => "slew",
+            Self::PathChange => "path-change",
+        }
+    }
+}
+
+/// Something that happened to the clocks or to the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockChange {
+    /// When it was seen first, on the sender's clock, nanoseconds.
+    pub at_ns: i64,
+    /// What it was.
+    pub kind: ChangeKind,
+    /// The direction of a path change; `None` where it was a clock's.
+    pub heading: Option<Heading>,
+    /// How much more the responder's clock shows after it, or how much longer the way takes, nanoseconds.
+    pub size_ns: i64,
+}
+
+/// What an estimator has found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The skew; `None` where it is not identifiable, or was not looked for.
+    pub skew: Option<Skew>,
+    /// Why it is not identifiable, for people.
+    pub why_not: Option<String>,
+    /// What happened, in order of time.
+    pub events: Vec<ClockChange>,
+    /// What is to be taken out of raw delays, forward and in reverse.
+    pub corrections: [Correction; 2],
+}
+
+impl Estimate {
+    /// What is to be taken out of the raw delays of a direction. For packets forward the moment is that of departure,
+    /// in reverse that of arrival: the one on the sender's clock.
+    pub fn correction(&self, heading: Heading) -> &Correction {
+        &self.corrections[usize::from(heading == Heading::Reverse)]
+    }
+
+    fn refused(why: &str) -> Self {
+        Self { why_not: Some(why.into()), ..Self::default() }
+    }
+}
+
+/// Why there is no skew of so few packets.
+pub(crate) const TOO_FEW: &str = "there are too few packets, or they are too close in time";
+
+/// Estimates the difference of two clocks' rates from the packets that it is given.
+#[derive(Clone, Debug)]
+pub struct Estimator {
+    method: Method,
+    calibration: Option<u64>,
+    /// The sender's clock at the first packet.
+    origin: Option<i64>,
+    tracks: [Track; 2],
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+struct Track {
+    /// The raw delay of the first packet.
+    base: Option<i64>,
+    taken: u64,
+    last: i64,
+    store: Store,
+}
+
+#[derive(Clone, Debug)]
+enum Store {
+    Nothing,
+    Sums(LeastSquares),
+    All(Vec<Point>),
+    Hull { hull: Hull, nearest: Vec<Point>, every: u64 },
+    Windows(Box<Windows>),
+}
+
+/// Packets of which the hull's density at the floor is computed.
+const NEAREST: usize = 20_000;
+
+impl Store {
+    fn new(method: Method) -> Self {
+        match method {
+            Method::None => Self::Nothing,
+            Method::LeastSquares => Self::Sums(LeastSquares::default()),
+            Method::LeastAbsolute | Method::LeastAbsoluteJumps => Self::All(Vec::new()),
+            Method::Hull => Self::Hull { hull: Hull::default(), nearest: Vec::new(), every: 1 },
+            Method::Khlifi { window, weight } => {
+                Self::Windows(Box::new(Windows::new(window.as_nanos(), weight)))
+            }
+        }
+    }
+
+    fn push(&mut self, point: Point, number: u64) {
+        match self {
+            Self::Nothing => {}
+            Self::Sums(sums) => sums.push(point.at as f64, point.delay as f64),
+            Self::All(points) => points.push(point),
+            Self::Hull { hull, nearest, every } => {
+                hull.push(point);
+                if number.is_multiple_of(*every) {
+                    nearest.push(point);
+                }
+                if nearest.len() >= NEAREST {
+                    // Every second one stays: a sample of all, of bounded size.
+                    let mut keep = false;
+                    nearest.retain(|_| {
+                        keep = !keep;
+                        keep
+                    });
+                    *every = every.saturating_mul(2);
+                }
+            }
+            Self::Windows(windows) => windows.push(point),
+        }
+    }
+}
+
+impl Estimator {
+    /// An estimator that has seen nothing yet. With `calibration` only the first so many packets of a direction are
+    /// used by the methods that [take](Method::takes_calibration) it; the others use all.
+    pub fn new(method: Method, calibration: Option<u64>) -> Self {
+        let track = Track { base: None, taken: 0, last: 0, store: Store::new(method) };
+        let calibration = calibration.filter(|_| method.takes_calibration());
+        Self { method, calibration, origin: None, tracks: [track.clone(), track] }
+    }
+
+    /// The method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Takes a packet in. Packets of a direction come best in order of time; the estimate is the same in any other
+    /// order with every method but Khlifi's, and with calibration packets.
+    pub fn push(&mut self, heading: Heading, departure: Timestamp<Departure>, arrival: Timestamp<Arrival>) {
+        let here = match heading {
+            Heading::Forward => departure.as_nanos(),
+            Heading::Reverse => arrival.as_nanos(),
+        };
+        let Ok(raw) = i64::try_from(across(departure, arrival)) else { return };
+        let at = here.checked_sub(*self.origin.get_or_insert(here));
+        let track = &mut self.tracks[usize::from(heading == Heading::Reverse)];
+        let delay = raw.checked_sub(*track.base.get_or_insert(raw));
+        let near = |value: Option<i64>| value.filter(|value| value.abs() <= REACH_NS);
+        let (Some(at), Some(delay)) = (near(at), near(delay)) else { return };
+        track.last = track.last.max(at);
+        if self.calibration.is_some_and(|most| track.taken >= most) {
+            return;
+        }
+        track.store.push(Point { at, delay }, track.taken);
+        track.taken += 1;
+    }
+
+    /// What can be said now.
+    pub fn estimate(&self) -> Estimate {
+        if self.method == Method::None {
+            return Estimate::default();
+        }
+        let mut estimate = Estimate::refused(TOO_FEW);
+        let fits = self.tracks.each_ref().map(|track| self.fit(track));
+        let signs = Heading::BOTH.map(Heading::sign);
+        // One figure for both: the forward direction's, as its method has it; else the other's.
+        for (fit, sign) in fits.iter().zip(signs) {
+            if let (Some(fit), None) = (fit, estimate.skew) {
+                estimate.skew = Some(skew(fit.slope, sign));
+                estimate.why_not = None;
+            }
+        }
+        for (index, fit) in fits.into_iter().enumerate() {
+            let Some(fit) = fit else { continue };
+            let [slope, low, high] = fit.slope;
+            estimate.corrections[index] = Correction {
+                origin_ns: self.origin.unwrap_or(0),
+                legs: fit.legs,
+                rate_error: (high - slope).max(slope - low),
+                floor_error_ns: 0.0,
+                anchor_ns: fit.anchor_ns,
+            };
+            estimate.events.extend(fit.jumps.iter().map(|(at, size)| ClockChange {
+                at_ns: self.origin.unwrap_or(0).saturating_add(*at),
+                kind: ChangeKind::ClockStep,
+                heading: None,
+                size_ns: rounded(size * signs[index]),
+            }));
+        }
+        estimate.events.sort_by_key(|event| event.at_ns);
+        // One clock's jump is seen in both directions.
+        let between = self.tracks[0].last.max(self.tracks[1].last) / 100;
+        estimate.events.dedup_by(|a, b| a.at_ns.saturating_sub(b.at_ns) <= between);
+        estimate
+    }
+
+    fn fit(&self, track: &Track) -> Option<Fit> {
+        match &track.store {
+            Store::Nothing => None,
+            Store::Sums(sums) => {
+                let (slope, error) = sums.slope()?;
+                Some(Fit::line([slope, slope - NORMAL * error, slope + NORMAL * error], sums.mean_x()))
+            }
+            Store::All(points) => self.absolute(points),
+            Store::Hull { hull, nearest, .. } => of_hull(hull, nearest),
+            Store::Windows(windows) => {
+                let (slope, legs) = windows.result()?;
+                Some(Fit { slope, legs, anchor_ns: track.last, jumps: Vec::new() })
+            }
+        }
+    }
+
+    fn absolute(&self, points: &[Point]) -> Option<Fit> {
+        let mut points = points.to_vec();
+        points.sort_unstable();
+        let points = classic::floats(&points);
+        let middle = LeastSquares::of(&points).mean_x();
+        if self.method == Method::LeastAbsolute {
+            return Some(Fit::line(classic::least_absolute(&points)?, middle));
+        }
+        let (slope, jumps) = classic::least_absolute_jumps(&points)?;
+        let mut fit = Fit::line(slope, middle);
+        let mut sum = 0.0;
+        for jump in jumps {
+            sum += jump.size;
+            let from_ns = rounded(jump.at);
+            fit.legs.push(Leg { from_ns, value_ns: sum + slope[0] * jump.at, slope: slope[0] });
+            fit.jumps.push((from_ns, jump.size));
+        }
+        Some(fit)
+    }
+}
+
+/// What a method finds in one direction.
+struct Fit {
+    slope: Sloped,
+    legs: Vec<Leg>,
+    anchor_ns: i64,
+    /// When, and how much.
+    jumps: Vec<(i64, f64)>,
+}
+
+impl Fit {
+    fn line(slope: Sloped, anchor: f64) -> Self {
+        let leg = Leg { from_ns: 0, value_ns: 0.0, slope: slope[0] };
+        Self { slope, legs: vec![leg], anchor_ns: rounded(anchor), jumps: Vec::new() }
+    }
+}
+
+/// The published slope, and the interval that an exponential floor gives: as many packets a nanosecond as there are
+/// among the nearest, as many of them as the root of all.
+fn of_hull(hull: &Hull, sample: &[Point]) -> Option<Fit> {
+    let (corner, _) = hull.best_edge()?;
+    let slope = hull.slope()?;
+    let above = |point: &Point| {
+        point.delay as f64 - corner.delay as f64 - slope * point.at.saturating_sub(corner.at) as f64
+    };
+    let mut excess: Vec<f64> = sample.iter().map(above).collect();
+    let near = sample.len().isqrt();
+    if near < 3 {
+        return None;
+    }
+    let (_, reach, _) = excess.select_nth_unstable_by(near, f64::total_cmp);
+    let share = super::many(near) / super::many(sample.len());
+    let density = share * (hull.count() as f64) / reach.max(0.5);
+    let [_, low, high] = hull.posterior(density)?;
+    Some(Fit::line([slope, low.min(slope), high.max(slope)], hull.mean_at()))
+}
+
+/// Slope of the raw delays, as parts in a million of the responder's clock.
+fn skew([slope, low, high]: Sloped, sign: f64) -> Skew {
+    let ends = [sign * low * 1e6, sign * high * 1e6];
+    let interval_ppm = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+    Skew { ppm: sign * slope * 1e6, interval_ppm }
+}

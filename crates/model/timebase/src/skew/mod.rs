@@ -1,0 +1,66 @@
+//! How much faster one clock runs than another, from one-way delays alone.
+//!
+//! Two free-running clocks differ in rate by tens of parts in a million: a delay measured between them grows or
+//! shrinks by microseconds each second. A packet's raw delay is the way's least time, plus what it waited, plus the
+//! difference of the clocks; the waiting is never negative. The estimators differ in what they make of that:
+//!
+//! | method | what it fits | right where | source |
+//! | --- | --- | --- | --- |
+//! | [`Method::None`] | nothing | the clocks are one | |
+//! | [`Method::LeastSquares`] | the line with the least sum of squares | the waiting is symmetric, or there are calibration packets | seed 001, `-k1` |
+//! | [`Method::LeastAbsolute`] | the line with the least sum of absolute deviations | few packets wait long | seed 001, `-k2` |
+//! | [`Method::LeastAbsoluteJumps`] | the same between jumps of the clock | a clock is set by a fixed amount now and then | seed 001, `-k3` (the way of finding them is ours) |
+//! | [`Method::Hull`] | the line below all delays and closest to them | some packets do not wait, the rate is constant | Moon, Skelly, Towsley 1999; Zhang, Liu, Xia 2002 |
+//! | [`Method::Khlifi`] | a hull for each window, smoothed | online, rates that change slowly | Khlifi, Gregoire 2006; seed 004, equation (1) |
+//! | [`Method::Piecewise`] | floors between events, in both directions | steps, slews, path changes, losses, outliers, wander | ours |
+//!
+//! An [`Estimator`] takes packets one by one, as they come or from a log, and can be asked at any time.
+//! Times are whole nanoseconds; what decides the course of a hull is computed in 128-bit integers, so that nothing
+//! overflows or rounds for a hundred years.
+
+mod classic;
+mod correction;
+mod estimator;
+mod hull;
+mod khlifi;
+mod method;
+
+pub use correction::{Correction, Leg};
+pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew};
+pub use hull::{Hull, Point};
+pub use method::{Method, MethodError};
+
+/// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not
+/// used. Products of such differences, and sums of two of them, fit 128 bits.
+pub const REACH_NS: i64 = 1 << 62;
+
+/// A float as the nearest whole number; beyond the range, its end.
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range becomes its end")]
+pub(crate) fn rounded(value: f64) -> i64 {
+    value.round() as i64
+}
+
+/// The nearest float of a wide integer.
+pub(crate) fn float(value: i128) -> f64 {
+    value as f64
+}
+
+/// The nearest float of a number of things.
+pub(crate) fn many(value: usize) -> f64 {
+    value as f64
+}
+
+/// The median of `values`, which are put in another order; 0 of nothing.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let (middle, odd) = (values.len() / 2, values.len() % 2 == 1);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    if odd {
+        return upper;
+    }
+    let lower = below.iter().copied().max_by(f64::total_cmp).unwrap_or(upper);
+    f64::midpoint(lower, upper)
+}

@@ -1,0 +1,262 @@
+//! The estimators of skew against closed forms, against each other, and under what must not change them.
+
+use proptest::prelude::*;
+use romer_timebase::skew::{Estimate, Estimator, Heading, Hull, Method, Point};
+use romer_units::{Duration, Timestamp};
+
+const METHODS: [Method; 5] = [
+    Method::LeastSquares,
+    Method::LeastAbsolute,
+    Method::LeastAbsoluteJumps,
+    Method::Hull,
+    Method::Khlifi { window: Duration::from_secs(5), weight: 0.5 },
+];
+
+/// Packets forward: departure and raw delay, nanoseconds.
+fn estimate(method: Method, calibration: Option<u64>, packets: &[(i64, i64)]) -> Estimate {
+    let mut estimator = Estimator::new(method, calibration);
+    for (at, delay) in packets {
+        estimator.push(Heading::Forward, Timestamp::from_nanos(*at), Timestamp::from_nanos(at + delay));
+    }
+    estimator.estimate()
+}
+
+fn ppm(estimate: &Estimate) -> f64 {
+    estimate.skew.expect("a skew").ppm
+}
+
+/// A minute of packets with delays drawn from anywhere.
+fn packets() -> impl Strategy<Value = Vec<(i64, i64)>> {
+    proptest::collection::vec(0i64..3_000_000, 200..600).prop_map(|waits| {
+        waits.into_iter().zip(0..).map(|(wait, number)| (number * 100_000_000, 5_000_000 + wait)).collect()
+    })
+}
+
+#[test]
+fn on_delays_without_waiting_every_method_finds_the_slope_exactly() {
+    let line: Vec<_> = (0..600i64).map(|n| (n * 100_000_000, 5_000_000 + n * 2_000)).collect();
+    for method in METHODS {
+        let found = estimate(method, None, &line);
+        assert!((ppm(&found) - 20.0).abs() < 1e-6, "{method}: {found:?}");
+        let correction = found.correction(Heading::Forward);
+        let left: Vec<_> = line.iter().map(|(at, delay)| delay - correction.at(*at)).collect();
+        let spread = left.iter().max().unwrap() - left.iter().min().unwrap();
+        assert!(spread <= 1, "{method}: {spread} ns are left");
+    }
+}
+
+#[test]
+fn least_squares_is_its_closed_form() {
+    // The seed's three packets, (10,13) (11,19) (12,18): latencies 3, 8, 6, whose slope is 1.5.
+    let found = estimate(Method::LeastSquares, None, &[(10, 3), (11, 8), (12, 6)]);
+    assert!((ppm(&found) - 1.5e6).abs() < 1e-3);
+}
+
+#[test]
+fn a_few_packets_that_wait_long_move_least_squares_and_not_least_absolute() {
+    let packets: Vec<_> = (0..600i64)
+        .map(|n| (n * 100_000_000, 5_000_000 + if n > 550 { 90_000_000 } else { n % 7 }))
+        .collect();
+    assert!(ppm(&estimate(Method::LeastSquares, None, &packets)).abs() > 100.0);
+    assert!(ppm(&estimate(Method::LeastAbsolute, None, &packets)).abs() < 1e-3);
+}
+
+#[test]
+fn calibration_packets_alone_decide_where_there_are_any() {
+    let packets: Vec<_> = (0..600i64)
+        .map(|n| (n * 100_000_000, 5_000_000 + n * 1_000 + if n >= 200 { n * 40_000 } else { 0 }))
+        .collect();
+    for method in [Method::LeastSquares, Method::LeastAbsolute, Method::LeastAbsoluteJumps, Method::Hull] {
+        assert!((ppm(&estimate(method, Some(200), &packets)) - 10.0).abs() < 1e-6, "{method}");
+    }
+    assert!((ppm(&estimate(Method::LeastSquares, None, &packets)) - 10.0).abs() > 100.0);
+}
+
+#[test]
+fn jumps_of_one_size_are_compensated_and_told() {
+    // Waiting by a fixed sequence; 30 ppm; three jumps of 2 ms, to and fro.
+    let jumped = |n: i64| [700, 1_500, 2_200].iter().filter(|at| n >= **at).count();
+    let packets: Vec<_> = (0..3_000i64)
+        .map(|n| {
+            let wait = (n * 7_919) % 1_000 * 300;
+            let jump = if jumped(n) % 2 == 1 { 2_000_000 } else { 0 };
+            (n * 20_000_000, 5_000_000 + n * 600 + wait + jump)
+        })
+        .collect();
+    let found = estimate(Method::LeastAbsoluteJumps, None, &packets);
+    assert!((ppm(&found) - 30.0).abs() < 0.3, "{found:?}");
+    let sizes: Vec<_> =
+        found.events.iter().map(|event| (event.size_ns + 500_000).div_euclid(1_000_000)).collect();
+    assert_eq!(sizes, [2, -2, 2], "{found:?}");
+    assert!((ppm(&estimate(Method::LeastAbsolute, None, &packets)) - 30.0).abs() > 1.0);
+}
+
+#[test]
+fn a_step_of_the_clock_is_one_event_though_both_directions_see_it() {
+    let mut estimator = Estimator::new(Method::LeastAbsoluteJumps, None);
+    for n in 0..3_000i64 {
+        let (at, ahead) = (n * 20_000_000, if n >= 1_700 { 3_000_000 } else { 0 });
+        let wait = (n * 7_919) % 1_000 * 300;
+        let stamps = |from, to| (Timestamp::from_nanos(from), Timestamp::from_nanos(to));
+        let (departure, arrival) = stamps(at, at + 5_000_000 + wait + ahead);
+        estimator.push(Heading::Forward, departure, arrival);
+        let (departure, arrival) = stamps(at + ahead, at + 5_000_000 + wait);
+        estimator.push(Heading::Reverse, departure, arrival);
+    }
+    let found = estimator.estimate();
+    assert_eq!(found.events.len(), 1, "{found:?}");
+    assert!((found.events[0].size_ns - 3_000_000).abs() < 100_000, "{found:?}");
+}
+
+#[test]
+fn names_are_read_and_written_alike_and_others_are_refused() {
+    for text in ["none", "least-squares", "least-absolute", "least-absolute-jumps", "hull", "khlifi:5s,0.5"] {
+        assert_eq!(text.parse::<Method>().unwrap().to_string(), text);
+    }
+    assert_eq!("khlifi".parse::<Method>().unwrap(), Method::KHLIFI);
+    for text in [
+        "",
+        "Hull",
+        "khlifi:",
+        "khlifi:5",
+        "khlifi:5s",
+        "khlifi:0s,0.5",
+        "khlifi:5s,1",
+        "khlifi:5s,NaN",
+        "khlifix",
+    ] {
+        assert!(text.parse::<Method>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_hundred_years_do_not_overflow() {
+    const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
+    // 50 ppm over a hundred years, and a clock that is forty years off.
+    let packets: Vec<_> =
+        (0..200i64).map(|n| (n * YEAR / 2, 40 * YEAR + n * (YEAR / 40_000) + (n % 3) * 1_000)).collect();
+    let windows = Method::Khlifi { window: Duration::from_nanos(5 * YEAR), weight: 0.5 };
+    for method in METHODS.into_iter().take(4).chain([windows]) {
+        let found = estimate(method, None, &packets);
+        let (skew, correction) = (ppm(&found), found.correction(Heading::Forward));
+        assert!((skew - 50.0).abs() < 1e-6, "{method}: {skew}");
+        assert!((correction.at(packets[199].0) - 199 * (YEAR / 40_000)).abs() < 5_000, "{method}");
+    }
+}
+
+#[test]
+fn stamps_from_the_ends_of_the_range_are_borne() {
+    for method in METHODS {
+        let mut estimator = Estimator::new(method, None);
+        for (from, to) in
+            [(0, 5), (i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (i64::MAX, 0), (10, 15), (20, 24)]
+        {
+            estimator.push(Heading::Forward, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
+            estimator.push(Heading::Reverse, Timestamp::from_nanos(from), Timestamp::from_nanos(to));
+        }
+        let _ = estimator.estimate();
+    }
+}
+
+/// The line below all points with the least sum of distances, by trying every pair.
+fn linear_program(points: &[Point]) -> Option<f64> {
+    let mean = points.iter().map(|point| point.at as f64).sum::<f64>() / points.len() as f64;
+    let mut best: Option<(f64, f64)> = None;
+    for a in points {
+        for b in points.iter().filter(|b| b.at > a.at) {
+            let below = points.iter().all(|c| {
+                let (run, rise) = (i128::from(b.at - a.at), i128::from(b.delay - a.delay));
+                i128::from(c.delay - a.delay) * run >= rise * i128::from(c.at - a.at)
+            });
+            if !below {
+                continue;
+            }
+            let slope = (b.delay - a.delay) as f64 / (b.at - a.at) as f64;
+            let level = a.delay as f64 + slope * (mean - a.at as f64);
+            if best.is_none_or(|(other, _)| level > other + 1e-9) {
+                best = Some((level, slope));
+            }
+        }
+    }
+    best.map(|(level, _)| level)
+}
+
+proptest! {
+    #[test]
+    fn the_hulls_edge_solves_the_linear_program(
+        points in proptest::collection::vec((0i64..1_000, 0i64..1_000), 2..40)
+    ) {
+        let points: Vec<_> = points.into_iter().map(|(at, delay)| Point { at, delay }).collect();
+        let mut hull = Hull::default();
+        points.iter().for_each(|point| hull.push(*point));
+        let level = hull.best_edge().map(|(a, b)| {
+            a.delay as f64 + (b.delay - a.delay) as f64 / (b.at - a.at) as f64 * (hull.mean_at() - a.at as f64)
+        });
+        match (level, linear_program(&points)) {
+            (Some(a), Some(b)) => prop_assert!((a - b).abs() < 1e-6, "{a} and {b}"),
+            (a, b) => prop_assert_eq!(a, b),
+        }
+    }
+
+    #[test]
+    fn the_hull_is_the_same_in_any_order(
+        points in proptest::collection::vec((-50i64..50, -50i64..50), 1..60).prop_shuffle()
+    ) {
+        let of = |points: &[(i64, i64)]| {
+            let mut hull = Hull::default();
+            points.iter().for_each(|(at, delay)| hull.push(Point { at: *at, delay: *delay }));
+            hull
+        };
+        let mut sorted = points.clone();
+        sorted.sort_unstable();
+        prop_assert_eq!(of(&points), of(&sorted));
+    }
+
+    #[test]
+    fn moving_the_clocks_and_a_longer_way_change_nothing(
+        packets in packets(), later in -1_000_000_000i64..1_000_000_000, more in -1_000_000_000i64..1_000_000_000
+    ) {
+        let moved: Vec<_> = packets.iter().map(|(at, delay)| (at + later * 1_000, delay + more)).collect();
+        for method in METHODS {
+            let (a, b) = (estimate(method, None, &packets), estimate(method, None, &moved));
+            prop_assert_eq!(a.skew, b.skew);
+        }
+    }
+
+    #[test]
+    fn delays_ten_times_as_long_give_ten_times_the_slope(packets in packets()) {
+        let longer: Vec<_> = packets.iter().map(|(at, delay)| (*at, delay * 10)).collect();
+        for method in METHODS {
+            let (a, b) = (ppm(&estimate(method, None, &packets)), ppm(&estimate(method, None, &longer)));
+            prop_assert!((10.0 * a - b).abs() <= 1e-3 * (1.0 + b.abs()), "{method}: {a} and {b}");
+        }
+    }
+
+    #[test]
+    fn a_steady_rate_adds_itself_to_the_slope(packets in packets(), rate in -200i64..200) {
+        // In parts in a million: packets leave at whole milliseconds.
+        let tilted: Vec<_> = packets.iter().map(|(at, delay)| (*at, delay + at / 1_000_000 * rate)).collect();
+        for method in [Method::LeastSquares, Method::LeastAbsolute, Method::Hull] {
+            let (a, b) = (ppm(&estimate(method, None, &packets)), ppm(&estimate(method, None, &tilted)));
+            prop_assert!((a + rate as f64 - b).abs() <= 1e-2, "{method}: {a} and {b}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_packets_does_not_matter(packets in packets().prop_shuffle()) {
+        let mut sorted = packets.clone();
+        sorted.sort_unstable();
+        for method in [Method::LeastSquares, Method::LeastAbsolute, Method::LeastAbsoluteJumps, Method::Hull] {
+            let (a, b) = (ppm(&estimate(method, None, &packets)), ppm(&estimate(method, None, &sorted)));
+            prop_assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{method}: {a} and {b}");
+        }
+    }
+
+    #[test]
+    fn an_interval_holds_its_estimate(packets in packets()) {
+        for method in METHODS {
+            let skew = estimate(method, None, &packets).skew.unwrap();
+            prop_assert!(skew.interval_ppm[0] <= skew.ppm && skew.ppm <= skew.interval_ppm[1], "{method}: {skew:?}");
+        }
+    }
+}
