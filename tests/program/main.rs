@@ -21,5 +21,6 @@ mod marking;
 mod measuring;
 mod offline;
 mod streams;
+mod targets;
 mod threads;
 mod traffic;

@@ -23,7 +23,26 @@ pub(crate) struct Hosts {
     pub(crate) far: String,
 }
 
+/// The first of the far host's further addresses.
+const FURTHER: u8 = 21;
+
 impl Hosts {
+    /// Gives the far host so many further addresses (234 at the most), and gives them.
+    pub(crate) fn add_far_addresses(&self, count: u8) -> Result<Vec<Ipv4Addr>> {
+        let (near, far) = (Network::open(Some(&self.near))?, Network::open(Some(&self.far))?);
+        let mac = far.link("v1")?.mac;
+        let [a, b, c, _] = FAR.octets();
+        let addresses = (FURTHER..=u8::MAX - 1).take(usize::from(count)).map(|d| Ipv4Addr::new(a, b, c, d));
+        let addresses: Vec<Ipv4Addr> = addresses.collect();
+        for address in &addresses {
+            far.add_address("v1", IpAddr::V4(*address), PREFIX_LENGTH)?;
+            if let Some(mac) = mac {
+                near.set_neighbour("v0", IpAddr::V4(*address), mac)?;
+            }
+        }
+        Ok(addresses)
+    }
+
     /// Makes them, after clearing away what a killed run has left.
     pub(crate) fn make() -> Result<Self> {
         clear_away_the_dead();

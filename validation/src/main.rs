@@ -10,6 +10,7 @@ mod page;
 mod peers;
 mod plan;
 mod results;
+mod scale;
 mod watch;
 
 use std::io::Write;
@@ -39,6 +40,8 @@ const INTERRUPTED: u8 = 130;
 const RUNS: u32 = 5;
 const PROBES: u64 = 1_000;
 const RESULTS: &str = "validation/results";
+/// Where `scripts/peers` puts it.
+const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
 
 /// Measures how large romer's own error is.
 #[derive(Debug, Parser)]
@@ -52,6 +55,9 @@ struct Arguments {
     /// Probes of each sample of the tables.
     #[arg(long, default_value_t = PROBES, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     probes: u64,
+    /// Look at a voice stream for an hour, not for a minute that an hour is told from.
+    #[arg(long)]
+    long: bool,
     /// Where the results go. Without, what is published is replaced by a whole measurement only (all, 5 runs of
     /// 1000 probes or more), and anything less is just shown.
     #[arg(long)]
@@ -70,8 +76,14 @@ enum Part {
     Tables,
     /// How late the sender wakes.
     Wake,
-    /// ping, irtt and `romer measure` beside the engine.
+    /// Other programs, and `romer measure`, beside the engine: ping, irtt, iperf 2, D-ITG, sockperf, stamp-suite.
     Peers,
+    /// 100,000 one-way probes a second, iperf 2 beside them.
+    Fast,
+    /// 200 targets in one process, one target alone beside them.
+    Many,
+    /// What a voice stream costs, irtt beside it.
+    Voice,
 }
 
 /// Where and how it was measured.
@@ -125,10 +137,13 @@ fn run(arguments: &Arguments) -> Result<u8> {
         flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for signals")?;
     }
     let plan = plan(arguments);
-    if plan.peers && plan.program.is_none() {
+    if plan.needs_program() && plan.program.is_none() {
         say(
-            "note: there is no romer beside this program (cargo build --release -p romer): its subprocess is left out",
+            "note: there is no romer beside this program (cargo build --release -p romer): what needs it is left out",
         );
+    }
+    if plan.peers && plan.stamp_suite.is_none() {
+        say("note: there is no stamp-suite (scripts/peers builds it): it is left out");
     }
     let hosts = Hosts::make()?;
     let started_unix_s = unix_time();
@@ -176,6 +191,11 @@ fn plan(arguments: &Arguments) -> Plan {
         tables: wants(Part::Tables),
         wakes: wants(Part::Wake),
         peers: wants(Part::Peers),
+        fast: wants(Part::Fast),
+        many: wants(Part::Many),
+        voice: wants(Part::Voice),
+        long: arguments.long,
+        stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),
         program: std::env::current_exe()
             .ok()
             .map(|own| own.with_file_name("romer"))

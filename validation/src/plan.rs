@@ -1,11 +1,14 @@
 //! What is measured, in which order: everything once a run, so that what is to be compared is measured side by side.
 
+mod scale;
+
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use romer_host::gaps::Gaps;
 use romer_measure::respond::Responder;
 use romer_units::Duration;
@@ -14,9 +17,11 @@ use crate::figures::{Figures, Lateness, Timed, untouched};
 use crate::hosts::Hosts;
 use crate::ours::{self, Interrupted, RoundTrips, wake_errors};
 use crate::page;
-use crate::peers::{self, IrttServer};
+use crate::peers::sockperf::Manner;
+use crate::peers::{self, Server, Told, ditg, iperf, irtt, sockperf, stamp_suite};
 use crate::results::{Circumstances, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, during, quiet};
+use tempfile::TempDir;
 
 /// The sizes of seed 004, in octets of IP packet.
 pub(crate) const SIZES: [u32; 3] = [64, 512, 1_500];
@@ -39,8 +44,27 @@ pub(crate) struct Plan {
     pub(crate) tables: bool,
     pub(crate) wakes: bool,
     pub(crate) peers: bool,
+    pub(crate) fast: bool,
+    pub(crate) many: bool,
+    pub(crate) voice: bool,
+    /// A voice stream of an hour.
+    pub(crate) long: bool,
     /// `romer` itself, where it was found.
     pub(crate) program: Option<PathBuf>,
+    /// stamp-suite, where it was found.
+    pub(crate) stamp_suite: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Whether anything is to be measured by `romer` as a program of its own.
+    pub(crate) fn needs_program(&self) -> bool {
+        self.peers || self.fast || self.many || self.voice
+    }
+
+    /// Whether anything is to be measured in each state of the machine.
+    fn has_tables(&self) -> bool {
+        self.tables || self.wakes || self.peers
+    }
 }
 
 /// A plan that is being carried out.
@@ -53,6 +77,8 @@ pub(crate) struct Bench<'a> {
     run: u32,
     load_average: f64,
     quiet: bool,
+    /// Further addresses of the far host, once they are there.
+    far_addresses: Vec<Ipv4Addr>,
 }
 
 /// Carries out `plan`. Gives what was measured.
@@ -62,27 +88,55 @@ pub(crate) fn carry_out(
     interrupted: &Arc<AtomicBool>,
     say: &dyn Fn(&str),
 ) -> Result<Results> {
-    let _responder: Responder = ours::respond(hosts)?;
-    let _server = if plan.peers { Some(IrttServer::start(hosts)?) } else { None };
     let results = Results::default();
-    let mut bench = Bench { plan, hosts, interrupted, say, results, run: 0, load_average: 0.0, quiet: false };
-    for run in 1..=plan.runs {
-        bench.run = run;
-        bench.load_average = load_average();
-        say(&format!("run {run} of {}, load average {:.2}", plan.runs, bench.load_average));
-        for condition in Condition::ALL {
-            bench.quiet = quiet(PATIENCE, interrupted);
-            if !bench.quiet {
-                say("  note: other programs of this machine did not come to rest; going on all the same");
-            }
-            bench.round_trips(condition)?;
-            bench.wake_errors(condition)?;
-        }
+    let mut bench = Bench {
+        plan,
+        hosts,
+        interrupted,
+        say,
+        results,
+        run: 0,
+        load_average: 0.0,
+        quiet: false,
+        far_addresses: Vec::new(),
+    };
+    if plan.has_tables() {
+        bench.tables()?;
     }
+    scale::carry_out(&mut bench)?;
     Ok(bench.results)
 }
 
 impl Bench<'_> {
+    fn tables(&mut self) -> Result<()> {
+        let _responder: Responder = ours::respond(self.hosts)?;
+        let _servers = if self.plan.peers { Some(Servers::start(self.plan, self.hosts)?) } else { None };
+        for run in 1..=self.plan.runs {
+            self.begin(run);
+            for condition in Condition::ALL {
+                self.rest();
+                self.round_trips(condition)?;
+                self.wake_errors(condition)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a run.
+    fn begin(&mut self, run: u32) {
+        self.run = run;
+        self.load_average = load_average();
+        (self.say)(&format!("run {run} of {}, load average {:.2}", self.plan.runs, self.load_average));
+    }
+
+    /// Waits until the machine has come to rest.
+    fn rest(&mut self) {
+        self.quiet = quiet(PATIENCE, self.interrupted);
+        if !self.quiet {
+            (self.say)("  note: other programs of this machine did not come to rest; going on all the same");
+        }
+    }
+
     fn round_trips(&mut self, condition: Condition) -> Result<()> {
         let sizes: &[u32] = match (self.plan.tables, self.plan.peers) {
             (true, _) => &SIZES,
@@ -115,34 +169,58 @@ impl Bench<'_> {
     }
 
     fn peers(&mut self, condition: Condition) -> Result<()> {
-        let (hosts, probes) = (self.hosts, self.plan.probes);
-        for tool in [Tool::Ping, Tool::Irtt] {
+        for tool in Tool::ALL {
             self.go_on()?;
-            let (values, gaps, host) = during(condition, || match tool {
-                Tool::Ping => peers::ping(hosts, probes, INTERVAL, PEER_SIZE),
-                _ => peers::irtt(hosts, probes, INTERVAL, PEER_SIZE),
-            })?;
-            let lost = probes.saturating_sub(values.len() as u64);
-            let sample = Sample { tool, octets: PEER_SIZE, values: &values, gaps: &gaps, host, lost };
-            self.keep(condition, &sample, [None, None])?;
+            let (told, gaps, host) = during(condition, || self.ask(tool))?;
+            let Some(told) = told else { continue };
+            let without_gaps = (host.during && !told.timed.is_empty()).then(|| {
+                let rest = untouched(&gaps, &told.timed);
+                Without { touched: (told.timed.len() - rest.len()) as u64, figures: Figures::of(&rest) }
+            });
+            // sockperf leaves out the beginning and the end of its run, of which it tells nothing.
+            let whole = !matches!(tool, Tool::SockperfPingPong | Tool::SockperfUnderLoad);
+            let trips = Trips {
+                circumstances: self.circumstances(condition, host),
+                tool,
+                packet_octets: PEER_SIZE,
+                incomplete: if whole { self.plan.probes.saturating_sub(told.figures.count) } else { 0 },
+                figures: told.figures,
+                without_gaps,
+                forward: None,
+                reverse: None,
+            };
+            (self.say)(&page::progress_trips(&trips));
+            self.results.round_trips.push(trips);
         }
-        let Some(program) = &self.plan.program else { return Ok(()) };
-        self.go_on()?;
-        let (figures, _, host) =
-            during(condition, || peers::program(hosts, program, probes, INTERVAL, PEER_SIZE))?;
-        let trips = Trips {
-            circumstances: self.circumstances(condition, host),
-            tool: Tool::RomerProgram,
-            packet_octets: PEER_SIZE,
-            incomplete: probes.saturating_sub(figures.count),
-            figures,
-            without_gaps: None,
-            forward: None,
-            reverse: None,
-        };
-        (self.say)(&page::progress_trips(&trips));
-        self.results.round_trips.push(trips);
         Ok(())
+    }
+
+    /// What another program tells; `None` where it is not there, or is not another program.
+    fn ask(&self, tool: Tool) -> Result<Option<Told>> {
+        let (hosts, probes) = (self.hosts, self.plan.probes);
+        let manner = match tool {
+            Tool::SockperfUnderLoad => Manner::UnderLoad,
+            _ => Manner::PingPong,
+        };
+        let told = match tool {
+            Tool::RomerKernel | Tool::RomerUser => return Ok(None),
+            Tool::RomerProgram => {
+                let Some(program) = &self.plan.program else { return Ok(None) };
+                peers::program(hosts, program, probes, INTERVAL, PEER_SIZE)
+            }
+            Tool::Ping => peers::ping(hosts, probes, INTERVAL, PEER_SIZE),
+            Tool::Irtt => irtt::irtt(hosts, probes, INTERVAL, PEER_SIZE),
+            Tool::SockperfPingPong | Tool::SockperfUnderLoad => {
+                sockperf::sockperf(hosts, manner, probes, INTERVAL, PEER_SIZE)
+            }
+            Tool::StampSuite => {
+                let Some(program) = &self.plan.stamp_suite else { return Ok(None) };
+                stamp_suite::stamp_suite(hosts, program, probes, INTERVAL, PEER_SIZE)
+            }
+            Tool::Ditg => ditg::ditg(hosts, probes, INTERVAL, PEER_SIZE),
+            Tool::Iperf => iperf::iperf(hosts, probes, INTERVAL, PEER_SIZE),
+        };
+        told.map(Some)
     }
 
     fn keep(
@@ -212,6 +290,28 @@ impl Bench<'_> {
 
     fn go_on(&self) -> Result<()> {
         if self.interrupted.load(Ordering::Acquire) { Err(Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+/// The far ends of other programs.
+struct Servers {
+    _folder: TempDir,
+    _servers: Vec<Server>,
+}
+
+impl Servers {
+    fn start(plan: &Plan, hosts: &Hosts) -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot make a folder for logs")?;
+        let mut servers = vec![
+            irtt::serve(hosts)?,
+            iperf::serve(hosts, PEER_SIZE)?,
+            sockperf::serve(hosts)?,
+            ditg::serve(hosts, folder.path())?,
+        ];
+        if let Some(program) = &plan.stamp_suite {
+            servers.push(stamp_suite::serve(hosts, program)?);
+        }
+        Ok(Self { _folder: folder, _servers: servers })
     }
 }
 

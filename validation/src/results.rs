@@ -4,6 +4,9 @@ use romer_units::Duration;
 use serde::Serialize;
 
 use crate::figures::{Figures, Lateness, median};
+use crate::scale::fast::Fast;
+use crate::scale::many::Many;
+use crate::scale::voice::{Of, Voice};
 use crate::watch::{Condition, HostGaps};
 
 /// Least factor between the deviations of user and kernel stamps of the same packets where every core is busy.
@@ -13,6 +16,13 @@ pub(crate) const MOST_DEVIATION_NS: f64 = 2_000.0;
 /// Largest wake error of the sender: median and 99 %.
 pub(crate) const MOST_WAKE_P50_NS: f64 = 500.0;
 pub(crate) const MOST_WAKE_P99_NS: f64 = 5_000.0;
+
+/// Most growth of resident memory while packets are sent, KiB.
+pub(crate) const MOST_GROWTH_KIB: f64 = 1_024.0;
+/// Most deviation of one of many targets over that of one alone.
+pub(crate) const MOST_MANY_FACTOR: f64 = 1.5;
+/// Most of a core that a voice stream costs.
+pub(crate) const MOST_VOICE_PERCENT: f64 = 1.0;
 
 /// Who says how long a round trip was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,9 +36,29 @@ pub(crate) enum Tool {
     RomerProgram,
     Ping,
     Irtt,
+    SockperfPingPong,
+    SockperfUnderLoad,
+    StampSuite,
+    Ditg,
+    /// One way, where all others tell of round trips.
+    Iperf,
 }
 
 impl Tool {
+    /// All of them, in the order of the page.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::RomerKernel,
+        Self::RomerProgram,
+        Self::RomerUser,
+        Self::Ping,
+        Self::Irtt,
+        Self::SockperfPingPong,
+        Self::SockperfUnderLoad,
+        Self::StampSuite,
+        Self::Ditg,
+        Self::Iperf,
+    ];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::RomerKernel => "romer, kernel stamps",
@@ -36,6 +66,11 @@ impl Tool {
             Self::RomerProgram => "`romer measure`",
             Self::Ping => "ping",
             Self::Irtt => "irtt",
+            Self::SockperfPingPong => "sockperf, ping-pong",
+            Self::SockperfUnderLoad => "sockperf, under load",
+            Self::StampSuite => "stamp-suite",
+            Self::Ditg => "D-ITG",
+            Self::Iperf => "iperf 2, one way",
         }
     }
 }
@@ -103,7 +138,7 @@ pub(crate) struct Claim {
     /// Of what the figure is.
     pub(crate) subject: String,
     pub(crate) figure: f64,
-    /// `ns`, or `ratio`.
+    /// `ns`, `ratio`, `count`, `kib` or `percent`.
     pub(crate) unit: &'static str,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,
@@ -122,6 +157,10 @@ impl Claim {
         let claim = claim.into();
         Self { claim, subject, figure, unit: "ns", at_least: None, at_most: Some(limit), held }
     }
+
+    fn in_units(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
 }
 
 /// Everything that was measured.
@@ -129,9 +168,23 @@ impl Claim {
 pub(crate) struct Results {
     pub(crate) round_trips: Vec<Trips>,
     pub(crate) wake_errors: Vec<Wakes>,
+    pub(crate) fast: Vec<Fast>,
+    /// One target alone, then all.
+    pub(crate) many: Vec<[Many; 2]>,
+    pub(crate) voice: Vec<Voice>,
 }
 
 impl Results {
+    /// The circumstances of everything, in the order of the page.
+    pub(crate) fn circumstances(&self) -> impl Iterator<Item = Circumstances> + '_ {
+        let trips = self.round_trips.iter().map(|trips| trips.circumstances);
+        let wakes = self.wake_errors.iter().map(|wakes| wakes.circumstances);
+        let fast = self.fast.iter().map(|fast| fast.circumstances);
+        let many = self.many.iter().flatten().map(|many| many.circumstances);
+        let voice = self.voice.iter().map(|voice| voice.circumstances);
+        trips.chain(wakes).chain(fast).chain(many).chain(voice)
+    }
+
     /// The samples of one kind, one of each run.
     pub(crate) fn trips(&self, tool: Tool, condition: Condition, octets: u32) -> Vec<&Trips> {
         self.round_trips
@@ -222,7 +275,80 @@ impl Results {
             }
         }
         self.claim_wakes(&mut claims);
+        self.claim_fast(&mut claims);
+        self.claim_many(&mut claims);
+        self.claim_voice(&mut claims);
         claims
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of packets and of KiB are below 2^53")]
+    fn claim_fast(&self, claims: &mut Vec<Claim>) {
+        let subject = |run: &Fast| format!("run {}", run.circumstances.run);
+        for run in &self.fast {
+            let missing = run.asked.saturating_sub(run.counts.stamped);
+            claims.push(
+                Claim::at_most(
+                    "100,000 one-way probes a second: probes of the schedule that were not sent or lack the kernel's stamp \
+                     of either end in the log",
+                    subject(run),
+                    missing as f64,
+                    0.0,
+                )
+                .in_units("count"),
+            );
+        }
+        for run in &self.fast {
+            for (end, memory) in [("sender", run.sender), ("responder", run.responder)] {
+                claims.push(
+                    Claim::at_most(
+                        "100,000 one-way probes a second: growth of resident memory while they are sent, after admission",
+                        format!("{}, {end}", subject(run)),
+                        memory.growth_kib() as f64,
+                        MOST_GROWTH_KIB,
+                    )
+                    .in_units("kib"),
+                );
+            }
+        }
+    }
+
+    fn claim_many(&self, claims: &mut Vec<Claim>) {
+        if let Some((factor, targets)) = self.many_factor() {
+            claims.push(
+                Claim::at_most(
+                    "200 targets at 50 probes a second in one process: the deviation of a target's round trips outside host \
+                     gaps (of the target in the middle) over that of one target alone, median of the runs",
+                    format!("{targets} targets"),
+                    factor,
+                    MOST_MANY_FACTOR,
+                )
+                .in_units("ratio"),
+            );
+        }
+    }
+
+    /// The deviation of the target in the middle over that of one target alone, the median over the runs, and how many
+    /// targets there were.
+    pub(crate) fn many_factor(&self) -> Option<(f64, u64)> {
+        let factors: Vec<f64> =
+            self.many.iter().filter_map(|[alone, all]| Some(all.spread()?[0] / alone.spread()?[0])).collect();
+        Some((median(&factors)?, self.many.first()?[1].targets))
+    }
+
+    fn claim_voice(&self, claims: &mut Vec<Claim>) {
+        for voice in self.voice.iter().filter(|voice| voice.of != Of::Irtt) {
+            for (end, ratio) in [("sender", voice.sender_ratio), ("responder", voice.responder_ratio)] {
+                claims.push(
+                    Claim::at_most(
+                        "a MELP stream costs at most 1 % of a core",
+                        format!("{}, {end}", voice.of.name()),
+                        ratio * 100.0,
+                        MOST_VOICE_PERCENT,
+                    )
+                    .in_units("percent"),
+                );
+            }
+        }
     }
 
     fn claim_wakes(&self, claims: &mut Vec<Claim>) {

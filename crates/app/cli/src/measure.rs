@@ -131,6 +131,13 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             ),
         ));
     }
+    match &outcome.unreachable[..] {
+        [] => {}
+        [one] => return Err(Failure::with_code(5, one)),
+        [first, others @ ..] => {
+            return Err(Failure::with_code(5, format!("{first} (and {} more targets)", others.len())));
+        }
+    }
     if let Some(stuck) = outcome.streams.iter().find(|stream| is_stuck(stream)) {
         return Err(Failure::environment(format!(
             "no probe was sent ({}): this host refused each of {}; see its route to there (ip route get), and its \

@@ -257,6 +257,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         far_log: table.far_log != Far::None,
         far_log_complete: table.far_log == Far::Complete,
         cut_short: None,
+        unreachable: None,
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),
         calibration: None,

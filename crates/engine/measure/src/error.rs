@@ -81,6 +81,11 @@ impl MeasureError {
         }
     }
 
+    /// Whether it is about one target, and says nothing about others.
+    pub(crate) fn is_of_the_far_end(&self) -> bool {
+        matches!(self, Self::Name { .. } | Self::Unreachable { .. } | Self::Refused { .. })
+    }
+
     /// A refusal of the system, with the mend for missing rights where that is the cause.
     pub(crate) fn host(what: &'static str, place: impl Into<String>, mend: &str, source: HostError) -> Self {
         Self::Host { what, place: place.into(), source: Box::new(source), mend: mend.into() }

@@ -41,7 +41,7 @@ impl Evaluated {
 /// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `killed` says that the
 /// run's program did not live to its end.
 pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
-    let partial = killed || stream.cut_short.is_some();
+    let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let (rows, left_out) = put_right(stream, rows);
     let rows = &rows[..];
     let far_log = match (stream.far_log, stream.far_log_complete) {
@@ -174,6 +174,9 @@ fn round_trip(stream: &Stream, related: &Related) -> Direction {
 }
 
 fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: bool) -> Vec<String> {
+    if let Some(why) = &stream.unreachable {
+        return vec![format!("nothing was measured: {why}")];
+    }
     let mut warnings = Vec::new();
     let mut warn = |condition: bool, text: String| {
         if condition {

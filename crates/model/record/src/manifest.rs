@@ -73,6 +73,9 @@ pub struct Stream {
     /// Why it ended before it was to; `null` where it did not.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
+    /// Why nothing was measured: the target, one of several, did not answer or refused; `null` where it did not.
+    #[serde(default)]
+    pub unreachable: Option<String>,
     /// Stamps asked for.
     pub stamp_request: StampRequest,
     /// Limits that were stated, as they were written.

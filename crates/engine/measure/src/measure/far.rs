@@ -234,10 +234,10 @@ impl Conversation {
         }
     }
 
-    /// Tells the far end to stop, and hands its records to `keep` as they come. Gives the totals, or `None` where
+    /// Hands the records of a far end that was told to stop to `keep` as they come. Gives the totals, or `None` where
     /// they did not come.
     pub(super) fn finish(mut self, mut keep: impl FnMut(&Entry)) -> Option<End> {
-        if self.broken || self.say(&Message::Stop).is_err() {
+        if self.broken {
             return None;
         }
         let deadline = Instant::now() + LOG;

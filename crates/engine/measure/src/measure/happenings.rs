@@ -115,7 +115,8 @@ impl Happenings {
         let now = clock::monotonic_now();
         self.look_at_counters(now);
         for (stream, event) in self.events.iter().skip(told) {
-            let number = stream.and_then(|stream| u16::try_from(stream).ok()).unwrap_or(0);
+            let way = stream.and_then(|stream| self.ways.get(stream));
+            let number = way.map_or(0, |way| way.shared.number);
             observer.on_note(number, &event.detail);
         }
     }

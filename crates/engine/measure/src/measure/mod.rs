@@ -12,6 +12,7 @@ mod preparing;
 mod receiving;
 mod sending;
 mod stream;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,9 +37,12 @@ use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
 use preparing::Prepared;
 use sending::Leg;
+use targets::{Dead, Targets};
 
-/// Entries that the packet log's queue holds: 0.65 s at 100,000 a second.
-const LOG_QUEUE: usize = 65_536;
+/// Entries that the packet log's queue holds, at the least and at the most (46 MiB).
+const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
+/// Entries that a probe makes as a rule: its departure, its stamp, and what the other end has of it.
+const ENTRIES_OF_ONE: i64 = 3;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on.
@@ -65,6 +69,8 @@ pub struct Outcome {
     pub partial: bool,
     /// The target of a stream whose far end went away before its end, so that only a part was measured.
     pub far_end_gone: Option<String>,
+    /// Why nothing was measured to some of several targets; each has its document all the same.
+    pub unreachable: Vec<MeasureError>,
     /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
     /// measured all the same.
     pub not_kept: Option<StoreError>,
@@ -89,23 +95,23 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, MeasureError> {
     let _locked = options.threads.prepare()?;
-    let mut streams = preparing::prepare(options, observer)?;
+    let Targets { mut streams, dead } = targets::prepare(options, observer)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
         name: String::new(),
         created: rfc3339_now(),
         status: Status::Running,
         software: SOFTWARE.into(),
-        streams: manifests(&streams),
+        streams: manifests(&streams, &dead),
     };
     let mut run = NewRun::create(&options.location, manifest)?;
-    let log = run.start_log(LOG_QUEUE)?;
+    let log = run.start_log(log_queue(&streams))?;
     observer.on_start(run.folder(), streams.len());
     let partial = exchange(options, &mut streams, &log, interrupted, observer)?;
     bring_home(&mut streams, &log.sender(), observer);
     let folder = run.folder().to_path_buf();
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
-    conclude(run, &streams, &rows, partial, not_kept)
+    conclude(run, &streams, dead, &rows, partial, not_kept)
 }
 
 /// Sends and receives until everything is back. Gives whether it was interrupted.
@@ -122,7 +128,7 @@ fn exchange(
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
     let legs = legs(streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
-    let interval = streams.iter().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let interval = pace(streams);
     let mut happenings = Happenings::begin(&shared, clock::monotonic_now());
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
@@ -190,6 +196,23 @@ fn keep_open(streams: &[Prepared]) {
     for stream in streams.iter().filter(|stream| stream.shared.way == Way::Reverse) {
         let _ = stream.shared.associate();
     }
+}
+
+/// Room for the entries of a second and a half: so long may the disk, or a busy machine, keep the log's thread waiting.
+fn log_queue(streams: &[Prepared]) -> usize {
+    let reverse = streams.iter().filter(|stream| stream.shared.way == Way::Reverse);
+    let shortest = reverse.map(|stream| stream.interval).chain([pace(streams)]).min();
+    let interval = shortest.map_or(1, |interval| interval.as_nanos().max(1));
+    let entries = ENTRIES_OF_ONE.saturating_mul(1_500_000_000) / interval;
+    usize::try_from(entries).unwrap_or(usize::MAX).clamp(LOG_QUEUE[0], LOG_QUEUE[1])
+}
+
+/// The time between two departures, of whichever stream.
+fn pace(streams: &[Prepared]) -> Duration {
+    let ours = streams.iter().filter(|stream| stream.shared.way != Way::Reverse);
+    let least = ours.clone().map(|stream| stream.interval).min().unwrap_or(Duration::from_secs(1));
+    let count = i64::try_from(ours.count()).unwrap_or(i64::MAX).max(1);
+    Duration::from_nanos(least.as_nanos() / count)
 }
 
 fn waker() -> Result<Waker, MeasureError> {
@@ -272,6 +295,10 @@ fn what_is_left(way: Way) -> &'static str {
 
 /// Ends the conversations and brings the rest of the far logs home.
 fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
+    // All are told before any is waited for, so that they finish side by side.
+    for conversation in streams.iter_mut().filter_map(|stream| stream.conversation.as_mut()) {
+        conversation.tell(&Message::Stop);
+    }
     for stream in streams {
         stream.manifest.ended = Some(rfc3339_now());
         let Some(conversation) = stream.conversation.take() else { continue };
@@ -294,18 +321,22 @@ fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obse
     }
 }
 
-/// The streams of a run, of whose parts those of one number are one.
-fn manifests(streams: &[Prepared]) -> Vec<Stream> {
-    streams
-        .chunk_by(|a, b| a.shared.number == b.shared.number)
-        .map(|parts| {
-            let mut manifest = parts[0].manifest.clone();
-            manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
-            manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
-            manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
-            manifest
-        })
-        .collect()
+/// The parts of each stream that is measured.
+fn parts(streams: &[Prepared]) -> impl Iterator<Item = &[Prepared]> {
+    streams.chunk_by(|a, b| a.shared.number == b.shared.number)
+}
+
+/// The streams of a run by their number, of whose parts those of one number are one.
+fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
+    let measured = parts(streams).map(|parts| {
+        let mut manifest = parts[0].manifest.clone();
+        manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
+        manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
+        manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
+        (parts[0].shared.number, manifest)
+    });
+    let dead = dead.iter().map(|one| (one.number, one.manifest.clone()));
+    measured.chain(dead).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
@@ -329,25 +360,27 @@ fn close_log(
 fn conclude(
     mut run: NewRun,
     streams: &[Prepared],
+    dead: Vec<Dead>,
     rows: &RowsByStream,
     partial: bool,
     not_kept: Option<StoreError>,
 ) -> Result<Outcome, MeasureError> {
     let folder = run.folder().to_path_buf();
     let nothing = Vec::new();
-    let mut manifests = manifests(streams);
+    let mut manifests = manifests(streams, &dead);
     for manifest in &mut manifests {
         if partial {
             manifest.cut_short = Some(CutShort::Interrupted);
         }
     }
-    let parts = streams.chunk_by(|a, b| a.shared.number == b.shared.number);
+    let parts: BTreeMap<u16, &[Prepared]> =
+        parts(streams).map(|parts| (parts[0].shared.number, parts)).collect();
     let evaluated: Vec<Evaluated> = manifests
         .iter()
-        .zip(parts)
-        .map(|(manifest, parts)| {
-            let rows = rows.get(&parts[0].shared.number).unwrap_or(&nothing);
-            let mut one = evaluate(manifest, rows, false);
+        .zip(0..)
+        .map(|(manifest, number)| {
+            let mut one = evaluate(manifest, rows.get(&number).unwrap_or(&nothing), false);
+            let parts = parts.get(&number).copied().unwrap_or_default();
             one.measurement.warnings.extend(parts.iter().flat_map(Prepared::warnings));
             one
         })
@@ -356,13 +389,14 @@ fn conclude(
     let html = page(&evaluated);
     let gone = manifests.iter().find(|manifest| manifest.cut_short == Some(CutShort::FarEndGone));
     let far_end_gone = gone.map(|manifest| manifest.target.clone());
-    let whole = !partial && far_end_gone.is_none();
+    let whole = !partial && far_end_gone.is_none() && dead.is_empty();
+    let unreachable = dead.into_iter().map(|one| one.error).collect();
     let status = if whole { Status::Complete } else { Status::Partial };
     let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {
         run.finish(&Finished { status, rows, measurements: &measurements, html: &html }).map(|_| ())
     });
     let not_kept = not_kept.or(written.err());
-    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, not_kept })
+    Ok(Outcome { folder, streams: evaluated, partial, far_end_gone, unreachable, not_kept })
 }
 
 /// The report of `streams` as a page. A chart that cannot be drawn leaves a page that says so.

@@ -10,18 +10,17 @@ use romer_host::link::Network;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
-use romer_session::control::{self, FarStream, Request};
+use romer_session::control::{self, FarStream};
 use romer_session::sender;
-use romer_traffic::{Limit, Payloads, Schedule, TrafficModel};
+use romer_traffic::{Limit, Payloads, Request, Schedule};
 use romer_units::Duration;
-use romer_units::random::Seed;
 use romer_wire::compact;
 use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
-use super::options::{StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
+use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
 use super::stream::{Identity, Shared};
-use super::{MeasureOptions, Observer, rfc3339_now};
+use super::{MeasureOptions, rfc3339_now};
 use crate::{MeasureError, circumstances};
 
 /// How long the association datagram is repeated until it is given up.
@@ -78,63 +77,13 @@ impl Prepared {
     }
 }
 
-/// Resolves, greets, opens and associates every stream.
+/// Resolves, greets, opens and associates a stream. What is worth a line is added to `notes`.
 pub(super) fn prepare(
-    options: &MeasureOptions,
-    observer: &mut dyn Observer,
-) -> Result<Vec<Prepared>, MeasureError> {
-    let parts: &[Way] = match options.direction {
-        Way::Both => &[Way::Forward, Way::Reverse],
-        Way::RoundTrip => &[Way::RoundTrip],
-        Way::Forward => &[Way::Forward],
-        Way::Reverse => &[Way::Reverse],
-    };
-    if options.direction.is_one_way() && options.stamp_only {
-        return Err(MeasureError::Usage(
-            "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
-             reflect; leave one of them out"
-                .into(),
-        ));
-    }
-    let mut prepared = Vec::with_capacity(options.streams.len() * parts.len());
-    for (stream, number) in options.streams.iter().zip(0..) {
-        if options.direction.has_reverse() && matches!(stream.traffic.model, TrafficModel::Trace { .. }) {
-            return Err(MeasureError::Usage(
-                "the far end cannot send this traffic (--traffic, --direction): a trace is a file of this host; replay \
-                 it with --direction forward or round-trip, or choose another model"
-                    .into(),
-            ));
-        }
-        for way in parts {
-            prepared.push(prepare_one(
-                options,
-                &of_part(stream, options.direction, *way),
-                *way,
-                number,
-                observer,
-            )?);
-        }
-    }
-    Ok(prepared)
-}
-
-/// The stream of one direction. Where both ends send, the far end draws by the next seed, so that the two do not have
-/// the same random schedule.
-fn of_part(stream: &StreamOptions, direction: Way, way: Way) -> StreamOptions {
-    let mut part = stream.clone();
-    if (direction, way) == (Way::Both, Way::Reverse) {
-        let [a, b, c, d, e, last] = part.traffic.seed.0;
-        part.traffic.seed = Seed([a, b, c, d, e, last.wrapping_add(1)]);
-    }
-    part
-}
-
-fn prepare_one(
     options: &MeasureOptions,
     stream: &StreamOptions,
     way: Way,
     number: u16,
-    observer: &mut dyn Observer,
+    notes: &mut Vec<String>,
 ) -> Result<Prepared, MeasureError> {
     // Contradictions are told before the target's name is looked up.
     checked(&stream.traffic)?;
@@ -149,11 +98,8 @@ fn prepare_one(
     let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
     let payloads = payloads(stream, &schedule, way, address, mtu, keyed)?;
     let floor = floor(stream, &schedule, way, keyed);
-    let mut conversation = if options.stamp_only {
-        None
-    } else {
-        greet(address, way, number, options.key.as_deref(), observer)?
-    };
+    let mut conversation =
+        if options.stamp_only { None } else { greet(address, way, options.key.as_deref(), notes)? };
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
@@ -166,7 +112,7 @@ fn prepare_one(
     });
     let (socket, receiver) = open(options, local, target)?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
-    let mut manifest = manifest(options, stream, &schedule, payloads, target);
+    let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));
     let mut identity = Identity { number, ssid, way, session: None, token: None };
     if let Some(conversation) = &mut conversation {
         manifest.far_log = true;
@@ -177,7 +123,7 @@ fn prepare_one(
         }
         let ttl = options.ttl.unwrap_or(TTL);
         let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
-        let request = Request {
+        let request = control::Request {
             ssid,
             interval_ns: schedule.interval().as_nanos(),
             count: schedule.most_count().max(1),
@@ -286,9 +232,8 @@ fn open(
 fn greet(
     address: SocketAddr,
     way: Way,
-    number: u16,
     key: Option<&Key>,
-    observer: &mut dyn Observer,
+    notes: &mut Vec<String>,
 ) -> Result<Option<Conversation>, MeasureError> {
     match Conversation::begin(address, key) {
         Ok(conversation) if way.is_one_way() && !conversation.welcome.has_one_way() => {
@@ -310,14 +255,11 @@ fn greet(
             })
         }
         Err(Absent::Unreachable(why) | Absent::Foreign(why)) => {
-            observer.on_note(
-                number,
-                &format!(
-                    "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is \
-                     taken before sending, and the direction of a loss cannot be told",
-                    stamp::PORT
-                ),
-            );
+            notes.push(format!(
+                "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is taken \
+                 before sending, and the direction of a loss cannot be told",
+                stamp::PORT
+            ));
             Ok(None)
         }
     }
@@ -347,18 +289,35 @@ fn associate(mut conversation: Conversation, shared: &Shared) -> Result<Conversa
     })
 }
 
+/// The manifest of a stream to a target that cannot be measured, for the reason `why`.
+pub(super) fn unreachable(
+    options: &MeasureOptions,
+    stream: &StreamOptions,
+    why: String,
+) -> Result<Stream, MeasureError> {
+    let size = match stream.size {
+        ProbeSize::Payload(octets) => Some(octets),
+        ProbeSize::Natural | ProbeSize::Packet(_) => None,
+    };
+    let schedule = checked(&Request { size, ..stream.traffic.clone() })?;
+    let payloads = schedule.payloads(floor(stream, &schedule, options.direction, options.key.is_some()));
+    let now = rfc3339_now();
+    let manifest = manifest(options, stream, &schedule, payloads, None);
+    Ok(Stream { ended: Some(now), unreachable: Some(why), ..manifest })
+}
+
 fn manifest(
     options: &MeasureOptions,
     stream: &StreamOptions,
     schedule: &Schedule,
     payloads: Payloads,
-    target: SocketAddr,
+    target: Option<SocketAddr>,
 ) -> Stream {
     let (count, duration_ns) = match schedule.limit() {
         Limit::Count(count) => (Some(count), None),
         Limit::Duration(duration) => (None, Some(duration.as_nanos())),
     };
-    let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
+    let interface = options.interface.clone().or_else(|| host_info::route_to(target?).ok()?.interface);
     let payload = rounded(payloads.mean);
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
     let protocol = if options.direction.is_one_way() {
@@ -382,7 +341,7 @@ fn manifest(
             payload_octets: payload,
             payload_octets_min: varying(payloads.least),
             payload_octets_max: varying(payloads.most),
-            packet_octets: Some(payload + header_octets(target)),
+            packet_octets: target.map(|target| payload + header_octets(target)),
             count,
             duration_ns,
             dscp: Some(options.dscp.value()),
@@ -401,6 +360,7 @@ fn manifest(
         far_log: false,
         far_log_complete: false,
         cut_short: None,
+        unreachable: None,
         stamp_request: options.stamp,
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),

@@ -121,6 +121,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         far_log: true,
         far_log_complete: true,
         cut_short: None,
+        unreachable: None,
         // In a short world more than half of the stamps of one kind may be missing.
         stamp_request: StampRequest::Kernel,
         limits: Vec::new(),

@@ -108,6 +108,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         far_log: true,
         far_log_complete: false,
         cut_short: None,
+        unreachable: None,
         stamp_request: StampRequest::Best,
         limits: Vec::new(),
         calibration: None,

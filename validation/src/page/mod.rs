@@ -1,5 +1,7 @@
 //! The results as a person reads them: lines while it goes on, and the page at the end.
 
+mod scale;
+
 use std::fmt::Write as _;
 
 use romer_units::Duration;
@@ -9,6 +11,7 @@ use crate::figures::{Figures, Lateness, median};
 use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
+pub(crate) use scale::{progress_fast, progress_many, progress_voice};
 
 /// Microseconds, with the digits that mean something.
 fn us(nanos: f64) -> String {
@@ -76,6 +79,9 @@ fn host(host: &HostGaps) -> String {
 pub(crate) fn verdict(claim: &Claim) -> String {
     let shown = |value: f64| match claim.unit {
         "ns" => format!("{} us", us(value)),
+        "kib" => format!("{value:.0} KiB"),
+        "percent" => format!("{value:.2} %"),
+        "ratio" if value < 10.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     };
     let limit = match (claim.at_least, claim.at_most) {
@@ -98,6 +104,9 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     ways(&mut out, results);
     peers(&mut out, results);
     wakes(&mut out, results);
+    scale::fast(&mut out, results);
+    scale::many(&mut out, results);
+    scale::voice(&mut out, results);
     gaps(&mut out, results);
     out
 }
@@ -127,10 +136,7 @@ fn head(out: &mut Out, words: usize, names: &[&str]) {
 
 fn about(out: &mut Out, machine: &Machine, results: &Results) {
     let loads: Vec<f64> = results
-        .round_trips
-        .iter()
-        .map(|trips| trips.circumstances)
-        .chain(results.wake_errors.iter().map(|wakes| wakes.circumstances))
+        .circumstances()
         .fold(Vec::new(), |mut loads: Vec<(u32, f64)>, one| {
             if loads.last().is_none_or(|last| last.0 != one.run) {
                 loads.push((one.run, one.load_average));
@@ -308,7 +314,6 @@ fn ways(out: &mut Out, results: &Results) {
 }
 
 fn peers(out: &mut Out, results: &Results) {
-    let tools = [Tool::RomerKernel, Tool::RomerProgram, Tool::RomerUser, Tool::Ping, Tool::Irtt];
     let measured = |tool| Condition::ALL.iter().any(|c| !results.trips(tool, *c, PEER_SIZE).is_empty());
     if !measured(Tool::Ping) {
         return;
@@ -319,7 +324,9 @@ fn peers(out: &mut Out, results: &Results) {
             "\n## Others over the same path\n\nIP packets of {PEER_SIZE} octets, {INTERVAL} apart, in turn with ours \
              in the same runs; medians of the runs. Every deviation divides by n (ping's mdev does so too). `romer \
              measure` is the program that users have, in a process of its own; it is to agree with the engine in this \
-             process."
+             process. D-ITG tells round trips with the time at its receiver and in whole microseconds; sockperf those of \
+             the middle of its run, under load with every packet answered; iperf 2 tells one way, in whole microseconds \
+             (--trip-times); stamp-suite and irtt subtract the time at the far end."
         ),
     );
     for condition in Condition::ALL {
@@ -336,7 +343,7 @@ fn peers(out: &mut Out, results: &Results) {
             "std without gaps",
         ];
         head(out, 1, &names);
-        for tool in tools {
+        for tool in Tool::ALL {
             let trips = results.trips(tool, condition, PEER_SIZE);
             let (Some(figures), without) = medians(&trips) else { continue };
             let [min, mean, max, std] = cells(Some(figures));
@@ -419,8 +426,7 @@ fn gaps(out: &mut Out, results: &Results) {
     );
     for condition in Condition::ALL {
         let mut runs: Vec<(u32, bool, Vec<HostGaps>)> = Vec::new();
-        let trips = results.round_trips.iter().map(|trips| trips.circumstances);
-        for one in trips.chain(results.wake_errors.iter().map(|wakes| wakes.circumstances)) {
+        for one in results.circumstances() {
             if one.condition != condition {
                 continue;
             }

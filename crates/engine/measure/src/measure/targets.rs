@@ -1,0 +1,146 @@
+//! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use romer_record::document::Way;
+use romer_record::manifest::Stream;
+use romer_traffic::TrafficModel;
+use romer_units::random::Seed;
+
+use super::options::StreamOptions;
+use super::preparing::{self, Prepared};
+use super::{MeasureOptions, Observer};
+use crate::MeasureError;
+
+/// Targets that are prepared at a time.
+const AT_A_TIME: usize = 64;
+
+/// A target to which nothing can be measured.
+pub(super) struct Dead {
+    pub(super) number: u16,
+    pub(super) manifest: Stream,
+    pub(super) error: MeasureError,
+}
+
+/// All targets of a run.
+#[derive(Default)]
+pub(super) struct Targets {
+    /// One for each direction of each target, in the targets' order.
+    pub(super) streams: Vec<Prepared>,
+    pub(super) dead: Vec<Dead>,
+}
+
+/// What became of one target, and what is to be told of it.
+struct Answer {
+    prepared: Result<Vec<Prepared>, MeasureError>,
+    notes: Vec<String>,
+}
+
+/// Resolves, greets, opens and associates every stream. Where some of several targets do not answer or refuse, the
+/// others are measured without them.
+///
+/// # Errors
+/// What cannot be for any target, and the first target's error where no target is left.
+pub(super) fn prepare(
+    options: &MeasureOptions,
+    observer: &mut dyn Observer,
+) -> Result<Targets, MeasureError> {
+    refuse_contradictions(options)?;
+    let mut targets = Targets::default();
+    for ((answer, stream), number) in all(options).into_iter().zip(&options.streams).zip(0..) {
+        for note in &answer.notes {
+            observer.on_note(number, note);
+        }
+        match answer.prepared {
+            Ok(mut prepared) => targets.streams.append(&mut prepared),
+            Err(error) if error.is_of_the_far_end() && options.streams.len() > 1 => {
+                observer.on_note(number, &format!("{error}; the other targets are measured without it"));
+                let manifest = preparing::unreachable(options, stream, error.to_string())?;
+                targets.dead.push(Dead { number, manifest, error });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if targets.streams.is_empty() && !targets.dead.is_empty() {
+        return Err(targets.dead.swap_remove(0).error);
+    }
+    Ok(targets)
+}
+
+/// What became of each target, in their order.
+fn all(options: &MeasureOptions) -> Vec<Answer> {
+    let count = options.streams.len();
+    let answers: Vec<Mutex<Option<Answer>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(stream), Some(answer)) = (options.streams.get(place), answers.get(place)) else {
+                return;
+            };
+            let found = one(options, stream, u16::try_from(place).unwrap_or(u16::MAX));
+            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..count.min(AT_A_TIME) {
+            // Where the system gives no more threads, those that there are do the work.
+            if thread::Builder::new().name("romer-prepare".into()).spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    answers
+        .into_iter()
+        .filter_map(|answer| answer.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
+}
+
+/// All directions of one target.
+fn one(options: &MeasureOptions, stream: &StreamOptions, number: u16) -> Answer {
+    let ways: &[Way] = match options.direction {
+        Way::Both => &[Way::Forward, Way::Reverse],
+        Way::RoundTrip => &[Way::RoundTrip],
+        Way::Forward => &[Way::Forward],
+        Way::Reverse => &[Way::Reverse],
+    };
+    let mut notes = Vec::new();
+    let prepared = ways.iter().map(|way| {
+        preparing::prepare(options, &of_part(stream, options.direction, *way), *way, number, &mut notes)
+    });
+    let prepared = prepared.collect();
+    Answer { prepared, notes }
+}
+
+fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
+    if options.direction.is_one_way() && options.stamp_only {
+        return Err(MeasureError::Usage(
+            "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
+             reflect; leave one of them out"
+                .into(),
+        ));
+    }
+    let traced = |stream: &StreamOptions| matches!(stream.traffic.model, TrafficModel::Trace { .. });
+    if options.direction.has_reverse() && options.streams.iter().any(traced) {
+        return Err(MeasureError::Usage(
+            "the far end cannot send this traffic (--traffic, --direction): a trace is a file of this host; replay it \
+             with --direction forward or round-trip, or choose another model"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The stream of one direction. Where both ends send, the far end draws by the next seed, so that the two do not have
+/// the same random schedule.
+fn of_part(stream: &StreamOptions, direction: Way, way: Way) -> StreamOptions {
+    let mut part = stream.clone();
+    if (direction, way) == (Way::Both, Way::Reverse) {
+        let [a, b, c, d, e, last] = part.traffic.seed.0;
+        part.traffic.seed = Seed([a, b, c, d, e, last.wrapping_add(1)]);
+    }
+    part
+}

@@ -1,0 +1,108 @@
+//! What is asked much of, and what is to cost little.
+
+use std::time::Duration as StdDuration;
+
+use anyhow::Result;
+
+use super::Bench;
+use crate::page;
+use crate::scale::fast::{self, Fast};
+use crate::scale::many;
+use crate::scale::voice::{self, Of};
+use crate::watch::{Condition, during};
+
+/// How often, at the most.
+const RUNS: u32 = 3;
+/// How long 100,000 probes a second are sent, and how long iperf 2 does the same.
+const FAST: StdDuration = StdDuration::from_secs(10);
+const FAST_PEER: StdDuration = StdDuration::from_secs(2);
+/// How long one target, and many, are measured.
+const MANY: StdDuration = StdDuration::from_secs(10);
+/// How long a voice stream is looked at.
+const VOICE: StdDuration = StdDuration::from_secs(60);
+const VOICE_LONG: StdDuration = StdDuration::from_secs(3_600);
+
+/// Carries out what the plan wants of it.
+pub(super) fn carry_out(bench: &mut Bench<'_>) -> Result<()> {
+    let Some(program) = bench.plan.program.clone() else { return Ok(()) };
+    for run in 1..=bench.plan.runs.min(RUNS) {
+        if bench.plan.fast || bench.plan.many {
+            bench.begin(run);
+        }
+        if bench.plan.fast {
+            bench.fast(&program)?;
+        }
+        if bench.plan.many {
+            bench.many(&program)?;
+        }
+    }
+    if bench.plan.voice {
+        bench.begin(1);
+        bench.voice(&program)?;
+    }
+    Ok(())
+}
+
+impl Bench<'_> {
+    fn fast(&mut self, program: &std::path::Path) -> Result<()> {
+        self.go_on()?;
+        self.rest();
+        let (hosts, interrupted) = (self.hosts, self.interrupted);
+        let (found, _, host) = during(Condition::Idle, || fast::run(hosts, program, FAST, interrupted))?;
+        let (counts, [sender, responder], [sender_cpu_ratio, responder_cpu_ratio]) = found;
+        let (iperf_sent, iperf_lost) = fast::peer(hosts, FAST_PEER)?;
+        let asked = FAST.as_nanos() / u128::from(fast::INTERVAL.as_nanos().unsigned_abs());
+        let run = Fast {
+            circumstances: self.circumstances(Condition::Idle, host),
+            asked: u64::try_from(asked).unwrap_or(u64::MAX),
+            counts,
+            sender,
+            responder,
+            sender_cpu_ratio,
+            responder_cpu_ratio,
+            iperf_sent,
+            iperf_lost,
+        };
+        (self.say)(&page::progress_fast(&run));
+        self.results.fast.push(run);
+        Ok(())
+    }
+
+    fn many(&mut self, program: &std::path::Path) -> Result<()> {
+        let (hosts, interrupted) = (self.hosts, self.interrupted);
+        if self.far_addresses.is_empty() {
+            self.far_addresses = hosts.add_far_addresses(many::TARGETS)?;
+        }
+        let targets = self.far_addresses.clone();
+        let mut pair = Vec::new();
+        for targets in [&targets[..1], &targets[..]] {
+            self.go_on()?;
+            self.rest();
+            let (found, gaps, host) =
+                during(Condition::Watched, || many::run(hosts, program, targets, MANY, interrupted))?;
+            let many = found.judged(self.circumstances(Condition::Watched, host), &gaps);
+            (self.say)(&page::progress_many(&many));
+            pair.push(many);
+        }
+        if let Ok(pair) = <[_; 2]>::try_from(pair) {
+            self.results.many.push(pair);
+        }
+        Ok(())
+    }
+
+    fn voice(&mut self, program: &std::path::Path) -> Result<()> {
+        let length = if self.plan.long { VOICE_LONG } else { VOICE };
+        let (hosts, interrupted) = (self.hosts, self.interrupted);
+        for of in Of::ALL {
+            self.go_on()?;
+            self.rest();
+            let length = if of == Of::RoundTrips { length } else { VOICE };
+            let (found, _, host) =
+                during(Condition::Idle, || voice::run(hosts, program, of, length, interrupted))?;
+            let voice = found.judged(self.circumstances(Condition::Idle, host))?;
+            (self.say)(&page::progress_voice(&voice));
+            self.results.voice.push(voice);
+        }
+        Ok(())
+    }
+}
