@@ -33,8 +33,9 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@$(TIMED) 'cargo test' scripts/tests
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
-bench: ## measure the tool's own error, ping and irtt beside it (results in validation/)
-	@scripts/need linker ip ethtool ping irtt
+bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
+	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf
+	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer
 	@$(CARGO) run --release --locked --package romer-validation -- all

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::time::{Duration as StdDuration, SystemTime};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
@@ -55,6 +55,9 @@ struct Arguments {
     /// Probes of each sample of the tables.
     #[arg(long, default_value_t = PROBES, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     probes: u64,
+    /// How many seconds this machine is given to come to rest before each measurement.
+    #[arg(long, default_value_t = 60)]
+    patience: u64,
     /// Look at a voice stream for an hour, not for a minute that an hour is told from.
     #[arg(long)]
     long: bool,
@@ -195,6 +198,7 @@ fn plan(arguments: &Arguments) -> Plan {
         many: wants(Part::Many),
         voice: wants(Part::Voice),
         long: arguments.long,
+        patience: StdDuration::from_secs(arguments.patience),
         stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),
         program: std::env::current_exe()
             .ok()

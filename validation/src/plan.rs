@@ -33,9 +33,6 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(2);
 pub(crate) const WAKES: [(Duration, u64); 3] =
     [(Duration::from_millis(45), 200), (Duration::from_millis(20), 500), (Duration::from_millis(1), 2_000)];
 
-/// How long the machine is given to become quiet before each state of each run.
-const PATIENCE: StdDuration = StdDuration::from_secs(60);
-
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -47,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) fast: bool,
     pub(crate) many: bool,
     pub(crate) voice: bool,
+    /// How long the machine is given to become quiet before each measurement.
+    pub(crate) patience: StdDuration,
     /// A voice stream of an hour.
     pub(crate) long: bool,
     /// `romer` itself, where it was found.
@@ -131,7 +130,7 @@ impl Bench<'_> {
 
     /// Waits until the machine has come to rest.
     fn rest(&mut self) {
-        self.quiet = quiet(PATIENCE, self.interrupted);
+        self.quiet = quiet(self.plan.patience, self.interrupted);
         if !self.quiet {
             (self.say)("  note: other programs of this machine did not come to rest; going on all the same");
         }

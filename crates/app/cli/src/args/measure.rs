@@ -20,7 +20,9 @@ use crate::values;
     long_about = "Measure delay, its variation, loss and order to one or more targets.\n\n\
         The target runs `romer respond`, whose log then comes back, so that both directions are known by stamps of \
         both kernels. Where no romer answers, any STAMP or TWAMP-Light reflector at UDP port 862 is measured, with \
-        what it tells. Each run is kept in a folder of its own, also when it is interrupted or killed.",
+        what it tells. Each run is kept in a folder of its own, also when it is interrupted or killed.\n\n\
+        Several targets are measured side by side, in one run. One of them that does not answer, or refuses, has its \
+        document with the reason and holds up none of the others; the exit code is then 5.",
     after_help = "Examples:\n  \
         romer measure voice.example --traffic melp --duration 1m --dscp ef\n  \
         romer measure 192.0.2.1 2001:db8::1 --interval 20ms --count 1000 --json result.json\n  \
