@@ -10,7 +10,6 @@
 //! `fate`, where it is asked for, says in a word what became of the packet; a reader need not heed it, for it follows
 //! from the stamps.
 
-mod line;
 mod read;
 mod write;
 

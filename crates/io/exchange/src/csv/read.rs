@@ -4,8 +4,8 @@ use std::io::{self, BufRead};
 
 use thiserror::Error;
 
-use super::line::{Found, LONGEST, Lines};
 use super::{Row, Shape};
+use crate::line::{Found, LONGEST, Lines};
 
 /// Stamps beyond this, either way, are refused: half the range of 64 bits, so that any two can be subtracted.
 const FARTHEST: i64 = i64::MAX / 2;

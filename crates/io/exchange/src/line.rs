@@ -3,19 +3,23 @@
 use std::io::{self, BufRead};
 
 /// The longest line, octets.
-pub(super) const LONGEST: usize = 64 << 10;
+pub(crate) const LONGEST: usize = 64 << 10;
 
 /// Reads lines that end with LF, CR LF or CR.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     inner: R,
     /// The line before ended with CR: a LF that follows belongs to it.
     after_return: bool,
+    /// Octets that were taken from the text.
+    taken: u64,
+    /// The line that was found last had an end.
+    ended: bool,
 }
 
 /// What came of looking for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A line is in the buffer, without its end.
     Line,
     /// There are no more.
@@ -25,12 +29,22 @@ pub(super) enum Found {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(inner: R) -> Self {
-        Self { inner, after_return: false }
+    pub(crate) fn new(inner: R) -> Self {
+        Self { inner, after_return: false, taken: 0, ended: true }
+    }
+
+    /// Octets that were read up to the end of the line that was found last, this included.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Whether the line that was found last had an end; without one it may be cut.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
     }
 
     /// Puts the next line into `line`.
-    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+    pub(crate) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
         line.clear();
         loop {
             let bytes = match self.inner.fill_buf() {
@@ -39,10 +53,12 @@ impl<R: BufRead> Lines<R> {
                 Err(error) => return Err(error),
             };
             if bytes.is_empty() {
+                self.ended = false;
                 return Ok(if line.is_empty() { Found::End } else { Found::Line });
             }
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 self.inner.consume(1);
+                self.taken += 1;
                 continue;
             }
             let end = bytes.iter().position(|octet| matches!(octet, b'\n' | b'\r'));
@@ -50,6 +66,8 @@ impl<R: BufRead> Lines<R> {
             let used = end.map_or(bytes.len(), |end| end + 1);
             self.after_return = end.is_some_and(|end| bytes[end] == b'\r');
             self.inner.consume(used);
+            self.taken += used as u64;
+            self.ended = end.is_some();
             if line.len() > LONGEST {
                 return Ok(Found::TooLong);
             }

@@ -1,0 +1,41 @@
+//! The files of Qtcp (seed 001): `.raw` and `.log` hold a line for each packet that arrived, `.sta` the counts.
+//!
+//! A line of `.raw` and `.log` is `sent:received:latency:size:sequence`, whole numbers in decimal; the first three are in
+//! units of 100 ns, the size in octets (Appendix C). `.raw` has the stamps as they were taken, unless it was written
+//! after normalisation; `.log` has them normalised ([`normalise`], Appendix A) and without the clocks' skew
+//! ([`without_slope`]). A line `0:0:LATENCY:SIZE:SEQUENCE` with a latency above zero stands for a lost packet ("dummy
+//! entries"). A `.sta` file has lines `key: value`, with a line for each lost packet's number ([`sta`]).
+
+mod normal;
+mod read;
+pub mod sta;
+mod write;
+
+pub use normal::{is_normalised, normalise, without_slope};
+pub use read::{Found, Notes, Options, read};
+pub use write::{Selection, write};
+
+/// Nanoseconds in a unit of the files.
+pub const UNIT_NS: i64 = 100;
+/// Packets of this many octets or fewer Qtcp cannot send: they have no room for its header (seed 001, option `-l`).
+pub const TOO_SMALL: u32 = 48;
+
+/// A packet that arrived. Times are in units of 100 ns, each on its own host's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// When it was sent.
+    pub sent: i64,
+    /// When it was received.
+    pub received: i64,
+    /// Octets.
+    pub size: u32,
+    /// Its number.
+    pub sequence: u64,
+}
+
+impl Entry {
+    /// Received minus sent: the latency of the files' third column.
+    pub const fn latency(&self) -> i64 {
+        self.received.saturating_sub(self.sent)
+    }
+}

@@ -1,0 +1,335 @@
+//! `.sta`: the counts of a run, and the tables that are made from many of them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::Entry;
+
+/// The version that our files say of themselves.
+pub const FORMAT: &str = "romer-sta/1";
+/// The key of the version.
+const FORMAT_KEY: &str = "format";
+/// The key of the run's name.
+const RUN_KEY: &str = "run";
+/// The key of a lost packet's number.
+const LOST_KEY: &str = "lost sequence";
+/// The longest key and the longest value that a table takes.
+const LONGEST: usize = 200;
+
+/// What a `.sta` file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// The run's name, which no other file of a folder has.
+    pub run: String,
+    /// Packets that arrived.
+    pub received: u64,
+    /// The numbers of those that did not.
+    pub lost: Vec<u64>,
+    /// Further copies.
+    pub duplicated: u64,
+    /// Octets of a packet; where sizes vary, the mean.
+    pub size: u32,
+    /// Payload that was sent, octets a second.
+    pub rate: Option<f64>,
+    /// The class of service: `best-effort`, or the code point's name.
+    pub service: String,
+    /// From the first departure to the last, seconds.
+    pub duration: f64,
+    /// How much faster the receiver's clock runs, parts in a million, as it was taken out of the log.
+    pub skew_ppm: Option<f64>,
+}
+
+impl Statistics {
+    /// The file's text: the delays are those of `log`, normalised and without skew, in microseconds.
+    pub fn text(&self, log: &[Entry]) -> String {
+        let mut text = String::new();
+        let mut line = |key: &str, value: &dyn std::fmt::Display| {
+            let _ = writeln!(text, "{key}: {value}");
+        };
+        line(FORMAT_KEY, &FORMAT);
+        line(RUN_KEY, &self.run);
+        line("received", &self.received);
+        line("lost", &self.lost.len());
+        line("duplicated", &self.duplicated);
+        line("size", &self.size);
+        if let Some(rate) = self.rate {
+            line("rate", &format!("{rate:.1}"));
+        }
+        line("service", &self.service);
+        line("duration", &format!("{:.6}", self.duration));
+        if let Some(skew) = self.skew_ppm {
+            line("skew ppm", &format!("{skew:.4}"));
+        }
+        for (name, value) in delays(log) {
+            line(name, &format!("{value:.1}"));
+        }
+        for sequence in &self.lost {
+            line(LOST_KEY, sequence);
+        }
+        text
+    }
+}
+
+/// The figures of the delays above the least one, microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "latencies of a run are far below 2^53 units, and the index lies within the slice"
+)]
+fn delays(log: &[Entry]) -> Vec<(&'static str, f64)> {
+    let mut sorted: Vec<f64> = log.iter().map(|entry| entry.latency() as f64 / 10.0).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return Vec::new() };
+    let at = |quantile: f64| {
+        let place = quantile * last as f64;
+        let (low, part) = (place.floor() as usize, place.fract());
+        let high = sorted[(low + 1).min(last)];
+        sorted[low] + (high - sorted[low]) * part
+    };
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    let mut figures = vec![
+        ("delay min us", sorted[0]),
+        ("delay mean us", mean),
+        ("delay median us", at(0.5)),
+        ("delay p95 us", at(0.95)),
+        ("delay p99 us", at(0.99)),
+        ("delay max us", sorted[last]),
+    ];
+    if last > 0 {
+        let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        figures.push(("delay stddev us", (squares / last as f64).sqrt()));
+    }
+    figures
+}
+
+/// A `.sta` file as it was read: its name, and its keys with their values in the file's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Keys and values; the numbers of lost packets are left out.
+    pub values: Vec<(String, String)>,
+}
+
+impl File {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Why it is none, and the line, as `WHY; what to do`.
+    pub fn read(name: &str, text: &str) -> Result<Self, (u64, String)> {
+        let mut values: Vec<(String, String)> = Vec::new();
+        let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
+        for (line, number) in lines.zip(1..) {
+            let fault = |why: &str| Err((number, why.to_owned()));
+            if line.trim().is_empty() {
+                continue;
+            }
+            let Some((key, value)) = line.split_once(':') else {
+                return fault("it is not `key: value`; is it a .sta file?");
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() || key.bytes().all(|octet| octet.is_ascii_digit()) {
+                return fault("it has no key before the colon; is it a .sta file?");
+            }
+            if key.len() > LONGEST || value.len() > LONGEST {
+                return fault("it is longer than a .sta file's lines are; is it one?");
+            }
+            if key == LOST_KEY {
+                continue;
+            }
+            if values.iter().any(|(known, _)| known == key) {
+                return fault("its key is there twice; take one out");
+            }
+            values.push((key.into(), value.into()));
+        }
+        if values.is_empty() {
+            Err((1, "it is empty; take it out".into()))
+        } else {
+            Ok(Self { name: name.into(), values })
+        }
+    }
+
+    /// The value of `key`.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A table of many files: a row a file, a column for each variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The columns: `file`, then the keys as they were met.
+    pub columns: Vec<String>,
+    /// A row for each file; an empty cell where it does not have the key.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Collates `files`.
+    ///
+    /// # Errors
+    /// Why they do not go together, as `WHY; what to do`: files of two formats, or two of one run.
+    pub fn of(files: &[File]) -> Result<Self, String> {
+        let formats: BTreeSet<Option<&str>> = files.iter().map(|file| file.value(FORMAT_KEY)).collect();
+        if formats.len() > 1 {
+            let named: Vec<String> = files
+                .iter()
+                .map(|file| format!("{} ({})", file.name, file.value(FORMAT_KEY).unwrap_or("no format")))
+                .collect();
+            return Err(format!(
+                "the files are of different formats: {}; collate each kind by itself",
+                some(&named)
+            ));
+        }
+        for (place, file) in files.iter().enumerate() {
+            let Some(run) = file.value(RUN_KEY) else { continue };
+            if let Some(other) = files[..place].iter().find(|other| other.value(RUN_KEY) == Some(run)) {
+                return Err(format!(
+                    "{} and {} are of the same run ({run}); take one out",
+                    other.name, file.name
+                ));
+            }
+        }
+        let mut columns = vec!["file".to_owned()];
+        for (key, _) in files.iter().flat_map(|file| &file.values) {
+            if key != FORMAT_KEY && !columns.contains(key) {
+                columns.push(key.clone());
+            }
+        }
+        let row = |file: &File| -> Vec<String> {
+            let cells = columns[1..].iter().map(|key| file.value(key).unwrap_or_default().to_owned());
+            std::iter::once(file.name.clone()).chain(cells).collect()
+        };
+        let rows = files.iter().map(row).collect();
+        Ok(Self { columns, rows })
+    }
+
+    /// The table in CSV, with its header line.
+    pub fn csv(&self) -> String {
+        let line =
+            |cells: &[String]| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        std::iter::once(&self.columns).chain(&self.rows).map(|cells| line(cells)).collect()
+    }
+
+    /// The table in columns that are set under each other; numbers to the right.
+    pub fn text(&self) -> String {
+        let number = |cell: &str| cell.parse::<f64>().is_ok();
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|place| {
+                let cells = std::iter::once(&self.columns).chain(&self.rows);
+                cells.filter_map(|row| row.get(place)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+            })
+            .collect();
+        let right: Vec<bool> = (0..self.columns.len())
+            .map(|place| {
+                let mut cells = self
+                    .rows
+                    .iter()
+                    .filter_map(|row| row.get(place))
+                    .filter(|cell| !cell.is_empty())
+                    .peekable();
+                cells.peek().is_some() && cells.all(|cell| number(cell))
+            })
+            .collect();
+        let mut text = String::new();
+        for row in std::iter::once(&self.columns).chain(&self.rows) {
+            let mut line = String::new();
+            for ((cell, width), right) in row.iter().zip(&widths).zip(&right) {
+                let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
+                let _ = if *right { write!(line, "{pad}{cell}  ") } else { write!(line, "{cell}{pad}  ") };
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The first of many.
+fn some(named: &[String]) -> String {
+    let more = named.len().saturating_sub(6);
+    let first = named.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+/// A cell of CSV (RFC 4180). One that a spreadsheet would take for a formula is kept from being one.
+fn quoted(cell: &str) -> String {
+    let formula =
+        cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
+    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, text: &str) -> File {
+        File::read(name, text).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_names_every_lost_packet_and_reads_back() {
+        let statistics = Statistics {
+            run: "a run".into(),
+            received: 3,
+            lost: vec![2, 7],
+            size: 64,
+            rate: Some(3_000.0),
+            service: "EF".into(),
+            duration: 1.5,
+            skew_ppm: Some(-12.25),
+            ..Statistics::default()
+        };
+        let entry = |latency| Entry { sent: 0, received: latency, size: 64, sequence: 0 };
+        let text = statistics.text(&[entry(0), entry(50), entry(30)]);
+        assert!(text.ends_with("lost sequence: 2\nlost sequence: 7\n"), "{text}");
+        let read = file("a.sta", &text);
+        for (key, value) in [
+            ("run", "a run"),
+            ("received", "3"),
+            ("lost", "2"),
+            ("rate", "3000.0"),
+            ("service", "EF"),
+            ("delay max us", "5.0"),
+            ("delay median us", "3.0"),
+            ("skew ppm", "-12.2500"),
+        ] {
+            assert_eq!(read.value(key), Some(value), "{key}");
+        }
+    }
+
+    #[test]
+    fn files_become_rows_and_variables_columns() {
+        let table = Table::of(&[
+            file("a.sta", "received: 10\nsize: 64\nlost sequence: 3\n"),
+            file("b.sta", "\u{feff}received: 9\r\nservice: GR, \"first\"\r\n"),
+        ])
+        .unwrap();
+        assert_eq!(table.columns, ["file", "received", "size", "service"]);
+        assert_eq!(table.csv(), "file,received,size,service\na.sta,10,64,\nb.sta,9,,\"GR, \"\"first\"\"\"\n");
+        assert_eq!(
+            table.text(),
+            "file   received  size  service\na.sta        10    64\nb.sta         9        GR, \"first\"\n"
+        );
+    }
+
+    #[test]
+    fn files_that_do_not_go_together_are_refused_by_name() {
+        let ours = file("a.sta", "format: romer-sta/1\nrun: x\n");
+        let mixed = Table::of(&[ours.clone(), file("b.sta", "received: 9\n")]).unwrap_err();
+        assert!(mixed.contains("a.sta (romer-sta/1)") && mixed.contains("b.sta (no format)"), "{mixed}");
+        let twice = Table::of(&[ours, file("c.sta", "format: romer-sta/1\nrun: x\n")]).unwrap_err();
+        assert!(twice.contains("a.sta and c.sta"), "{twice}");
+        for (text, line) in [("", 1), ("hello\n", 1), ("a: 1\n10:13:3:64:0\n", 2), ("a: 1\na: 2\n", 2)] {
+            assert_eq!(File::read("x.sta", text).unwrap_err().0, line, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_cell_becomes_a_formula() {
+        let table = Table::of(&[file("a.sta", "service: =1+1\nskew: -3.5\n")]).unwrap();
+        assert_eq!(table.csv(), "file,service,skew\na.sta,'=1+1,-3.5\n");
+    }
+}
