@@ -16,16 +16,18 @@ use crate::{command, output, report};
 /// Computes the document of a run or of a packet log, and gives the exit code.
 pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
-    let (measurements, kept) = if arguments.input.is_dir() {
-        (of_run(arguments)?, Some(arguments.input.as_path()))
+    // clap sees to it that there is one of the two.
+    let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
+    let (measurements, kept) = if input.is_dir() && arguments.capture_a.is_none() {
+        (of_run(input, arguments)?, Some(input))
     } else {
-        (vec![of_file(arguments)?], None)
+        (vec![of_file(input, arguments)?], None)
     };
     show(&measurements, kept, arguments)?;
     if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&measurements) }
 }
 
-fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
+fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
     if arguments.reverse.is_some() {
         return Err(Failure::usage(
             "a run has both its directions (--reverse): the other file is for a packet log that goes one way; leave it out",
@@ -36,7 +38,7 @@ fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
             "a run has a waiting time of its own (--waiting-time): it was in force while the run was made; leave it out",
         ));
     }
-    let reading = reading::read(&arguments.input)?;
+    let reading = reading::read(input)?;
     if reading.recovered && !arguments.output.quiet {
         output::eprint_line(report::RECOVERED);
     }
@@ -49,9 +51,10 @@ fn of_run(arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
     Ok(measurements)
 }
 
-fn of_file(arguments: &AnalyzeArgs) -> Result<Measurement, Failure> {
+fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Measurement, Failure> {
     let analysis = Analysis {
-        file: arguments.input.clone(),
+        file: input.into(),
+        capture_b: arguments.capture_b.clone(),
         reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         limits: arguments.limit.clone(),

@@ -106,6 +106,7 @@ fn load(path: &Path) -> Result<Vec<Found>, Failure> {
         return document(path);
     }
     let analysis = Analysis {
+        capture_b: None,
         file: path.into(),
         reverse: None,
         waiting_time: WAITING_TIME,

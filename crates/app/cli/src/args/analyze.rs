@@ -13,22 +13,31 @@ use crate::values;
 #[derive(Debug, Args)]
 #[command(
     long_about = "The measurement document once more, from the packets: of a run, the one that it ended with; of a \
-        packet log in CSV, what its stamps give.\n\n\
-        A packet log has the header line\n    sequence,size,sent_ns,received_ns\nfor packets that go one way, or\n    \
+        packet log, what its stamps give. A packet log is a table in CSV, a .raw or .log of Qtcp, what `irtt client -o` \
+        wrote (.json), or two captures of one stream of UDP packets (pcap or pcapng), whose packets are found again \
+        by their content.\n\n\
+        A table has the header line\n    sequence,size,sent_ns,received_ns\nfor packets that go one way, or\n    \
         sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\nfor reflected ones (t1 sent, t2 arrived there, t3 left there, t4 back). \
         Stamps are nanoseconds, each on its own host's clock, from any origin. An empty field is a lost packet; a \
         duplicate repeats its sequence number. The program's own stamps may stand beside them, in columns of the same \
         names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
-        romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'"
+        romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'\n  \
+        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw"
 )]
 pub(crate) struct AnalyzeArgs {
-    /// Folder of a run, or a packet log in CSV
-    #[arg(value_name = "RUN|FILE.csv")]
-    pub(crate) input: PathBuf,
+    /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
+    #[arg(value_name = "RUN|FILE", required_unless_present = "capture_a", conflicts_with = "capture_a")]
+    pub(crate) input: Option<PathBuf>,
     /// The packets of the other direction, of a log that goes one way
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
     pub(crate) reverse: Option<PathBuf>,
+    /// A capture of a stream, taken where it begins
+    #[arg(long, value_name = "FILE", requires = "capture_b")]
+    pub(crate) capture_a: Option<PathBuf>,
+    /// A capture of the same stream, taken where it ends
+    #[arg(long, value_name = "FILE", requires = "capture_a")]
+    pub(crate) capture_b: Option<PathBuf>,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,

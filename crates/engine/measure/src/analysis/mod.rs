@@ -1,23 +1,25 @@
 //! Packet logs that other programs wrote, or romer exported, as measurement documents.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+mod captures;
+mod formats;
+mod table;
+
+use std::io;
 use std::path::{Path, PathBuf};
 
-use romer_exchange::csv::{Fault, Reader, Row, Shape};
+use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic};
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
 use romer_timebase::offset_bounds;
-use romer_units::{Clock, Duration, Timestamp};
+use romer_units::{Duration, Timestamp};
 use thiserror::Error;
 
 use crate::SOFTWARE;
 use crate::evaluate::{Evaluated, evaluate};
 use crate::limits::Limit;
+use table::{Far, Table};
 
-/// Octets that are read at a time.
-const BUFFER: usize = 256 << 10;
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
 /// that the file does not tell.
 const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
@@ -25,8 +27,11 @@ const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_0
 /// What is to be analysed, and how.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    /// A packet log of the form of [`romer_exchange::csv`].
+    /// A packet log: a table in CSV ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or
+    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. With `capture_b`, a capture.
     pub file: PathBuf,
+    /// The capture of the same stream at the far end, where `file` is the near one.
+    pub capture_b: Option<PathBuf>,
     /// The packets of the other direction, where both logs go one way.
     pub reverse: Option<PathBuf>,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
@@ -58,6 +63,16 @@ pub enum AnalysisError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// It is no capture that can be read.
+    #[error("bad capture ({path}, record {record}): {why}", path = path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// The packet or block, from 1.
+        record: u64,
+        /// What is wrong, and what to do.
+        why: String,
+    },
 }
 
 impl AnalysisError {
@@ -65,7 +80,7 @@ impl AnalysisError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Io { .. } => 4,
-            Self::Line { .. } => 3,
+            Self::Line { .. } | Self::Record { .. } => 3,
         }
     }
 }
@@ -76,15 +91,25 @@ impl AnalysisError {
 /// # Errors
 /// [`AnalysisError`] where the file cannot be read, is not in the format, or holds no packet.
 pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
-    let mut evaluated = one(analysis, &analysis.file)?;
+    let (mut evaluated, back) = match &analysis.capture_b {
+        Some(far) => {
+            let captured = captures::read(&analysis.file, far)?;
+            let there = of_table(analysis, &analysis.file, &captured.there);
+            (there, captured.back.map(|back| of_table(analysis, far, &back)))
+        }
+        None => (of_table(analysis, &analysis.file, &Table::read(&analysis.file)?), None),
+    };
+    if let Some(back) = back {
+        add_reverse(&mut evaluated, back);
+    }
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
-            if Table::shape(file)? == Shape::FourStamps {
+            if Table::is_reflected(file)? {
                 let why = "its packets are reflected, and it has both directions; analyse it alone, without --reverse";
                 return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
             }
         }
-        add_reverse(&mut evaluated, one(analysis, reverse)?);
+        add_reverse(&mut evaluated, of_table(analysis, reverse, &Table::read(reverse)?));
     }
     let m = &mut evaluated.measurement;
     m.limits = Limit::judge_all(&analysis.limits, m);
@@ -109,133 +134,19 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
 }
 
 /// The document of one file alone.
-fn one(analysis: &Analysis, file: &Path) -> Result<Evaluated, AnalysisError> {
-    let table = Table::read(file)?;
+fn of_table(analysis: &Analysis, file: &Path, table: &Table) -> Evaluated {
     let shape = table.shape;
-    let stream = stream(analysis, file, &table);
+    let stream = stream(analysis, file, table);
     let mut evaluated = evaluate(&stream, &table.rows, false);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
         (m.reverse, m.round_trip) = Default::default();
     }
-    m.stamps = places(shape, m);
+    m.stamps = places(table, m);
+    m.warnings.extend(table.about.notes.iter().cloned());
     m.warnings.extend(gaps(&table.rows));
-    Ok(evaluated)
-}
-
-/// A packet log in memory.
-struct Table {
-    shape: Shape,
-    /// In order of sequence and copy.
-    rows: Vec<RoundTrip>,
-    far_log: Far,
-}
-
-/// What is there of the far end's own log.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Far {
-    None,
-    Partial,
-    Complete,
-}
-
-impl Table {
-    fn open(path: &Path) -> Result<Reader<BufReader<File>>, AnalysisError> {
-        let file = File::open(path).map_err(|source| AnalysisError::Io { path: path.into(), source })?;
-        Reader::new(BufReader::with_capacity(BUFFER, file)).map_err(|fault| faulty(path, fault))
-    }
-
-    fn shape(path: &Path) -> Result<Shape, AnalysisError> {
-        Self::open(path).map(|reader| reader.shape())
-    }
-
-    fn read(path: &Path) -> Result<Self, AnalysisError> {
-        let reader = Self::open(path)?;
-        let shape = reader.shape();
-        let mut lines = reader.collect::<Result<Vec<Row>, _>>().map_err(|fault| faulty(path, fault))?;
-        if lines.is_empty() {
-            let why =
-                "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
-            return Err(AnalysisError::Line { path: path.into(), line: 1, why: why.into() });
-        }
-        lines.sort_by_key(|line| line.sequence);
-        let far_log = far_log(shape, &lines);
-        let rows = lines.chunk_by(|a, b| a.sequence == b.sequence).flat_map(|lines| rows(lines, far_log));
-        Ok(Self { shape, rows: rows.collect(), far_log })
-    }
-}
-
-fn faulty(path: &Path, fault: Fault) -> AnalysisError {
-    match fault {
-        Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
-        Fault::Line { line, why } => AnalysisError::Line { path: path.into(), line, why },
-    }
-}
-
-/// A romer whose far end keeps no log exports none of the far program's stamps.
-fn far_log(shape: Shape, lines: &[Row]) -> Far {
-    let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
-    let near_user = lines.iter().any(|line| line.user[0].is_some() || line.user[3].is_some());
-    if shape == Shape::OneWay || !near_user {
-        return Far::Complete;
-    }
-    if !lines.iter().any(far_user) {
-        return Far::None;
-    }
-    let returned = |line: &Row| line.stamps[3].is_some() || line.user[3].is_some();
-    if lines.iter().any(|line| returned(line) && !far_user(line)) { Far::Partial } else { Far::Complete }
-}
-
-/// The rows of one packet: one for each copy that went further than the others of no trace.
-fn rows(lines: &[Row], far_log: Far) -> Vec<RoundTrip> {
-    let traced = |line: &&Row| (1..4).any(|place| line.stamps[place].is_some() || line.user[place].is_some());
-    let mut kept: Vec<&Row> = lines.iter().filter(traced).collect();
-    if kept.is_empty() {
-        kept.extend(lines.first());
-    }
-    let mut arrivals = Vec::new();
-    kept.into_iter().zip(0..).map(|(line, copy)| row(line, copy, &mut arrivals, far_log)).collect()
-}
-
-/// An arrival at the far end, by its stamps.
-type Arrival = (Option<i64>, Option<i64>);
-
-fn row(line: &Row, copy: u32, arrivals: &mut Vec<Arrival>, far_log: Far) -> RoundTrip {
-    let arrival = (line.stamps[1], line.user[1]);
-    let known = arrivals.iter().position(|known| *known == arrival);
-    let forward_copy = known.unwrap_or_else(|| {
-        arrivals.push(arrival);
-        arrivals.len() - 1
-    });
-    let there = [1, 2].iter().any(|place| line.stamps[*place].is_some() || line.user[*place].is_some());
-    let mut row = RoundTrip {
-        sequence: line.sequence,
-        copy,
-        forward_copy: u32::try_from(forward_copy).unwrap_or(u32::MAX),
-        size: line.size,
-        seen_by_responder: there && far_log != Far::None,
-        returned: line.stamps[3].is_some() || line.user[3].is_some(),
-        ..RoundTrip::default()
-    };
-    row.t1.kernel = time(line.stamps[0]);
-    row.t4.kernel = time(line.stamps[3]);
-    // Without a log there the far end's stamps are what its packets told.
-    let (t2, t3) = (time(line.stamps[1]), time(line.stamps[2]));
-    if far_log == Far::None {
-        (row.t2.told, row.t3.told) = (t2, t3);
-    } else {
-        (row.t2.kernel, row.t3.kernel) = (t2, t3);
-    }
-    row.t1.user = time(line.user[0]);
-    row.t2.user = time(line.user[1]);
-    row.t3.user = time(line.user[2]);
-    row.t4.user = time(line.user[3]);
-    row
-}
-
-fn time<C: Clock>(nanos: Option<i64>) -> Option<Timestamp<C>> {
-    nanos.map(Timestamp::from_nanos)
+    evaluated
 }
 
 /// What a manifest would say of the stream, so far as the file tells.
@@ -243,14 +154,16 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
     let sent = || table.rows.iter().filter(|row| row.copy == 0);
     let departures = || sent().filter_map(|row| row.t1.kernel.or(row.t1.user)).map(Timestamp::as_nanos);
     let started = departures().min().filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
+    let told = Some(table.about.started.clone()).filter(|started| !started.is_empty());
     Stream {
         target: file.to_string_lossy().into_owned(),
-        started: started.unwrap_or_default(),
+        started: told.or(started).unwrap_or_default(),
         ended: None,
         traffic: traffic(analysis, file, table, departures()),
         metadata: Metadata {
             command: analysis.command.clone(),
             software: SOFTWARE.into(),
+            host: table.about.host.clone(),
             ..Metadata::default()
         },
         clock_relation: ClockRelation::Unknown,
@@ -283,13 +196,17 @@ fn traffic(
     let varying = |octets| (least < most).then_some(octets);
     Traffic {
         model: format!("trace:{}", file.to_string_lossy()),
-        interval_ns: if number > 1 { last.saturating_sub(first) / (number - 1) } else { 0 },
+        interval_ns: table
+            .about
+            .interval_ns
+            .unwrap_or_else(|| if number > 1 { last.saturating_sub(first) / (number - 1) } else { 0 }),
         payload_octets: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
         payload_octets_min: varying(least),
         payload_octets_max: varying(most),
         count: Some(count),
         waiting_time_ns: analysis.waiting_time.as_nanos(),
-        protocol: "as recorded in a file".into(),
+        dscp: table.about.dscp,
+        protocol: table.about.protocol.clone(),
         ..Traffic::default()
     }
 }
@@ -299,18 +216,28 @@ fn time_of_day(nanos: i64) -> String {
     humantime::format_rfc3339_nanos(std::time::UNIX_EPOCH + since).to_string()
 }
 
-/// Where the stamps were taken: a file does not tell.
-fn places(shape: Shape, m: &Measurement) -> StampPlaces {
-    let delays = match shape {
-        Shape::OneWay => "received_ns minus sent_ns",
+/// Where the stamps were taken, so far as the file tells.
+fn places(table: &Table, m: &Measurement) -> StampPlaces {
+    let delays = match table.shape {
+        Shape::OneWay => "received minus sent, as the file has them",
         Shape::FourStamps => {
             "forward: t2 minus t1; reverse: t4 minus t3; round trip: (t4-t1)-(t3-t2), without the responder's own time"
         }
     };
+    let delays = table.about.delays.as_deref().unwrap_or(delays);
+    let place = table.about.place;
+    let definition = match place {
+        Some(place) => format!("{delays}; the stamps are the {place}'s"),
+        None => format!("{delays}; where they were taken, the file does not tell"),
+    };
+    let back = place.filter(|_| table.shape == Shape::FourStamps);
     StampPlaces {
-        delay_definition: format!("{delays}; where they were taken, the file does not tell"),
+        sender_departure: place,
+        responder_arrival: place,
+        responder_departure: back,
+        sender_arrival: back,
+        delay_definition: definition,
         missing: m.stamps.missing.clone(),
-        ..StampPlaces::default()
     }
 }
 

@@ -1,0 +1,92 @@
+//! The formats of other tools as rows.
+
+use std::path::Path;
+
+use romer_exchange::csv::{Row, Shape};
+use romer_exchange::irtt::{self, Loss};
+use romer_exchange::qtcp::{self, Entry, UNIT_NS};
+use romer_units::Place;
+
+use super::AnalysisError;
+use super::table::{About, Far, Table, all_rows, faulty, open};
+
+/// A `.raw` or `.log` of Qtcp. Its numbers that are missing are lost packets.
+pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
+    // What is analysed need not have been sent by Qtcp.
+    let options = qtcp::Options { any_size: true };
+    let found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
+    let (origin, moved) = origin(&found.entries);
+    let nanos = |units: i64| {
+        units.checked_sub(origin).and_then(|units| units.checked_mul(UNIT_NS)).ok_or_else(|| {
+            AnalysisError::Line {
+                path: path.into(),
+                line: 1,
+                why: "its stamps are more than 146 years from each other; are they of 100 ns?".into(),
+            }
+        })
+    };
+    let mut lines = Vec::with_capacity(found.entries.len() + found.lost.len());
+    for entry in &found.entries {
+        let stamps = [Some(nanos(entry.sent)?), Some(nanos(entry.received)?), None, None];
+        lines.push(Row { sequence: entry.sequence, size: entry.size, stamps, user: [None; 4] });
+    }
+    let size = found.entries.first().map_or(0, |entry| entry.size);
+    lines.extend(found.lost.iter().map(|sequence| Row { sequence: *sequence, size, ..Row::default() }));
+    let mut about = About {
+        notes: found.notes.words(),
+        protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
+        ..About::default()
+    };
+    if moved {
+        about.notes.push("the stamps were moved to begin at 0: in nanoseconds they would not fit".into());
+    }
+    if qtcp::is_normalised(&found.entries) {
+        about.notes.push(
+            "the file is normalised already (a .log, or a .raw that was written so): its least latency is 0, and where its \
+             skew was removed, none is left to find"
+                .into(),
+        );
+    }
+    Ok(Table { shape: Shape::OneWay, rows: all_rows(lines, Far::Complete), far_log: Far::Complete, about })
+}
+
+/// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
+fn origin(entries: &[Entry]) -> (i64, bool) {
+    let greatest = entries.iter().map(|entry| entry.sent.max(entry.received)).max().unwrap_or(0);
+    if greatest < i64::MAX / 2 / UNIT_NS {
+        return (0, false);
+    }
+    (entries.iter().map(|entry| entry.sent.min(entry.received)).min().unwrap_or(0), true)
+}
+
+/// A document of irtt.
+pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
+    let found = irtt::read(open(path)?).map_err(|fault| match fault {
+        irtt::Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
+        irtt::Fault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
+    })?;
+    let known = found.rows.iter().all(|(_, loss)| *loss != Some(Loss::Unknown));
+    let far_log = if known { Far::Complete } else { Far::Partial };
+    let back: Vec<u64> = found
+        .rows
+        .iter()
+        .filter(|(_, loss)| *loss == Some(Loss::Back))
+        .map(|(row, _)| row.sequence)
+        .collect();
+    let mut rows = all_rows(found.rows.iter().map(|(row, _)| *row).collect(), far_log);
+    for row in &mut rows {
+        // The server says of these that they came, though not when.
+        row.seen_by_responder |= back.binary_search(&row.sequence).is_ok();
+    }
+    let about = About {
+        notes: found.notes,
+        place: Some(Place::User),
+        protocol: format!("irtt {}, to {}", found.version, found.remote),
+        started: found.started,
+        host: found.host,
+        dscp: Some(found.tos >> 2),
+        interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
+        delays: None,
+    };
+    Ok(Table { shape: Shape::FourStamps, rows, far_log, about })
+}

@@ -1,0 +1,205 @@
+//! Files as rows: whatever the format, the packets come out as a run would have them.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use romer_exchange::csv::{self, Reader, Row, Shape};
+use romer_record::RoundTrip;
+use romer_units::{Clock, Place, Timestamp};
+
+use super::{AnalysisError, formats};
+
+/// Octets that are read at a time.
+const BUFFER: usize = 256 << 10;
+
+/// A packet log in memory.
+pub(super) struct Table {
+    pub(super) shape: Shape,
+    /// In order of sequence and copy.
+    pub(super) rows: Vec<RoundTrip>,
+    pub(super) far_log: Far,
+    pub(super) about: About,
+}
+
+/// What a file tells besides its packets.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    /// What a reader should know.
+    pub(super) notes: Vec<String>,
+    /// Where its stamps were taken.
+    pub(super) place: Option<Place>,
+    /// What was sent, in words.
+    pub(super) protocol: String,
+    /// When it began (RFC 3339); empty where it does not tell.
+    pub(super) started: String,
+    /// The measuring host.
+    pub(super) host: String,
+    /// The code point that was asked for.
+    pub(super) dscp: Option<u8>,
+    /// Time between departures that was asked for, nanoseconds.
+    pub(super) interval_ns: Option<i64>,
+    /// What a delay spans, in words; `None` where it follows from the stamps' names.
+    pub(super) delays: Option<String>,
+}
+
+impl Default for About {
+    fn default() -> Self {
+        Self {
+            notes: Vec::new(),
+            place: None,
+            protocol: "as recorded in a file".into(),
+            started: String::new(),
+            host: String::new(),
+            dscp: None,
+            interval_ns: None,
+            delays: None,
+        }
+    }
+}
+
+/// What is there of the far end's own log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Far {
+    None,
+    Partial,
+    Complete,
+}
+
+/// The formats of packet logs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Qtcp,
+    Irtt,
+}
+
+impl Format {
+    /// By the name, which is how people tell them apart.
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("raw" | "log" | "sta") => Self::Qtcp,
+            Some("json") => Self::Irtt,
+            _ => Self::Csv,
+        }
+    }
+}
+
+/// Opens a file to be read.
+pub(super) fn open(path: &Path) -> Result<BufReader<File>, AnalysisError> {
+    let file = File::open(path).map_err(|source| AnalysisError::Io { path: path.into(), source })?;
+    Ok(BufReader::with_capacity(BUFFER, file))
+}
+
+impl Table {
+    /// Whether the packets of this file are reflected.
+    pub(super) fn is_reflected(path: &Path) -> Result<bool, AnalysisError> {
+        match Format::of(path) {
+            Format::Csv => {
+                let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
+                Ok(reader.shape() == Shape::FourStamps)
+            }
+            Format::Qtcp => Ok(false),
+            Format::Irtt => Ok(true),
+        }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<Self, AnalysisError> {
+        match Format::of(path) {
+            Format::Csv => Self::of_csv(path),
+            Format::Qtcp => formats::of_qtcp(path),
+            Format::Irtt => formats::of_irtt(path),
+        }
+    }
+
+    fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
+        let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
+        let shape = reader.shape();
+        let lines = reader.collect::<Result<Vec<Row>, _>>().map_err(|fault| faulty(path, fault))?;
+        if lines.is_empty() {
+            let why =
+                "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
+            return Err(AnalysisError::Line { path: path.into(), line: 1, why: why.into() });
+        }
+        let far_log = far_log(shape, &lines);
+        Ok(Self { shape, rows: all_rows(lines, far_log), far_log, about: About::default() })
+    }
+}
+
+/// The rows of a file's lines, in order.
+pub(super) fn all_rows(mut lines: Vec<Row>, far_log: Far) -> Vec<RoundTrip> {
+    lines.sort_by_key(|line| line.sequence);
+    lines.chunk_by(|a, b| a.sequence == b.sequence).flat_map(|lines| rows(lines, far_log)).collect()
+}
+
+pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
+    match fault {
+        csv::Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
+        csv::Fault::Line { line, why } => AnalysisError::Line { path: path.into(), line, why },
+    }
+}
+
+/// A romer whose far end keeps no log exports none of the far program's stamps.
+fn far_log(shape: Shape, lines: &[Row]) -> Far {
+    let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
+    let near_user = lines.iter().any(|line| line.user[0].is_some() || line.user[3].is_some());
+    if shape == Shape::OneWay || !near_user {
+        return Far::Complete;
+    }
+    if !lines.iter().any(far_user) {
+        return Far::None;
+    }
+    let returned = |line: &Row| line.stamps[3].is_some() || line.user[3].is_some();
+    if lines.iter().any(|line| returned(line) && !far_user(line)) { Far::Partial } else { Far::Complete }
+}
+
+/// The rows of one packet: one for each copy that went further than the others of no trace.
+fn rows(lines: &[Row], far_log: Far) -> Vec<RoundTrip> {
+    let traced = |line: &&Row| (1..4).any(|place| line.stamps[place].is_some() || line.user[place].is_some());
+    let mut kept: Vec<&Row> = lines.iter().filter(traced).collect();
+    if kept.is_empty() {
+        kept.extend(lines.first());
+    }
+    let mut arrivals = Vec::new();
+    kept.into_iter().zip(0..).map(|(line, copy)| row(line, copy, &mut arrivals, far_log)).collect()
+}
+
+/// An arrival at the far end, by its stamps.
+type Arrival = (Option<i64>, Option<i64>);
+
+fn row(line: &Row, copy: u32, arrivals: &mut Vec<Arrival>, far_log: Far) -> RoundTrip {
+    let arrival = (line.stamps[1], line.user[1]);
+    let known = arrivals.iter().position(|known| *known == arrival);
+    let forward_copy = known.unwrap_or_else(|| {
+        arrivals.push(arrival);
+        arrivals.len() - 1
+    });
+    let there = [1, 2].iter().any(|place| line.stamps[*place].is_some() || line.user[*place].is_some());
+    let mut row = RoundTrip {
+        sequence: line.sequence,
+        copy,
+        forward_copy: u32::try_from(forward_copy).unwrap_or(u32::MAX),
+        size: line.size,
+        seen_by_responder: there && far_log != Far::None,
+        returned: line.stamps[3].is_some() || line.user[3].is_some(),
+        ..RoundTrip::default()
+    };
+    row.t1.kernel = time(line.stamps[0]);
+    row.t4.kernel = time(line.stamps[3]);
+    // Without a log there the far end's stamps are what its packets told.
+    let (t2, t3) = (time(line.stamps[1]), time(line.stamps[2]));
+    if far_log == Far::None {
+        (row.t2.told, row.t3.told) = (t2, t3);
+    } else {
+        (row.t2.kernel, row.t3.kernel) = (t2, t3);
+    }
+    row.t1.user = time(line.user[0]);
+    row.t2.user = time(line.user[1]);
+    row.t3.user = time(line.user[2]);
+    row.t4.user = time(line.user[3]);
+    row
+}
+
+pub(super) fn time<C: Clock>(nanos: Option<i64>) -> Option<Timestamp<C>> {
+    nanos.map(Timestamp::from_nanos)
+}

@@ -1,0 +1,284 @@
+//! Captured traffic, pcap or pcapng: the UDP packets of a file, with what tells one from another.
+
+use std::hash::Hasher;
+use std::io::Read;
+use std::net::IpAddr;
+
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+use romer_wire::dissect::{Network, Transport};
+use romer_wire::udp::Datagram;
+use romer_wire::{dissect, ip, ipv4, ipv6};
+use thiserror::Error;
+
+/// Octets that are read at a time, and the largest block that a file may have.
+const BUFFER: usize = 4 << 20;
+
+/// Why a capture is not read.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// A block or packet is not what it should be.
+    #[error("{why}")]
+    Record {
+        /// Its number, from 1.
+        record: u64,
+        /// `WHY; what to do`.
+        why: String,
+    },
+}
+
+/// One packet of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// When, nanoseconds since 1970 on the capturing host's clock.
+    pub at_ns: i64,
+    /// Who sent it to whom.
+    pub flow: Flow,
+    /// What tells it from others: a hash of its payload.
+    pub content: u64,
+    /// The identification of its IPv4 header; 0 where there is none.
+    pub identification: u16,
+    /// Octets of UDP payload, as the header says.
+    pub size: u32,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// TOS or traffic class.
+    pub tos: u8,
+}
+
+/// Addresses and ports of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// The sender's.
+    pub source: (IpAddr, u16),
+    /// The receiver's.
+    pub destination: (IpAddr, u16),
+}
+
+impl Flow {
+    /// The flow back.
+    pub const fn back(self) -> Self {
+        Self { source: self.destination, destination: self.source }
+    }
+}
+
+impl std::fmt::Display for Flow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (from, to) = (self.source, self.destination);
+        let (from, to) = (std::net::SocketAddr::from(from), std::net::SocketAddr::from(to));
+        write!(f, "{from} to {to}")
+    }
+}
+
+/// What a capture holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capture {
+    /// Its UDP packets, in the file's order.
+    pub packets: Vec<Captured>,
+    /// Packets of other kinds, and parts of packets.
+    pub others: u64,
+    /// Packets of which the file has a part only.
+    pub snapped: u64,
+    /// The last packet is not whole, and was left out.
+    pub truncated: bool,
+}
+
+/// The clock of an interface: units a second, and the offset in seconds.
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Linktype,
+    resolution: u64,
+    offset_s: i64,
+}
+
+/// Reads a whole capture.
+///
+/// # Errors
+/// [`Fault`] where it is none, or a packet says what cannot be.
+pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
+    let first = |why: &str| Fault::Record { record: 1, why: why.into() };
+    let mut reader = create_reader(BUFFER, inner).map_err(|error| match error {
+        PcapError::Eof => first("the file is empty; name a capture"),
+        _ => first("it is neither pcap nor pcapng; name a capture, as tcpdump -w writes it"),
+    })?;
+    let mut state = State::default();
+    loop {
+        match reader.next() {
+            Ok((length, block)) => {
+                state.block(&block)?;
+                reader.consume(length);
+            }
+            Err(PcapError::Eof) => break,
+            Err(PcapError::Incomplete(_)) => match reader.refill() {
+                Ok(()) => {}
+                Err(_) => return Err(state.fault("the file cannot be read to its end; copy it again".into())),
+            },
+            Err(PcapError::UnexpectedEof) => {
+                state.capture.truncated = true;
+                break;
+            }
+            Err(PcapError::BufferTooSmall) => {
+                return Err(state.fault(format!(
+                    "a block is longer than {BUFFER} octets, which no packet is; is the file damaged?"
+                )));
+            }
+            Err(_) => return Err(state.fault("its block is not in the format; is the file damaged?".into())),
+        }
+    }
+    Ok(state.capture)
+}
+
+#[derive(Default)]
+struct State {
+    record: u64,
+    legacy: Option<(Linktype, u64)>,
+    interfaces: Vec<Interface>,
+    capture: Capture,
+}
+
+impl State {
+    fn fault(&self, why: String) -> Fault {
+        Fault::Record { record: self.record + 1, why }
+    }
+
+    fn block(&mut self, block: &PcapBlockOwned<'_>) -> Result<(), Fault> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                self.legacy =
+                    Some((header.network, if header.is_nanosecond_precision() { 1 } else { 1_000 }));
+                Ok(())
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                let Some((link, unit)) = self.legacy else {
+                    return Err(self.fault("a packet comes before the header; is the file damaged?".into()));
+                };
+                let at =
+                    i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(packet.ts_usec) * i128::from(unit);
+                self.packet(at, packet.data, packet.caplen, packet.origlen, link)
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                self.interfaces.clear();
+                Ok(())
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                let resolution = interface
+                    .ts_resolution()
+                    .filter(|resolution| (1..=1_000_000_000_000).contains(resolution));
+                let Some(resolution) = resolution else {
+                    return Err(self.fault("the resolution of an interface's clock is not supported; capture with microseconds or nanoseconds".into()));
+                };
+                let offset_s = interface.ts_offset();
+                self.interfaces.push(Interface { link: interface.linktype, resolution, offset_s });
+                Ok(())
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let interface =
+                    usize::try_from(packet.if_id).ok().and_then(|id| self.interfaces.get(id).copied());
+                let Some(interface) = interface else {
+                    return Err(self.fault(format!(
+                        "it names interface {}, which the file does not describe; is it damaged?",
+                        packet.if_id
+                    )));
+                };
+                let units = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
+                let at = i128::from(interface.offset_s) * 1_000_000_000
+                    + units * 1_000_000_000 / i128::from(interface.resolution);
+                self.packet(at, packet.data, packet.caplen, packet.origlen, interface.link)
+            }
+            // Without a time a packet is of no use here.
+            PcapBlockOwned::NG(Block::SimplePacket(_)) => {
+                self.record += 1;
+                self.capture.others += 1;
+                Ok(())
+            }
+            PcapBlockOwned::NG(_) => Ok(()),
+        }
+    }
+
+    fn packet(&mut self, at: i128, data: &[u8], kept: u32, whole: u32, link: Linktype) -> Result<(), Fault> {
+        let octets = usize::try_from(kept).ok().and_then(|kept| data.get(..kept));
+        let Some(octets) = octets else {
+            return Err(self.fault("its length is more than the block holds; is the file damaged?".into()));
+        };
+        let at_ns = i64::try_from(at).ok().filter(|at| at.unsigned_abs() < 1 << 62);
+        let Some(at_ns) = at_ns else {
+            return Err(self.fault("its time is out of range; is the file damaged?".into()));
+        };
+        self.record += 1;
+        self.capture.snapped += u64::from(kept < whole);
+        match captured(octets, link, at_ns) {
+            Some(packet) => self.capture.packets.push(packet),
+            None => self.capture.others += 1,
+        }
+        Ok(())
+    }
+}
+
+/// The UDP packet in a frame of this link, if it is a whole one.
+fn captured(octets: &[u8], link: Linktype, at_ns: i64) -> Option<Captured> {
+    let dissected;
+    let (network, transport) = if link == Linktype::ETHERNET {
+        dissected = dissect::frame(octets).ok()?;
+        (dissected.network, dissected.transport)
+    } else {
+        let packet = octets.get(head(link)?..)?;
+        above(match packet.first()? >> 4 {
+            4 => Network::Ipv4(ipv4::Packet::parse(packet).ok()?),
+            6 => Network::Ipv6(ipv6::Packet::parse(packet).ok()?),
+            _ => return None,
+        })?
+    };
+    let Transport::Udp(datagram) = transport else { return None };
+    let (from, to, identification, ttl, tos): (IpAddr, IpAddr, u16, u8, u8) = match network {
+        Network::Ipv4(packet) => (
+            packet.source().into(),
+            packet.destination().into(),
+            packet.identification(),
+            packet.ttl(),
+            packet.dscp().tos() | packet.ecn().bits(),
+        ),
+        Network::Ipv6(packet) => (
+            packet.source().into(),
+            packet.destination().into(),
+            0,
+            packet.hop_limit(),
+            packet.dscp().tos() | packet.ecn().bits(),
+        ),
+        Network::Other => return None,
+    };
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(datagram.payload());
+    Some(Captured {
+        at_ns,
+        flow: Flow { source: (from, datagram.source_port()), destination: (to, datagram.destination_port()) },
+        content: hasher.finish(),
+        identification,
+        size: u32::try_from(datagram.payload().len()).unwrap_or(u32::MAX),
+        ttl,
+        tos,
+    })
+}
+
+/// Octets before the IP packet on links that are not Ethernet; what is behind them and no IP packet is left out by its
+/// version.
+fn head(link: Linktype) -> Option<usize> {
+    match link {
+        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12 | 14) => Some(0),
+        Linktype::NULL | Linktype(108) => Some(4),
+        Linktype::LINUX_SLL => Some(16),
+        Linktype::LINUX_SLL2 => Some(20),
+        _ => None,
+    }
+}
+
+fn above(network: Network<'_>) -> Option<(Network<'_>, Transport<'_>)> {
+    let (protocol, octets) = match &network {
+        Network::Ipv4(packet) => (packet.protocol(), packet.payload()),
+        Network::Ipv6(packet) => (packet.upper_protocol(), packet.upper()),
+        Network::Other => return None,
+    };
+    if network.fragment().is_some() || protocol != ip::protocol::UDP {
+        return None;
+    }
+    let datagram = Datagram::parse(octets).ok()?;
+    Some((network, Transport::Udp(datagram)))
+}

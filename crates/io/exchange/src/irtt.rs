@@ -1,0 +1,301 @@
+//! What `irtt client -o FILE` writes: a JSON document with four stamps a packet.
+//!
+//! irtt takes its stamps in the program, each on the wall clock, on a monotonic clock, or on both. Where both are there,
+//! a stamp is the monotonic one, moved so that the first packet's is its wall clock's: differences are then free of what
+//! the wall clock was set by meanwhile. Delays of a duplicate are not in the file, only their number.
+
+use std::io::Read;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::csv::Row;
+
+/// The most round trips that a file may hold.
+const MOST: usize = 50_000_000;
+
+/// Why a file is not read.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// It is no such document.
+    #[error("{why}")]
+    Document {
+        /// Its line, from 1.
+        line: u64,
+        /// `WHY; what to do`.
+        why: String,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A packet that did not come back, and what irtt knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// On the way to the server.
+    There,
+    /// On the way back.
+    Back,
+    /// It is not known where.
+    Unknown,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// The packets, by number; stamps t1 to t4, nanoseconds.
+    pub rows: Vec<(Row, Option<Loss>)>,
+    /// When it began, as the file says.
+    pub started: String,
+    /// The server's address.
+    pub remote: String,
+    /// The client's name of itself.
+    pub host: String,
+    /// irtt's version.
+    pub version: String,
+    /// Between departures, as asked for, nanoseconds.
+    pub interval_ns: i64,
+    /// Octets of UDP payload.
+    pub length: u32,
+    /// The service octet that was asked for.
+    pub tos: u8,
+    /// Duplicates, of which nothing else is told.
+    pub duplicates: u64,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    version: Version,
+    #[serde(default)]
+    system_info: SystemInfo,
+    config: Config,
+    #[serde(default)]
+    stats: Stats,
+    round_trips: Option<Vec<Trip>>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    irtt: String,
+}
+
+#[derive(Default, Deserialize)]
+struct SystemInfo {
+    #[serde(default)]
+    hostname: String,
+}
+
+#[derive(Deserialize)]
+struct Config {
+    #[serde(default)]
+    remote_address: String,
+    params: Params,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    #[serde(default)]
+    interval: i64,
+    #[serde(default)]
+    length: u32,
+    #[serde(default)]
+    dscp: u8,
+}
+
+#[derive(Default, Deserialize)]
+struct Stats {
+    #[serde(default)]
+    start_time: String,
+    #[serde(default)]
+    duplicates: u64,
+}
+
+#[derive(Deserialize)]
+struct Trip {
+    seqno: u64,
+    #[serde(default)]
+    lost: String,
+    #[serde(default)]
+    timestamps: Timestamps,
+}
+
+#[derive(Default, Deserialize)]
+struct Timestamps {
+    #[serde(default)]
+    client: Ends,
+    #[serde(default)]
+    server: Ends,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Ends {
+    #[serde(default)]
+    receive: Stamp,
+    #[serde(default)]
+    send: Stamp,
+    #[serde(default)]
+    midpoint: Option<Stamp>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Stamp {
+    wall: Option<i64>,
+    monotonic: Option<i64>,
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// [`Fault`] where it is not what irtt writes, or holds no packet.
+pub fn read(inner: impl Read) -> Result<Recording, Fault> {
+    let document: Document = serde_json::from_reader(inner).map_err(|error| {
+        if error.is_io() {
+            return Fault::Io(error.into());
+        }
+        let why = if error.is_data() {
+            format!("it is JSON, but not what `irtt client -o` writes: {error}; name such a file, or a run's folder")
+        } else {
+            format!("it is not whole JSON: {error}; name a file that `irtt client -o` wrote to its end")
+        };
+        Fault::Document { line: u64::try_from(error.line()).unwrap_or(1).max(1), why }
+    })?;
+    let trips = document.round_trips.unwrap_or_default();
+    let refuse = |why: String| Err(Fault::Document { line: 1, why });
+    if trips.is_empty() {
+        return refuse(
+            "it holds no round trip; measure without -Q to have them, or see why none was made".into(),
+        );
+    }
+    if trips.len() > MOST {
+        return refuse(format!("it holds more than {MOST} round trips; measure in parts"));
+    }
+    let length = document.config.params.length;
+    let mut clocks = [Origin::default(), Origin::default()];
+    let (mut rows, mut server_stamps, mut midpoints) = (Vec::with_capacity(trips.len()), 0u64, 0u64);
+    for trip in &trips {
+        let (client, server) = (trip.timestamps.client, trip.timestamps.server);
+        let at = |origin: &mut Origin, stamp: Stamp| origin.time(stamp);
+        let (there, back) = match server.midpoint {
+            Some(midpoint) => {
+                midpoints += 1;
+                (midpoint, midpoint)
+            }
+            None => (server.receive, server.send),
+        };
+        let stamps = [
+            at(&mut clocks[0], client.send),
+            at(&mut clocks[1], there),
+            at(&mut clocks[1], back),
+            at(&mut clocks[0], client.receive),
+        ];
+        server_stamps += u64::from(stamps[1].is_some() && stamps[2].is_some());
+        let loss = match trip.lost.as_str() {
+            "false" | "" => None,
+            "true_up" => Some(Loss::There),
+            "true_down" => Some(Loss::Back),
+            _ => Some(Loss::Unknown),
+        };
+        rows.push((Row { sequence: trip.seqno, size: length, stamps, user: [None; 4] }, loss));
+    }
+    rows.sort_by_key(|(row, _)| row.sequence);
+    let mut notes = Vec::new();
+    if server_stamps == 0 {
+        notes.push(
+            "the server took no stamps, or one only: delays without its own time are not known (irtt client --tstamp=both)"
+                .into(),
+        );
+    }
+    if midpoints > 0 {
+        notes.push("the server gave one stamp for arrival and departure, the middle of both".into());
+    }
+    if document.stats.duplicates > 0 {
+        notes.push(format!(
+            "irtt counted {} duplicates, of which its file tells nothing else: they are not among the packets",
+            document.stats.duplicates
+        ));
+    }
+    Ok(Recording {
+        rows,
+        started: document.stats.start_time,
+        remote: document.config.remote_address,
+        host: document.system_info.hostname,
+        version: document.version.irtt,
+        interval_ns: document.config.params.interval.max(0),
+        length,
+        tos: document.config.params.dscp,
+        duplicates: document.stats.duplicates,
+        notes,
+    })
+}
+
+/// Where a monotonic clock stands to the wall clock.
+#[derive(Default)]
+struct Origin(Option<i64>);
+
+impl Origin {
+    fn time(&mut self, stamp: Stamp) -> Option<i64> {
+        match (stamp.monotonic.filter(|time| *time != 0), stamp.wall.filter(|time| *time != 0)) {
+            (Some(monotonic), wall) => {
+                let origin =
+                    *self.0.get_or_insert_with(|| wall.map_or(0, |wall| wall.saturating_sub(monotonic)));
+                monotonic.checked_add(origin)
+            }
+            (None, wall) => wall,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(trips: &str) -> String {
+        format!(
+            "{{\"version\":{{\"irtt\":\"0.9.0\"}},\"config\":{{\"remote_address\":\"h:2112\",\"params\":{{\"interval\":10000000,\
+             \"length\":172,\"dscp\":184}}}},\"round_trips\":[{trips}]}}"
+        )
+    }
+
+    const TRIP: &str = "{\"seqno\":0,\"lost\":\"false\",\"timestamps\":{\"client\":{\"send\":{\"wall\":1000,\"monotonic\":10},\
+        \"receive\":{\"wall\":1900,\"monotonic\":310}},\"server\":{\"receive\":{\"wall\":5000,\"monotonic\":70},\
+        \"send\":{\"wall\":5020,\"monotonic\":90}}}}";
+
+    #[test]
+    fn intervals_are_those_of_the_monotonic_clock_though_the_wall_clock_was_set() {
+        let found = read(document(TRIP).as_bytes()).unwrap();
+        // The wall clock went 600 ns too far between sending and receiving.
+        assert_eq!(found.rows[0].0.stamps, [Some(1000), Some(5000), Some(5020), Some(1300)]);
+        assert_eq!((found.interval_ns, found.length, found.tos), (10_000_000, 172, 184));
+    }
+
+    #[test]
+    fn a_loss_is_told_with_its_way_where_irtt_knows_it() {
+        let lost = |way: &str, number: u64| {
+            format!(
+                "{{\"seqno\":{number},\"lost\":\"{way}\",\"timestamps\":{{\"client\":{{\"send\":{{\"wall\":7,\"monotonic\":20}}}}}}}}"
+            )
+        };
+        let trips = [TRIP.into(), lost("true_up", 1), lost("true_down", 2), lost("true", 3)].join(",");
+        let found = read(document(&trips).as_bytes()).unwrap();
+        let losses: Vec<_> = found.rows.iter().map(|(_, loss)| *loss).collect();
+        assert_eq!(losses, [None, Some(Loss::There), Some(Loss::Back), Some(Loss::Unknown)]);
+        assert_eq!(found.rows[3].0.stamps, [Some(1010), None, None, None]);
+    }
+
+    #[test]
+    fn what_is_not_irtts_is_refused() {
+        for (text, part) in [
+            (String::new(), "not whole JSON"),
+            (document(TRIP)[..120].to_owned(), "not whole JSON"),
+            ("{\"schema\":\"romer/measurement/1\"}".into(), "not what `irtt client -o` writes"),
+            (document(""), "no round trip"),
+            ("[1,2]".into(), "not what `irtt client -o` writes"),
+        ] {
+            let why = read(text.as_bytes()).unwrap_err().to_string();
+            assert!(why.contains(part), "{text}: {why}");
+        }
+    }
+}
