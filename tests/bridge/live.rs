@@ -33,6 +33,7 @@ impl Bench {
             ports,
             scenario: config(path).into(),
             least_hold: romer_units::Duration::ZERO,
+            samples: None,
             may_cut_off: false,
             data_plane: DataPlane::default(),
         }

@@ -42,9 +42,26 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
     assert_eq!(count(&document, "/measurement/measurements/0/traffic/payload_octets"), 14);
     for direction in ["forward", "reverse"] {
         for (stream, packets) in [(0, 23), (1, 50)] {
-            let received = format!("/measurement/measurements/{stream}/{direction}/packets/received");
-            assert_eq!(count(&document, &received), packets, "{received}");
+            let sent = format!("/measurement/measurements/{stream}/{direction}/packets/sent");
+            assert_eq!(count(&document, &sent), packets, "{sent}");
         }
+    }
+    // The emulator between the hosts accounts for every packet, and what it was asked for stands beside what came.
+    for (way, place) in [("a_to_b", 0), ("b_to_a", 1)] {
+        let of = |name: &str| count(&document, &format!("/emulation/{way}/{name}"));
+        let lost = at(&document, &format!("/emulation/{way}/lost")).as_object().unwrap().values();
+        let lost: u64 = lost.map(|value| value.as_u64().unwrap()).sum();
+        assert_eq!(of("received") + of("duplicates_created"), of("transmitted") + of("queued") + lost);
+        assert!(of("received") >= 73, "{document:#}");
+        let compared = |name: &str| at(&document, &format!("/comparison/directions/{place}/{name}")).clone();
+        assert_eq!(compared("packets"), 73);
+        assert_ne!(compared("verdict"), "too_few");
+        // No packet was faster than asked for, and the asked-for median is that of the preset (the least delay is 20
+        // and 15 ms), whatever the machine added to the measured one.
+        let median =
+            at(&document, &format!("/comparison/directions/{place}/figures/5/asked")).as_f64().unwrap();
+        let measured = at(&document, &format!("/comparison/directions/{place}/figures/5/measured"));
+        assert!((20e6..60e6).contains(&median) && measured.as_f64().unwrap() > 15e6, "{document:#}");
     }
     assert!(!lab_of(process));
 }

@@ -178,6 +178,62 @@ fn a_stream_of_tcp_passes_whole_through_loss_and_delay() {
 }
 
 #[test]
+fn a_scenario_is_done_to_live_packets_and_each_of_them_is_sampled_with_its_fate() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("s.toml"), SAMPLED).unwrap();
+    let [scenario, csv, pcapng] =
+        ["s.toml", "samples.csv", "all.pcapng"].map(|name| file(name).to_str().unwrap().to_owned());
+    let emulator = Emulator::start(&lab, &["--scenario", &scenario, "--samples", &csv, "--pcapng", &pcapng]);
+    lab.try_measure(&["--stamp-only", "--count", "200", "--interval", "2ms", "198.18.0.3:862"]);
+    let (document, said) = emulator.end("TERM", 0);
+    assert!(said.contains("network: Sampled") && said.contains("seed 1,2,3,4,5,6"), "{said}");
+    assert_eq!(at(&document, "/scenario"), SAMPLED);
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert!(
+        text.starts_with("ordinal,copy,port,size,arrival_ns,departure_ns,departure_rank,fate,"),
+        "{text}"
+    );
+    let lines: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let of = |port: &str, what: &dyn Fn(&[&str]) -> bool| {
+        lines.iter().filter(|line| line[2] == port && what(line)).count() as u64
+    };
+    for (port, way) in [("a", "a_to_b"), ("b", "b_to_a")] {
+        let counted = |name: &str| count(&document, &format!("/{way}/{name}"));
+        assert_eq!(of(port, &|line| line[7] == "sent"), counted("transmitted"));
+        assert_eq!(of(port, &|line| line[7] == "lost:model"), counted("lost/model"));
+        assert_eq!(of(port, &|line| line[1] == "0"), counted("received") - counted("lost/kernel"));
+        assert_eq!(of(port, &|line| line[1] != "0"), counted("duplicates_created"));
+    }
+    assert!(of("a", &|line| line[7] == "lost:model") > 20, "{text}");
+    // The capture has as many packets, and a comment with each.
+    let capture = std::fs::read(&pcapng).unwrap();
+    assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let comments = capture.windows(14).filter(|octets| *octets == b"romer: packet ").count();
+    assert_eq!(comments, lines.iter().filter(|line| line[1] == "0").count());
+    // Nothing is overwritten unasked.
+    let mut again = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1", "--samples", &csv]);
+    let again = process::run(&mut again).with_code(2);
+    assert!(again.stderr.contains("the file exists"), "{}", again.stderr);
+}
+
+const SAMPLED: &str = r#"seed = [1, 2, 3, 4, 5, 6]
+[about]
+title = "Sampled"
+[a_to_b.loss]
+model = "bernoulli"
+probability = "25%"
+[a_to_b.duplicate]
+model = "bernoulli"
+probability = "10%"
+[b_to_a.delay]
+fixed = "1ms"
+variable = { model = "exponential", mean = "1ms" }
+"#;
+
+#[test]
 fn an_emulator_that_is_killed_leaves_the_host_as_it_was() {
     let lab = Lab::path();
     let before = interfaces(&lab);

@@ -19,6 +19,7 @@ mod live;
 mod loss;
 mod marking;
 mod measuring;
+mod model;
 mod offline;
 mod streams;
 mod targets;

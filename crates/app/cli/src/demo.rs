@@ -1,7 +1,12 @@
-//! `romer demo`: a lab, a responder on one of its hosts, voice streams from the other, the report.
+//! `romer demo`: a lab, an emulator between its hosts, a responder on one of them, voice streams from the other, the
+//! report, and what was asked for beside what was measured.
 
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, Instant};
 
@@ -10,6 +15,8 @@ use romer_measure::ThreadOptions;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
+use romer_record::emulation::Emulation;
+use romer_record::fidelity::Fidelity;
 use romer_record::manifest::StampRequest;
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
@@ -18,7 +25,7 @@ use crate::args::DemoArgs;
 use crate::failure::Failure;
 use crate::live::{Narrator, Talk};
 use crate::measure::{exit_code, expected, location};
-use crate::{output, report, signals};
+use crate::{model, output, report, signals};
 
 /// The second voice stream: one packet each 20 ms, as G.711 sends them.
 const VOICE_INTERVAL: Duration = Duration::from_millis(20);
@@ -26,8 +33,15 @@ const VOICE_INTERVAL: Duration = Duration::from_millis(20);
 const PREFIX: &str = "rdemo";
 /// Address of the lab's second host.
 const FAR: &str = "198.18.0.3";
-/// How long a responder may take to be ready.
-const PATIENCE: StdDuration = StdDuration::from_secs(10);
+/// How long a responder or an emulator may take to be ready, or to end.
+const PATIENCE: StdDuration = StdDuration::from_secs(30);
+/// What the emulator does.
+const PRESET: &str = "demo";
+/// What this machine may add to every delay around the emulator; it is told.
+const AROUND: Duration = Duration::from_millis(5);
+/// Files of the scratch folder.
+const EMULATED: &str = "emulation.json";
+const MEASURED: &str = "measured.json";
 
 /// Shows the whole story, and gives the exit code.
 pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
@@ -48,22 +62,29 @@ fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     say("Two hosts are made on this machine, A and B, with a path between them.");
     let standing = Standing::up(Kind::Path, PREFIX)?;
     let lab = standing.lab();
-    say(
-        "Two voice streams go in both directions at once, as in a call: MELP, 14 octets each 45 ms; and one each 20 ms.",
-    );
+    let scratch = Scratch::new()?;
     let program = std::env::current_exe().map_err(|error| {
         Failure::environment(format!("cannot find this program (demo): {error}; call it by its path"))
     })?;
+    let emulator = emulate(lab, &program, &scratch)?;
+    say(
+        "An emulator between them does what a mobile network does on a bad day (romer emulate --preset demo).",
+    );
+    say(
+        "Two voice streams go in both directions at once, as in a call: MELP, 14 octets each 45 ms; and one each 20 ms.",
+    );
     let _responder = respond(lab, &program)?;
     let mut command = lab.command(Host::A, &program)?;
-    command.args(["demo", "--inside", FAR]).args(std::env::args_os().skip(2));
+    command.args(["demo", "--inside", FAR, "--hand-over"]).arg(scratch.file(MEASURED));
+    command.args(std::env::args_os().skip(2));
     // What comes from the terminal is ours to hand on, once for each time it comes.
     command.process_group(0);
     let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
     loop {
         match child.ended() {
             Ok(Some(status)) => {
-                return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+                let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+                return tell(arguments, emulator, &scratch, code);
             }
             Ok(None) => {}
             Err(error) => {
@@ -86,31 +107,116 @@ fn spawn_failed(error: &std::io::Error) -> Failure {
     ))
 }
 
-fn respond(lab: &Lab, program: &std::path::Path) -> Result<Running, Failure> {
+fn respond(lab: &Lab, program: &Path) -> Result<Running, Failure> {
     let mut command = lab.command(Host::B, program)?;
     let listen = format!("{FAR}:862");
-    command
-        .args(["respond", "--listen", &listen])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0);
-    let mut child = Running::start(command).map_err(|error| spawn_failed(&error))?;
-    let ready = child.child().stdout.take();
-    let started = Instant::now();
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let read = ready.map(|out| std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line));
-        let _ = tell.send(matches!(read, Some(Ok(length)) if length > 0));
-    });
-    match told.recv_timeout(PATIENCE.saturating_sub(started.elapsed())) {
-        Ok(true) => Ok(child),
-        _ => Err(Failure::environment(
+    command.args(["respond", "--listen", &listen]);
+    ready(command).ok_or_else(|| {
+        Failure::environment(
             "the responder did not start on the lab's host (demo): it said nothing; try `romer lab up path` and \
              `romer lab run B -- romer respond` by hand",
-        )),
+        )
+    })
+}
+
+fn emulate(lab: &Lab, program: &Path, scratch: &Scratch) -> Result<Running, Failure> {
+    let mut command = lab.command(Host::E, program)?;
+    command.args(["emulate", "--port", "a=e0", "--port", "b=e1", "--preset", PRESET, "--json"]);
+    command.arg(scratch.file(EMULATED));
+    ready(command).ok_or_else(|| {
+        Failure::environment(
+            "the emulator did not start between the lab's hosts (demo): it said nothing; try `romer lab up path` and \
+             `romer lab run E -- romer emulate --port a=e0 --port b=e1` by hand",
+        )
+    })
+}
+
+/// A program that has said its first line.
+fn ready(mut command: Command) -> Option<Running> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = Running::start(command).ok()?;
+    let out = child.child().stdout.take()?;
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut out = BufReader::new(out);
+        let mut line = String::new();
+        let _ = tell.send(matches!(out.read_line(&mut line), Ok(length) if length > 0));
+        // What it says besides is let go, so that it never waits for us.
+        let _ = std::io::copy(&mut out, &mut std::io::sink());
+    });
+    matches!(told.recv_timeout(PATIENCE), Ok(true)).then_some(child)
+}
+
+/// A folder for what the parts of the demonstration tell each other; gone at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("romer-demo-{}", std::process::id()));
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map(|()| Self(folder.clone())).map_err(|error| {
+            let shown = romer_report::escape::terminal(&folder.to_string_lossy());
+            Failure::environment(format!("cannot make a folder ({shown}): {error}; see to TMPDIR"))
+        })
     }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(&fs::read_to_string(self.file(name)).ok()?).ok()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What the part on the first host leaves for the one that began it.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Measured {
+    measurement: Measurements,
+    comparison: Fidelity,
+}
+
+/// The end of the story: what was asked for beside what was measured, and the document.
+fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8) -> Result<u8, Failure> {
+    emulator.interrupt();
+    let asked = Instant::now();
+    while matches!(emulator.ended(), Ok(None)) && asked.elapsed() < PATIENCE {
+        std::thread::sleep(StdDuration::from_millis(10));
+    }
+    let emulation: Option<Emulation> = scratch.read(EMULATED);
+    // Where the measurement failed it has said why.
+    let Some(Measured { measurement, comparison }) = scratch.read(MEASURED) else { return Ok(code) };
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        output::print("\nAsked for, and measured:\n\n");
+        output::print(&romer_report::fidelity::text(&comparison, &output::style(arguments.output.color)));
+        output::print(&emulation.as_ref().map_or_else(String::new, kept));
+    }
+    if let Some(file) = &arguments.output.json {
+        let comparison = Some(comparison).filter(|found| !found.directions.is_empty());
+        let demo = Demo { schema: DEMO.into(), measurement, emulation, comparison };
+        let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.output.force)?;
+    }
+    Ok(code)
+}
+
+/// That the emulator accounts for every packet.
+fn kept(emulation: &Emulation) -> String {
+    let ways = [("there", &emulation.a_to_b), ("back", &emulation.b_to_a)].map(|(way, counts)| {
+        let lost: u64 = counts.lost.values().sum();
+        format!(
+            "{way} {} and {} copies came in, {} went out, {lost} were lost",
+            counts.received, counts.duplicates_created, counts.transmitted
+        )
+    });
+    format!("The emulator accounts for every packet of all traffic: {}.\n", ways.join("; "))
 }
 
 /// The part that runs on the lab's first host.
@@ -154,16 +260,15 @@ fn conclude(outcome: &Outcome, arguments: &DemoArgs) -> Result<u8, Failure> {
     if !arguments.output.quiet && !arguments.output.json_to_stdout() {
         output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
-    if let Some(file) = &arguments.output.json {
-        let demo = Demo {
-            schema: DEMO.into(),
-            measurement: Measurements { schema: MEASUREMENT.into(), measurements },
-            emulation: None,
-            comparison: None,
-        };
-        let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
-        text.push('\n');
-        output::write_document(file, &text, arguments.output.force)
+    if let Some(file) = &arguments.hand_over {
+        let scenario = romer_emulate::open_preset(PRESET)?.scenario;
+        let comparison = model::compare(&scenario.config, &outcome.streams, AROUND);
+        let measurement = Measurements { schema: MEASUREMENT.into(), measurements };
+        let text = serde_json::to_string(&Measured { measurement, comparison }).map_err(Failure::own)?;
+        fs::write(file, text)
+            .map_err(|error| {
+                Failure::environment(format!("cannot hand the results over (demo): {error}; make room"))
+            })
             .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }
     exit_code(outcome)

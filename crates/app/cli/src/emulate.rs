@@ -2,6 +2,7 @@
 
 mod document;
 mod offline;
+mod samples;
 mod words;
 
 use std::io::{self, IsTerminal};
@@ -11,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_emulate::Opened;
-use romer_emulate::live::{LiveBridge, LiveError, LiveOptions};
+use romer_emulate::live::{LiveBridge, LiveError, LiveOptions, Recorder};
 use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
@@ -67,11 +68,14 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         ports,
         scenario,
         least_hold: Duration::ZERO,
+        samples: samples::wanted(&arguments.samples),
         may_cut_off: arguments.yes_cut_me_off,
         data_plane: arguments.data_plane.into(),
     };
     let started = SystemTime::now();
-    let bridge = LiveBridge::start(&options)?;
+    let files = samples::Files::open(&arguments.samples, arguments.output.force)?;
+    let mut bridge = LiveBridge::start(&options)?;
+    let recorder = files.record(bridge.take_samples())?;
     let control = bridge.control();
     let prose = !arguments.output.quiet;
     if prose {
@@ -102,7 +106,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     line.clear();
     let snapshot = bridge.stop()?;
-    let document = control.document_of(&snapshot);
+    let mut document = control.document_of(&snapshot);
+    let recorded = recorder.map(Recorder::finish);
+    document.warnings.extend(recorded.as_ref().and_then(samples::note));
     if prose && !arguments.output.json_to_stdout() {
         output::print(&words::summary(&document));
     }
@@ -117,6 +123,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
              and start again"
         )));
     }
+    recorded.map_or(Ok(()), samples::written)?;
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
 }
 

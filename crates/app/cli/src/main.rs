@@ -17,6 +17,7 @@ mod lab;
 mod live;
 mod manual;
 mod measure;
+mod model;
 mod output;
 mod report;
 mod respond;
@@ -62,6 +63,7 @@ fn invoke() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -6,10 +6,16 @@
 //! | `scenario` | scenario files and presets, opened |
 //! | `live` | two ports, bridged |
 //! | `arrivals`, `offline` | virtual time: recorded arrivals in, departures out |
+//! | `departures` | a line for each packet and copy, as both write it |
+//! | `fidelity` | what a scenario makes one expect, beside what was measured |
+//! | `fit` | a scenario from a measurement |
 //! | `statistics` | from outcomes in virtual time to the document `romer/emulation/1` |
 
 mod arrivals;
+mod departures;
 mod error;
+pub mod fidelity;
+pub mod fit;
 pub mod live;
 pub mod offline;
 mod scenario;

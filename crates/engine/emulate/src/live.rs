@@ -11,6 +11,7 @@
 //! | `bridge` | the thread: receive, decide, wait, send |
 //! | `control` | what others may ask of it |
 //! | `feed` | samples |
+//! | `recorder` | samples into files |
 //! | `document` | `romer/emulation/1` |
 //! | `admission` | how many frames there is room for |
 //! | `frames` | headers and bits of single frames |
@@ -25,6 +26,7 @@ mod document;
 mod feed;
 mod frames;
 mod planes;
+mod recorder;
 mod routes;
 mod statistics;
 
@@ -49,6 +51,7 @@ use control::Facts;
 pub use control::{Applied, Control};
 pub use feed::{Fate, FeedOptions, MOST_FEEDS, SampleFeed, Sampled};
 pub use planes::DataPlane;
+pub use recorder::{Recorded, Recorder, Sink};
 pub use statistics::{Direction, Snapshot};
 
 /// Commands that may wait for the bridge.
@@ -109,6 +112,8 @@ pub struct LiveOptions {
     /// Room is made for frames that are held as long as this, if the scenario itself does not ask for more: for
     /// changes to come.
     pub least_hold: Duration,
+    /// Samples from the first packet on, given by [`LiveBridge::take_samples`].
+    pub samples: Option<FeedOptions>,
     /// Whether an interface may be taken that carries its host's default route.
     pub may_cut_off: bool,
     /// How frames come in and go out.
@@ -119,6 +124,7 @@ pub struct LiveOptions {
 #[derive(Debug)]
 pub struct LiveBridge {
     control: Control,
+    samples: Option<SampleFeed>,
     thread: Option<JoinHandle<Result<Snapshot, LiveError>>>,
     /// Dropped after the thread has ended, and then both interfaces are as they were.
     guards: [HostGuard; 2],
@@ -163,7 +169,11 @@ impl LiveBridge {
             room,
             started_realtime: start.realtime.as_nanos(),
         };
-        let bridge = Bridge::new(engine, start.monotonic, arena, ports, names);
+        let (tap, samples) = options
+            .samples
+            .map(|options| feed::feed(options, room.frame_octets, facts.started_realtime))
+            .unzip();
+        let bridge = Bridge::new(engine, start.monotonic, arena, ports, names, tap);
         let control = Control::new(commands, Arc::clone(&waker), facts, &options.scenario);
         let thread = std::thread::Builder::new()
             .name("bridge".into())
@@ -173,7 +183,7 @@ impl LiveBridge {
                 subject: "for the bridge".into(),
                 source,
             })?;
-        Ok(Self { control, thread: Some(thread), guards })
+        Ok(Self { control, samples, thread: Some(thread), guards })
     }
 
     /// A handle by which others watch and change it.
@@ -184,6 +194,11 @@ impl LiveBridge {
     /// What was changed on the interfaces for the time of the run.
     pub fn taken(&self) -> [&TakenOver; 2] {
         self.guards.each_ref().map(HostGuard::taken)
+    }
+
+    /// The samples that the options asked for; once.
+    pub const fn take_samples(&mut self) -> Option<SampleFeed> {
+        self.samples.take()
     }
 
     /// Whether the bridge has ended of itself, which it does when a port is gone.

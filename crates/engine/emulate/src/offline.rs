@@ -10,11 +10,10 @@ use romer_scenario::Scenario;
 use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
+use crate::departures;
 use crate::statistics::Samples;
 
-/// The first line of departures.
-pub const HEADER: &str =
-    "ordinal,copy,port,size,arrival_ns,departure_ns,departure_rank,fate,requested_delay_ns,displacement";
+pub use crate::departures::HEADER;
 
 /// Arrivals later than this count from the first of them: a chain by time need not run through the years before.
 const LATE: Nanos = 86_400_000_000_000;
@@ -107,19 +106,18 @@ impl<W: Write> Run<'_, W> {
             pending.lines.sort_by_key(|line| line.copy);
             for line in &pending.lines {
                 let Arrival { time, port, size } = pending.arrival;
-                write!(self.out, "{},{},{},{size},{time},", pending.ordinal, line.copy, port.letter())?;
-                match line.departure {
-                    Some((departure, rank)) => write!(self.out, "{departure},{rank},")?,
-                    None => self.out.write_all(b",,")?,
-                }
-                match line.lost {
-                    None => self.out.write_all(b"sent,")?,
-                    Some(cause) => write!(self.out, "lost:{},", cause.name())?,
-                }
-                if let Some(requested) = line.requested {
-                    write!(self.out, "{requested}")?;
-                }
-                writeln!(self.out, ",{}", line.displacement)?;
+                let line = departures::Line {
+                    ordinal: pending.ordinal,
+                    copy: line.copy,
+                    port: port.letter(),
+                    size,
+                    arrival: time,
+                    departure: line.departure,
+                    lost: line.lost,
+                    requested: line.requested,
+                    displacement: line.displacement,
+                };
+                line.write(self.out)?;
             }
         }
         Ok(())

@@ -11,6 +11,7 @@
 mod chart;
 pub mod comparison;
 pub mod escape;
+pub mod fidelity;
 mod figure;
 pub mod html;
 pub mod live;

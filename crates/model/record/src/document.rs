@@ -547,17 +547,17 @@ pub struct ClockEvent {
     pub size_ns: Option<i64>,
 }
 
-/// The demonstration: a measured path, and, once there is an emulator, its emulation beside it.
+/// The demonstration: an emulated path, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demo {
     /// `romer/demo/1`.
     pub schema: String,
     /// The streams that were measured.
     pub measurement: Measurements,
-    /// The emulation of the measured path; `null` until there is one.
-    pub emulation: Option<serde_json::Value>,
-    /// The two compared; `null` until there is an emulation.
-    pub comparison: Option<serde_json::Value>,
+    /// What the emulator between the hosts was asked for and did; `null` where it said nothing.
+    pub emulation: Option<crate::emulation::Emulation>,
+    /// What it was asked for, beside what was measured; `null` where nothing was.
+    pub comparison: Option<crate::fidelity::Fidelity>,
 }
 
 /// What this machine can do.

@@ -14,6 +14,7 @@ pub mod comparison;
 pub mod document;
 pub mod emulation;
 pub mod event;
+pub mod fidelity;
 pub mod log;
 pub mod manifest;
 pub mod respond;
@@ -32,6 +33,8 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),
+        ("fidelity", schemars::schema_for!(fidelity::Fidelity)),
+        ("model", schemars::schema_for!(fidelity::PathModel)),
         ("manifest", schemars::schema_for!(manifest::Manifest)),
         ("respond", schemars::schema_for!(respond::Respond)),
         ("stream", schemars::schema_for!(document::StreamLine)),

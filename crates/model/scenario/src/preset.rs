@@ -23,6 +23,7 @@ pub const PRESETS: &[Preset] = presets![
     "atc-3g",
     "atc-dsl",
     "atc-edge-lossy",
+    "demo",
     "devtools-fast-3g",
     "devtools-fast-4g",
     "devtools-slow-3g",

@@ -21,5 +21,6 @@ pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
 pub mod ntp;
+pub mod pcapng;
 pub mod stamp;
 pub mod udp;

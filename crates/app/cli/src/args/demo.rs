@@ -1,5 +1,7 @@
 //! Arguments of `romer demo`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use romer_measure::names::Target;
 use romer_units::Duration;
@@ -20,4 +22,7 @@ pub(crate) struct DemoArgs {
     /// The part of the demonstration that runs on the lab's first host, towards this target
     #[arg(long, hide = true, value_name = "TARGET", value_parser = values::parsed::<Target>)]
     pub(crate) inside: Option<Target>,
+    /// Where that part leaves its document
+    #[arg(long, hide = true, value_name = "FILE", requires = "inside")]
+    pub(crate) hand_over: Option<PathBuf>,
 }

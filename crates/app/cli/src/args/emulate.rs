@@ -41,9 +41,24 @@ pub(crate) struct EmulateArgs {
     /// Files instead of ports.
     #[command(flatten)]
     pub(crate) files: OfflineArgs,
+    /// Samples.
+    #[command(flatten)]
+    pub(crate) samples: SampleArgs,
     /// Where the results go.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// What is kept of single packets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct SampleArgs {
+    /// Write what became of each packet and copy, a line each, in order of arrival
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline")]
+    pub(crate) samples: Option<PathBuf>,
+    /// Write the packets as they arrived, each with its fate and delay as a comment
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline")]
+    pub(crate) pcapng: Option<PathBuf>,
 }
 
 /// What is done to packets.

@@ -10,6 +10,7 @@ mod emulate;
 mod lab;
 mod manual;
 mod measure;
+mod model;
 mod reading;
 mod report;
 mod respond;
@@ -22,10 +23,11 @@ pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs};
+pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, SampleArgs};
 pub(crate) use lab::{LabArgs, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
+pub(crate) use model::ModelArgs;
 pub(crate) use reading::{Invocation, read};
 pub(crate) use report::{OneWay, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
+    /// Turn a measured path into a scenario to emulate, or hold a scenario against what was measured
+    Model(ModelArgs),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
     /// The whole story on this machine: lab, voice streams, report

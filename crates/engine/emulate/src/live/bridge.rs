@@ -85,7 +85,12 @@ impl Bridge {
         arena: Arena,
         ports: [Box<dyn Port>; 2],
         names: [PortName; 2],
+        tap: Option<Tap>,
     ) -> Self {
+        let mut taps = Taps::new(start.as_nanos());
+        if let Some(tap) = tap {
+            taps.add(tap);
+        }
         let slots = usize::try_from(arena.slots()).unwrap_or(0);
         let mut names = names.into_iter();
         let sides = ports.map(|port| Side {
@@ -105,7 +110,7 @@ impl Bridge {
             sides,
             held: (0..slots).map(|_| None).collect(),
             incoming: Vec::with_capacity(BURST),
-            taps: Taps::new(start.as_nanos()),
+            taps,
             looked: monotonic_now(),
         }
     }

@@ -1,0 +1,152 @@
+//! `romer model`: a measured path as a scenario, and a scenario beside what was measured.
+
+use std::fs;
+use std::path::Path;
+
+use romer_emulate::Opened;
+use romer_emulate::fidelity::{self, MeasuredStream, Question};
+use romer_emulate::fit::{self, Kind, Source};
+use romer_impair::{Config, Headers};
+use romer_measure::evaluate::Evaluated;
+use romer_measure::measure::WAITING_TIME;
+use romer_measure::reading;
+use romer_record::document::DelayKind;
+use romer_record::fidelity::{Fidelity, MODEL, PathModel};
+use romer_report::escape;
+use romer_units::Duration;
+
+use crate::args::ModelArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// The protocol of probes.
+const UDP: u8 = 17;
+
+/// Does what is asked, and gives the exit code.
+pub(crate) fn run(arguments: &ModelArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let streams = reading::read(&arguments.run)?.streams;
+    match (&arguments.write, &arguments.against) {
+        (Some(file), _) => write(arguments, file, &streams),
+        (None, Some(scenario)) => against(arguments, scenario, &streams),
+        (None, None) => Err(Failure::usage("nothing is asked for (--write, --against): name one")),
+    }
+}
+
+/// What `config` makes one expect, beside what these streams, measured at once, were. Hosts and path around the emulator
+/// may have added up to `allowed`.
+pub(crate) fn compare(config: &Config, streams: &[Evaluated], allowed: Duration) -> Fidelity {
+    let dscp = streams.first().and_then(|stream| stream.measurement.forward.dscp.sent);
+    let absolute = streams.iter().all(|stream| {
+        [&stream.measurement.forward, &stream.measurement.reverse]
+            .iter()
+            .all(|direction| direction.delay_kind != Some(DelayKind::Variable))
+    });
+    fidelity::fidelity(&Question {
+        config,
+        headers: Headers { protocol: Some(UDP), dscp, ethertype: Some(0x0800), ..Headers::default() },
+        streams: streams
+            .iter()
+            .map(|stream| MeasuredStream {
+                forward: &stream.related.forward,
+                reverse: &stream.related.reverse,
+            })
+            .collect(),
+        absolute,
+        waiting: WAITING_TIME.as_nanos(),
+        allowed: allowed.as_nanos(),
+    })
+}
+
+fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Result<u8, Failure> {
+    let opened = open(scenario)?;
+    let found = compare(&opened.scenario.config, streams, arguments.allow);
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        output::print(&romer_report::fidelity::text(&found, &output::style(arguments.output.color)));
+    }
+    document(arguments, &found)?;
+    Ok(0)
+}
+
+fn open(scenario: &Path) -> Result<Opened, Failure> {
+    // A file before a preset of its name.
+    match scenario.to_str().filter(|_| !scenario.exists()) {
+        Some(name) if romer_scenario::preset(name).is_ok() => Ok(romer_emulate::open_preset(name)?),
+        _ => Ok(romer_emulate::open_scenario(scenario)?),
+    }
+}
+
+fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8, Failure> {
+    let force = arguments.output.force;
+    let shown = escape::terminal(&file.to_string_lossy());
+    output::check_target(file.to_str(), force)?;
+    let stream = streams.get(usize::from(arguments.stream)).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no such stream (--stream {}): the run has {}, counted from 0; name one of them",
+            arguments.stream,
+            streams.len()
+        ))
+    })?;
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
+    let run = arguments.run.to_string_lossy();
+    let started = stream.measurement.started.get(..4).and_then(|year| year.parse().ok());
+    let source = Source {
+        run: &run,
+        ways: [&stream.related.forward, &stream.related.reverse],
+        absolute: stream.measurement.forward.delay_kind != Some(DelayKind::Variable),
+        kind: if arguments.trace { Kind::Trace } else { Kind::Models },
+        stem,
+        year: started.unwrap_or(2026),
+        only_udp: arguments.only_udp,
+    };
+    let fitted = fit::fit(&source).map_err(|why| {
+        Failure::with_code(
+            3,
+            format!(
+                "no scenario can be made ({}): {why}; measure with both ends' logs",
+                escape::terminal(&run)
+            ),
+        )
+    })?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut files: Vec<_> =
+        fitted.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
+    for (path, _) in &files {
+        output::check_target(path.to_str(), force)?;
+    }
+    files.push((file.into(), fitted.text.as_str()));
+    for (path, text) in &files {
+        let path =
+            path.to_str().ok_or_else(|| Failure::usage(format!("a file's name is not text ({shown})")))?;
+        output::write_document(path, text, force)?;
+    }
+    let opened = romer_emulate::open_scenario(file)?;
+    let one = std::slice::from_ref(stream);
+    let model = PathModel {
+        schema: MODEL.into(),
+        run: run.into_owned(),
+        directions: fitted.directions,
+        scenario: fs::read_to_string(file).unwrap_or_default(),
+        check: Some(compare(&opened.scenario.config, one, arguments.allow)),
+        warnings: fitted.warnings,
+    };
+    if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+        let mut text = format!("The scenario is in {shown}.\n");
+        for warning in &model.warnings {
+            text.push_str(&format!("Note: {}\n", escape::terminal(warning)));
+        }
+        text.push_str("Beside what it was made from:\n\n");
+        let style = output::style(arguments.output.color);
+        text.extend(model.check.iter().map(|check| romer_report::fidelity::text(check, &style)));
+        output::print(&text);
+    }
+    document(arguments, &model)?;
+    Ok(0)
+}
+
+fn document(arguments: &ModelArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
+    let Some(file) = &arguments.output.json else { return Ok(()) };
+    let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;
+    text.push('\n');
+    output::write_document(file, &text, arguments.output.force)
+}

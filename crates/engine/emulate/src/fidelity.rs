@@ -1,0 +1,547 @@
+//! What a scenario makes one expect, beside what was measured.
+//!
+//! The scenario is run in virtual time over the very departures of the measurement, many times with other seeds. What
+//! these runs give is what the scenario makes one expect, chance, correlation and all stages included; a measurement
+//! that lies out farther than nearly all of them did not come from it (a Monte Carlo test: Barnard 1963). Nothing is
+//! assumed of independence, and it holds for every scenario.
+
+use romer_impair::{Config, Engine, Headers, Limits, Nanos, Packet, Port};
+use romer_metrics::bootstrap::{Statistic, resampled};
+use romer_metrics::{reordering, wilson_interval};
+use romer_record::fidelity::{
+    Distribution, FIDELITY, Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict,
+};
+use romer_record::{Fate, Passage};
+use romer_units::random::Seed;
+use romer_units::{Duration, Timestamp};
+
+/// The most runs of a scenario.
+const MOST_REPLICATES: usize = 499;
+/// The fewest, however many packets there are.
+const FEWEST_REPLICATES: usize = 99;
+/// Packets of all runs together that there is time for.
+const WORK: usize = 5_000_000;
+/// Values by which the distribution of all runs is told.
+const FINE: usize = 10_000;
+/// Fewer packets than this say too little.
+const FEWEST_PACKETS: usize = 25;
+/// Below this share of runs as far out, the measurement is not what was asked for.
+const LEVEL: f64 = 0.01;
+/// The median of Kolmogorov's distribution: of the distance times the root of the number of values.
+const KOLMOGOROV_MEDIAN: f64 = 0.827_573_555_189_9;
+/// Octets of a frame around the payload of UDP over IPv4: headers and check sequence.
+const AROUND: u32 = 46;
+const SHORTEST: u32 = 64;
+
+/// One stream of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredStream<'a> {
+    /// From sender to responder.
+    pub forward: &'a [Passage],
+    /// Back.
+    pub reverse: &'a [Passage],
+}
+
+/// What is to be compared.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// What was asked for. The sender of the measurement is at port a.
+    pub config: &'a Config,
+    /// What the probes are told apart by, for scenarios with flows.
+    pub headers: Headers,
+    /// What was measured at once; all streams went through the network together.
+    pub streams: Vec<MeasuredStream<'a>>,
+    /// Whether the delays are absolute; else they count from the least one of each direction.
+    pub absolute: bool,
+    /// Packets that took longer are lost.
+    pub waiting: Nanos,
+    /// What hosts and path around the emulator may have added to every delay; what they did is found and told.
+    pub allowed: Nanos,
+}
+
+/// Compares both directions.
+pub fn fidelity(question: &Question<'_>) -> Fidelity {
+    let mut warnings = Vec::new();
+    let mut directions = Vec::new();
+    for (name, port) in [("forward", Port::A), ("reverse", Port::B)] {
+        let of = |stream: &MeasuredStream<'_>| -> Vec<Passage> {
+            let passages = if port == Port::A { stream.forward } else { stream.reverse };
+            passages.iter().filter(|passage| passage.departure.is_some()).copied().collect()
+        };
+        let streams: Vec<Vec<Passage>> = question.streams.iter().map(of).collect();
+        if streams.iter().all(Vec::is_empty) {
+            continue;
+        }
+        if streams.iter().flatten().any(|passage| passage.fate == Fate::Unknown) {
+            warnings
+                .push(format!("what became of some packets {name} is not known, so that way is left out"));
+            continue;
+        }
+        directions.push(Side { question, port, streams }.compare(name));
+    }
+    if !question.absolute {
+        warnings
+            .push("the clocks' offset is not known: delays count from the least of each direction".into());
+    } else {
+        warnings.push(
+            "the delay of the path around the emulator is in what was measured, and not asked for".into(),
+        );
+    }
+    if !question.config.timeline.is_empty() {
+        warnings.push("the scenario's timeline is taken to begin with the first packet".into());
+    }
+    Fidelity {
+        schema: FIDELITY.into(),
+        method: "the scenario in virtual time over the departures that were measured, with other seeds; a figure's \
+                 p-value is the share of these runs that lie as far out"
+            .into(),
+        directions,
+        warnings,
+    }
+}
+
+/// What one run, measured or made, comes to.
+#[derive(Clone, Debug, Default)]
+struct Observed {
+    sent: usize,
+    lost: usize,
+    arrived: usize,
+    copies: usize,
+    reordered: usize,
+    /// Of first copies, in order of departure.
+    delays: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Observed {
+    fn of(streams: &[Vec<Passage>], absolute: bool) -> Self {
+        let mut observed = Self::default();
+        let mut delays = Vec::new();
+        for passage in streams.iter().flatten() {
+            if passage.copy > 0 {
+                observed.copies += 1;
+                continue;
+            }
+            observed.sent += 1;
+            match (passage.fate, passage.delay, passage.departure) {
+                (Fate::Arrived, Some(delay), Some(departure)) => {
+                    observed.arrived += 1;
+                    delays.push((departure.as_nanos(), real(delay.as_nanos())));
+                }
+                (Fate::Arrived, ..) => observed.arrived += 1,
+                _ => observed.lost += 1,
+            }
+        }
+        observed.reordered = streams.iter().map(|passages| reordering(passages).len()).sum();
+        delays.sort_by_key(|(departure, _)| *departure);
+        let least = delays.iter().map(|(_, delay)| *delay).fold(f64::INFINITY, f64::min);
+        let base = if absolute { 0.0 } else { least };
+        observed.delays = delays.into_iter().map(|(_, delay)| delay - base).collect();
+        observed.sorted.clone_from(&observed.delays);
+        observed.sorted.sort_by(f64::total_cmp);
+        observed
+    }
+
+    /// Takes off what lies between the median and `expected`, from 0 up to `allowed`; how much that was.
+    fn less(&mut self, expected: f64, allowed: f64) -> f64 {
+        let added = (quantile(&self.sorted, 0.5) - expected).clamp(0.0, allowed.max(0.0));
+        self.delays.iter_mut().chain(&mut self.sorted).for_each(|delay| *delay -= added);
+        added
+    }
+
+    /// The figures, in the order of [`NAMES`].
+    fn figures(&self) -> [f64; NAMES.len()] {
+        let share = |part: usize, of: usize| if of == 0 { 0.0 } else { count(part) / count(of) };
+        let mean = self.delays.iter().sum::<f64>() / count(self.delays.len().max(1));
+        let [p25, p50, p75, p90, p95, p99] = QUANTILES.map(|p| quantile(&self.sorted, p));
+        [
+            share(self.lost, self.sent),
+            share(self.copies, self.arrived),
+            share(self.reordered, self.arrived),
+            mean,
+            p25,
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+        ]
+    }
+
+    fn intervals(&self) -> [Option<[f64; 2]>; NAMES.len()] {
+        let statistics = [Statistic::Mean].into_iter().chain(QUANTILES.map(Statistic::Quantile));
+        let drawn = resampled(&self.delays, &statistics.collect::<Vec<_>>(), 1);
+        let delay = |place: usize| {
+            let mut values = drawn.as_ref()?.get(place)?.clone();
+            values.sort_by(f64::total_cmp);
+            Some([quantile(&values, 0.025), quantile(&values, 0.975)])
+        };
+        [
+            wilson_interval(self.lost, self.sent),
+            wilson_interval(self.copies, self.arrived),
+            wilson_interval(self.reordered, self.arrived),
+            delay(0),
+            delay(1),
+            delay(2),
+            delay(3),
+            delay(4),
+            delay(5),
+            delay(6),
+        ]
+    }
+}
+
+const NAMES: [&str; 10] = [
+    "loss_ratio",
+    "duplicated_ratio",
+    "reordered_ratio",
+    "delay_ns.mean",
+    "delay_ns.p25",
+    "delay_ns.median",
+    "delay_ns.p75",
+    "delay_ns.p90",
+    "delay_ns.p95",
+    "delay_ns.p99",
+];
+const QUANTILES: [f64; 6] = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+
+struct Side<'q> {
+    question: &'q Question<'q>,
+    port: Port,
+    streams: Vec<Vec<Passage>>,
+}
+
+impl Side<'_> {
+    fn compare(&self, name: &str) -> FidelityDirection {
+        let mut measured = Observed::of(&self.streams, self.question.absolute);
+        let mut direction = FidelityDirection {
+            direction: name.into(),
+            packets: measured.sent as u64,
+            replicates: 0,
+            verdict: FidelityVerdict::TooFew,
+            p_value: 1.0,
+            words: format!("{} packets are too few to tell", measured.sent),
+            added_ns: 0.0,
+            figures: Vec::new(),
+            distribution: None,
+        };
+        if measured.sent < FEWEST_PACKETS || measured.delays.len() < FEWEST_PACKETS {
+            return direction;
+        }
+        let replicates = (WORK / measured.sent).clamp(FEWEST_REPLICATES, MOST_REPLICATES);
+        let mut runs: Vec<Observed> = (0..replicates).map(|number| self.run(number)).collect();
+        // Every run is treated as the measurement is, so that none has an advantage.
+        let medians: f64 = runs.iter().map(|run| quantile(&run.sorted, 0.5)).sum();
+        let (expected, allowed) = (medians / count(replicates), real(self.question.allowed));
+        for run in &mut runs {
+            run.less(expected, allowed);
+        }
+        direction.added_ns = measured.less(expected, allowed);
+        // Each figure of each run, and last how far its distribution is from that of all.
+        let mut pool: Vec<f64> = runs.iter().flat_map(|run| run.sorted.iter().copied()).collect();
+        pool.sort_by(f64::total_cmp);
+        // As many of them as tell the distribution to a fraction of what one run can.
+        let step = (pool.len() / FINE).max(1);
+        let pool: Vec<f64> = pool.into_iter().skip(step / 2).step_by(step).collect();
+        let extended = |run: &Observed| {
+            let mut figures = run.figures().to_vec();
+            figures.push(ks_distance(&run.sorted, &pool));
+            figures
+        };
+        let made: Vec<Vec<f64>> = runs.iter().map(extended).collect();
+        let found = extended(&measured);
+        let columns: Vec<Vec<f64>> = (0..found.len())
+            .map(|place| {
+                let mut column: Vec<f64> = made.iter().map(|figures| figures[place]).collect();
+                column.sort_by(f64::total_cmp);
+                column
+            })
+            .collect();
+        let p_of = |figures: &[f64], place: usize| -> f64 {
+            // Only too far is out for the distance.
+            if place < NAMES.len() {
+                two_sided(&columns[place], figures[place])
+            } else {
+                upper(&columns[place], figures[place])
+            }
+        };
+        let least = |figures: &[f64]| {
+            (0..columns.len()).map(|place| p_of(figures, place)).fold(f64::INFINITY, f64::min)
+        };
+        let farthest = least(&found);
+        let as_far = made.iter().filter(|figures| least(figures) <= farthest).count();
+        direction.p_value = count(as_far + 1) / count(replicates + 1);
+        direction.replicates = u32::try_from(replicates).unwrap_or(u32::MAX);
+        let intervals = measured.intervals();
+        for (place, name) in NAMES.iter().enumerate() {
+            let column = &columns[place];
+            let asked = if place < 4 {
+                column.iter().sum::<f64>() / count(column.len())
+            } else {
+                quantile(column, 0.5)
+            };
+            direction.figures.push(FidelityFigure {
+                figure: (*name).into(),
+                asked,
+                asked_interval: [quantile(column, 0.025), quantile(column, 0.975)],
+                measured: found[place],
+                measured_interval: intervals[place],
+                p_value: p_of(&found, place),
+            });
+        }
+        let (place, typical) = (NAMES.len(), quantile(&columns[NAMES.len()], 0.5));
+        direction.distribution = Some(Distribution {
+            ks_distance: found[place],
+            p_value: p_of(&found, place),
+            effective_values: if typical > 0.0 {
+                (KOLMOGOROV_MEDIAN / typical).powi(2).min(count(measured.delays.len()))
+            } else {
+                count(measured.delays.len())
+            },
+        });
+        self.judge(&mut direction);
+        direction
+    }
+
+    fn judge(&self, direction: &mut FidelityDirection) {
+        let odds = format!("p = {:.3}, {} packets", direction.p_value, direction.packets);
+        let added = if direction.added_ns >= 1.0 {
+            #[expect(clippy::cast_possible_truncation, reason = "what is allowed is less than an hour")]
+            let added = Duration::from_nanos((direction.added_ns / 1e3).round() as i64 * 1_000);
+            format!(", but for {added} that hosts and path around the emulator added")
+        } else {
+            String::new()
+        };
+        if direction.p_value >= LEVEL {
+            direction.verdict = FidelityVerdict::AsAsked;
+            direction.words = format!("as asked for{added}: nothing in the data speaks against it ({odds})");
+            return;
+        }
+        direction.verdict = FidelityVerdict::Differs;
+        let distribution =
+            direction.distribution.iter().map(|found| ("the distribution of delay", found.p_value));
+        let figures = direction.figures.iter().map(|figure| (figure.figure.as_str(), figure.p_value));
+        let least = figures.chain(distribution).min_by(|a, b| a.1.total_cmp(&b.1));
+        let what = least.map_or("", |(name, _)| name);
+        direction.words = format!("not what was asked for{added}: {what} lies farthest out ({odds})");
+    }
+
+    fn run(&self, number: usize) -> Observed {
+        Observed::of(&self.made(number), self.question.absolute)
+    }
+
+    /// The scenario once more, with a seed of its own.
+    fn made(&self, number: usize) -> Vec<Vec<Passage>> {
+        let mut events: Vec<(Nanos, usize, usize)> = Vec::new();
+        for (stream, passages) in self.streams.iter().enumerate() {
+            for (place, passage) in passages.iter().enumerate().filter(|(_, passage)| passage.copy == 0) {
+                let departure = passage.departure.map_or(0, Timestamp::as_nanos);
+                events.push((departure, stream, place));
+            }
+        }
+        events.sort_unstable();
+        let start = events.first().map_or(0, |event| event.0);
+        let word = u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
+        let seed = Seed([word, 1676, 11, 22, word, 9]);
+        let config = Config { seed: Some(seed), ..self.question.config.clone() };
+        let limits = Limits { held: 1 << 24, reserved: 64 };
+        let mut engine = Engine::new(config, limits, start);
+        let mut arrivals: Vec<Vec<Nanos>> = vec![Vec::new(); events.len()];
+        let mut settle = |engine: &mut Engine, now| {
+            while let Some(outcome) = engine.poll(now) {
+                let place = usize::try_from(outcome.slot).unwrap_or(usize::MAX);
+                if let Some(arrivals) = arrivals.get_mut(place).filter(|_| outcome.lost.is_none()) {
+                    arrivals.push(outcome.time);
+                }
+            }
+        };
+        for (slot, (departure, stream, place)) in (0_u32..).zip(&events) {
+            settle(&mut engine, departure - 1);
+            let size = self.streams[*stream][*place].size;
+            engine.admit(&Packet {
+                slot,
+                port: self.port,
+                length: size.saturating_add(AROUND).max(SHORTEST),
+                arrival: *departure,
+                headers: self.question.headers,
+            });
+        }
+        settle(&mut engine, Nanos::MAX);
+        let mut streams: Vec<Vec<Passage>> = vec![Vec::new(); self.streams.len()];
+        for ((departure, stream, place), arrivals) in events.iter().zip(&mut arrivals) {
+            arrivals.sort_unstable();
+            let original = &self.streams[*stream][*place];
+            for (copy, arrival) in (0..).zip(&*arrivals) {
+                let delay = arrival - departure;
+                let fate = if delay > self.question.waiting { Fate::Late } else { Fate::Arrived };
+                streams[*stream].push(Passage {
+                    copy,
+                    fate,
+                    arrival: Some(Timestamp::from_nanos(*arrival)),
+                    delay: Some(Duration::from_nanos(delay)),
+                    ..*original
+                });
+            }
+            if arrivals.is_empty() {
+                let lost = Passage { copy: 0, fate: Fate::Lost, arrival: None, delay: None, ..*original };
+                streams[*stream].push(lost);
+            }
+        }
+        streams
+    }
+}
+
+/// Share of the `column`, ascending, that lies as far out as `value`, on either side; `value` counts as one of it.
+fn two_sided(column: &[f64], value: f64) -> f64 {
+    let below = column.partition_point(|x| *x <= value);
+    let above = column.len() - column.partition_point(|x| *x < value);
+    (2.0 * count(below.min(above) + 1) / count(column.len() + 1)).min(1.0)
+}
+
+/// Share that is as large or larger.
+fn upper(column: &[f64], value: f64) -> f64 {
+    count(column.len() - column.partition_point(|x| *x < value) + 1) / count(column.len() + 1)
+}
+
+/// The greatest distance of the cumulative distributions of two samples, both ascending.
+fn ks_distance(a: &[f64], b: &[f64]) -> f64 {
+    let (mut i, mut j, mut greatest) = (0, 0, 0.0_f64);
+    while i < a.len() && j < b.len() {
+        let x = a[i].min(b[j]);
+        i += a[i..].iter().take_while(|value| **value <= x).count();
+        j += b[j..].iter().take_while(|value| **value <= x).count();
+        greatest = greatest.max((count(i) / count(a.len()) - count(j) / count(b.len())).abs());
+    }
+    greatest
+}
+
+/// By linear interpolation between order statistics; 0 of nothing.
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
+    let at = p * count(last);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the last place")]
+    let below = (at.floor() as usize).min(last);
+    let above = (below + 1).min(last);
+    sorted[below] + (at - count(below)) * (sorted[above] - sorted[below])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+const fn count(number: usize) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
+const fn real(nanos: i64) -> f64 {
+    nanos as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
+        [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
+        [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
+        [a_to_b.reorder]\nmodel = \"bernoulli\"\nprobability = 0.03\n\
+        displacement = { model = \"uniform\", low = 1, high = 2 }\n\
+        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"gamma\", shape = 2, scale = \"3ms\" }\n";
+
+    fn config(text: &str) -> Config {
+        crate::read_scenario(text, "s").unwrap().scenario.config
+    }
+
+    /// What a scenario makes of a stream, with the seed of one who measures.
+    fn measured(text: &str, packets: u64) -> Vec<Passage> {
+        let template = |sequence: u64| Passage {
+            sequence,
+            copy: 0,
+            size: 160,
+            fate: Fate::Arrived,
+            departure: Some(Timestamp::from_nanos(i64::try_from(sequence).unwrap() * 20_000_000)),
+            arrival: None,
+            delay: None,
+            ttl: None,
+            tos: None,
+            departure_error: None,
+        };
+        let sent: Vec<Passage> = (0..packets).map(template).collect();
+        let config = config(text);
+        let streams = vec![MeasuredStream { forward: &sent, reverse: &[] }];
+        let question = Question {
+            config: &config,
+            headers: Headers::default(),
+            streams,
+            absolute: true,
+            waiting: 2_000_000_000,
+            allowed: 0,
+        };
+        let side = Side { question: &question, port: Port::A, streams: vec![sent.clone()] };
+        side.made(1_000_000).remove(0)
+    }
+
+    fn compare(text: &str, passages: &[Passage]) -> FidelityDirection {
+        let config = config(text);
+        let question = Question {
+            config: &config,
+            headers: Headers::default(),
+            streams: vec![MeasuredStream { forward: passages, reverse: &[] }],
+            absolute: true,
+            waiting: 2_000_000_000,
+            allowed: 0,
+        };
+        let mut found = fidelity(&question);
+        assert_eq!(found.directions.len(), 1);
+        found.directions.remove(0)
+    }
+
+    #[test]
+    fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
+        let passages = measured(SCENARIO, 1_000);
+        let same = compare(SCENARIO, &passages);
+        assert_eq!(same.verdict, FidelityVerdict::AsAsked, "{same:#?}");
+        for (what, with) in
+            [("p = 0.02", "p = 0.06"), ("\"20ms\"", "\"22ms\""), ("\"3ms\" }", "\"5ms\" }"), ("0.03", "0.2")]
+        {
+            let other = compare(&SCENARIO.replace(what, with), &passages);
+            assert_eq!(other.verdict, FidelityVerdict::Differs, "{what} {with}: {other:#?}");
+        }
+        let loss = &same.figures[0];
+        assert!((loss.asked - 0.02 / 0.42).abs() < 0.005, "{loss:?}");
+        assert!(same.distribution.unwrap().effective_values <= 1_000.0);
+    }
+
+    #[test]
+    fn what_hosts_and_path_added_is_found_and_told() {
+        let mut passages = measured(SCENARIO, 1_000);
+        for passage in &mut passages {
+            passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(2));
+        }
+        assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
+        let config = config(SCENARIO);
+        let streams = vec![MeasuredStream { forward: &passages, reverse: &[] }];
+        let question = Question {
+            config: &config,
+            headers: Headers::default(),
+            streams,
+            absolute: true,
+            waiting: 2_000_000_000,
+            allowed: 5_000_000,
+        };
+        let found = fidelity(&question).directions.remove(0);
+        assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
+        assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
+    }
+
+    #[test]
+    fn too_few_packets_say_nothing() {
+        let few = compare(SCENARIO, &measured(SCENARIO, 20));
+        assert_eq!(few.verdict, FidelityVerdict::TooFew);
+    }
+
+    #[test]
+    fn the_distance_of_two_samples_is_the_greatest_gap_between_their_steps() {
+        assert!((ks_distance(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]) - 0.5).abs() < 1e-12);
+        assert!(ks_distance(&[1.0, 1.0], &[1.0, 1.0]).abs() < 1e-12);
+        assert!((ks_distance(&[1.0], &[2.0]) - 1.0).abs() < 1e-12);
+    }
+}

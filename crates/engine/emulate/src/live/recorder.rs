@@ -1,0 +1,190 @@
+//! A thread that writes samples into files: departures in CSV, and a capture in which each packet says its fate.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use romer_impair::{Nanos, Port as Way};
+use romer_wire::pcapng;
+
+use super::feed::{Fate, SampleFeed, Sampled};
+use crate::departures::{HEADER, Line};
+
+/// Between two looks at a feed that was empty.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What is written, and where.
+pub struct Sink {
+    /// Its name, for errors.
+    pub path: PathBuf,
+    /// Its end.
+    pub out: Box<dyn Write + Send>,
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Sink").field(&self.path).finish()
+    }
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Packets.
+    pub packets: u64,
+    /// Packets that are not there, because the files were written too slowly.
+    pub missed: u64,
+    /// A file that could not be written, and why. The others, and what came before, are whole.
+    pub failed: Vec<(PathBuf, io::Error)>,
+}
+
+/// The thread. It ends when its bridge has ended.
+#[derive(Debug)]
+pub struct Recorder(JoinHandle<Recorded>);
+
+impl Recorder {
+    /// Writes what `feed` gives: departures into `csv`, frames into `capture` (for which the feed must give octets).
+    ///
+    /// # Errors
+    /// The system starts no thread.
+    pub fn start(feed: SampleFeed, csv: Option<Sink>, capture: Option<Sink>) -> io::Result<Self> {
+        let mut writers: Vec<Writer> = Vec::new();
+        writers.extend(csv.map(|sink| Writer { sink, kind: Kind::Csv, buffer: Vec::new() }));
+        writers.extend(capture.map(|sink| Writer { sink, kind: Kind::Capture, buffer: Vec::new() }));
+        let thread = std::thread::Builder::new().name("samples".into());
+        thread.spawn(move || record(feed, writers)).map(Self)
+    }
+
+    /// Waits for the end, which comes when the bridge has ended and everything is written.
+    pub fn finish(self) -> Recorded {
+        self.0.join().unwrap_or_default()
+    }
+}
+
+enum Kind {
+    Csv,
+    Capture,
+}
+
+struct Writer {
+    sink: Sink,
+    kind: Kind,
+    buffer: Vec<u8>,
+}
+
+fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
+    let mut recorded = Recorded::default();
+    let started = feed.started_realtime();
+    for writer in &mut writers {
+        writer.begin();
+    }
+    loop {
+        let number = feed.drain(|packet| {
+            for writer in &mut writers {
+                writer.take(packet, started);
+            }
+        });
+        recorded.packets += number as u64;
+        // One that fails is left; the others go on.
+        writers.retain_mut(|writer| match writer.write() {
+            Ok(()) => true,
+            Err(error) => {
+                recorded.failed.push((writer.sink.path.clone(), error));
+                false
+            }
+        });
+        if feed.has_ended() {
+            break;
+        }
+        if number == 0 {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    for mut writer in writers {
+        if let Err(error) = writer.sink.out.flush() {
+            recorded.failed.push((writer.sink.path, error));
+        }
+    }
+    recorded.missed = feed.missed();
+    recorded
+}
+
+impl Writer {
+    fn begin(&mut self) {
+        match self.kind {
+            Kind::Csv => self.buffer.extend(format!("{HEADER}\n").into_bytes()),
+            Kind::Capture => {
+                pcapng::section(&mut self.buffer, "romer emulate");
+                for way in Way::BOTH {
+                    pcapng::interface(&mut self.buffer, pcapng::ETHERNET, &way.letter().to_string());
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, packet: &Sampled, started: i64) {
+        let port = if packet.port == 0 { Way::A } else { Way::B };
+        match self.kind {
+            Kind::Csv => {
+                for fate in &packet.fates {
+                    // A vector takes everything.
+                    let _ = line(packet, fate, port).write(&mut self.buffer);
+                }
+            }
+            Kind::Capture => {
+                let comments: Vec<String> =
+                    packet.fates.iter().map(|fate| comment(packet, fate, port)).collect();
+                let comments: Vec<&str> = comments.iter().map(String::as_str).collect();
+                let nanos = u64::try_from(started.saturating_add(packet.arrival)).unwrap_or(0);
+                let interface = u32::from(port == Way::B);
+                pcapng::packet(&mut self.buffer, interface, nanos, &packet.octets, &comments);
+            }
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.sink.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+const fn line(packet: &Sampled, fate: &Fate, port: Way) -> Line {
+    Line {
+        ordinal: packet.ordinal,
+        copy: fate.copy,
+        port: port.letter(),
+        size: packet.size,
+        arrival: packet.arrival,
+        departure: fate.departure,
+        lost: fate.lost,
+        requested: fate.requested,
+        displacement: fate.displacement,
+    }
+}
+
+/// The fate in words, as a reader of captures sees it.
+fn comment(packet: &Sampled, fate: &Fate, port: Way) -> String {
+    let what = if fate.copy == 0 {
+        format!("romer: packet {} at {}", packet.ordinal, port.letter())
+    } else {
+        format!("romer: its copy {}", fate.copy)
+    };
+    let asked = fate.requested.map_or(String::new(), |nanos| format!(", {} asked for", ms(nanos)));
+    let moved =
+        if fate.displacement > 0 { format!(", displaced by {}", fate.displacement) } else { String::new() };
+    let damaged = if fate.corrupted { ", corrupted" } else { "" };
+    match (fate.departure, fate.lost) {
+        (Some((departure, rank)), _) => {
+            let held = ms(departure - packet.arrival);
+            format!("{what}, left as number {rank} after {held}{asked}{moved}{damaged}")
+        }
+        (None, Some(cause)) => format!("{what}, lost:{}{moved}", cause.name()),
+        (None, None) => format!("{what}, not known"),
+    }
+}
+
+fn ms(nanos: Nanos) -> String {
+    format!("{}.{:06} ms", nanos / 1_000_000, (nanos % 1_000_000).abs())
+}

@@ -1,0 +1,126 @@
+//! Asked for beside measured, on a terminal.
+
+use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict};
+
+use crate::escape;
+use crate::number::{NO_BREAK, percent, time};
+use crate::text::{TextStyle, wrap};
+
+/// The widest that prose is set.
+const WIDEST: usize = 110;
+
+/// `fidelity` for a terminal: of each direction the verdict, and then the figures. The text ends with a newline.
+pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let mut lines = Vec::new();
+    for direction in &fidelity.directions {
+        let words = format!("{}: {}", capital(&direction.direction), direction.words);
+        let strong = |line: String| if style.color { format!("\x1b[1m{line}\x1b[0m") } else { line };
+        lines.extend(wrap(&escape::terminal(&words), width).into_iter().map(strong));
+        if direction.verdict != FidelityVerdict::TooFew {
+            lines.extend(table(direction, style.unicode, width));
+            lines.extend(direction.distribution.iter().map(|distribution| {
+                format!(
+                    "  distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {:.0} independent values)",
+                    percent(distribution.ks_distance),
+                    distribution.p_value,
+                    distribution.effective_values
+                )
+            }));
+        }
+        lines.push(String::new());
+    }
+    for warning in &fidelity.warnings {
+        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}")), width));
+    }
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
+    text.push('\n');
+    text
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {
+    let mut rows = vec![["", "asked for", "in 95 of 100 runs", "measured", "95 %", "p"].map(String::from)];
+    rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
+    let widths: Vec<usize> =
+        (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut columns = 6;
+    let total = |columns: usize| 2 + widths[..columns].iter().sum::<usize>() + 2 * (columns - 1);
+    while columns > 4 && total(columns) > width {
+        columns -= 1;
+    }
+    let line = |row: &[String; 6]| {
+        let mut line = format!("  {:1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(&widths).take(columns).skip(1) {
+            line.push_str(&format!("{}{cell}", " ".repeat(width - cell.chars().count() + 2)));
+        }
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+fn cells(figure: &FidelityFigure, unicode: bool) -> [String; 6] {
+    let is_time = figure.figure.starts_with("delay_ns");
+    let value = |value: f64| if is_time { time(value, unicode) } else { percent(value) };
+    let interval = |[low, high]: [f64; 2]| format!("{} to {}", value(low), value(high));
+    let name = match figure.figure.strip_suffix("_ratio") {
+        Some("loss") => "lost".into(),
+        Some(name) => name.replace('_', " "),
+        None => figure.figure.replace("_ns.", " "),
+    };
+    [
+        name,
+        value(figure.asked),
+        interval(figure.asked_interval),
+        value(figure.measured),
+        figure.measured_interval.map_or_else(|| "not known".into(), interval),
+        format!("{:.3}", figure.p_value),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::fidelity::{Distribution, FIDELITY};
+
+    use super::*;
+
+    #[test]
+    fn each_figure_stands_with_what_was_asked_for_and_what_was_measured() {
+        let figure = |name: &str, asked: f64, measured: f64| FidelityFigure {
+            figure: name.into(),
+            asked,
+            asked_interval: [asked * 0.5, asked * 1.5],
+            measured,
+            measured_interval: None,
+            p_value: 0.25,
+        };
+        let fidelity = Fidelity {
+            schema: FIDELITY.into(),
+            method: String::new(),
+            directions: vec![FidelityDirection {
+                direction: "forward".into(),
+                packets: 700,
+                replicates: 999,
+                verdict: FidelityVerdict::AsAsked,
+                p_value: 0.4,
+                words: "as asked for".into(),
+                added_ns: 0.0,
+                figures: vec![figure("loss_ratio", 0.02, 0.03), figure("delay_ns.median", 2e7, 2.1e7)],
+                distribution: Some(Distribution { ks_distance: 0.03, p_value: 0.5, effective_values: 400.0 }),
+            }],
+            warnings: vec!["\x1b[31mred".into()],
+        };
+        let style = TextStyle { color: false, unicode: true, width: 120 };
+        let text = text(&fidelity, &style);
+        assert!(text.starts_with("Forward: as asked for\n"), "{text}");
+        let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();
+        assert!(line("lost").contains("2 %") && line("lost").contains("3 %"), "{text}");
+        assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
+        assert!(line("distributions").contains("400"), "{text}");
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}

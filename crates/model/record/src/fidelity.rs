@@ -1,0 +1,135 @@
+//! Asked for beside measured (`romer/fidelity/1`), and a measured path as a scenario (`romer/model/1`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the schema of asked-for beside measured.
+pub const FIDELITY: &str = "romer/fidelity/1";
+/// The name of the schema of a model.
+pub const MODEL: &str = "romer/model/1";
+
+/// What a scenario makes one expect, beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fidelity {
+    /// `romer/fidelity/1`.
+    pub schema: String,
+    /// How the expectation was found, in words.
+    pub method: String,
+    /// Each direction that was measured.
+    pub directions: Vec<FidelityDirection>,
+    /// What a reader should know before trusting the verdicts, in words.
+    pub warnings: Vec<String>,
+}
+
+/// One direction, all of its streams together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FidelityDirection {
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// Packets that were sent.
+    pub packets: u64,
+    /// In how many runs of the scenario in virtual time, over the same departures, the expectation was found.
+    pub replicates: u32,
+    /// What the data show.
+    pub verdict: FidelityVerdict,
+    /// Share of such runs in which some figure lies as far out as the farthest one measured.
+    pub p_value: f64,
+    /// The verdict in words.
+    pub words: String,
+    /// What hosts and path around the emulator added to every delay, as far as that was allowed; the delays that were
+    /// measured are less by it here.
+    pub added_ns: f64,
+    /// Each figure.
+    pub figures: Vec<FidelityFigure>,
+    /// The distribution of delay as a whole; `null` where too few packets arrived.
+    pub distribution: Option<Distribution>,
+}
+
+/// What the data show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FidelityVerdict {
+    /// Nothing speaks against it that the network did what the scenario says.
+    AsAsked,
+    /// Fewer than one run of the scenario in a hundred lies as far out.
+    Differs,
+    /// There are too few packets to tell.
+    TooFew,
+}
+
+/// A figure, asked for and measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FidelityFigure {
+    /// `loss_ratio`, `duplicated_ratio`, `reordered_ratio` (RFC 4737), `delay_ns.mean`, `delay_ns.p25`, ...
+    pub figure: String,
+    /// What the scenario makes one expect; in the unit that the figure's name says.
+    pub asked: f64,
+    /// In 95 of 100 runs of the scenario it lies in here.
+    pub asked_interval: [f64; 2],
+    /// What was measured.
+    pub measured: f64,
+    /// 95 %: of a share by Wilson, of a delay by moving blocks drawn anew; `null` where the data do not allow one.
+    pub measured_interval: Option<[f64; 2]>,
+    /// Share of runs of the scenario in which this figure lies as far out, on either side.
+    pub p_value: f64,
+}
+
+/// Two distributions of delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// The greatest difference of the cumulative distributions (Kolmogorov and Smirnov).
+    pub ks_distance: f64,
+    /// Share of runs of the scenario that are as far from the distribution of all of them.
+    pub p_value: f64,
+    /// How many independent delays would lie as far from their distribution as such a run does: successive delays are
+    /// alike.
+    pub effective_values: f64,
+}
+
+/// A measured path as a scenario that can be emulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathModel {
+    /// `romer/model/1`.
+    pub schema: String,
+    /// The run as it was given.
+    pub run: String,
+    /// Each direction that was measured.
+    pub directions: Vec<DirectionModel>,
+    /// The scenario.
+    pub scenario: String,
+    /// The run it was made from, beside what the scenario makes one expect.
+    pub check: Option<Fidelity>,
+    /// What a reader should know, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The model of one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionModel {
+    /// `forward` or `reverse`.
+    pub direction: String,
+    /// Packets that were sent.
+    pub packets: u64,
+    /// `none`, `bernoulli` or `gilbert-elliott`.
+    pub loss: String,
+    /// Share of packets lost.
+    pub loss_ratio: Option<f64>,
+    /// 95 %, by Wilson.
+    pub loss_ratio_interval: Option<[f64; 2]>,
+    /// Gilbert-Elliott: chance that a packet after an arrived one is lost.
+    pub p: Option<f64>,
+    /// 95 %, by Wilson.
+    pub p_interval: Option<[f64; 2]>,
+    /// Gilbert-Elliott: chance that a packet after a lost one arrives.
+    pub r: Option<f64>,
+    /// 95 %, by Wilson.
+    pub r_interval: Option<[f64; 2]>,
+    /// Values of the empirical distribution of delay.
+    pub delays: u64,
+    /// Lag-one autocorrelation of normal scores of delay that the scenario asks for; 0 where the data show none.
+    pub delay_correlation: f64,
+    /// Share of packets displaced.
+    pub reordered_ratio: Option<f64>,
+    /// Share of packets duplicated.
+    pub duplicated_ratio: Option<f64>,
+}
