@@ -169,6 +169,25 @@ impl Lab {
         process::run(self.command(host, "nft").arg(rules)).with_code(0);
     }
 
+    /// Lets the bridge of a path drop or double packets by `rules`, with counters `there` and `back`. What associates a
+    /// session is no probe, and passes.
+    pub(crate) fn bridge(&self, rules: &str) {
+        self.filter(
+            "E",
+            &format!(
+                "table bridge test {{
+                    counter there {{ }}
+                    counter back {{ }}
+                    chain forward {{
+                        type filter hook forward priority 0
+                        @th,64,32 0x726f6d65 accept
+                        {rules}
+                    }}
+                }}"
+            ),
+        );
+    }
+
     /// Packets that the named counter of nftables on `host` has seen: the kernel's own count.
     pub(crate) fn counted(&self, host: &str, family: &str, counter: &str) -> u64 {
         let arguments = ["-j", "list", "counter", family, "test", counter];
@@ -198,6 +217,14 @@ impl Lab {
         command.args(arguments).arg("--out").arg(home.path().join("run"));
         (command, home)
     }
+}
+
+/// The document that a measurement has left in `home`.
+pub(crate) fn kept(home: &TempDir) -> Value {
+    let document = fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
+    let document = serde_json::from_str(&document).unwrap();
+    schema::assert_valid(&document, "measurement");
+    document
 }
 
 /// A measurement that has ended.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "shared by several test programs, each of which uses a part")]
 
 pub(crate) mod lab;
+pub(crate) mod measuring;
 pub(crate) mod process;
 pub(crate) mod schema;
 

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab, Run};
+use crate::common::lab::{FAR, FAR_V6, Lab, Run, kept};
 use crate::common::process::{self, Process, romer};
-use crate::common::{at, count, schema};
+use crate::common::{at, count};
 
 /// The packet log of one direction: sequence, size, sent, received.
 fn lines(run: &Run, direction: &str) -> Vec<(u64, u64, Option<i64>, Option<i64>)> {
@@ -30,30 +30,11 @@ fn ways(direction: &str) -> &'static [&'static str] {
     }
 }
 
-/// Rules for the bridge's packets. What associates a session is no probe, and passes.
-fn bridge(lab: &Lab, rules: &str) {
-    lab.filter(
-        "E",
-        &format!(
-            "table bridge test {{
-                counter there {{ }}
-                counter back {{ }}
-                chain forward {{
-                    type filter hook forward priority 0
-                    @th,64,32 0x726f6d65 accept
-                    {rules}
-                }}
-            }}"
-        ),
-    );
-}
-
 #[test]
 fn the_voice_packet_goes_each_way_in_its_real_size_and_is_logged_at_both_ends() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(
-        &lab,
+    lab.bridge(
         "iifname e0 udp dport 862 udp length 22 counter name there
          iifname e1 udp sport 862 udp length 22 counter name back",
     );
@@ -93,8 +74,7 @@ fn the_voice_packet_goes_each_way_in_its_real_size_and_is_logged_at_both_ends() 
 fn a_loss_is_told_in_the_direction_in_which_the_kernel_dropped() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(
-        &lab,
+    lab.bridge(
         "iifname e0 udp dport 862 numgen inc mod 5 1 counter name there drop
          iifname e1 udp sport 862 numgen random mod 4 0 counter name back drop",
     );
@@ -217,13 +197,6 @@ fn endless(lab: &Lab, direction: &str) -> (Process, tempfile::TempDir) {
     (Process::start(&mut command), home)
 }
 
-fn kept(home: &tempfile::TempDir) -> Value {
-    let document = fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
-    let document = serde_json::from_str(&document).unwrap();
-    schema::assert_valid(&document, "measurement");
-    document
-}
-
 #[test]
 fn an_interrupt_ends_the_far_end_too_and_keeps_all_that_was_sent() {
     let lab = Lab::path();
@@ -278,7 +251,7 @@ fn a_killed_reverse_run_is_completed_from_its_log_and_its_far_end_falls_silent()
     assert_eq!(at(&document, "/partial"), true);
     assert!(count(&document, "/reverse/packets/received") >= 20, "{document}");
     // What the far end still sends is counted at the bridge; there comes a second in which it is nothing.
-    bridge(&lab, "iifname e1 udp sport 862 counter name back");
+    lab.bridge("iifname e1 udp sport 862 counter name back");
     let mut before = None;
     loop {
         let now = lab.counted("E", "bridge", "back");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, Lab, kept};
 use crate::common::process::{self, Process, romer};
 use crate::common::{at, count, schema};
 
@@ -16,13 +16,6 @@ fn await_returned(measuring: &mut Process, probes: u64) {
             return;
         }
     }
-}
-
-fn kept(home: &tempfile::TempDir) -> Value {
-    let document = std::fs::read_to_string(home.path().join("run/measurement.json")).unwrap();
-    let document = serde_json::from_str(&document).unwrap();
-    schema::assert_valid(&document, "measurement");
-    document
 }
 
 #[test]

@@ -6,24 +6,6 @@ use serde_json::Value;
 use crate::common::lab::{FAR, FAR_V6, Lab};
 use crate::common::{at, count};
 
-/// Rules for the bridge's packets. What associates a session is no probe, and passes.
-fn bridge(lab: &Lab, rules: &str) {
-    lab.filter(
-        "E",
-        &format!(
-            "table bridge test {{
-                counter there {{ }}
-                counter back {{ }}
-                chain forward {{
-                    type filter hook forward priority 0
-                    @th,64,32 0x726f6d65 accept
-                    {rules}
-                }}
-            }}"
-        ),
-    );
-}
-
 fn measured(lab: &Lab, probes: u64, target: &str) -> Value {
     let count = probes.to_string();
     lab.measure(&["--count", &count, "--interval", "2ms", "--waiting-time", "500ms", target]).document()
@@ -40,7 +22,7 @@ fn lost(document: &Value, direction: &str) -> u64 {
 fn every_tenth_lost_on_the_way_there_is_told_as_that() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(&lab, "iifname e0 udp dport 862 numgen inc mod 10 0 counter name there drop");
+    lab.bridge("iifname e0 udp dport 862 numgen inc mod 10 0 counter name there drop");
     let document = measured(&lab, 200, FAR);
     assert_eq!(lost(&document, "forward"), 20);
     assert_eq!(lab.counted("E", "bridge", "there"), 20);
@@ -57,7 +39,7 @@ fn every_tenth_lost_on_the_way_there_is_told_as_that() {
 fn random_losses_on_the_way_back_are_as_many_as_the_kernel_dropped() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(&lab, "iifname e1 udp sport 862 numgen random mod 4 0 counter name back drop");
+    lab.bridge("iifname e1 udp sport 862 numgen random mod 4 0 counter name back drop");
     let document = measured(&lab, 200, FAR);
     assert_eq!(lost(&document, "forward"), 0);
     assert_eq!(lost(&document, "reverse"), lab.counted("E", "bridge", "back"));
@@ -68,8 +50,7 @@ fn random_losses_on_the_way_back_are_as_many_as_the_kernel_dropped() {
 fn losses_in_both_directions_are_told_apart() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(
-        &lab,
+    lab.bridge(
         "iifname e0 udp dport 862 numgen inc mod 5 1 counter name there drop
          iifname e1 udp sport 862 numgen inc mod 8 3 counter name back drop",
     );
@@ -107,7 +88,7 @@ fn a_burst_lost_in_a_router_is_one_period_in_the_other_family_too() {
 fn nothing_but_losses_is_a_result_where_the_far_end_keeps_a_log() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    bridge(&lab, "iifname e0 udp dport 862 counter name there drop");
+    lab.bridge("iifname e0 udp dport 862 counter name there drop");
     let document = measured(&lab, 20, FAR_V6);
     assert_eq!(lost(&document, "forward"), 20);
     assert_eq!(lab.counted("E", "bridge", "there"), 20);

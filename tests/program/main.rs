@@ -20,6 +20,7 @@ mod loss;
 mod marking;
 mod measuring;
 mod model;
+mod nat;
 mod offline;
 mod streams;
 mod targets;

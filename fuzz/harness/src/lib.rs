@@ -14,6 +14,7 @@ mod control_conversation;
 mod ethernet_frame;
 mod log_entries;
 pub mod mutate;
+mod one_way_probes;
 mod packet_log;
 mod quantity;
 mod reflector_machine;
@@ -74,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "association", run: association::run, seeds: association::seeds },
     Target { name: "reflector_machine", run: reflector_machine::run, seeds: reflector_machine::seeds },
     Target { name: "sender_returns", run: sender_returns::run, seeds: sender_returns::seeds },
+    Target { name: "one_way_probes", run: one_way_probes::run, seeds: one_way_probes::seeds },
     Target { name: "target", run: target::run, seeds: target::seeds },
 ];
 

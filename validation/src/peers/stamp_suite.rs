@@ -52,6 +52,27 @@ fn read(document: &Value) -> Option<Figures> {
         min_ns: of("min_rtt_ms")?,
         mean_ns: of("avg_rtt_ms")?,
         max_ns: of("max_rtt_ms")?,
-        stddev_ns: of("stddev_rtt_ms")?,
+        stddev_ns: of("std_dev_ms")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_summary_gives_round_trips_in_milliseconds() {
+        let document = json!({ "packets_sent": 100, "packets_received": 99, "min_rtt_ms": 0.25, "max_rtt_ms": 4.5,
+            "avg_rtt_ms": 0.5, "std_dev_ms": 0.125 });
+        let expected = Figures {
+            count: 99,
+            min_ns: 250_000.0,
+            mean_ns: 500_000.0,
+            max_ns: 4_500_000.0,
+            stddev_ns: 125_000.0,
+        };
+        assert_eq!(read(&document), Some(expected));
+        assert_eq!(read(&json!({ "packets_received": 0, "min_rtt_ms": null })), None);
+    }
 }

@@ -17,6 +17,11 @@ use crate::writer::{Acknowledged, LogEnd, LogFile, LogWriter, Sink};
 /// The writer looks for entries this often, and flushes what it found: the longest an entry waits to be
 /// acknowledged, if the disk is willing.
 const ROUND: Duration = Duration::from_millis(25);
+/// The same once it has found few for a while, as of a voice stream: waking costs more there than anything else.
+const SLOW_ROUND: Duration = Duration::from_millis(100);
+/// Entries of one round that are many, and rounds of few entries that are a while (4 s).
+const MANY: usize = 16;
+const A_WHILE: u32 = 160;
 /// The log is brought to the disk this often.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
@@ -232,11 +237,14 @@ fn write_until<S: Sink>(
     stop: &AtomicBool,
 ) -> LogEnd {
     let mut told_of = 0;
+    let mut slow = 0_u32;
     loop {
         // Read before draining, so that what was handed over before the stop is drained after it.
         let last = stop.load(Ordering::Acquire);
+        let mut found = 0_usize;
         for (stream, entry) in entries.try_iter() {
             writer.append(stream, &entry);
+            found += 1;
         }
         let overflowed = kept.overflowed.load(Ordering::Acquire);
         writer.note_lost(overflowed - told_of);
@@ -246,7 +254,8 @@ fn write_until<S: Sink>(
         if last {
             return writer.finish();
         }
-        thread::park_timeout(ROUND);
+        slow = if found > MANY { 0 } else { slow.saturating_add(1) };
+        thread::park_timeout(if slow > A_WHILE { SLOW_ROUND } else { ROUND });
     }
 }
 

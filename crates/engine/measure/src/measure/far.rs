@@ -43,6 +43,8 @@ pub(super) struct Told {
     pub(super) progress: Option<Heard>,
     /// All of its own probes have left: so many.
     pub(super) departed: Option<u64>,
+    /// Where it sees our datagrams come from.
+    pub(super) seen_at: Option<String>,
 }
 
 impl Told {
@@ -52,6 +54,7 @@ impl Told {
             Message::Departures(records) => self.entries.extend(records.into_iter().map(Entry::FarSent)),
             Message::Heard(progress) => self.progress = Some(progress),
             Message::Departed(departed) => self.departed = Some(departed.count),
+            Message::Associated(associated) => self.seen_at = Some(associated.address),
             _ => {}
         }
     }
@@ -74,6 +77,8 @@ pub(super) struct Conversation {
     broken: bool,
     asked: Instant,
     heard: Instant,
+    /// Where the far end saw our datagrams come from at last.
+    seen_at: Option<String>,
     pub(super) welcome: Welcome,
 }
 
@@ -91,6 +96,7 @@ impl Conversation {
             broken: false,
             asked: Instant::now(),
             heard: Instant::now(),
+            seen_at: None,
             welcome: Welcome {
                 version: VERSION,
                 software: String::new(),
@@ -193,11 +199,20 @@ impl Conversation {
     /// Whether the far end has confirmed the association; waits for it up to `time`.
     pub(super) fn associated(&mut self, time: StdDuration) -> Result<bool, MeasureError> {
         match self.hear(time) {
-            Ok(Some(Message::Associated(_))) => Ok(true),
+            Ok(Some(Message::Associated(associated))) => {
+                self.seen_at = Some(associated.address);
+                Ok(true)
+            }
             Ok(_) => Ok(false),
             Err(error) if timed_out(&error) => Ok(false),
             Err(error) => Err(self.lost(&error)),
         }
+    }
+
+    /// Where the far end saw our datagrams come from before and sees them now, if `seen_at` is news.
+    pub(super) fn moved(&mut self, seen_at: Option<String>) -> Option<[String; 2]> {
+        let now = seen_at.filter(|now| self.seen_at.as_ref() != Some(now))?;
+        self.seen_at.replace(now.clone()).map(|before| [before, now])
     }
 
     /// Takes what has come, without waiting. `None` once the conversation is broken.

@@ -58,6 +58,8 @@ pub(super) struct Happenings {
     links: Vec<Link>,
     /// With the stream that each is about; `None` for all.
     events: Vec<(Option<usize>, Event)>,
+    /// How many of them were told.
+    told: usize,
     next_drops: Timestamp<Monotonic>,
 }
 
@@ -83,6 +85,7 @@ impl Happenings {
             ways: streams.iter().map(Way::of).collect(),
             links: Vec::new(),
             events: Vec::new(),
+            told: 0,
             next_drops: clock::monotonic_now() + DROPS,
         };
         own.follow_links();
@@ -109,16 +112,25 @@ impl Happenings {
 
     /// Looks what has happened, and tells it.
     pub(super) fn look(&mut self, observer: &mut dyn Observer) {
-        let told = self.events.len();
         self.look_at_clocks();
         self.look_at_network();
         let now = clock::monotonic_now();
         self.look_at_counters(now);
-        for (stream, event) in self.events.iter().skip(told) {
+        for (stream, event) in self.events.iter().skip(self.told) {
             let way = stream.and_then(|stream| self.ways.get(stream));
             let number = way.map_or(0, |way| way.shared.number);
             observer.on_note(number, &event.detail);
         }
+        self.told = self.events.len();
+    }
+
+    /// The far end sees the datagrams of stream `stream` come from another address than before.
+    pub(super) fn moved(&mut self, stream: usize, before: &str, now: &str) {
+        let detail = format!(
+            "the far end sees the probes come from {now} now, and saw them come from {before}: a NAT on the way has made \
+             a new mapping, or this host sends from another address"
+        );
+        self.note(Some(stream), EventKind::AddressChange, Side::Path, detail);
     }
 
     /// The events that concern stream `stream`.

@@ -45,8 +45,11 @@ const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
 const ENTRIES_OF_ONE: i64 = 3;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
-/// How often the caller's thread looks on.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often the caller's thread looks on; where many packets come, more often.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOK_OFTEN: Duration = Duration::from_millis(20);
+/// A shorter time between two departures makes many packets.
+const MANY: Duration = Duration::from_millis(5);
 
 /// Who is told how a measurement goes on.
 pub trait Observer {
@@ -129,6 +132,7 @@ fn exchange(
     let legs = legs(streams, &readers);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
+    let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
     let mut happenings = Happenings::begin(&shared, clock::monotonic_now());
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
@@ -143,7 +147,7 @@ fn exchange(
         let mut keep_alive = clock::monotonic_now();
         begin_reverse(streams);
         loop {
-            happenings.wait(LOOK);
+            happenings.wait(look);
             if interrupted.load(Ordering::Acquire) && !partial {
                 partial = true;
                 stop_sending.wake();
@@ -154,7 +158,7 @@ fn exchange(
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
             }
-            take_news(streams, &log.sender(), observer);
+            take_news(streams, &log.sender(), &mut happenings, observer);
             live.look(observer);
             happenings.look(observer);
             if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
@@ -190,11 +194,15 @@ fn halt_reverse(streams: &mut [Prepared]) {
     }
 }
 
-/// Keeps a NAT's mapping while only the far end sends, or tells it the new one. A refusal of this host shows in what
-/// does not come any more.
-fn keep_open(streams: &[Prepared]) {
-    for stream in streams.iter().filter(|stream| stream.shared.way == Way::Reverse) {
-        let _ = stream.shared.associate();
+/// Keeps the mappings of a NAT, and tells the far end a new one, so that it knows whose the probes are that come from
+/// there. The conversation speaks first: a NAT that has forgotten it would answer the far end's next word with a reset.
+/// A refusal of this host shows in what does not come any more.
+fn keep_open(streams: &mut [Prepared]) {
+    for stream in streams {
+        if let Some(conversation) = &mut stream.conversation {
+            conversation.ask(StdDuration::ZERO);
+            let _ = stream.shared.associate();
+        }
     }
 }
 
@@ -253,8 +261,13 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
 const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
 
 /// Takes what the far ends tell during the run, and sees to it that they are still there.
-fn take_news(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
-    for stream in streams {
+fn take_news(
+    streams: &mut [Prepared],
+    log: &LogSender,
+    happenings: &mut Happenings,
+    observer: &mut dyn Observer,
+) {
+    for (place, stream) in streams.iter_mut().enumerate() {
         let shared = &stream.shared;
         let Some(conversation) = &mut stream.conversation else { continue };
         if shared.way.is_one_way() {
@@ -270,6 +283,9 @@ fn take_news(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obser
             }
             continue;
         };
+        if let Some([before, now]) = conversation.moved(told.seen_at) {
+            happenings.moved(place, &before, &now);
+        }
         for entry in &told.entries {
             log.append(shared.number, entry);
         }

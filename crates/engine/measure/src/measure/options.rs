@@ -130,7 +130,8 @@ pub(super) fn schedule_of(
         )));
     }
     let natural = natural(keyed);
-    if let (Some(octets), true) = (octets, keyed && asked.is_some_and(|payload| payload < natural)) {
+    let too_small = keyed && !way.is_one_way() && asked.is_some_and(|payload| payload < natural);
+    if let (Some(octets), true) = (octets, too_small) {
         return Err(MeasureError::Usage(format!(
             "the probe is too small ({flag}): {octets} octets do not hold an authenticated one; ask for at least {}B, or \
              measure without --key-file",

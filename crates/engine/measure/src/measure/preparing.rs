@@ -10,7 +10,7 @@ use romer_host::link::Network;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
 use romer_record::manifest::{ClockRelation, StampRequest, Stream};
-use romer_session::control::{self, FarStream};
+use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule};
 use romer_units::Duration;
@@ -133,7 +133,8 @@ pub(super) fn prepare(
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
-        identity.session = grant.key.map(|key| session_of(ssid, way, key));
+        let drawn = grant.key.map(|drawn| possession::probe_key(options.key.as_deref(), drawn));
+        identity.session = drawn.map(|key| session_of(ssid, way, key));
     }
     let shared = Arc::new(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
@@ -320,7 +321,9 @@ fn manifest(
     let interface = options.interface.clone().or_else(|| host_info::route_to(target?).ok()?.interface);
     let payload = rounded(payloads.mean);
     let varying = |octets| (payloads.least < payloads.most).then_some(octets);
-    let protocol = if options.direction.is_one_way() {
+    let protocol = if options.direction.is_one_way() && options.key.is_some() {
+        "romer's compact one-way probe, authenticated"
+    } else if options.direction.is_one_way() {
         "romer's compact one-way probe"
     } else if options.key.is_some() {
         "STAMP (RFC 8762), authenticated"

@@ -20,7 +20,7 @@ use crate::ThreadOptions;
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
 /// Longest time between two looks at the end of the run, and at the sockets that nobody waits for.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A delay as it is seen while the run goes on, from stamps that are at hand: for the live display only.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,9 @@ use romer_host::clock;
 use romer_host::socket::{SocketOptions, Waker};
 use romer_host::stream::{Waited, wait_many};
 use romer_record::document::Way;
-use romer_session::control::{Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome};
+use romer_session::control::{
+    Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome, possession,
+};
 use romer_units::{Dscp, Duration};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
@@ -20,9 +22,9 @@ use romer_wire::stamp::Key;
 use super::reflecting::{Note, Order};
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
-use crate::SOFTWARE;
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
+use crate::{SOFTWARE, ThreadOptions};
 
 /// Conversations at a time beside those that have a session.
 const WITHOUT_SESSION: usize = 512;
@@ -37,7 +39,7 @@ const MOST_SENDERS: usize = 64;
 const LONGEST_OUTBOX: usize = 8 << 20;
 /// Longest time between two looks at deadlines, and at records while sessions are open.
 const LOOK: Duration = Duration::from_millis(250);
-const RECORD_LOOK: Duration = Duration::from_millis(20);
+const RECORD_LOOK: Duration = Duration::from_millis(50);
 
 /// The thread's connections.
 pub(super) struct Links {
@@ -84,6 +86,7 @@ pub(super) struct Controlling {
     welcome: Welcome,
     key: Option<Arc<Key>>,
     most_sessions: usize,
+    threads: ThreadOptions,
     links: Links,
     connections: Vec<Connection>,
     by_session: HashMap<u32, usize>,
@@ -114,6 +117,7 @@ impl Controlling {
             welcome,
             key: options.key.clone(),
             most_sessions: options.sessions.max(1),
+            threads: options.threads,
             links,
             connections: Vec::new(),
             by_session: HashMap::new(),
@@ -270,8 +274,8 @@ impl Controlling {
     fn open(&mut self, index: usize, session: Session) {
         let number = self.next_session;
         self.next_session = self.next_session.wrapping_add(1);
-        let probes =
-            |heading| compact::Session { number: session.ssid, key: compact::Key::new(session.key), heading };
+        let key = compact::Key::new(possession::probe_key(self.key.as_deref(), session.key));
+        let probes = |heading| compact::Session { number: session.ssid, key, heading };
         let request = session.request;
         let sends = request.stream.as_ref().map(|stream| {
             Box::new(SocketOptions {
@@ -311,7 +315,7 @@ impl Controlling {
             notes: self.links.notes.clone(),
             waker: Arc::clone(&self.links.waker),
         };
-        match FarSender::start(stream, *probes, *path, listener) {
+        match FarSender::start(stream, *probes, *path, listener, self.threads) {
             Ok(sender) => session.sender = Some(sender),
             // The other end sees that nobody is there for it.
             Err(_) => connection.closing = true,

@@ -39,7 +39,7 @@ pub struct RespondOptions {
     pub allow: Vec<Prefix>,
     /// Packets a second that one /32 or /56 may send.
     pub rate: u64,
-    /// How the thread that reflects is run.
+    /// How the threads that reflect and send are run.
     pub threads: ThreadOptions,
     /// Answer only tests that are authenticated with this key, and hold conversations only with who has it.
     pub key: Option<Arc<Key>>,

@@ -14,6 +14,7 @@ use romer_host::HostError;
 use romer_host::clock::{self, Realtime};
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, Source, StampingSocket, TransmitEvents, Waker};
+use romer_host::thread::Role;
 use romer_record::log::FarSent;
 use romer_session::control::FarStream;
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
@@ -22,6 +23,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
 use super::reflecting::Note;
+use crate::ThreadOptions;
 
 /// From the order to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
@@ -79,6 +81,7 @@ impl FarSender {
         probes: compact::Session,
         path: Path,
         listener: Listener,
+        threads: ThreadOptions,
     ) -> Result<Self, String> {
         let schedule = stream.schedule()?;
         let plain = |error: HostError| error.to_string();
@@ -98,7 +101,10 @@ impl FarSender {
         let floor = stream.floor;
         let thread = std::thread::Builder::new()
             .name("romer-send".into())
-            .spawn(move || sending.run(schedule, floor, probes))
+            .spawn(move || {
+                let _run = threads.begin(c"romer-send", Role::Paces);
+                sending.run(schedule, floor, probes);
+            })
             .map_err(|error| error.to_string())?;
         Ok(Self { wishes, waker, thread: Some(thread) })
     }

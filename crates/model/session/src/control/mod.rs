@@ -16,6 +16,10 @@
 //!                           <-  granted (session, token) | refused (why, what would be granted)
 //!   association datagram ~~~>   over UDP, repeated until
 //!                           <-  associated (the address it came from)
+//!   ask, every few seconds  ->
+//!                           <-  heard (how far a one-way session has come)
+//!   association datagram ~~~>   again every few seconds: it keeps a NAT's mapping, and tells a new one
+//!                           <-  associated (where it came from now)
 //!   ... test packets over UDP; records when the responder's buffer fills ...
 //!                           <-  log (records)
 //!   stop                    ->
@@ -27,9 +31,6 @@
 //!
 //! ```text
 //!   start                   ->  (reverse only: send, to the address that the association proved)
-//!   ask, every few seconds  ->
-//!                           <-  heard (what has arrived, what has left)
-//!   association datagram ~~~>   again every few seconds: it keeps a NAT's mapping, and tells a new one
 //!                           <-  departures (records), departed (how many) once all have left
 //!   halt                    ->  (reverse only: no more; answered by departed)
 //! ```
@@ -63,7 +64,7 @@ pub const PORT: u16 = 8862;
 pub const FEATURES: [&str; 1] = [ONE_WAY];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
-/// Time between two associations, and between two questions, of a one-way session. Mappings of NATs live half a minute
+/// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute
 /// at the least (RFC 4787 section 4.3 asks for two).
 pub const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// After so long without a word in a one-way session the other end is gone.
@@ -231,7 +232,7 @@ pub struct End {
     pub kernel_drops: u64,
 }
 
-/// How far a one-way session has come.
+/// How far a one-way session has come; of round trips, which the sender counts itself, nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
     /// Probes that have arrived at the responder, each counted once.

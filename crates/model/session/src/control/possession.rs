@@ -49,6 +49,15 @@ impl Proof {
     }
 }
 
+/// What the code begins with that makes a session's key of one-way probes.
+const ONE_WAY: &[u8] = b"romer control 1: the key of one-way probes";
+
+/// The key of a session's one-way probes, of which `drawn` went over the control channel: without the key that both ends
+/// have proved to have, who reads that channel cannot make a probe.
+pub fn probe_key(key: Option<&Key>, drawn: [u8; 16]) -> [u8; 16] {
+    key.map_or(drawn, |key| key.tag(&[ONE_WAY, &drawn]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +78,17 @@ mod tests {
             prop_assert_eq!(proof.verified(&key(1), End::Sender, other), None);
             let moved = Proof { nonce: hex(other), ..proof };
             prop_assert_eq!(moved.verified(&key(1), End::Sender, asked), None);
+        }
+
+        #[test]
+        fn the_key_of_probes_follows_from_both_keys_and_is_neither(drawn: [u8; 16], other: [u8; 16]) {
+            prop_assert_eq!(probe_key(None, drawn), drawn);
+            let made = probe_key(Some(&key(1)), drawn);
+            prop_assert_eq!(made, probe_key(Some(&key(1)), drawn));
+            prop_assert_ne!(made, drawn);
+            prop_assert_ne!(made, probe_key(Some(&key(2)), drawn));
+            prop_assume!(drawn != other);
+            prop_assert_ne!(made, probe_key(Some(&key(1)), other));
         }
 
         #[test]

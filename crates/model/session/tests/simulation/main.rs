@@ -4,10 +4,14 @@
 //! `ROMER_SCHEDULES` sets the number of schedules (10,000 by default). A failure names the seed that replays it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+mod one_way;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use common::{Dice, addresses, clock, deliver, estimate, link, schedules, with_seeds};
 use romer_record::document::Way;
 use romer_record::log::{Entry, Far};
 use romer_record::{RoundTrip, assemble};
@@ -18,10 +22,9 @@ use romer_session::limit::Limiter;
 use romer_session::reflector::{Incoming, Reflector, Verdict};
 use romer_session::sender::{Arrival, Departures, Due, Echoes, Form, Returns};
 use romer_session::{association, control};
-use romer_sim::{HostClock, Link, Network, Step, True};
-use romer_units::random::{Seed, Stream};
+use romer_sim::{HostClock, Link, Network, True};
+use romer_units::random::Seed;
 use romer_units::{Duration, Monotonic, Responder, Sender, Timestamp};
-use romer_wire::stamp::{ErrorEstimate, TimestampFormat};
 
 const FORWARD: usize = 0;
 const REVERSE: usize = 1;
@@ -44,58 +47,6 @@ struct Schedule {
     hostile: u32,
     buffered: usize,
     stamp_loss: f64,
-}
-
-struct Dice {
-    stream: Stream,
-    rolls: u64,
-}
-
-impl Dice {
-    fn unit(&mut self) -> f64 {
-        self.rolls += 1;
-        self.stream.unit(self.rolls)
-    }
-    fn below(&mut self, limit: u32) -> u32 {
-        self.rolls += 1;
-        u32::try_from((u128::from(self.stream.bits(self.rolls)) * u128::from(limit)) >> 64).unwrap()
-    }
-    fn nanos(&mut self, limit: i64) -> Duration {
-        self.rolls += 1;
-        let limit = u128::from(limit.unsigned_abs());
-        Duration::from_nanos(i64::try_from((u128::from(self.stream.bits(self.rolls)) * limit) >> 64).unwrap())
-    }
-    fn maybe(&mut self, probability: f64) -> bool {
-        self.unit() < probability
-    }
-    fn bytes(&mut self, count: u32) -> Vec<u8> {
-        (0..count).map(|_| u8::try_from(self.below(256)).unwrap()).collect()
-    }
-}
-
-fn link(dice: &mut Dice) -> Link {
-    let from = Timestamp::<True>::from_nanos(dice.nanos(2_000_000_000).as_nanos());
-    let to = from + dice.nanos(500_000_000);
-    Link {
-        delay: dice.nanos(200_000_000) + Duration::from_nanos(1),
-        variation: if dice.maybe(0.7) { dice.nanos(100_000_000) } else { Duration::ZERO },
-        loss: if dice.maybe(0.6) { dice.unit() * 0.5 } else { 0.0 },
-        duplication: if dice.maybe(0.4) { dice.unit() * 0.3 } else { 0.0 },
-        outage: dice.maybe(0.2).then_some([from, to]),
-        ..Link::default()
-    }
-}
-
-fn clock(dice: &mut Dice) -> HostClock {
-    let base = Duration::from_secs(1_700_000_000);
-    let offset = dice.nanos(20_000_000_000) - Duration::from_secs(10);
-    let skew_ppb = i32::try_from(dice.below(1_000_000)).unwrap() - 500_000;
-    let mut steps = Vec::new();
-    if dice.maybe(0.3) {
-        let at = Timestamp::from_nanos(dice.nanos(3_000_000_000).as_nanos());
-        steps.push(Step { at, by: dice.nanos(400_000_000) - Duration::from_millis(200) });
-    }
-    HostClock { offset: base + offset, skew_ppb, steps }
 }
 
 impl Schedule {
@@ -144,17 +95,9 @@ struct World {
 
 const SSID: u16 = 0x5131;
 
-fn estimate() -> ErrorEstimate {
-    ErrorEstimate::at_least(Duration::from_micros(1), false, TimestampFormat::Ntp)
-}
-
-fn addresses() -> [SocketAddr; 2] {
-    ["198.51.100.1:40000".parse().unwrap(), "203.0.113.2:862".parse().unwrap()]
-}
-
 impl World {
     fn new(seed: Seed) -> Self {
-        let mut dice = Dice { stream: Stream::new(seed, [1, 1]), rolls: 0 };
+        let mut dice = Dice::new(seed);
         let schedule = Schedule::draw(&mut dice);
         let now = Timestamp::<Monotonic>::from_nanos(0);
         let clock = ClockIdentity { boot_id: "far".into(), realtime_minus_boottime_ns: 0 };
@@ -345,16 +288,6 @@ impl World {
     }
 }
 
-fn deliver(actions: Vec<Action>, to: &mut Decoder) {
-    for action in actions {
-        if let Action::Send(message) = action {
-            let mut bytes = Vec::new();
-            message.encode(&mut bytes);
-            to.extend(&bytes);
-        }
-    }
-}
-
 fn check(world: &World, rows: &[RoundTrip]) {
     let truth = &world.truth;
     assert_eq!(world.pending_stamps, 0);
@@ -385,19 +318,13 @@ fn check(world: &World, rows: &[RoundTrip]) {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test's own environment, not the model's")]
 fn both_logs_say_what_happened_under_every_schedule() {
-    let schedules: u32 = std::env::var("ROMER_SCHEDULES").ok().and_then(|n| n.parse().ok()).unwrap_or(10_000);
-    for number in 0..schedules {
-        let seed = Seed([0x0520, 2026, 11, 21, 0, number]);
-        let outcome = std::panic::catch_unwind(|| {
-            let mut world = World::new(seed);
-            world.run();
-            let rows = assemble(&world.entries);
-            check(&world, &rows);
-        });
-        assert!(outcome.is_ok(), "the schedule of seed {seed} failed: its message stands above");
-    }
+    with_seeds(0x0520, schedules(10_000), |seed| {
+        let mut world = World::new(seed);
+        world.run();
+        let rows = assemble(&world.entries);
+        check(&world, &rows);
+    });
 }
 
 #[test]

@@ -1,0 +1,314 @@
+use super::super::{FarStream, RefusalCode, Refused};
+use super::*;
+use proptest::prelude::*;
+use romer_record::document::Way;
+
+fn at(seconds: i64) -> Timestamp<Monotonic> {
+    Timestamp::from_nanos(seconds * 1_000_000_000)
+}
+fn clock() -> ClockIdentity {
+    ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 0 }
+}
+fn server(limits: Limits) -> Server {
+    let welcome = Welcome {
+        version: VERSION,
+        software: "romer".into(),
+        clock: clock(),
+        test_port: 862,
+        kernel_stamps: true,
+        clock_sync: None,
+        features: vec!["one-way".into()],
+    };
+    Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16])
+}
+fn bytes(message: &Message) -> Vec<u8> {
+    let mut out = Vec::new();
+    message.encode(&mut out);
+    out
+}
+fn hello() -> Message {
+    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock() })
+}
+fn request() -> Request {
+    Request {
+        ssid: 5,
+        interval_ns: 10_000_000,
+        count: 100,
+        payload_octets: 44,
+        direction: Way::RoundTrip,
+        stream: None,
+    }
+}
+fn say(server: &mut Server, message: &Message) -> Vec<Action> {
+    server.on_bytes(&bytes(message), false, at(1))
+}
+
+#[test]
+fn a_whole_conversation_brings_every_record_and_the_totals() {
+    let mut server = server(Limits::default());
+    assert!(matches!(say(&mut server, &hello())[..], [Action::Send(Message::Welcome(_))]));
+    let granted = say(&mut server, &Message::Request(request()));
+    assert!(matches!(granted[..], [Action::Open(_), Action::Send(Message::Granted(_))]));
+    let associated = server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    assert!(matches!(associated[..], [Action::Send(Message::Associated(_))]));
+    for sequence in 0..10 {
+        let record = Far { sequence, t3_user_ns: Some(1), ..Far::default() };
+        assert!(server.on_record(record).is_empty(), "nothing disturbs the path while it is measured");
+    }
+    assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
+    let last = server.finish();
+    let [Action::Send(Message::Log(records)), Action::Send(Message::End(end)), Action::Close] = &last[..]
+    else {
+        panic!("{last:?}");
+    };
+    assert_eq!(records.len(), 10);
+    assert_eq!(*end, End { received: 10, reflected: 10, stamps_missing: 10, ..End::default() });
+    assert!(server.is_over());
+}
+
+#[test]
+fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_too() {
+    let key = |fill| Key::new(&[fill; 32]).unwrap();
+    let greeted = || {
+        let mut server = server(Limits::default()).locked(Arc::new(key(1)), [[3; 16], [4; 16]]);
+        let asked = say(&mut server, &hello());
+        assert_eq!(asked, [Action::Send(Message::Challenge(Challenge::new([3; 16])))]);
+        let early = say(&mut server, &Message::Request(request()));
+        assert!(
+            matches!(&early[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State)
+        );
+        server
+    };
+    let mut server = greeted();
+    let proof = Proof::new(&key(1), possession::End::Sender, [3; 16], [5; 16]);
+    let [Action::Send(Message::Proof(answer)), Action::Send(Message::Welcome(_))] =
+        &say(&mut server, &Message::Proof(proof))[..]
+    else {
+        panic!("not let in");
+    };
+    assert_eq!(answer.verified(&key(1), possession::End::Responder, [5; 16]), Some([4; 16]));
+    assert!(!server.has_refused_proof());
+    let granted = say(&mut server, &Message::Request(request()));
+    assert!(matches!(granted[..], [Action::Open(_), Action::Send(Message::Granted(_))]));
+
+    for (key, asked) in [(key(2), [3; 16]), (key(1), [6; 16])] {
+        let mut server = greeted();
+        let proof = Proof::new(&key, possession::End::Sender, asked, [5; 16]);
+        let shut = say(&mut server, &Message::Proof(proof));
+        assert!(
+            matches!(&shut[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Proof)
+        );
+        assert!(server.has_refused_proof() && server.is_over());
+    }
+}
+
+#[test]
+fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted() {
+    let mut server = server(Limits { buffered_records: 8, ..Limits::default() });
+    say(&mut server, &hello());
+    say(&mut server, &Message::Request(request()));
+    let sent: usize = (0..20)
+        .flat_map(|sequence| server.on_record(Far { sequence, ..Far::default() }))
+        .map(|action| match action {
+            Action::Send(Message::Log(records)) => records.len(),
+            other => panic!("{other:?}"),
+        })
+        .sum();
+    assert_eq!(sent, 20);
+}
+
+fn stream() -> FarStream {
+    FarStream {
+        model: "periodic".into(),
+        interval_ns: Some(10_000_000),
+        size: Some(14),
+        bundle: None,
+        count: Some(100),
+        duration_ns: None,
+        seed: [0; 6],
+        jitter: None,
+        ipv6: false,
+        floor: 9,
+        dscp: 0,
+        ecn: 0,
+        ttl: 255,
+    }
+}
+fn reverse(stream: FarStream) -> Message {
+    let request = Request { direction: Way::Reverse, payload_octets: 14, ..request() };
+    Message::Request(Request { stream: Some(stream), ..request })
+}
+fn running(message: &Message) -> Server {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    let granted = say(&mut server, message);
+    let [Action::Open(session), Action::Send(Message::Granted(granted))] = &granted[..] else {
+        panic!("{granted:?}")
+    };
+    assert_eq!((session.key, granted.key.as_deref()), ([8; 16], Some("08".repeat(16).as_str())));
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    server
+}
+
+#[test]
+fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
+    let mut server = running(&reverse(stream()));
+    assert_eq!(server.own_rate(), 100);
+    assert_eq!(say(&mut server, &Message::Start), [Action::Start]);
+    assert!(matches!(say(&mut server, &Message::Start)[..], [Action::Send(Message::Complaint(_))]));
+    for sequence in 0..3 {
+        let refused = sequence == 2;
+        assert!(server.on_departure(FarSent { sequence, refused, ..FarSent::default() }).is_empty());
+    }
+    assert_eq!(
+        say(&mut server, &Message::Ask),
+        [Action::Send(Message::Heard(Heard { received: 0, departed: 2 }))]
+    );
+    assert_eq!(say(&mut server, &Message::Halt), [Action::Halt]);
+    assert_eq!(server.on_departed(2), [Action::Send(Message::Departed(Departed { count: 2 }))]);
+    assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
+    let last = server.finish();
+    assert!(
+        matches!(&last[..], [Action::Send(Message::Departures(d)), Action::Send(Message::End(_)), Action::Close] if d.len() == 3)
+    );
+}
+
+#[test]
+fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
+    let forward = Message::Request(Request { direction: Way::Forward, ..request() });
+    let mut server = running(&forward);
+    assert_eq!(server.own_rate(), 0);
+    for message in [Message::Start, Message::Halt] {
+        assert!(matches!(say(&mut server, &message)[..], [Action::Send(Message::Complaint(_))]));
+    }
+    server.on_first_arrival();
+    let heard = Heard { received: 1, departed: 0 };
+    assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
+}
+
+#[test]
+fn a_sender_of_a_one_way_session_that_falls_silent_is_left() {
+    let mut server = running(&reverse(stream()));
+    say(&mut server, &Message::Start);
+    server.on_bytes(&bytes(&Message::Ask), false, at(10));
+    assert!(server.on_time(at(29)).is_empty());
+    assert_eq!(server.on_time(at(30)), [Action::Close]);
+    assert!(server.is_over());
+}
+
+#[test]
+fn what_a_far_end_would_not_send_is_refused_in_words() {
+    let base = stream;
+    for (wrong, code, part) in [
+        (FarStream { interval_ns: Some(9_000), ..base() }, RefusalCode::Rate, "packets a second"),
+        (FarStream { size: Some(9_001), ..base() }, RefusalCode::Size, "octets"),
+        (FarStream { floor: 65_000, ..base() }, RefusalCode::Size, "octets"),
+        (FarStream { floor: 0, size: Some(8), ..base() }, RefusalCode::Invalid, "9"),
+        (FarStream { count: Some(1 << 34), ..base() }, RefusalCode::Length, "long"),
+        (FarStream { count: None, ..base() }, RefusalCode::Invalid, "count or a duration"),
+        (FarStream { model: "trace:/dev/zero".into(), ..base() }, RefusalCode::Invalid, "trace"),
+        (FarStream { model: "\u{1b}[31m".into(), ..base() }, RefusalCode::Invalid, "model"),
+        (FarStream { dscp: 64, ..base() }, RefusalCode::Invalid, "code point"),
+        (FarStream { ttl: 0, ..base() }, RefusalCode::Invalid, "live"),
+        (
+            FarStream { model: "token-bucket:14MBps,1400000B".into(), interval_ns: None, ..base() },
+            RefusalCode::Rate,
+            "packets a second",
+        ),
+    ] {
+        let mut server = server(Limits::default());
+        say(&mut server, &hello());
+        let refused = say(&mut server, &reverse(wrong.clone()));
+        let [Action::Send(Message::Refused(Refused { code: found, message, .. }))] = &refused[..] else {
+            panic!("{wrong:?}: {refused:?}")
+        };
+        assert_eq!(*found, code, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+    let mut poor = server(Limits { own_packets_per_second: 99, ..Limits::default() });
+    say(&mut poor, &hello());
+    assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Send(Message::Refused(_))]));
+    poor.allow(100);
+    assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Open(_), _]));
+}
+
+#[test]
+fn silence_and_slow_drips_end_by_their_deadlines() {
+    let mut silent = server(Limits::default());
+    assert!(silent.on_time(at(4)).is_empty());
+    assert_eq!(silent.on_time(at(5)), [Action::Close]);
+    let mut slow = server(Limits::default());
+    say(&mut slow, &hello());
+    assert!(slow.on_time(at(9)).is_empty());
+    assert_eq!(slow.on_time(at(10)), [Action::Close]);
+}
+
+#[test]
+fn what_is_over_a_limit_is_refused_with_the_limit_and_can_be_asked_again() {
+    let mut server = server(Limits { packets_per_second: 1_000, ..Limits::default() });
+    say(&mut server, &hello());
+    let fast = Request { interval_ns: 10_000, ..request() };
+    let refused = say(&mut server, &Message::Request(fast));
+    let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!((refused.code, refused.granted), (RefusalCode::Rate, Some(1_000)));
+    let long = Request { interval_ns: 1_000_000_000, count: u64::MAX, ..request() };
+    assert!(matches!(
+        say(&mut server, &Message::Request(long))[..],
+        [Action::Send(Message::Refused(Refused { code: RefusalCode::Length, .. }))]
+    ));
+    let busy = server.on_bytes(&bytes(&Message::Request(request())), true, at(1));
+    assert!(
+        matches!(&busy[..], [Action::Send(Message::Refused(r))] if r.code == RefusalCode::Busy && r.retry_after_seconds.is_some())
+    );
+    assert!(matches!(say(&mut server, &Message::Request(request()))[..], [Action::Open(_), _]));
+}
+
+#[test]
+fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
+    let mut server = server(Limits::default());
+    let untimely = say(&mut server, &Message::Request(request()));
+    assert!(matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State));
+    let unknown = server.on_bytes(&[0, 0, 0, 1, 99], false, at(1));
+    assert!(
+        matches!(&unknown[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::UnknownType)
+    );
+    let body = server.on_bytes(&[0, 0, 0, 2, 1, b'{'], false, at(1));
+    assert!(matches!(&body[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::Body));
+    assert!(matches!(say(&mut server, &hello())[..], [Action::Send(Message::Welcome(_))]));
+    assert_eq!(server.on_bytes(&[0xff; 4], false, at(1)), [Action::Close]);
+}
+
+#[test]
+fn another_version_is_told_so_and_left() {
+    let mut server = server(Limits::default());
+    let other = Message::Hello(Hello { version: 2, software: "t".into(), clock: clock() });
+    let actions = say(&mut server, &other);
+    assert!(
+        matches!(&actions[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Version)
+    );
+}
+
+#[test]
+fn one_clock_is_known_by_boot_and_by_the_distance_of_its_readings() {
+    let here = ClockIdentity { boot_id: "a".into(), realtime_minus_boottime_ns: 1_000_000 };
+    assert!(here.is_shared_with(&ClockIdentity { realtime_minus_boottime_ns: 1_010_000, ..here.clone() }));
+    assert!(!here.is_shared_with(&ClockIdentity { realtime_minus_boottime_ns: 2_000_000, ..here.clone() }));
+    assert!(!here.is_shared_with(&ClockIdentity { boot_id: "b".into(), ..here.clone() }));
+    let unread = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
+    assert!(!unread.is_shared_with(&unread.clone()), "what could not be read proves nothing");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end_in_an_answer_or_a_close_and_never_in_a_panic(
+        chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..30),
+    ) {
+        let mut server = server(Limits::default());
+        for (chunk, second) in chunks.iter().zip(0..) {
+            server.on_bytes(chunk, false, at(second));
+            server.on_time(at(second));
+        }
+        server.on_time(at(1_000));
+        prop_assert!(server.is_over());
+    }
+}

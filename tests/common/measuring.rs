@@ -1,0 +1,72 @@
+//! Measurements that go on while something happens.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::lab::{Lab, kept};
+use super::process::Process;
+use super::{at, count};
+
+/// A measurement from host A, one probe every 10 ms, that goes on while something happens.
+pub(crate) struct Measuring {
+    pub(crate) process: Process,
+    pub(crate) home: TempDir,
+}
+
+impl Measuring {
+    /// Begins, and waits until probes are back.
+    pub(crate) fn begin(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
+        let common =
+            ["--duration", "100s", "--interval", "10ms", "--stream", "--stream-interval", "100ms", target];
+        let (mut command, home) = lab.measuring(&common);
+        let process = Process::start(command.args(arguments));
+        let mut measuring = Self { process, home };
+        measuring.await_returned(100);
+        measuring
+    }
+
+    pub(crate) fn line(&mut self) -> Value {
+        let line = self.process.line();
+        assert!(!line.is_empty(), "the measurement has ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The next interval's count of probes that are back.
+    pub(crate) fn returned(&mut self) -> u64 {
+        loop {
+            let line = self.line();
+            if at(&line, "/type") == "interval" {
+                return count(&line, "/returned");
+            }
+        }
+    }
+
+    pub(crate) fn await_returned(&mut self, probes: u64) {
+        while self.returned() < probes {}
+    }
+
+    /// Waits until it has told of all of these, in whatever order.
+    pub(crate) fn await_told(&mut self, texts: &[&str]) {
+        let mut awaited = texts.to_vec();
+        while !awaited.is_empty() {
+            let line = self.line();
+            if at(&line, "/type") == "event" {
+                let told = at(&line, "/text").as_str().unwrap();
+                awaited.retain(|text| !told.contains(text));
+            }
+        }
+    }
+
+    /// Waits until probes come back again.
+    pub(crate) fn await_more(&mut self) {
+        let before = self.returned();
+        self.await_returned(before + 50);
+    }
+
+    /// Ends it, and gives its document.
+    pub(crate) fn end(self) -> Value {
+        self.process.signal("INT");
+        self.process.wait().with_code(130);
+        kept(&self.home)
+    }
+}

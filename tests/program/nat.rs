@@ -1,0 +1,111 @@
+//! Through a NAT: the router between the hosts masquerades what comes from host A.
+
+use crate::common::lab::Lab;
+use crate::common::measuring::Measuring;
+use crate::common::process;
+use crate::common::{at, count};
+
+/// Host B, and the address of the router on its network.
+const TARGET: &str = "198.19.0.2";
+const ROUTER: &str = "198.19.0.1";
+
+const DIRECTIONS: [&str; 4] = ["round-trip", "forward", "reverse", "both"];
+
+/// Has the router put its own address, and a port from these, in the place of those that UDP from host A has. What is
+/// said over TCP has its address too, and a mapping that is not forgotten with the others: whether a conversation
+/// outlives that hangs on who speaks first.
+fn masquerade(lab: &Lab, ports: &str) {
+    let rules = format!(
+        "table ip nat {{ }}
+         delete table ip nat
+         table ip nat {{
+             chain out {{
+                 type nat hook postrouting priority srcnat
+                 oifname r1 meta l4proto udp masquerade to :{ports}
+                 oifname r1 meta l4proto tcp snat to {ROUTER}
+             }}
+         }}"
+    );
+    lab.filter("R", &rules);
+}
+
+/// Counts at host B what comes from the router's address, and what comes from host A's own.
+fn count_sources(lab: &Lab) {
+    let rules = format!(
+        "table ip test {{
+            counter router {{ }}
+            counter own {{ }}
+            chain input {{
+                type filter hook input priority 0
+                udp dport 862 ip saddr {ROUTER} counter name router
+                ip saddr 198.18.0.0/24 counter name own
+            }}
+        }}"
+    );
+    lab.filter("B", &rules);
+}
+
+/// Makes the router forget its mappings: what is masqueraded out of an interface is forgotten when that goes down.
+fn forget(lab: &Lab) {
+    for state in ["down", "up"] {
+        process::run(lab.command("R", "ip").args(["link", "set", "r1", state])).with_code(0);
+    }
+}
+
+fn ways(direction: &str) -> &'static [&'static str] {
+    match direction {
+        "round-trip" => &["forward", "reverse", "round_trip"],
+        "forward" => &["forward"],
+        "reverse" => &["reverse"],
+        _ => &["forward", "reverse"],
+    }
+}
+
+#[test]
+fn every_direction_is_measured_through_a_nat_with_both_logs() {
+    let lab = Lab::router();
+    masquerade(&lab, "40000-40099");
+    count_sources(&lab);
+    let _responder = lab.respond(&[]);
+    for direction in DIRECTIONS {
+        let options = ["--direction", direction, "--count", "50", "--interval", "5ms", TARGET];
+        let document = lab.measure(&options).document();
+        for way in ways(direction) {
+            let packets = at(&document, &format!("/{way}/packets"));
+            let counts = ["/sent", "/received", "/lost", "/duplicated"].map(|name| count(packets, name));
+            assert_eq!(counts, [50, 50, 0, 0], "{direction}, {way}: {document:#}");
+            assert_eq!(count(&document, &format!("/{way}/delay_ns/count")), 50);
+        }
+        assert_eq!(at(&document, "/partial"), false, "{document:#}");
+    }
+    // Fifty probes of round trips, forward and both, and the associations.
+    assert!(lab.counted("B", "ip", "router") >= 150);
+    assert_eq!(lab.counted("B", "ip", "own"), 0);
+}
+
+#[test]
+fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    for direction in DIRECTIONS {
+        masquerade(&lab, "40000-40099");
+        let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", direction]);
+        masquerade(&lab, "50000-50099");
+        forget(&lab);
+        measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+        measuring.await_more();
+        let document = measuring.end();
+        let events = at(&document, "/events").as_array().unwrap();
+        let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+        assert!(
+            !moved.is_empty() && moved.iter().all(|event| event["side"] == "path"),
+            "{direction}: {events:?}"
+        );
+        for way in ways(direction) {
+            let packets = at(&document, &format!("/{way}/packets"));
+            let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(packets, name));
+            assert_eq!(received + lost, sent, "{direction}, {way}: {packets}");
+            assert!(received > 100, "{direction}, {way}: {packets}");
+        }
+    }
+}
