@@ -27,7 +27,7 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 	@$(TARGET)/release/romer demo
 
 test: ## run every test; as root, those that meet the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv
+	@scripts/need linker ip ethtool nft ping setpriv chromium
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests

@@ -101,6 +101,13 @@ impl World {
             "loop" => std::os::unix::fs::symlink(&path, &path).unwrap(),
             "dangling" => std::os::unix::fs::symlink(folder.join("missing"), &path).unwrap(),
             "link-to-file" => std::os::unix::fs::symlink(self.make(folder, "file"), &path).unwrap(),
+            _ if name.starts_with("qtcp/") => {
+                // The name of a prefix: the file has .raw behind it.
+                let content = raw(&name["qtcp/".len()..]);
+                if let Some(content) = content {
+                    fs::write(format!("{}.raw", path.display()), content).unwrap();
+                }
+            }
             _ if name.starts_with("csv/") => fs::write(&path, table(&name[4..])).unwrap(),
             _ => {
                 let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
@@ -150,6 +157,54 @@ fn table(fault: &str) -> Vec<u8> {
         "gzip" => b"\x1f\x8b\x08\0\0\0".into(),
         "cut" => good.trim_end_matches("21000\n").trim_end_matches(',').into(),
         _ => panic!("no table has the fault {fault}"),
+    }
+}
+
+/// A .raw file of Qtcp of three packets, with this fault.
+fn raw(fault: &str) -> Option<Vec<u8>> {
+    let good = "1000:1030:30:64:0\n1100:1190:90:64:1\n1200:1260:60:64:2\n";
+    let with = |line: &str| Some(format!("{good}{line}\n").into_bytes());
+    match fault {
+        "none" => None,
+        "good" => Some(good.into()),
+        "empty" => Some(Vec::new()),
+        "one" => Some(b"1000:1030:30:64:0\n".into()),
+        "few" => with("1300:1330:30:64"),
+        "many" => with("1300:1330:30:64:3:1"),
+        "comma" => with("1300,1330,30,64,3"),
+        "word" => with("1300:x:30:64:3"),
+        "negative" => with("-1:1330:30:64:3"),
+        "far" => with("9223372036854775808:1330:30:64:3"),
+        "mismatch" => with("1300:1330:31:64:3"),
+        "behind" => Some(b"1000:30:-970:64:0\n1100:140:-960:64:1\n".into()),
+        "one-departure" => Some(b"10:13:3:64:0\n10:14:4:64:1\n".into()),
+        "one-arrival" => Some(b"10:13:3:64:0\n11:13:2:64:1\n".into()),
+        "departure-back" => with("500:1330:830:64:3"),
+        "arrival-back" => with("1300:730:-570:64:3"),
+        "duplicate" => with("1100:1290:190:64:1"),
+        "gap" => with("1500:1530:30:64:5"),
+        "wrap" => Some(b"10:13:3:64:4294967294\n11:15:4:64:4294967295\n12:16:4:64:0\n13:17:4:64:1\n".into()),
+        "one-number" => Some(b"10:13:3:64:0\n11:15:4:64:0\n12:16:4:64:0\n".into()),
+        "dummy" => with("0:0:90:64:3"),
+        "size-0" => with("1300:1330:30:0:3"),
+        "size-48" => with("1300:1330:30:48:3"),
+        "size-65536" => with("1300:1330:30:65536:3"),
+        "cut" => Some(format!("{good}1300:13").into()),
+        "zeros" => Some(format!("{good}{}", "\0".repeat(512)).into()),
+        "returns" => Some(good.replace('\n', "\r\n").into()),
+        "mark" => Some(format!("\u{feff}{good}").into()),
+        "level" => Some(b"10:13:3:64:0\n10:14:4:64:1\n50:57:7:64:2\n".into()),
+        "statistics" => Some(b"received: 3\nlost: 0\n".into()),
+        "log" => Some(b"0:0:0:64:0\n100:160:60:64:1\n200:230:30:64:2\n".into()),
+        "binary" => Some((0..=255).collect()),
+        "two" => with("500:530:30:64:0"),
+        "steep" => Some(
+            b"0:3:3:64:0\n100000:100103:103:64:1\n200000:200203:203:64:2\n300000:300303:303:64:3\n".into(),
+        ),
+        "nan" => with("NaN:1330:30:64:3"),
+        "decimal" => with("1300:1330:1,5:64:3"),
+        "escape" => with("\x1b[31m:1330:30:64:3"),
+        _ => panic!("no .raw file has the fault {fault}"),
     }
 }
 

@@ -226,6 +226,11 @@ fn what_cannot_be_compared_is_told() {
 }
 
 #[test]
+fn what_is_no_file_of_qtcp_is_told() {
+    check("qtcp");
+}
+
+#[test]
 fn laboratories_that_cannot_be_are_told_with_the_mend() {
     check("lab");
 }

@@ -22,6 +22,7 @@ mod measuring;
 mod model;
 mod nat;
 mod offline;
+mod recorded;
 mod streams;
 mod targets;
 mod threads;

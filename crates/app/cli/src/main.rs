@@ -19,6 +19,7 @@ mod manual;
 mod measure;
 mod model;
 mod output;
+mod qtcp;
 mod report;
 mod respond;
 mod signals;
@@ -62,6 +63,7 @@ fn invoke() -> ExitCode {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Qtcp(arguments) => qtcp::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use romer_exchange::csv::Written;
-use romer_measure::export;
+use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
 use romer_measure::reading::{self, Reading};
+use romer_measure::{export, qtcp};
 use romer_record::document::{Limit, Measurement, Way};
 use romer_report::{html, svg, text};
 use romer_store::document_of;
@@ -49,9 +50,9 @@ pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8
 /// Reads runs again, and gives the exit code.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
     let to_file = [&arguments.html, &arguments.csv, &arguments.output.json].iter().any(|one| one.is_some());
-    if arguments.runs.len() > 1 && (to_file || arguments.svg.is_some()) {
+    if arguments.runs.len() > 1 && (to_file || arguments.svg.is_some() || arguments.qtcp.is_some()) {
         return Err(Failure::usage(
-            "several runs cannot go to one file (--html, --csv, --json, --svg): each would overwrite the one before; \
+            "several runs cannot go to one file (--html, --csv, --json, --svg, --qtcp): each would overwrite the one before; \
              name one run, or call once for each",
         ));
     }
@@ -110,9 +111,74 @@ fn write(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
     if let Some(folder) = &arguments.svg {
         write_charts(reading, folder, arguments)?;
     }
+    if let Some(prefix) = &arguments.qtcp {
+        write_qtcp(reading, prefix, arguments)?;
+    }
     match &arguments.csv {
         Some(file) => write_rows(reading, file, arguments),
         None => Ok(()),
+    }
+}
+
+/// Writes the files of Qtcp, of each stream that is asked for.
+fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+    let count = reading.streams.len();
+    let numbers = chosen(arguments.stream, count)?;
+    let prefix_of =
+        |number: u16| if numbers.len() == 1 { prefix.to_owned() } else { format!("{prefix}-{number}") };
+    let files = |number: u16| ["raw", "sta", "log"].map(|ending| format!("{}.{ending}", prefix_of(number)));
+    for file in numbers.iter().flat_map(|number| files(*number)) {
+        output::check_target(Some(&file), arguments.output.force)?;
+    }
+    for number in &numbers {
+        let place = usize::from(*number);
+        let (Some(evaluated), Some(stream)) =
+            (reading.streams.get(place), reading.run.manifest().streams.get(place))
+        else {
+            return Err(Failure::own("a stream has no document"));
+        };
+        let rows = reading.rows.get(number).map_or(&[][..], Vec::as_slice);
+        let went = stream.traffic.direction;
+        let way = match (went, arguments.direction) {
+            (Way::RoundTrip | Way::Both, Some(OneWay::Reverse)) => Way::Reverse,
+            (Way::RoundTrip, _) => Way::Forward,
+            _ => direction(went, arguments)?,
+        };
+        let (mut raw, lost) = qtcp::entries(evaluated, rows, way);
+        let [raw_file, sta_file, log_file] = files(*number);
+        let mut log = raw.clone();
+        let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| {
+            qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
+        });
+        let way_name = if way == Way::Reverse { "reverse" } else { "forward" };
+        let run = format!("{}/{number}/{way_name}", reading.run.manifest().name);
+        let statistics = qtcp::statistics(stream, run, &raw, lost, &outcome);
+        if arguments.normalised {
+            normalise(&mut raw);
+        }
+        let force = arguments.output.force;
+        let all = Selection::default();
+        output::write_with(&raw_file, force, |out| romer_exchange::qtcp::write(out, &raw, &[], all))?;
+        output::write_document(&sta_file, &statistics.text(&log), force)?;
+        output::write_with(&log_file, force, |out| romer_exchange::qtcp::write(out, &log, &[], all))?;
+        if raw.iter().any(|entry| entry.size <= TOO_SMALL) && !arguments.output.quiet {
+            output::eprint_line(&format!(
+                "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` takes them with --any-size",
+                romer_report::escape::terminal(&raw_file)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The streams that are asked for.
+fn chosen(asked: Option<u16>, count: usize) -> Result<Vec<u16>, Failure> {
+    match asked {
+        Some(number) if usize::from(number) < count => Ok(vec![number]),
+        Some(number) => Err(Failure::usage(format!(
+            "there is no such stream (--stream {number}): the run has {count}, counted from 0; name one of them"
+        ))),
+        None => Ok((0..).take(count).collect()),
     }
 }
 
@@ -135,15 +201,7 @@ fn write_charts(reading: &Reading, folder: &Path, arguments: &ReportArgs) -> Res
 /// Writes the packets of the streams that are asked for, each to a file of its own, and says what is in them.
 fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
     let count = reading.streams.len();
-    let numbers: Vec<u16> = match arguments.stream {
-        Some(number) if usize::from(number) < count => vec![number],
-        Some(number) => {
-            return Err(Failure::usage(format!(
-                "there is no such stream (--stream {number}): the run has {count}, counted from 0; name one of them"
-            )));
-        }
-        None => (0..).take(count).collect(),
-    };
+    let numbers = chosen(arguments.stream, count)?;
     if file == "-" && numbers.len() > 1 {
         return Err(Failure::usage(format!(
             "several streams cannot go to standard output (--csv -): the run has {count}; choose one with --stream, or \

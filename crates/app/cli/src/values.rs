@@ -38,6 +38,16 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX)
 }
 
+/// The number of a skew's method (seed 001, `-k`).
+pub(crate) fn skew_number(text: &str) -> Result<u8, String> {
+    whole(text, 0, 3).map(|number| u8::try_from(number).unwrap_or(0))
+}
+
+/// Every how manieth.
+pub(crate) fn every_nth(text: &str) -> Result<u64, String> {
+    whole(text, 1, u64::MAX)
+}
+
 pub(crate) fn bundle(text: &str) -> Result<u32, String> {
     whole(text, 0, u32::MAX.into()).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }

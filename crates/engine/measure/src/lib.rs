@@ -14,6 +14,7 @@ pub mod key;
 pub mod limits;
 pub mod measure;
 pub mod names;
+pub mod qtcp;
 pub mod reading;
 pub mod respond;
 mod threads;

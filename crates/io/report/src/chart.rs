@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
 use crate::figure::{Axis, Figure, Ink, Labels, Layer, thin};
-use crate::number::{grouped, time};
+use crate::number::{grouped, percent, time};
 
 /// A chart's proportions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,8 @@ fn range(axis: &Axis) -> std::ops::Range<f64> {
 fn label(axis: &Axis, value: f64) -> String {
     match axis.labels {
         Labels::Nothing => String::new(),
-        Labels::Decades if (value - value.round()).abs() > 0.01 => String::new(),
+        Labels::Shares | Labels::Decades if (value - value.round()).abs() > 0.01 => String::new(),
+        Labels::Shares => percent(10f64.powf(value.round())),
         Labels::Decades => {
             let text = time(10f64.powf(value.round()), true);
             text.replace(".00", "").replace(".0\u{a0}", "\u{a0}")

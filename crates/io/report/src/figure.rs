@@ -4,6 +4,8 @@
 //! bucket the least and the greatest stay, so that the envelope is exact and no outlier disappears. At most
 //! 4,000 are drawn of a series, and 1,500 where the chart is narrow.
 
+mod shapes;
+
 use romer_record::document::{Direction, Histogram, Measurement};
 use romer_record::{Fate, Passage};
 
@@ -55,6 +57,8 @@ pub(crate) enum Labels {
     Numbers,
     /// The values are logarithms (base 10) of nanoseconds.
     Decades,
+    /// The values are logarithms (base 10) of shares.
+    Shares,
     Nothing,
 }
 
@@ -95,11 +99,13 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         figures.extend(over_time(m, &passages, &times, &[Way::Forward, Way::Reverse]));
         figures.extend(losses(&passages, &times));
     }
-    figures.extend(histogram(m));
+    figures.extend(histogram(m, stream.passages.as_ref()));
     if let Some(passages) = stream.passages {
         figures.extend(distribution(m, &passages));
+        figures.extend(shapes::tail(m, &passages));
         figures.extend(spacing(&passages));
     }
+    figures.extend(shapes::all(stream));
     figures
 }
 
@@ -382,14 +388,16 @@ fn common_end(m: &Measurement) -> Option<f64> {
     Way::ALL.iter().filter_map(|way| end(way.of(m))).reduce(f64::max).filter(|end| *end > 0.0)
 }
 
-fn histogram(m: &Measurement) -> Option<Figure> {
+fn histogram(m: &Measurement, passages: Option<&Passages<'_>>) -> Option<Figure> {
     let end = common_end(m)?;
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     let mut top: f64 = 0.0;
-    for way in Way::ALL {
-        let outline = density(&way.of(m).histograms.delay, end, unit);
+    // Bins of one width let the eye compare the ways; without the packets those of the document have to do.
+    let of_document = || Way::ALL.map(|way| (way, density(&way.of(m).histograms.delay, end, unit))).into();
+    for (way, outline) in passages.map_or_else(of_document, |passages| shapes::outlines(passages, end, unit))
+    {
         if outline.len() > 2 {
             top = outline.iter().map(|(_, y)| *y).fold(top, f64::max);
             layers.push(Layer::Area(way.into(), outline));

@@ -3,7 +3,7 @@
 use romer_record::document::{DelayKind, Direction, Measurement, Way as Asked};
 
 use crate::number::Unit;
-use crate::words::half_width;
+use crate::words::reach;
 
 /// One of the three ways that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Scale {
         let unit = Unit::of(greatest);
         let least = medians().filter(|median| *median > 0.0).fold(f64::INFINITY, f64::min);
         let wanted = if least.is_finite() { unit.decimals(least) } else { 0 };
-        let widest = directions().filter_map(|delay| half_width(delay.median_interval)).fold(0.0, f64::max);
+        let widest = directions().filter_map(reach).fold(0.0, f64::max);
         let useful = unit.decimals(widest * 10.0).max(unit.decimals(greatest));
         Self { unit, decimals: if widest > 0.0 { wanted.min(useful) } else { wanted } }
     }

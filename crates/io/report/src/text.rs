@@ -8,7 +8,7 @@ use crate::escape;
 use crate::many;
 use crate::number::{NO_BREAK, percent};
 use crate::table::{Scale, Way, ways};
-use crate::words::{Words, half_width};
+use crate::words::{Words, reach};
 
 /// How the terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,8 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
         if index > 0 {
             lines.push(String::new());
         }
-        page.stream(measurement, &mut lines);
+        let target = crate::words::heading(measurements, index);
+        page.stream(measurement, &target, &mut lines);
     }
     if let Some(kept) = kept {
         // On one line however long, so that it can be copied.
@@ -104,8 +105,8 @@ impl Page {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    fn stream(self, m: &Measurement, lines: &mut Vec<String>) {
-        self.heading(m, lines);
+    fn stream(self, m: &Measurement, target: &str, lines: &mut Vec<String>) {
+        self.heading(m, target, lines);
         for line in wrap(&escape::terminal(&self.words.verdict(m)), self.width) {
             lines.push(self.paint(&line, Paint::Strong));
         }
@@ -118,8 +119,8 @@ impl Page {
         self.notes(m, lines);
     }
 
-    fn heading(self, m: &Measurement, lines: &mut Vec<String>) {
-        let target = escape::terminal(&m.target);
+    fn heading(self, m: &Measurement, target: &str, lines: &mut Vec<String>) {
+        let target = escape::terminal(target);
         let mut when = escape::terminal(&self.words.moment(&m.started));
         if m.partial {
             when = format!("a part only, {when}");
@@ -182,7 +183,7 @@ impl Page {
             .map(|way| {
                 let delay = &way.of(m).delay_ns;
                 let median = scale.number(delay.median)?;
-                Some(match scale.number(half_width(delay.median_interval)) {
+                Some(match scale.number(reach(delay)) {
                     Some(half) => format!("{median} {plus_minus} {half}"),
                     None => median,
                 })

@@ -1,6 +1,6 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
-use romer_record::document::{self, ClockState, DelayKind, Direction, Limit, Measurement, Traffic};
+use romer_record::document::{self, ClockState, DelayKind, Direction, Limit, Measurement, Summary, Traffic};
 use romer_record::event::Event;
 use romer_units::{Dscp, Place};
 
@@ -47,7 +47,7 @@ impl Words {
             return format!("None of {}{to} came back.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
-        let middle = match (delay.median, half_width(delay.median_interval), delay.p99) {
+        let middle = match (delay.median, reach(delay), delay.p99) {
             (Some(median), Some(half), Some(p99)) => format!(
                 "The round trip{to} takes {}; 99{NO_BREAK}% are back within {}.",
                 time_with_half(median, half, self.unicode),
@@ -99,7 +99,7 @@ impl Words {
                 "99{NO_BREAK}% of the packets arrive within {} of the quickest; the whole delay is not known.",
                 self.time(p99)
             ),
-            (_, Some(median), Some(p99)) => match half_width(delay.median_interval) {
+            (_, Some(median), Some(p99)) => match reach(delay) {
                 Some(half) => format!(
                     "a packet takes {}; 99{NO_BREAK}% arrive within {}.",
                     time_with_half(median, half, self.unicode),
@@ -381,6 +381,23 @@ pub(crate) fn half_width(interval: Option<[f64; 2]>) -> Option<f64> {
     interval.map(|[low, high]| (high - low) / 2.0)
 }
 
+/// How far the 95 % interval of the median reaches from it, to the side where it reaches further: what may be written
+/// behind a plus-minus without promising too much where the interval is lopsided.
+pub(crate) fn reach(delay: &Summary) -> Option<f64> {
+    let (median, [low, high]) = (delay.median?, delay.median_interval?);
+    Some((high - median).max(median - low))
+}
+
 fn dscp_name(value: u8) -> String {
     Dscp::new(value).map_or_else(|| value.to_string(), |dscp| dscp.to_string())
+}
+
+/// What a stream is called: its target, and its number where others of the same run go to the same target.
+pub(crate) fn heading<'a, M: std::borrow::Borrow<Measurement> + 'a>(
+    measurements: &'a [M],
+    index: usize,
+) -> String {
+    let Some(m) = measurements.get(index).map(std::borrow::Borrow::borrow) else { return String::new() };
+    let same = measurements.iter().filter(|other| (*other).borrow().target == m.target).count();
+    if same > 1 { format!("{}, stream {index}", m.target) } else { m.target.clone() }
 }

@@ -11,6 +11,7 @@ mod lab;
 mod manual;
 mod measure;
 mod model;
+mod qtcp;
 mod reading;
 mod report;
 mod respond;
@@ -28,6 +29,7 @@ pub(crate) use lab::{LabArgs, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
+pub(crate) use qtcp::QtcpArgs;
 pub(crate) use reading::{Invocation, read};
 pub(crate) use report::{OneWay, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
@@ -60,12 +62,14 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
     Respond(RespondArgs),
-    /// Compute a run's document once more, or that of a packet log in CSV
+    /// Compute a run's document once more, or that of a packet log: CSV, Qtcp, irtt, captures
     Analyze(AnalyzeArgs),
     /// Tell whether two measurements differ, by how much, and how sure that is
     Compare(CompareArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed
     Report(ReportArgs),
+    /// Convert and collate the files of Qtcp
+    Qtcp(QtcpArgs),
     /// Emulate a network between two ports: loss, delay, rate
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario to emulate, or hold a scenario against what was measured

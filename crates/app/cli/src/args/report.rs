@@ -24,13 +24,19 @@ pub(crate) struct ReportArgs {
     /// Write the packets of each stream, one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; - is standard output
     #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) csv: Option<String>,
+    /// Write PREFIX.raw, PREFIX.sta and PREFIX.log, as Qtcp does; of several streams PREFIX-0.raw, PREFIX-1.raw, ...
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) qtcp: Option<String>,
+    /// Write the .raw of --qtcp after normalisation: the first departure and the least latency are 0
+    #[arg(long, requires = "qtcp")]
+    pub(crate) normalised: bool,
     /// Add a column to --csv that says what became of each packet
     #[arg(long, requires = "csv")]
     pub(crate) fates: bool,
-    /// Which stream of the run, from 0, for --csv [default: all]
+    /// Which stream of the run, from 0, for --csv and --qtcp [default: all]
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
-    /// Which direction, of a stream whose ends both sent, for --csv [default: forward]
+    /// Which direction, of a stream whose ends both sent, for --csv, and of any for --qtcp [default: forward]
     #[arg(long, value_name = "WAY")]
     pub(crate) direction: Option<OneWay>,
     #[command(flatten)]

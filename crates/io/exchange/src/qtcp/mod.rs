@@ -3,7 +3,7 @@
 //! A line of `.raw` and `.log` is `sent:received:latency:size:sequence`, whole numbers in decimal; the first three are in
 //! units of 100 ns, the size in octets (Appendix C). `.raw` has the stamps as they were taken, unless it was written
 //! after normalisation; `.log` has them normalised ([`normalise`], Appendix A) and without the clocks' skew
-//! ([`without_slope`]). A line `0:0:LATENCY:SIZE:SEQUENCE` with a latency above zero stands for a lost packet ("dummy
+//! ([`corrected`]). A line `0:0:LATENCY:SIZE:SEQUENCE` with a latency above zero stands for a lost packet ("dummy
 //! entries"). A `.sta` file has lines `key: value`, with a line for each lost packet's number ([`sta`]).
 
 mod normal;
@@ -11,7 +11,7 @@ mod read;
 pub mod sta;
 mod write;
 
-pub use normal::{is_normalised, normalise, without_slope};
+pub use normal::{corrected, is_normalised, normalise};
 pub use read::{Found, Notes, Options, read};
 pub use write::{Selection, write};
 

@@ -26,29 +26,16 @@ pub fn is_normalised(entries: &[Entry]) -> bool {
         && entries.iter().map(Entry::latency).min() == Some(0)
 }
 
-/// Takes a line of this slope (latency over send time, so parts of one: 1e-6 is a microsecond a second) out of normalised
-/// entries and moves the least latency back to 0. Latencies are rounded to whole units.
-pub fn without_slope(entries: &mut [Entry], slope: f64) {
+/// Takes what `correction` says out of the receive times of normalised entries, by their send times, and moves the least
+/// latency back to 0. Times and corrections are in units of 100 ns.
+pub fn corrected(entries: &mut [Entry], correction: impl Fn(i64) -> i64) {
     for entry in &mut *entries {
-        entry.received -= rounded(slope * real(entry.sent));
+        entry.received -= correction(entry.sent);
     }
     let Some(least) = entries.iter().map(Entry::latency).min() else { return };
     for entry in entries {
         entry.received -= least;
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "times of a run are far below 2^53 units of 100 ns (28 years)"
-)]
-fn real(units: i64) -> f64 {
-    units as f64
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a cast from float saturates")]
-fn rounded(units: f64) -> i64 {
-    units.round() as i64
 }
 
 #[cfg(test)]
@@ -90,17 +77,17 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_taken_out_and_the_least_latency_is_zero_again() {
+    fn a_line_is_taken_out_and_the_least_latency_is_zero_again() {
         // 50 parts in a million: 1 unit in 20,000, and a queue of 30 units at the third packet.
         let mut skewed = entries(&[(0, 7), (200_000, 200_017), (400_000, 400_057), (600_000, 600_037)]);
         normalise(&mut skewed);
-        without_slope(&mut skewed, 50e-6);
+        corrected(&mut skewed, |sent| sent / 20_000);
         let latencies: Vec<i64> = skewed.iter().map(Entry::latency).collect();
         assert_eq!(latencies, [0, 0, 30, 0]);
         // A falling line leaves latencies below zero before the last step.
         let mut falling = entries(&[(0, 40), (200_000, 200_030), (400_000, 400_020)]);
         normalise(&mut falling);
-        without_slope(&mut falling, -50e-6);
+        corrected(&mut falling, |sent| -sent / 20_000);
         assert_eq!(falling.iter().map(Entry::latency).collect::<Vec<_>>(), [0, 0, 0]);
     }
 

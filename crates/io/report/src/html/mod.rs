@@ -1,55 +1,75 @@
-//! The report as one page: no script, nothing fetched from anywhere, readable in light and dark, on a telephone and
-//! on paper.
+//! The report as one page: nothing fetched from anywhere, readable in light and dark, on a telephone, on paper and
+//! without its script, which adds hovering and zooming and lets the data be saved.
 
+mod data;
 mod everything;
 mod overview;
 
 use crate::chart::{Shape, Theme, draw};
 use crate::escape::markup;
 use crate::figure::{Figure, figures};
-use crate::words::Words;
+use crate::words::{self, Words};
 use crate::{ReportError, Stream};
+use romer_record::document::Measurement;
+use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 const WORDS: Words = Words { unicode: true };
 
-/// The page of a run. What came from outside is escaped, and the page's policy forbids scripts and fetching besides.
+/// The page of a run. What came from outside is escaped, and the page's policy besides forbids to fetch
+/// anything and to run any script but the one that is named by its hash.
 ///
-/// A long run stays small: of a series over time at most 4,000 points are drawn, the least and the greatest of
-/// each bucket, so that no outlier disappears; an hour's page is as large as a minute's, about half a megabyte.
+/// A long run stays small: of a series over time at most 4,000 points are drawn (8,000 where the reader
+/// zooms in), the least and the greatest of each bucket, so that no outlier disappears; an hour's page is as large as a
+/// minute's, about a megabyte.
 ///
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
-    let targets: Vec<String> = streams.iter().map(|stream| markup(&stream.measurement.target)).collect();
+    let mut targets: Vec<String> = streams.iter().map(|stream| markup(&stream.measurement.target)).collect();
+    targets.dedup();
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'\">\n\
          <title>Path to {} – Rømer</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        base64(&Sha256::digest(SCRIPT)),
         targets.join(", ")
     );
-    for stream in streams {
-        article(stream, &mut page)?;
+    let measurements: Vec<&Measurement> = streams.iter().map(|stream| stream.measurement).collect();
+    let mut drawn = Vec::new();
+    for (index, stream) in streams.iter().enumerate() {
+        article(stream, &words::heading(&measurements, index), &mut drawn, &mut page)?;
     }
+    page.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
     page.push_str(&format!(
         "<footer>Measured with {}. Every number here can be computed again from the packet log beside this page.</footer>\n\
-         </main>\n</body>\n</html>\n",
-        if software.is_empty() { "Rømer".to_owned() } else { markup(software) }
+         </main>\n<script type=\"application/json\" id=\"document\">{}</script>\n\
+         <script type=\"application/json\" id=\"figures\">{}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+        if software.is_empty() { "Rømer".to_owned() } else { markup(software) },
+        data::in_page(&data::document(streams)),
+        data::in_page(&serde_json::Value::Array(drawn)),
     ));
     Ok(page)
 }
 
-fn article(stream: &Stream<'_>, page: &mut String) -> Result<(), ReportError> {
+fn article(
+    stream: &Stream<'_>,
+    target: &str,
+    drawn: &mut Vec<serde_json::Value>,
+    page: &mut String,
+) -> Result<(), ReportError> {
     let m = stream.measurement;
     page.push_str("<article>\n");
-    overview::heading(m, page);
+    overview::heading(m, target, page);
     overview::warnings(m, page);
     overview::table(m, page);
     overview::limits(m, page);
     for figure in figures(stream) {
-        chart(&figure, page)?;
+        chart(&figure, drawn.len(), page)?;
+        drawn.push(data::figure(&figure));
     }
     overview::trust(m, page);
     everything::packets(m, page);
@@ -59,8 +79,11 @@ fn article(stream: &Stream<'_>, page: &mut String) -> Result<(), ReportError> {
     Ok(())
 }
 
-fn chart(figure: &Figure, page: &mut String) -> Result<(), ReportError> {
-    page.push_str(&format!("<section><h2>{}</h2>\n<figure>\n", markup(&figure.title)));
+fn chart(figure: &Figure, number: usize, page: &mut String) -> Result<(), ReportError> {
+    page.push_str(&format!(
+        "<section><h2>{}</h2>\n<figure data-figure=\"{number}\">\n",
+        markup(&figure.title)
+    ));
     for (class, shape) in [("wide", Shape::Wide), ("narrow", Shape::Narrow)] {
         page.push_str(&format!("<div class=\"{class}\">{}</div>\n", draw(figure, shape, Theme::Page)?));
     }
@@ -69,4 +92,30 @@ fn chart(figure: &Figure, page: &mut String) -> Result<(), ReportError> {
     }
     page.push_str("</figure></section>\n");
     Ok(())
+}
+
+/// Octets in base 64 (RFC 4648), as a policy names a hash.
+fn base64(octets: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in octets.chunks(3) {
+        let part = |place: usize| u32::from(chunk.get(place).copied().unwrap_or(0));
+        let bits = part(0) << 16 | part(1) << 8 | part(2);
+        for place in 0..4 {
+            let letter = LETTERS[usize::try_from(bits >> (18 - 6 * place) & 63).unwrap_or(0)];
+            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn base_64_is_that_of_the_rfc() {
+        for (octets, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(super::base64(octets.as_bytes()), text);
+        }
+    }
 }

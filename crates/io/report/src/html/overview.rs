@@ -6,13 +6,13 @@ use super::WORDS;
 use crate::escape::markup;
 use crate::number::percent;
 use crate::table::{Scale, Way, ways};
-use crate::words::half_width;
+use crate::words::reach;
 
-pub(super) fn heading(m: &Measurement, page: &mut String) {
+pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     let part = if m.partial { " · a part only: the run was interrupted" } else { "" };
     page.push_str(&format!(
         "<header><h1>Path to {}</h1>\n<p class=\"when\">{} · {}{part}</p>\n<p class=\"verdict\">{}</p></header>\n",
-        markup(&m.target),
+        markup(target),
         markup(&WORDS.moment(&m.started)),
         markup(&WORDS.traffic(&m.traffic)),
         markup(&WORDS.verdict(m)),
@@ -57,7 +57,7 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
         row(m, way, scale, end, page);
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"when\">± is half the 95 % interval of the median.<span class=\"less\"> The box \
+        "</tbody></table></div>\n<p class=\"when\">± reaches to the farther end of the 95 % interval of the median.<span class=\"less\"> The box \
          holds the middle half of the packets, the line reaches from the least delay to p99, the mark is the \
          median.</span></p></section>\n",
     );
@@ -68,7 +68,7 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
     let delay = &direction.delay_ns;
     let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
     let half = scale
-        .number(half_width(delay.median_interval))
+        .number(reach(delay))
         .map_or_else(String::new, |half| format!(" <span class=\"half\">± {half}</span>"));
     let lost = direction.loss.ratio.map_or_else(|| "not known".to_owned(), percent);
     let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };

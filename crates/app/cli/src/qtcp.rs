@@ -1,0 +1,146 @@
+//! `romer qtcp`.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use romer_exchange::csv::Fault;
+use romer_exchange::qtcp::sta::{self, Table};
+use romer_exchange::qtcp::{self, Options, Selection};
+use romer_measure::qtcp::{method, to_log};
+use romer_report::escape;
+
+use crate::args::QtcpArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// The largest .sta file: a million lost packets.
+const LARGEST_STA: u64 = 64 << 20;
+/// The most .sta files of a folder.
+const MOST_FILES: usize = 10_000;
+
+/// Converts a file or collates a folder, and gives the exit code.
+pub(crate) fn run(arguments: &QtcpArgs) -> Result<u8, Failure> {
+    match (&arguments.prefix, &arguments.folder) {
+        (Some(prefix), _) => convert(prefix, arguments),
+        (None, Some(folder)) => collate(folder, arguments),
+        // clap sees to it that there is one of them.
+        (None, None) => Err(Failure::own("nothing to do")),
+    }
+}
+
+fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
+    let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
+    let shown = escape::terminal(&raw);
+    let file = File::open(&raw).map_err(|error| {
+        Failure::environment(format!(
+            "cannot read the .raw file ({shown}): {error}; name the file without .raw"
+        ))
+    })?;
+    if is_same(&raw, &log) {
+        return Err(Failure::usage(format!(
+            "the output is the input ({}): it would overwrite the .raw file; take the link away",
+            escape::terminal(&log)
+        )));
+    }
+    output::check_target(Some(&log), arguments.force)?;
+    let bad = |line: u64, why: &dyn std::fmt::Display| {
+        Failure::with_code(3, format!("bad .raw file ({shown}:{line}): {why}"))
+    };
+    let options = Options { any_size: arguments.any_size };
+    let mut found =
+        qtcp::read(BufReader::with_capacity(1 << 18, file), options).map_err(|fault| match fault {
+            Fault::Line { line, why } => bad(line, &why),
+            Fault::Io(error) => Failure::environment(format!(
+                "cannot read the .raw file ({shown}): {error}; name the file without .raw"
+            )),
+        })?;
+    if found.entries.len() > 1 && qtcp::is_normalised(&found.entries) && !arguments.again {
+        return Err(bad(
+            1,
+            &"it is normalised already (a .log, or a .raw that was written so); with --again it is converted once more",
+        ));
+    }
+    let outcome = to_log(
+        &mut found.entries,
+        method(arguments.skew),
+        arguments.calibration.unwrap_or(0),
+        arguments.any_skew,
+    )
+    .map_err(|refusal| bad(1, &refusal))?;
+    let selection = Selection { dummies: arguments.dummies, every: arguments.every };
+    let lines = output::write_with(&log, arguments.force, |out| {
+        qtcp::write(out, &found.entries, &found.lost, selection)
+    })?;
+    if !arguments.quiet {
+        let mut words = found.notes.words();
+        words.extend(outcome.notes);
+        for note in words {
+            output::eprint_line(&format!("note: {shown}: {note}"));
+        }
+        let skew = outcome.skew_ppm.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
+        output::print(&format!(
+            "{}: {} packets, {} lost{skew}; {lines} lines\n",
+            escape::terminal(&log),
+            found.entries.len(),
+            found.lost.len()
+        ));
+    }
+    Ok(0)
+}
+
+/// Whether two names are of one file.
+fn is_same(a: &str, b: &str) -> bool {
+    let identity = |path: &str| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    identity(a).is_some_and(|a| Some(a) == identity(b))
+}
+
+fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.csv.as_deref(), arguments.force)?;
+    let shown = escape::terminal(&folder.to_string_lossy());
+    let cannot = |name: &str, error: &dyn std::fmt::Display| {
+        Failure::environment(format!(
+            "cannot read ({}): {error}; name a folder that can be read",
+            escape::terminal(name)
+        ))
+    };
+    let entries = fs::read_dir(folder).map_err(|error| cannot(&folder.to_string_lossy(), &error))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| cannot(&folder.to_string_lossy(), &error))?.path();
+        if path.extension().is_some_and(|extension| extension == "sta") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let wrong = |why: String| Failure::with_code(3, format!("cannot collate ({shown}): {why}"));
+    if paths.is_empty() {
+        return Err(wrong("0 .sta files found in it; name the folder that holds them".into()));
+    }
+    if paths.len() > MOST_FILES {
+        return Err(wrong(format!("it has more than {MOST_FILES} .sta files; collate them in parts")));
+    }
+    let mut files = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = escape::terminal(&path.to_string_lossy());
+        let bad =
+            |line: u64, why: &str| Failure::with_code(3, format!("bad .sta file ({place}:{line}): {why}"));
+        if fs::metadata(path).is_ok_and(|metadata| metadata.len() > LARGEST_STA) {
+            return Err(bad(1, "it is larger than 64 MiB, which no .sta file is; take it out"));
+        }
+        let octets = fs::read(path).map_err(|error| cannot(&path.to_string_lossy(), &error))?;
+        let text = String::from_utf8(octets).map_err(|_| bad(1, "it is not text; take it out"))?;
+        files.push(sta::File::read(&name, &text).map_err(|(line, why)| bad(line, &why))?);
+    }
+    let table = Table::of(&files).map_err(|why| wrong(escape::terminal(&why)))?;
+    if !arguments.quiet && arguments.csv.as_deref() != Some("-") {
+        let text: Vec<String> = table.text().lines().map(escape::terminal).collect();
+        output::print(&(text.join("\n") + "\n"));
+    }
+    if let Some(target) = &arguments.csv {
+        output::write_document(target, &table.csv(), arguments.force)?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,256 @@
+//! The files of Qtcp made from each other, and from runs: stamps are normalised, and the clocks' skew is taken out.
+
+use romer_exchange::qtcp::sta::Statistics;
+use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
+use romer_record::RoundTrip;
+use romer_record::document::Way;
+use romer_record::manifest::Stream;
+use romer_timebase::skew::{Correction, Estimator, Heading, Method};
+use romer_units::{Dscp, Timestamp};
+use thiserror::Error;
+
+use crate::evaluate::Evaluated;
+
+/// A difference of rates beyond this is no crystal's (seed 001 speaks of 10 parts in a million).
+pub const IMPLAUSIBLE_PPM: f64 = 500.0;
+
+/// Why a file cannot be freed of skew, as `WHY; what to do`.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Refusal {
+    /// More calibration packets are stated than there are packets.
+    #[error("{stated} calibration packets are stated, and it has {there}; state fewer")]
+    Calibration {
+        /// As stated.
+        stated: u64,
+        /// In the file.
+        there: u64,
+    },
+    /// No line can be fitted.
+    #[error("no line can be fitted: {0}; -k 0 leaves the skew in")]
+    NoFit(String),
+    /// The fit is no clock's.
+    #[error(
+        "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
+         the stamps are of another unit; with --any-skew it is taken out all the same"
+    )]
+    Implausible(f64),
+}
+
+/// What was taken out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// How much faster the receiver's clock ran, parts in a million; `None` where nothing was taken out.
+    pub skew_ppm: Option<f64>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The method that a number of `-k` means (seed 001).
+pub const fn method(k: u8) -> Method {
+    match k {
+        0 => Method::None,
+        1 => Method::LeastSquares,
+        3 => Method::LeastAbsoluteJumps,
+        _ => Method::LeastAbsolute,
+    }
+}
+
+/// Makes what a `.log` holds of what a `.raw` holds: normalises `entries`, takes the skew out by `method`, fitted to the
+/// first `calibration` entries (0: to all), and moves the least latency back to 0.
+///
+/// # Errors
+/// [`Refusal`]; an implausible skew is not refused with `any_skew`.
+pub fn to_log(
+    entries: &mut [Entry],
+    method: Method,
+    calibration: u64,
+    any_skew: bool,
+) -> Result<Outcome, Refusal> {
+    let there = entries.len() as u64;
+    if calibration > there {
+        return Err(Refusal::Calibration { stated: calibration, there });
+    }
+    normalise(entries);
+    let mut outcome = Outcome::default();
+    if method == Method::None {
+        return Ok(outcome);
+    }
+    if there < 2 {
+        outcome.notes.push("of one packet no skew can be fitted: nothing was taken out".into());
+        return Ok(outcome);
+    }
+    if calibration == 0 {
+        outcome.notes.push(
+            "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them"
+                .into(),
+        );
+    }
+    let mut estimator = Estimator::new(method, (calibration > 0).then_some(calibration));
+    for entry in &*entries {
+        let (sent, received) = (entry.sent.saturating_mul(UNIT_NS), entry.received.saturating_mul(UNIT_NS));
+        estimator.push(Heading::Forward, Timestamp::from_nanos(sent), Timestamp::from_nanos(received));
+    }
+    let estimate = estimator.estimate();
+    let Some(skew) = estimate.skew else {
+        return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| "the method gives none".into())));
+    };
+    if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
+        return Err(Refusal::Implausible(skew.ppm));
+    }
+    take_out(entries, estimate.correction(Heading::Forward));
+    outcome.skew_ppm = Some(skew.ppm);
+    if !estimate.events.is_empty() {
+        outcome.notes.push(format!("{} jumps of a clock were compensated", estimate.events.len()));
+    }
+    Ok(outcome)
+}
+
+fn take_out(entries: &mut [Entry], correction: &Correction) {
+    let rounded = |nanos: i64| (nanos + UNIT_NS / 2).div_euclid(UNIT_NS);
+    corrected(entries, |sent| rounded(correction.at(sent.saturating_mul(UNIT_NS))));
+}
+
+/// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, best stamps, in
+/// units of 100 ns. Of a stream whose packets are reflected, `way` says which leg.
+pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entry>, Vec<u64>) {
+    let selection = evaluated.selection;
+    let units = |nanos: i64| nanos.div_euclid(UNIT_NS);
+    let reverse = way == Way::Reverse;
+    let of_way = |row: &&RoundTrip| !row.not_sent && (row.way == Way::RoundTrip || row.way == way);
+    let mut entries = Vec::new();
+    let mut lost = Vec::new();
+    for packet in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
+        let mut arrivals: Vec<(i64, i64)> = Vec::new();
+        for row in packet.iter().filter(of_way) {
+            let stamps = if reverse {
+                row.t3
+                    .at(selection.t3)
+                    .map(Timestamp::as_nanos)
+                    .zip(row.t4.at(selection.t4).map(Timestamp::as_nanos))
+            } else {
+                row.t1
+                    .at(selection.t1)
+                    .map(Timestamp::as_nanos)
+                    .zip(row.t2.at(selection.t2).map(Timestamp::as_nanos))
+            };
+            let Some((sent, received)) = stamps else { continue };
+            if arrivals.contains(&(sent, received)) {
+                continue;
+            }
+            arrivals.push((sent, received));
+            entries.push(Entry {
+                sent: units(sent),
+                received: units(received),
+                size: row.size,
+                sequence: row.sequence,
+            });
+        }
+        if arrivals.is_empty() && packet.iter().any(|row| of_way(&row)) {
+            lost.push(packet[0].sequence);
+        }
+    }
+    entries.sort_by_key(|entry| entry.received);
+    (entries, lost)
+}
+
+/// What the `.sta` file of these packets says; `run` is a name that no other file has.
+pub fn statistics(
+    stream: &Stream,
+    run: String,
+    raw: &[Entry],
+    lost: Vec<u64>,
+    outcome: &Outcome,
+) -> Statistics {
+    let octets: u64 = raw.iter().map(|entry| u64::from(entry.size)).sum();
+    let count = raw.len() as u64;
+    let mut numbers: Vec<u64> = raw.iter().map(|entry| entry.sequence).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let first = raw.iter().map(|entry| entry.sent).min().unwrap_or(0);
+    let last = raw.iter().map(|entry| entry.sent).max().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "a run is far shorter than 2^53 units of 100 ns")]
+    let duration = (last - first) as f64 * 1e-7;
+    let received = numbers.len() as u64;
+    #[expect(clippy::cast_precision_loss, reason = "a run has far fewer than 2^53 octets")]
+    let rate = (duration > 0.0 && received > 1).then(|| {
+        let packets = received + lost.len() as u64;
+        octets as f64 / count as f64 * (packets - 1) as f64 / duration
+    });
+    let class = stream.traffic.dscp.and_then(Dscp::new);
+    Statistics {
+        run,
+        received,
+        duplicated: count - received,
+        lost,
+        size: u32::try_from((octets + count / 2) / count.max(1)).unwrap_or(u32::MAX),
+        rate,
+        service: class
+            .filter(|dscp| dscp.value() > 0)
+            .map_or_else(|| "best-effort".into(), |dscp| dscp.to_string()),
+        duration,
+        skew_ppm: outcome.skew_ppm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_units::random::{Seed, Stream as Random};
+
+    use super::*;
+
+    /// Packets 20 ms apart over a minute: a skew of 40 parts in a million, and queues of 200 us on average behind the
+    /// first 500 packets, which find the path empty.
+    fn skewed() -> Vec<Entry> {
+        let random = Random::new(Seed([7; 6]), [1, 0]);
+        let mut entries = Vec::new();
+        for sequence in 0..3_000u64 {
+            let sent = 5_000_000 + i64::try_from(sequence).unwrap() * 200_000;
+            let queue = if sequence < 500 { 0.0 } else { -2_000.0 * (1.0 - random.unit(sequence)).ln() };
+            #[expect(clippy::cast_possible_truncation, reason = "a queue is short")]
+            let delay = 300 + queue as i64 + (sent - 5_000_000) * 40 / 1_000_000;
+            entries.push(Entry { sent, received: sent - 77_000_000 + delay, size: 64, sequence });
+        }
+        entries
+    }
+
+    #[test]
+    fn each_k_takes_the_skew_out_and_leaves_the_least_latency_at_zero() {
+        for (k, calibration, within) in
+            [(1, 0, 12.0), (1, 500, 0.1), (2, 0, 12.0), (2, 500, 0.1), (3, 500, 0.1)]
+        {
+            let mut entries = skewed();
+            let outcome = to_log(&mut entries, method(k), calibration, false).unwrap();
+            let skew = outcome.skew_ppm.unwrap();
+            assert!((skew - 40.0).abs() < within, "-k {k} -c {calibration}: {skew}");
+            assert_eq!(entries.iter().map(Entry::latency).min(), Some(0), "-k {k}");
+            if calibration > 0 {
+                assert!(
+                    entries[..500].iter().all(|entry| entry.latency() <= 3),
+                    "-k {k}: the quiet packets are level"
+                );
+            }
+        }
+        let mut entries = skewed();
+        assert_eq!(to_log(&mut entries, method(0), 0, false).unwrap().skew_ppm, None);
+        assert_eq!(entries.last().unwrap().sent, 2_999 * 200_000);
+    }
+
+    #[test]
+    fn what_cannot_be_fitted_is_refused() {
+        assert!(matches!(to_log(&mut skewed(), method(2), 4_000, false), Err(Refusal::Calibration { .. })));
+        let mut steep: Vec<Entry> = skewed();
+        for entry in &mut steep {
+            entry.received += (entry.sent - 5_000_000) / 100;
+        }
+        assert!(matches!(to_log(&mut steep.clone(), method(2), 500, false), Err(Refusal::Implausible(_))));
+        assert!(to_log(&mut steep, method(2), 500, true).is_ok());
+        let mut one = skewed()[..1].to_vec();
+        assert!(to_log(&mut one, method(2), 0, false).unwrap().notes[0].contains("one packet"));
+        let mut level = skewed();
+        level.iter_mut().take(500).for_each(|entry| entry.sent = 5_000_000);
+        assert!(
+            matches!(to_log(&mut level, method(2), 500, false), Err(Refusal::NoFit(_))),
+            "constant send times"
+        );
+    }
+}

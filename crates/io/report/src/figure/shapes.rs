@@ -1,0 +1,206 @@
+//! How delays, their changes and the packets' spacing are distributed.
+
+use romer_metrics::{inter_arrivals, inter_departures, jitter};
+use romer_record::Passage;
+use romer_record::document::Measurement;
+
+use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, delays, share, sorted, steps};
+use crate::number::{NO_BREAK, Unit, time};
+use crate::table::Way;
+use crate::{Passages, Stream};
+
+/// Bins of a histogram that several series share.
+const BINS: usize = 110;
+/// Points of a tail.
+const TAIL: usize = 400;
+
+/// The counts of each way in bins of one width between 0 and `end`, as outlines in percent a unit; with the bins' width.
+pub(super) fn outlines(passages: &Passages<'_>, end: f64, unit: Unit) -> Vec<(Way, Vec<(f64, f64)>)> {
+    let width = end / share(BINS, 1);
+    let ways = Way::ALL.into_iter().map(|way| (way, delays(passages.of(way))));
+    ways.filter(|(_, delays)| delays.len() > 1)
+        .map(|(way, delays)| {
+            let mut outline = Vec::with_capacity(2 * BINS + 2);
+            for bin in 0..BINS {
+                let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
+                let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
+                let count = below(to) - below(from);
+                let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
+                outline.push((from / unit.nanos(), height));
+                outline.push((to / unit.nanos(), height));
+            }
+            outline.push((end / unit.nanos(), 0.0));
+            (way, outline)
+        })
+        .collect()
+}
+
+/// The share of packets that took longer, on a logarithmic axis: the tail that a distribution function hides.
+pub(super) fn tail(m: &Measurement, passages: &Passages<'_>) -> Option<Figure> {
+    let series: Vec<(Way, Vec<f64>)> = Way::ALL
+        .into_iter()
+        .map(|way| (way, delays(passages.of(way))))
+        .filter(|(_, all)| all.len() > 10)
+        .collect();
+    let end = series.iter().filter_map(|(_, all)| all.last().copied()).fold(0.0, f64::max);
+    let most = series.iter().map(|(_, all)| all.len()).max()?;
+    if end <= 0.0 {
+        return None;
+    }
+    let unit = Unit::of(end);
+    let lowest = -share(most, 1).log10().ceil();
+    let line = |all: &[f64]| -> Vec<(f64, f64)> {
+        // Evenly in the exponent, so that the last packets are drawn one by one.
+        let n = all.len();
+        let mut points = Vec::with_capacity(TAIL);
+        for step in 0..=TAIL {
+            let longer = 10f64.powf(share(n, 1).log10() * (1.0 - share(step, TAIL)));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count of at most n packets"
+            )]
+            let longer = (longer.round() as usize).clamp(1, n);
+            let delay = all[n - longer];
+            points.push((delay / unit.nanos(), share(longer, n).log10()));
+        }
+        points.dedup();
+        points
+    };
+    Some(Figure {
+        name: "tail",
+        title: "Share of packets that took longer".into(),
+        caption: format!(
+            "The share is logarithmic: each line down is ten times fewer packets. The longest delay is {}.",
+            time(end, true)
+        ),
+        x: Axis {
+            title: format!("delay, {}", unit.name(true)),
+            from: 0.0,
+            to: 1.02 * end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        y: Axis {
+            title: "packets with more (logarithmic)".into(),
+            from: lowest,
+            to: 0.0,
+            labels: Labels::Shares,
+        },
+        layers: series.iter().map(|(way, all)| Layer::Line((*way).into(), line(all))).collect(),
+        legend: series.iter().map(|(way, _)| (way.label(m), (*way).into())).collect(),
+        low: false,
+    })
+}
+
+/// The jitters by their definitions, each as a distribution function over a logarithmic axis.
+pub(super) fn jitters(m: &Measurement, passages: &Passages<'_>) -> Option<Figure> {
+    let way =
+        [Way::Forward, Way::Reverse, Way::RoundTrip].into_iter().find(|way| passages.of(*way).len() > 2)?;
+    let these: &[Passage] = passages.of(way);
+    let whole = |values: Vec<i64>| sorted(values.into_iter().map(|value| as_float(value).abs()));
+    let rows = [
+        ("between arrivals", Ink::Forward, whole(jitter::inter_arrival_difference(these))),
+        ("between delays", Ink::Reverse, whole(jitter::delay_difference(these))),
+        (
+            "from the mean delay",
+            Ink::RoundTrip,
+            sorted(jitter::deviation_from_mean(these).into_iter().map(f64::abs)),
+        ),
+    ];
+    let single = jitter::rfc3550(these).map_or_else(String::new, |value| {
+        format!(" RFC{NO_BREAK}3550's running mean ends at {}.", time(value, true))
+    });
+    let range = jitter::peak_to_peak(these).map_or_else(String::new, |value| {
+        format!(" From the least to the greatest delay: {}.", time(as_float(value), true))
+    });
+    let caption = format!(
+        "Of {}. The same packets give different jitters by different definitions.{range}{single}",
+        way.label(m)
+    );
+    logarithmic("jitter", "Jitter by its definitions", caption, rows.into())
+}
+
+/// Times between departures and between arrivals.
+pub(super) fn between(passages: &Passages<'_>) -> Option<Figure> {
+    let of = |values: Vec<i64>| sorted(values.into_iter().map(as_float));
+    let there = [passages.forward, passages.round_trip]
+        .into_iter()
+        .find(|these| !these.is_empty())
+        .unwrap_or_default();
+    let rows = [
+        ("between departures", Ink::Text, of(inter_departures(there))),
+        ("between arrivals there", Ink::Forward, of(inter_arrivals(passages.forward))),
+        ("between arrivals back", Ink::Reverse, of(inter_arrivals(passages.reverse))),
+    ];
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
+    let low = rows.iter().filter_map(|(_, _, values)| at(values, 0.002)).fold(f64::INFINITY, f64::min);
+    let high = rows.iter().filter_map(|(_, _, values)| at(values, 0.998)).fold(0.0, f64::max);
+    if !low.is_finite() || high <= 0.0 {
+        return None;
+    }
+    let room = (0.08 * (high - low)).max(1.0);
+    let (from, to) = ((low - room).max(0.0), high + room);
+    let unit = Unit::of(to);
+    let layers = rows.iter().map(|(_, ink, values)| {
+        let within = steps(values).into_iter().filter(|(value, _)| (from..=to).contains(value));
+        Layer::Line(*ink, within.map(|(value, y)| (value / unit.nanos(), y)).collect())
+    });
+    Some(Figure {
+        name: "between",
+        title: "Times between packets".into(),
+        caption:
+            "A steep line is an even stream: what leaves evenly and arrives unevenly was delayed unevenly."
+                .into(),
+        x: Axis {
+            title: format!("time between packets, {}", unit.name(true)),
+            from: from / unit.nanos(),
+            to: to / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        y: Axis { title: "% of times no longer".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        layers: layers.collect(),
+        legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        low: false,
+    })
+}
+
+/// Distribution functions over a logarithmic axis of time.
+fn logarithmic(
+    name: &'static str,
+    title: &str,
+    caption: String,
+    rows: Vec<(&'static str, Ink, Vec<f64>)>,
+) -> Option<Figure> {
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
+    let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);
+    if greatest <= 0.0 {
+        return None;
+    }
+    let least = rows.iter().filter_map(|(_, _, values)| at(values, 0.25)).fold(f64::INFINITY, f64::min);
+    let from = (least.max(10.0).log10() - 1.0).floor().max(0.0);
+    let layers = rows.iter().map(|(_, ink, values)| {
+        let logs = steps(values).into_iter().map(|(value, y)| (value.max(1.0).log10().max(from), y));
+        Layer::Line(*ink, logs.collect())
+    });
+    Some(Figure {
+        name,
+        title: title.into(),
+        caption,
+        x: Axis {
+            title: "jitter (logarithmic)".into(),
+            from,
+            to: greatest.max(10.0).log10().ceil(),
+            labels: Labels::Decades,
+        },
+        y: Axis { title: "% with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        layers: layers.collect(),
+        legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        low: false,
+    })
+}
+
+/// Those of these figures that the data allow.
+pub(super) fn all(stream: &Stream<'_>) -> Vec<Figure> {
+    let Some(passages) = stream.passages else { return Vec::new() };
+    [jitters(stream.measurement, &passages), between(&passages)].into_iter().flatten().collect()
+}

@@ -1,0 +1,105 @@
+//! The data of the page, for its script and for whoever saves it: what the charts draw, and the document.
+
+use romer_record::document::MEASUREMENT;
+use serde_json::{Value, json};
+
+use crate::Stream;
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, thin};
+
+/// The most points of a series, for those who zoom in.
+const MOST_POINTS: usize = 8_000;
+
+/// A number with about seven digits, which is more than a screen shows.
+fn short(value: f64) -> Value {
+    let digits = 7.0 - value.abs().max(1e-12).log10().ceil();
+    let scale = 10f64.powf(digits.clamp(0.0, 9.0));
+    json!((value * scale).round() / scale)
+}
+
+fn pairs(points: &[(f64, f64)]) -> Value {
+    points.iter().map(|(x, y)| json!([short(*x), short(*y)])).collect()
+}
+
+fn ink(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Text => "faint",
+        Ink::Grid => "line",
+        Ink::Forward => "forward",
+        Ink::Reverse => "reverse",
+        Ink::RoundTrip => "round",
+        Ink::Lost => "bad",
+    }
+}
+
+fn axis(axis: &Axis) -> Value {
+    let labels = match axis.labels {
+        Labels::Numbers => "numbers",
+        Labels::Decades => "decades",
+        Labels::Shares => "shares",
+        Labels::Nothing => "none",
+    };
+    let to = if axis.to > axis.from { axis.to } else { axis.from + 1.0 };
+    json!({"title": axis.title, "from": axis.from, "to": to, "labels": labels})
+}
+
+fn layer(layer: &Layer) -> Value {
+    let marks = |xs: &[f64]| -> Value { xs.iter().map(|x| short(*x)).collect() };
+    let (kind, of, points) = match layer {
+        Layer::Points(of, points) => ("points", *of, pairs(&thin(points, MOST_POINTS))),
+        Layer::Line(of, points) => ("line", *of, pairs(points)),
+        Layer::Area(of, points) => ("area", *of, pairs(points)),
+        Layer::Below(of, xs) => ("below", *of, marks(xs)),
+        Layer::Above(of, xs) => ("above", *of, marks(xs)),
+        Layer::Bars(of, bars) => {
+            let bar = |([a, b, c, d], opacity): &([f64; 4], f64)| {
+                json!([short(*a), short(*b), short(*c), short(*d), short(*opacity)])
+            };
+            ("bars", *of, bars.iter().map(bar).collect())
+        }
+    };
+    json!({"kind": kind, "ink": ink(of), "points": points})
+}
+
+/// A figure as the script draws it.
+pub(super) fn figure(figure: &Figure) -> Value {
+    let legend: Vec<Value> = figure.legend.iter().map(|(name, of)| json!([name, ink(*of)])).collect();
+    json!({
+        "name": figure.name,
+        "title": figure.title,
+        "x": axis(&figure.x),
+        "y": axis(&figure.y),
+        "low": figure.low,
+        "legend": legend,
+        "layers": figure.layers.iter().map(layer).collect::<Vec<_>>(),
+    })
+}
+
+/// The document of the streams: of one its measurement, of several all under one roof.
+pub(super) fn document(streams: &[Stream<'_>]) -> Value {
+    let all: Vec<Value> = streams
+        .iter()
+        .map(|stream| serde_json::to_value(stream.measurement).unwrap_or(Value::Null))
+        .collect();
+    match <[Value; 1]>::try_from(all) {
+        Ok([one]) => one,
+        Err(all) => json!({"schema": MEASUREMENT, "measurements": all}),
+    }
+}
+
+/// JSON that can stand in a page: no text in it ends its element or begins another, and nothing turns the writing around.
+pub(super) fn in_page(value: &Value) -> String {
+    let mut text = String::new();
+    for c in value.to_string().chars() {
+        match c {
+            '<' | '>' | '&' => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if c.is_ascii() || c.is_alphanumeric() => text.push(c),
+            c => {
+                let mut units = [0u16; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    text.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,209 @@
+'use strict';
+(() => {
+  const read = (id) => { const e = document.getElementById(id); return e ? JSON.parse(e.textContent) : null; };
+  const figures = read('figures') || [];
+  const some = document.querySelector('figure svg');
+  const ns = some && some.namespaceURI;
+  const make = (name, attributes, parent, text) => {
+    const e = document.createElementNS(ns, name);
+    for (const key in attributes) e.setAttribute(key, attributes[key]);
+    if (text !== undefined) e.textContent = text;
+    if (parent) parent.append(e);
+    return e;
+  };
+  const plain = (name, attributes, parent, text) => {
+    const e = document.createElement(name);
+    for (const key in attributes) e.setAttribute(key, attributes[key]);
+    if (text !== undefined) e.textContent = text;
+    parent.append(e);
+    return e;
+  };
+  const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+  const number = (value, span) => {
+    const digits = span >= 5 ? 0 : span >= 0.5 ? 1 : span >= 0.05 ? 2 : span >= 0.005 ? 3 : 4;
+    const [whole, part] = Math.abs(value).toFixed(digits).split('.');
+    const shown = group(whole) + (part ? '.' + part : '');
+    return value < 0 && Number(shown.replace(/\u202f/g, '')) !== 0 ? '\u2212' + shown : shown;
+  };
+  const time = (nanos) => {
+    for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']])
+      if (nanos >= 0.9995 * size) return Number((nanos / size).toPrecision(3)) + '\u00a0' + unit;
+    return Number(nanos.toPrecision(3)) + '\u00a0ns';
+  };
+  const label = (axis, value, span) => {
+    if (axis.labels === 'decades') return time(10 ** value);
+    if (axis.labels === 'shares') return Number((100 * 10 ** value).toPrecision(2)) + '\u00a0%';
+    return number(value, span);
+  };
+  // Round places for marks; the end has one too where there is room.
+  const ticks = (axis, from, to, most) => {
+    const places = [];
+    if (axis.labels === 'none') return places;
+    let step = (to - from) / Math.max(most, 1);
+    if (axis.labels === 'numbers') {
+      const power = 10 ** Math.floor(Math.log10(step));
+      step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= step) || 10 * power;
+    } else step = Math.max(1, Math.ceil(step));
+    for (let n = Math.ceil(from / step - 1e-9); n * step <= to + 1e-9 * step; n += 1) places.push(n * step);
+    return places;
+  };
+  const draw = (state) => {
+    const { figure, box, view } = state;
+    const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(320, 150 + width * 0.16));
+    const bare = figure.y.labels === 'none';
+    const left = bare ? 8 : 58, right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
+    const [x0, x1, y0, y1] = view;
+    const px = (x) => left + (x - x0) / (x1 - x0) * (right - left);
+    const py = (y) => bottom - (y - y0) / (y1 - y0) * (bottom - top);
+    const clip = 'clip' + state.index;
+    const svg = make('svg', { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': figure.title });
+    const defs = make('clipPath', { id: clip }, make('defs', {}, svg));
+    make('rect', { x: left, y: top - 7, width: right - left + 1, height: bottom - top + 8 }, defs);
+    for (const y of ticks(figure.y, y0, y1, 4)) {
+      make('path', { d: `M${left} ${py(y)}H${right}`, class: 'grid' }, svg);
+      make('text', { x: left - 7, y: py(y) + 4, 'text-anchor': 'end' }, svg, label(figure.y, y, y1 - y0));
+    }
+    const marks = ticks(figure.x, x0, x1, width / 105);
+    const end = marks.length && figure.x.labels === 'numbers' && px(x1) - px(marks[marks.length - 1]) > 52;
+    for (const x of end ? [...marks, x1] : marks) {
+      make('path', { d: `M${px(x)} ${bottom}v4`, class: 'axis' }, svg);
+      const anchor = px(x) > right - 24 ? 'end' : px(x) < left + 12 && bare ? 'start' : 'middle';
+      make('text', { x: Math.min(px(x) + (anchor === 'end' ? 8 : 0), width - 4), y: bottom + 17, 'text-anchor': anchor }, svg, label(figure.x, x, x1 - x0));
+    }
+    make('path', { d: `M${left} ${bottom}H${right}`, class: 'axis' }, svg);
+    make('text', { x: right, y: height - 5, 'text-anchor': 'end' }, svg, figure.x.title);
+    if (!bare) make('text', { x: 2, y: 12 }, svg, figure.y.title);
+    const plot = make('g', { 'clip-path': `url(#${clip})` }, svg);
+    for (const layer of figure.layers) {
+      const points = layer.points, style = `--c:var(--${layer.ink})`;
+      if (layer.kind === 'points') {
+        let d = '';
+        for (const [x, y] of points) if (x >= x0 && x <= x1) d += `M${px(x).toFixed(1)} ${py(y).toFixed(1)}h0`;
+        make('path', { d, class: 'dots', style }, plot);
+      } else if (layer.kind === 'line' || layer.kind === 'area') {
+        let d = '';
+        for (const [x, y] of points) d += (d ? 'L' : 'M') + px(x).toFixed(1) + ' ' + py(y).toFixed(1);
+        if (d && layer.kind === 'area') make('path', { d: `${d}L${px(points[points.length - 1][0])} ${bottom}L${px(points[0][0])} ${bottom}Z`, class: 'fill', style }, plot);
+        make('path', { d, class: 'line', style }, plot);
+      } else if (layer.kind === 'below') {
+        make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${bottom}v-9`).join(''), class: 'mark', style }, plot);
+      } else if (layer.kind === 'above') {
+        make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${top - 6}l-3.5 6h7Z`).join(''), class: 'tip', style }, plot);
+      } else if (layer.kind === 'bars') {
+        for (const [a, b, c, e, opacity] of points) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
+      }
+    }
+    state.geometry = { left, right, top, bottom, px, py, width };
+    state.cursor = make('g', { class: 'cursor' }, svg);
+    if (state.svg) state.svg.replaceWith(svg); else box.append(svg);
+    state.svg = svg;
+    state.reset.hidden = view.every((value, place) => value === state.whole[place]);
+  };
+  const zoom = (state, a, b) => {
+    const { figure } = state;
+    const [from, to] = a < b ? [a, b] : [b, a];
+    let low = state.whole[2], high = state.whole[3];
+    const seen = figure.layers.filter((l) => l.kind === 'points').flatMap((l) => l.points.filter(([x]) => x >= from && x <= to).map(([, y]) => y));
+    if (seen.length > 1) {
+      low = seen.reduce((m, y) => Math.min(m, y), seen[0]); high = seen.reduce((m, y) => Math.max(m, y), seen[0]);
+      const room = 0.06 * (high - low || 1);
+      low = Math.max(low - room, Math.min(low, state.whole[2])); high += room;
+    }
+    state.view = [from, to, low, high];
+    draw(state);
+  };
+  const nearest = (points, x) => points.reduce((best, point) => (!best || Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best), null);
+  const hover = (state, clientX) => {
+    const { figure, geometry: g, view, cursor } = state;
+    cursor.replaceChildren();
+    if (clientX === null) { state.tip.hidden = true; return; }
+    const box = state.svg.getBoundingClientRect();
+    const at = Math.min(g.right, Math.max(g.left, (clientX - box.left) * g.width / box.width));
+    const x = view[0] + (at - g.left) / (g.right - g.left) * (view[1] - view[0]);
+    make('path', { d: `M${at} ${g.top}V${g.bottom}` }, cursor);
+    const lines = [];
+    const close = (view[1] - view[0]) / 60;
+    for (const layer of figure.layers) {
+      if (layer.kind !== 'points' && layer.kind !== 'line' && layer.kind !== 'area') continue;
+      const point = nearest(layer.points, x);
+      if (!point || Math.abs(point[0] - x) > close && layer.kind === 'points') continue;
+      make('circle', { cx: g.px(point[0]), cy: g.py(point[1]), r: 4, style: `--c:var(--${layer.ink})` }, cursor);
+      lines.push([layer, point]);
+    }
+    state.tip.replaceChildren();
+    const span = (view[1] - view[0]) / 50;
+    plain('b', {}, state.tip, label(figure.x, x, span));
+    for (const [layer, point] of lines) plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, label(figure.y, point[1], (view[3] - view[2]) / 50));
+    state.tip.hidden = false;
+    const place = (at / g.width) * box.width;
+    state.tip.style.left = Math.min(Math.max(0, place + 12), box.width - state.tip.offsetWidth) + 'px';
+    if (place > box.width * 0.7) state.tip.style.left = Math.max(0, place - 12 - state.tip.offsetWidth) + 'px';
+  };
+  const states = [];
+  document.querySelectorAll('figure[data-figure]').forEach((place, index) => {
+    const figure = figures[Number(place.dataset.figure)];
+    if (!figure || !ns) return;
+    const legend = plain('div', { class: 'legend' }, place);
+    for (const [name, ink] of figure.legend) plain('span', { style: `--c:var(--${ink})` }, legend, name);
+    const reset = plain('button', { type: 'button', hidden: '' }, legend, 'show all');
+    const box = plain('div', { class: 'live' }, place);
+    place.prepend(legend, box);
+    const tip = plain('div', { class: 'tip-box', hidden: '' }, box);
+    const whole = [figure.x.from, figure.x.to, figure.y.from, figure.y.to];
+    const state = { figure, index, box, reset, tip, whole, view: whole };
+    place.classList.add('lively');
+    draw(state);
+    states.push(state);
+    const toX = (clientX) => {
+      const r = state.svg.getBoundingClientRect(), g = state.geometry;
+      const at = Math.min(g.right, Math.max(g.left, (clientX - r.left) * g.width / r.width));
+      return state.view[0] + (at - g.left) / (g.right - g.left) * (state.view[1] - state.view[0]);
+    };
+    let from = null, wanted = null;
+    box.addEventListener('pointerdown', (event) => { if (event.pointerType === 'mouse') from = event.clientX; });
+    box.addEventListener('pointermove', (event) => {
+      if (wanted === null) requestAnimationFrame(() => {
+        hover(state, wanted);
+        if (from !== null && Math.abs(wanted - from) > 4) {
+          const r = state.svg.getBoundingClientRect(), k = state.geometry.width / r.width, g = state.geometry;
+          const a = (Math.min(from, wanted) - r.left) * k, b = (Math.max(from, wanted) - r.left) * k;
+          make('rect', { x: a, y: g.top, width: b - a, height: g.bottom - g.top }, state.cursor);
+        }
+        wanted = null;
+      });
+      wanted = event.clientX;
+    });
+    box.addEventListener('pointerleave', () => { from = null; wanted = null; requestAnimationFrame(() => hover(state, null)); });
+    box.addEventListener('pointerup', (event) => {
+      if (from !== null && Math.abs(event.clientX - from) > 8) zoom(state, toX(from), toX(event.clientX));
+      from = null;
+    });
+    const all = () => { state.view = state.whole; draw(state); };
+    box.addEventListener('dblclick', all);
+    reset.addEventListener('click', all);
+  });
+  let waiting = false;
+  addEventListener('resize', () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; states.forEach(draw); });
+  });
+  const save = (name, type, text) => {
+    const link = document.createElement('a');
+    link['href'] = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+  };
+  const data = document.getElementById('data');
+  if (data) {
+    plain('button', { type: 'button' }, data, 'Measurement (JSON)').addEventListener('click', () =>
+      save('measurement.json', 'application/json', JSON.stringify(read('document'), null, 2)));
+    plain('button', { type: 'button' }, data, 'What the charts draw (CSV)').addEventListener('click', () => {
+      const rows = ['figure,series,x,y'];
+      for (const figure of figures) for (const layer of figure.layers) for (const point of layer.points)
+        rows.push([figure.name, layer.kind + ' ' + layer.ink, ...[].concat(point)].join(','));
+      save('charts.csv', 'text/csv', rows.join('\n') + '\n');
+    });
+  }
+  document.documentElement.dataset.figures = String(states.length);
+})();

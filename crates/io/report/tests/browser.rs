@@ -1,0 +1,68 @@
+//! The page in a real browser: it draws without a word of complaint, and shows the numbers of the document.
+
+mod common;
+
+use std::process::Command;
+
+use common::{bad, good, make};
+use romer_report::html;
+
+/// The text between `from` and `to`, from the first `from` on.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from}")).1;
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0
+}
+
+#[test]
+fn the_page_draws_in_a_browser_without_complaint_and_shows_the_documents_numbers() {
+    let made = [make(&good()), make(&bad())];
+    let streams = [made[0].stream(), made[1].stream()];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    std::fs::write(&file, html::report(&streams).unwrap()).unwrap();
+    let mut command = Command::new("chromium");
+    command.env("HOME", folder.path()).args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+    ]);
+    command.args(["--enable-logging=stderr", "--no-first-run", "--window-size=1000,900", "--dump-dom"]);
+    command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+    let ended = command.arg(format!("file://{}", file.display())).output();
+    let ended =
+        ended.unwrap_or_else(|error| panic!("chromium does not start ({error}): scripts/need chromium"));
+    let (dom, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    // Every figure has been drawn by the script.
+    let figures = dom.matches("<figure").count();
+    assert!(figures > 10, "{said}");
+    assert_eq!(between(&dom, "data-figures=\"", "\""), figures.to_string());
+    assert_eq!(dom.matches("class=\"live\"").count(), figures);
+    let document: serde_json::Value = serde_json::from_str(between(&dom, "id=\"document\">", "</script>"))
+        .expect("the document is in the page");
+    for (number, made) in made.iter().enumerate() {
+        let embedded = &document["measurements"][number];
+        assert_eq!(embedded, &serde_json::to_value(&made.measurement).unwrap(), "stream {number}");
+        // The table's median of the round trip is the document's, in the table's unit.
+        let article = dom.split("<article>").nth(number + 1).unwrap();
+        let unit = match between(article, "<h2>Delay, ", "</h2>") {
+            "ns" => 1.0,
+            "µs" => 1e3,
+            "ms" => 1e6,
+            other => panic!("{other}"),
+        };
+        let row = between(article, "class=\"key round\">", "</tr>");
+        let cell = between(row, "<td>", "<");
+        let shown: f64 = cell
+            .trim()
+            .replace(['\u{202f}', '\u{a0}', ' ', ','], "")
+            .parse()
+            .unwrap_or_else(|_| panic!("{cell:?}"));
+        let median = embedded["round_trip"]["delay_ns"]["median"].as_f64().unwrap() / unit;
+        let digits = cell.split_once('.').map_or(0, |(_, part)| part.trim().len());
+        let half = 0.5000001 * 10f64.powi(-i32::try_from(digits).unwrap());
+        assert!((shown - median).abs() <= half, "stream {number}: {cell} and {median}");
+    }
+}

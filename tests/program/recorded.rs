@@ -1,0 +1,120 @@
+//! What other programs recorded: Qtcp's files, irtt's documents, captures.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::common::lab::{FAR, Lab};
+use super::common::process::{self, romer};
+use super::common::{at, count, number, schema};
+
+/// A file that was recorded on a path of the laboratory: irtt 0.9.0 with packets dropped on both ways, and tcpdump at
+/// both ends of another of its streams.
+fn recorded(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/program/recorded").join(name)
+}
+
+fn analyzed(arguments: &[&str], paths: &[&Path]) -> Value {
+    let mut command = romer(["analyze", "--quiet", "--json", "-"]);
+    for (place, path) in paths.iter().enumerate() {
+        command.args(arguments.get(place)).arg(path);
+    }
+    let document = process::run(&mut command).with_code(0).document();
+    schema::assert_valid(&document, "measurement");
+    document
+}
+
+#[test]
+fn a_document_of_irtt_gives_irtts_own_figures() {
+    let path = recorded("irtt.json");
+    let document = analyzed(&[], &[&path]);
+    let theirs: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(count(&document, "/round_trip/packets/sent"), count(&theirs, "/stats/packets_sent"));
+    assert_eq!(count(&document, "/round_trip/packets/received"), count(&theirs, "/stats/packets_received"));
+    for figure in ["min", "max", "mean", "median"] {
+        let (ours, irtts) = (
+            number(&document, &format!("/round_trip/delay_ns/{figure}")),
+            number(&theirs, &format!("/stats/rtt/{figure}")),
+        );
+        // irtt cuts means and medians to whole nanoseconds.
+        assert!((ours - irtts).abs() < 1.0, "{figure}: {ours} and {irtts}");
+    }
+    assert_eq!(at(&document, "/stamps/sender_departure"), "user");
+    assert_eq!(count(&document, "/traffic/dscp"), 46);
+    assert!(at(&document, "/traffic/protocol").as_str().unwrap().starts_with("irtt 0.9.0"));
+    assert_eq!(at(&document, "/started").as_str(), theirs.pointer("/stats/start_time").unwrap().as_str());
+}
+
+#[test]
+fn two_captures_of_one_stream_are_both_its_ways_whichever_is_named_first() {
+    let (near, far) = (recorded("near.pcap"), recorded("far.pcap"));
+    let both = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
+    let turned = analyzed(&["--capture-a", "--capture-b"], &[&far, &near]);
+    assert_eq!(count(&both, "/forward/packets/sent"), 17);
+    assert_eq!(count(&both, "/reverse/packets/sent"), 16);
+    for pointer in ["delay_ns", "packets", "ipdv_ns"] {
+        assert_eq!(at(&both, &format!("/forward/{pointer}")), at(&turned, &format!("/reverse/{pointer}")));
+        assert_eq!(at(&both, &format!("/reverse/{pointer}")), at(&turned, &format!("/forward/{pointer}")));
+    }
+    assert_eq!(count(&both, "/forward/ttl/min"), 64);
+    let bounds = at(&both, "/clock/offset_bounds_ns");
+    let bound = |place: usize| bounds[place].as_i64().unwrap();
+    assert!(bound(0) < 0 && bound(1) > 0, "both ends read one clock: {bounds}");
+}
+
+#[test]
+fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("a.raw");
+    std::fs::write(&raw, "1000:1030:30:64:0\n1100:1190:90:64:1\n1300:1360:60:64:3\n").unwrap();
+    let document = analyzed(&[], &[&raw]);
+    assert_eq!(count(&document, "/forward/packets/sent"), 4);
+    assert_eq!(count(&document, "/forward/packets/lost"), 1);
+    // 6 microseconds above the least of 3.
+    assert!((number(&document, "/forward/delay_ns/max") - 6_000.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--count", "60", "--interval", "2ms", "--size", "64", FAR]);
+    let name = |file: &str| run.home.path().join(file);
+    let export = |prefix: &str, more: &[&str]| {
+        let mut command = romer(["report", "--quiet", "--qtcp"]);
+        process::run(command.arg(name(prefix)).arg(run.folder()).args(more)).with_code(0);
+    };
+    let read = |file: &str| std::fs::read_to_string(name(file)).unwrap();
+    export("there", &[]);
+    export("back", &["--direction", "reverse", "--normalised"]);
+    assert_eq!(read("there.raw").lines().count(), 60);
+    assert!(read("there.sta").contains("\nreceived: 60\nlost: 0\n"), "{}", read("there.sta"));
+    let latencies = |file: &str| -> Vec<i64> {
+        read(file).lines().map(|line| line.split(':').nth(2).unwrap().parse().unwrap()).collect()
+    };
+    assert_eq!(latencies("there.log").into_iter().min(), Some(0));
+    assert_eq!(latencies("back.raw").into_iter().min(), Some(0), "it is normalised");
+    let (log, raw) = (read("there.log"), read("there.raw"));
+    // The conversion gives the same log again, and touches nothing else.
+    let mut convert = romer(["qtcp", "--force"]);
+    let mut prefix = std::ffi::OsString::from("-F");
+    prefix.push(name("there"));
+    let said = process::run(convert.arg(&prefix)).with_code(0);
+    assert!(said.stdout.contains("60 packets, 0 lost, skew "), "{said:?}");
+    assert_eq!((read("there.log"), read("there.raw")), (log, raw));
+    process::run(romer(["qtcp", "--force", "-k0", "-q", "10"]).arg(&prefix)).with_code(0);
+    assert_eq!(read("there.log").lines().count(), 6);
+    // The same delays come out of the file as of the run, to the unit of the file.
+    let (ours, files) = (run.document(), analyzed(&[], &[&name("there.raw")]));
+    for figure in ["max", "median"] {
+        let pointer = format!("/forward/pdv_ns/{figure}");
+        assert!((number(&ours, &pointer) - number(&files, &pointer)).abs() <= 200.0, "{figure}");
+    }
+    let table = process::run(romer(["qtcp", "--csv", "-", "-A"]).arg(run.home.path())).with_code(0);
+    let lines: Vec<&str> = table.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("file,run,received,lost,duplicated,size,rate,service,duration"),
+        "{table:?}"
+    );
+    assert!(lines.len() == 3 && lines[1].starts_with("back.sta,") && lines[2].starts_with("there.sta,"));
+}
