@@ -78,7 +78,7 @@ fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
 fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let run = lab.measure(&["--count", "60", "--interval", "2ms", "--size", "64", FAR]);
+    let run = lab.measure(&["--count", "60", "--interval", "2ms", "--size", "64B", FAR]);
     let name = |file: &str| run.home.path().join(file);
     let export = |prefix: &str, more: &[&str]| {
         let mut command = romer(["report", "--quiet", "--qtcp"]);
