@@ -151,7 +151,9 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });
         let way_name = if way == Way::Reverse { "reverse" } else { "forward" };
-        let run = format!("{}/{number}/{way_name}", reading.run.manifest().name);
+        let manifest = reading.run.manifest();
+        // Names are given twice, moments are not.
+        let run = format!("{} {}/{number}/{way_name}", manifest.name, manifest.created);
         let statistics = qtcp::statistics(stream, run, &raw, lost, &outcome);
         if arguments.normalised {
             normalise(&mut raw);
