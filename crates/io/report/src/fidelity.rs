@@ -118,7 +118,7 @@ mod tests {
         let text = text(&fidelity, &style);
         assert!(text.starts_with("Forward: as asked for\n"), "{text}");
         let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();
-        assert!(line("lost").contains("2 %") && line("lost").contains("3 %"), "{text}");
+        assert!(line("lost").contains("2.00 %") && line("lost").contains("3.00 %"), "{text}");
         assert!(line("delay median").contains("20") && line("delay median").contains("21"), "{text}");
         assert!(line("distributions").contains("400"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
