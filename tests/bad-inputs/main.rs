@@ -241,6 +241,11 @@ fn emulations_that_cannot_be_are_told_before_anything_is_changed() {
 }
 
 #[test]
+fn what_nobody_should_type_at_bench() {
+    check("bench");
+}
+
+#[test]
 fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
     check("demo");
     check("doctor");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
 mod analyze;
+mod bench;
 mod calibrating;
 #[path = "../common/mod.rs"]
 mod common;

@@ -53,6 +53,11 @@ impl Failure {
         ExitCode::from(self.tell())
     }
 
+    /// What it says.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether the command asks for something that cannot be.
     pub(crate) fn is_usage(&self) -> bool {
         self.code == 2

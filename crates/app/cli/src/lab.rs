@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use romer_lab::case::Case;
 use romer_lab::{HOLDER_ARGUMENT, Kind, Lab, LabError, Mode, holder_main};
 
-use crate::args::{LabArgs, LabCommand, LabKind};
+use crate::args::{LabArgs, LabCase, LabCommand, LabKind};
 use crate::failure::Failure;
 use crate::output;
 
@@ -27,6 +28,17 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
         LabCommand::Up { kind, prefix } => up(*kind, prefix),
         LabCommand::Down { prefix } => {
             Lab::down(prefix)?;
+            Ok(0)
+        }
+        LabCommand::Case { case, prefix, rate } => {
+            let case = match case {
+                LabCase::None => Case::None,
+                LabCase::Classify => Case::Classify,
+                LabCase::Remark => Case::Remark,
+                LabCase::Priority => Case::Priority(*rate),
+                LabCase::Police => Case::Police,
+            };
+            romer_lab::case::set(prefix, case)?;
             Ok(0)
         }
         LabCommand::Run { host, prefix, command } => {

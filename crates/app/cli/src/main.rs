@@ -6,6 +6,7 @@
 
 mod analyze;
 mod args;
+mod bench;
 mod calibrate;
 mod command;
 mod compare;
@@ -66,6 +67,7 @@ fn invoke() -> ExitCode {
         Command::Qtcp(arguments) => qtcp::run(&arguments),
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -103,6 +103,16 @@ pub enum LabError {
         /// What came of it.
         why: String,
     },
+    /// A program that sets the router refused.
+    #[error(
+        "the router cannot be set ({program}): {why}; install nftables and iproute2, and see that the kernel has the rules"
+    )]
+    Program {
+        /// Which.
+        program: &'static str,
+        /// What it said.
+        why: String,
+    },
     /// The operating system refused something.
     #[error("the laboratory failed (system): {0}; see `romer doctor`")]
     Host(#[from] HostError),

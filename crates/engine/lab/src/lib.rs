@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod case;
 mod error;
 mod guard;
 mod holder;

@@ -8,6 +8,7 @@
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
 #![forbid(unsafe_code)]
 
+pub mod benchmark;
 mod chart;
 pub mod comparison;
 pub mod escape;

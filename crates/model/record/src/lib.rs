@@ -5,10 +5,12 @@
 //! into [`RoundTrip`]s, the rows of the finished log; every statistic can be computed again from these.
 //! [`Passage`] is one packet's way in one direction, the singleton that metrics are made of. [`document`] holds
 //! the JSON documents that other programs rely on ([`respond`] the responder's, [`calibration`] the one of the tool's
-//! own error, [`emulation`] the emulator's), and [`manifest`] what a run folder says about itself.
+//! own error, [`emulation`] the emulator's,
+//! [`benchmark`] the benchmark's), and [`manifest`] what a run folder says about itself.
 #![forbid(unsafe_code)]
 
 mod assemble;
+pub mod benchmark;
 pub mod calibration;
 pub mod comparison;
 pub mod document;
@@ -30,6 +32,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("measurements", schemars::schema_for!(document::Measurements)),
         ("comparison", schemars::schema_for!(comparison::Comparison)),
         ("demo", schemars::schema_for!(document::Demo)),
+        ("benchmark", schemars::schema_for!(benchmark::Benchmark)),
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),

@@ -91,6 +91,15 @@ impl TokenBucket {
     }
 }
 
+impl core::str::FromStr for TokenBucket {
+    type Err = String;
+
+    /// Reads `16kBps,64B`; the error says why not, and what to write.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::read(text)
+    }
+}
+
 impl fmt::Display for TokenBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bits_per_second {

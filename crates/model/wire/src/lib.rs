@@ -5,7 +5,7 @@
 //! either says what is wrong or gives accessors that cannot fail. A *Repr* ([`ethernet::Repr`],
 //! [`ipv4::Repr`], [`ipv6::Repr`], [`udp::Repr`], [`stamp::SenderPacket`], [`stamp::ReflectorPacket`],
 //! the values of [`stamp::tlv`]) holds the fields of a legal header, and emits it. [`compact`] is romer's own probe
-//! for payloads that are too short for the others.
+//! for payloads that are too short for the others, and [`test_frame`] what a benchmark writes into its frames.
 //!
 //! No function of this crate panics, whatever the bytes; the property tests of each module and the fuzz
 //! targets hold it to that. Nothing here reads a clock: where a time of day is needed to choose an era
@@ -20,7 +20,9 @@ pub mod ethernet;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod neighbour;
 pub mod ntp;
 pub mod pcapng;
 pub mod stamp;
+pub mod test_frame;
 pub mod udp;

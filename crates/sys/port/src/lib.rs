@@ -4,6 +4,7 @@
 //! * [`Arena`] holds all frames of a bridge; a [`Frame`] is a handle to one, and who has the handle owns the frame.
 //! * [`Port`] is what a bridge needs of an interface; [`PacketPort`] is the implementation over packet sockets,
 //!   [`XdpPort`] that over XDP sockets.
+//! * [`TestSender`] and [`TestReceiver`] are the two ends of a traffic tester.
 //! * [`HostGuard`] takes an interface over (offloads off, out of its bridge) and puts it back, also when this
 //!   process is killed.
 //!
@@ -20,6 +21,7 @@ mod offload;
 mod packet;
 mod rings;
 mod sys;
+mod tester;
 mod xdp;
 
 use std::collections::VecDeque;
@@ -33,6 +35,7 @@ pub use error::PortError;
 pub use guard::{HostGuard, TakenOver};
 pub use name::PortName;
 pub use packet::PacketPort;
+pub use tester::{Came, SNAP, Stopped, TESTER_BURST, TestReceiver, TestSender, TesterLink, look_at};
 pub use xdp::XdpPort;
 
 /// Most frames that one burst takes in.

@@ -26,7 +26,7 @@ const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_MR_PROMISC: u16 = 1;
 /// The kernel's name of the Ethernet protocol that means all.
-const ALL_PROTOCOLS: u16 = 0x0003;
+pub(crate) const ALL_PROTOCOLS: u16 = 0x0003;
 /// In the auxiliary data: there was a tag, and its protocol is said.
 const VLAN_VALID: u32 = 1 << 4;
 const VLAN_PROTOCOL_VALID: u32 = 1 << 6;
@@ -295,14 +295,14 @@ fn both_clocks() -> Now {
 
 /// What the control messages say of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Said {
-    stamp: Option<i64>,
-    tag: Option<(u16, u16)>,
+pub(crate) struct Said {
+    pub(crate) stamp: Option<i64>,
+    pub(crate) tag: Option<(u16, u16)>,
     cut: bool,
 }
 
 impl Said {
-    fn read(mut bytes: &[u8]) -> Self {
+    pub(crate) fn read(mut bytes: &[u8]) -> Self {
         const HEADER: usize = 16;
         let mut said = Self::default();
         while let (Some(whole), Some(level), Some(kind)) = (array(bytes, 0), word(bytes, 8), word(bytes, 12))
@@ -387,15 +387,23 @@ fn set_up(socket: BorrowedFd<'_>, receive_buffer: libc::c_int) -> Result<(), Por
     set(SOL_PACKET, PACKET_AUXDATA, &on, "ask for VLAN tags on")?;
     set(SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, "leave out what the host sends on")?;
     set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on, "ask for stamps on")?;
-    let buffers = [
-        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, receive_buffer),
-        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER),
-    ];
-    for (forced, asked, octets) in buffers {
+    set_buffers(socket, receive_buffer, SEND_BUFFER)
+}
+
+/// Sets the sizes of the two buffers, in octets as the system counts them; 0 leaves one as it is.
+pub(crate) fn set_buffers(
+    socket: BorrowedFd<'_>,
+    receive: libc::c_int,
+    send: libc::c_int,
+) -> Result<(), PortError> {
+    let buffers =
+        [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, receive), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, send)];
+    for (forced, asked, octets) in buffers.into_iter().filter(|(_, _, octets)| *octets > 0) {
         let octets = octets.to_ne_bytes();
+        let set = |name| sys::set_option(socket, libc::SOL_SOCKET, name, &octets, "set a buffer of");
         // Without the right to force it, the kernel gives what it allows.
-        if set(libc::SOL_SOCKET, forced, &octets, "").is_err() {
-            set(libc::SOL_SOCKET, asked, &octets, "set a buffer of")?;
+        if set(forced).is_err() {
+            set(asked)?;
         }
     }
     Ok(())
@@ -451,7 +459,7 @@ fn empty_address() -> libc::sockaddr_ll {
     unsafe { std::mem::zeroed() }
 }
 
-fn bind(socket: BorrowedFd<'_>, index: u32, protocol: u16) -> Result<(), PortError> {
+pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32, protocol: u16) -> Result<(), PortError> {
     let mut address = empty_address();
     address.sll_family = libc::sa_family_t::try_from(libc::AF_PACKET).unwrap_or(0);
     address.sll_protocol = protocol.to_be();

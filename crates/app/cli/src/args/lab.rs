@@ -34,6 +34,17 @@ pub(crate) enum LabCommand {
         #[arg(long, default_value = "romer", value_name = "X")]
         prefix: String,
     },
+    /// Set what the router does with the packets that it forwards
+    Case {
+        /// What it does
+        case: LabCase,
+        /// What the hosts' names begin with
+        #[arg(long, default_value = "romer", value_name = "X")]
+        prefix: String,
+        /// What the line carries on which priority shares, with header and without check sequence
+        #[arg(long, default_value = "10Mbit", value_name = "RATE", value_parser = crate::bench::values::line_rate, allow_hyphen_values = true)]
+        rate: romer_units::LineRate,
+    },
     /// Run a command on a host
     Run {
         /// A, B, E or R, or the host's whole name
@@ -54,4 +65,19 @@ pub(crate) enum LabKind {
     Path,
     /// Two hosts in two networks, with a router between
     Router,
+}
+
+/// What the laboratory's router does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LabCase {
+    /// It forwards
+    None,
+    /// It classifies by code point, port, address, protocol and interface
+    Classify,
+    /// It classifies and remarks: UDP port 5001 and 50001 to EF, 5002 to AF21, 5003 to CS1
+    Remark,
+    /// Three classes by strict priority, EF, AF21 and the rest, on a line of --rate
+    Priority,
+    /// It lets 625 packets a second pass, in bursts of 20
+    Police,
 }

@@ -2,6 +2,7 @@
 //! [`reading`] for how they are read and how a bad one is told.
 
 mod analyze;
+mod bench;
 mod calibrate;
 mod compare;
 mod demo;
@@ -20,12 +21,13 @@ mod shared;
 use clap::{Parser, Subcommand};
 
 pub(crate) use analyze::AnalyzeArgs;
+pub(crate) use bench::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, SampleArgs};
-pub(crate) use lab::{LabArgs, LabCommand, LabKind};
+pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};
 pub(crate) use model::ModelArgs;
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Emulate(Box<EmulateArgs>),
     /// Turn a measured path into a scenario to emulate, or hold a scenario against what was measured
     Model(ModelArgs),
+    /// Benchmark a device between two ports: what it carries, loses, delays and remarks
+    Bench(Box<BenchArgs>),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
     /// The whole story on this machine: lab, voice streams, report

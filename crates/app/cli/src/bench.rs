@@ -1,0 +1,338 @@
+//! `romer bench`.
+
+mod plan;
+pub(crate) mod stream;
+pub(crate) mod values;
+mod words;
+
+use std::io::{self, IsTerminal};
+use std::net::{IpAddr, Ipv4Addr};
+
+use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
+use romer_bench::{BenchError, Progress};
+use romer_method::bursts::Limits;
+use romer_method::campaign::Procedure;
+use romer_method::priority::Discipline;
+use romer_method::search::Goal;
+use romer_method::{Frames, mlr};
+use romer_port::PortName;
+use romer_units::{Duration, FrameSize};
+
+use crate::args::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
+use crate::failure::Failure;
+use crate::measure::random_seed;
+use crate::{output, signals};
+
+/// The sizes of RFC 2544 section 9.1.
+const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
+/// How long a device settles where nothing is said (RFC 2544 section 23).
+const SETTLE: Duration = Duration::from_secs(2);
+/// The least load that a search tries.
+const LEAST_LOAD: f64 = 0.001;
+
+/// Benchmarks, and gives the exit code.
+pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
+    match &arguments.wish {
+        Wish::Procedure(name) => procedure(arguments, *name),
+        Wish::Plan(path) => {
+            let planned = plan::arguments(path)?;
+            match &planned.wish {
+                Wish::Procedure(name) => procedure(&planned, *name),
+                Wish::Plan(_) => Err(Failure::own("a plan names a plan (bench): it was read as one")),
+            }
+        }
+    }
+}
+
+fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    output::check_target(arguments.html.as_deref(), arguments.output.force)?;
+    let options = options(arguments, name)?;
+    if arguments.trials.dry_run {
+        output::print(&words::dry_run(&options));
+        return Ok(0);
+    }
+    let stop = signals::interruption()?;
+    let prose = !arguments.output.quiet;
+    let mut line = words::Line::new(prose && io::stderr().is_terminal());
+    let document = if name == ProcedureName::SelfTest {
+        romer_bench::self_test(&options, &stop, arguments.trials.trial)
+    } else {
+        romer_bench::run(&options, &stop, &mut |progress: &Progress<'_>| {
+            // Only now it is certain that there will be a benchmark.
+            if prose && progress.trial == 1 {
+                output::eprint_line(&words::beginning(&options));
+            }
+            line.show(progress);
+        })
+    };
+    line.clear();
+    let document = document?;
+    if prose && !arguments.output.json_to_stdout() {
+        output::print(&words::summary(&document));
+    }
+    if let Some(file) = &arguments.output.json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, arguments.output.force)?;
+    }
+    if let Some(file) = &arguments.html {
+        output::write_document(file, &romer_report::benchmark::page(&document), arguments.output.force)?;
+    }
+    let broken = document.verdicts.iter().filter(|verdict| !verdict.holds).count();
+    if stop.load(std::sync::atomic::Ordering::Acquire) {
+        return Ok(130);
+    }
+    if let Some(gone) = document.events.iter().find(|event| event.kind == "device-gone") {
+        return Err(Failure::with_code(
+            5,
+            format!(
+                "the benchmark has ended before its time (device): {}; see to the device, and begin again",
+                gone.text
+            ),
+        ));
+    }
+    // What the device was held to is a stated limit.
+    Ok(if broken > 0 { 6 } else { 0 })
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        Self::with_code(error.exit_code(), error)
+    }
+}
+
+/// What the arguments come to.
+fn options(arguments: &BenchArgs, procedure: ProcedureName) -> Result<BenchOptions, Failure> {
+    let missing = |flag: &str, what: &str, mend: &str| {
+        Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
+    };
+    let port = |port: &Option<PortName>, flag, what| {
+        port.clone().ok_or_else(|| missing(flag, what, "give an interface, such as eth1 or NETNS/eth1"))
+    };
+    let tx = port(&arguments.tx, "--tx", "by which port frames leave")?;
+    let rx = port(&arguments.rx, "--rx", "by which port frames are taken in")?;
+    let lab = Lab::of(&tx, &rx);
+    let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
+    let destination = arguments.destination.or_else(|| lab.map(|lab| lab.destination));
+    let load = &arguments.load;
+    let frames = match (&load.imix, &load.frame_sizes) {
+        (Some(imix), _) => vec![Frames::Mixture(imix.clone())],
+        (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
+        (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
+    };
+    let claims = claims(arguments, procedure)?;
+    let (name, procedure, criterion) = asked(arguments, procedure)?;
+    let cases = if arguments.trials.cases.is_empty() {
+        vec![Case { name: "as it is".into(), command: None }]
+    } else {
+        let case = |case: &values::CaseArgument| Case {
+            name: case.name.clone(),
+            command: Some(case.command.clone()),
+        };
+        arguments.trials.cases.iter().map(case).collect()
+    };
+    for (number, case) in cases.iter().enumerate() {
+        if cases[..number].iter().any(|other| other.name == case.name) {
+            return Err(Failure::usage(format!(
+                "a case is given twice (--case {}): each has a name of its own; choose another",
+                case.name
+            )));
+        }
+    }
+    let labels = arguments.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
+    Ok(BenchOptions {
+        name,
+        virtual_line: romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line),
+        tx,
+        rx,
+        source: source.ok_or_else(|| {
+            missing("--source", "where frames come from", "give an address, such as 198.18.0.2")
+        })?,
+        destination: destination.ok_or_else(|| {
+            missing("--destination", "where frames go", "give an address, such as 198.19.0.2")
+        })?,
+        next_hop: arguments.next_hop,
+        line: load.line_rate,
+        streams: streams(arguments)?,
+        frames,
+        procedure,
+        criterion,
+        repeats: arguments.trials.repeat,
+        settle: arguments.trials.settle.unwrap_or_else(|| lab.map_or(SETTLE, |_| romer_lab::SETTLE)),
+        patience: arguments.trials.patience,
+        cases,
+        claims,
+        labels: labels.collect(),
+        seed: arguments.trials.seed.unwrap_or_else(random_seed),
+    })
+}
+
+/// The streams, each with a name of its own.
+fn streams(arguments: &BenchArgs) -> Result<Vec<StreamOptions>, Failure> {
+    if arguments.load.streams.is_empty() {
+        return Ok(vec![StreamOptions::default()]);
+    }
+    let mut streams: Vec<StreamOptions> =
+        arguments.load.streams.iter().map(|stream| stream.0.clone()).collect();
+    for number in 0..streams.len() {
+        if streams[number].name.is_empty() {
+            streams[number].name = format!("stream {number}");
+        }
+        if streams[..number].iter().any(|other| other.name == streams[number].name) {
+            return Err(Failure::usage(format!(
+                "a stream is given twice (--stream name={}): each has a name of its own; choose another",
+                streams[number].name
+            )));
+        }
+    }
+    Ok(streams)
+}
+
+/// What the device is held to.
+fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure> {
+    let given = &arguments.claims;
+    let need = |flag: &str, what: &str| {
+        Failure::usage(format!(
+            "an argument is missing ({flag}): nothing says {what}; see --help for an example"
+        ))
+    };
+    if name == ProcedureName::Policing && given.profile.is_none() {
+        return Err(need("--profile", "what the policer is to let through"));
+    }
+    if name == ProcedureName::Priority && given.discipline.is_none() {
+        return Err(need("--discipline", "how the scheduler is to serve the streams"));
+    }
+    let discipline = given.discipline.map(|discipline| match discipline {
+        DisciplineName::Strict => Discipline::Strict,
+        DisciplineName::Weighted => Discipline::Weighted,
+        DisciplineName::Fifo => Discipline::Fifo,
+    });
+    #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
+    let capacity = given.capacity.map(|line| line.bits() as f64);
+    let markings = given.markings.iter().map(|marking| (marking.case.clone(), marking.sent, marking.out));
+    Ok(Claims { profile: given.profile, scheduler: discipline.zip(capacity), markings: markings.collect() })
+}
+
+/// The procedure, its name and its criterion.
+fn asked(arguments: &BenchArgs, name: ProcedureName) -> Result<(&'static str, Procedure, String), Failure> {
+    let length = arguments.trials.trial;
+    let load = &arguments.load;
+    let loads = || load.loads.as_ref().map_or_else(default_loads, |loads| loads.0.clone());
+    let chooses = matches!(
+        name,
+        ProcedureName::Throughput
+            | ProcedureName::FrameLoss
+            | ProcedureName::BackToBack
+            | ProcedureName::Recovery
+    );
+    if chooses && load.loads.is_some() {
+        return Err(Failure::usage(
+            "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
+        ));
+    }
+    let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
+    let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
+    let resolution = load.resolution.max(1e-5);
+    let least = LEAST_LOAD.max(resolution);
+    let goal = Goal { loss_ratio: load.loss_ratio, least, most: 1.0, resolution, short, full: length };
+    let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());
+    Ok(match name {
+        ProcedureName::Throughput if load.search == SearchName::Mlr => {
+            let goal = mlr::Goal {
+                final_length: length,
+                length_sum: length,
+                loss_ratio: load.loss_ratio,
+                exceed_ratio: load.exceed_ratio.min(0.99),
+            };
+            let words = format!(
+                "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
+                 {} of the trials forgiven, bounds within {:.3} %",
+                goal.loss_ratio,
+                goal.exceed_ratio,
+                resolution * 100.0
+            );
+            let plan =
+                mlr::Plan { goals: vec![goal], loads: [least, 1.0], width: resolution, first_length: short };
+            ("throughput", Procedure::Mlr(plan), words)
+        }
+        ProcedureName::Throughput => ("throughput", Procedure::Throughput(goal), goal.words()),
+        ProcedureName::LoadSweep => sweep(
+            "load-sweep",
+            "each load in a trial of its own; carried against offered (seed 003 chapter 3)",
+        ),
+        ProcedureName::Latency => sweep(
+            "latency",
+            "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
+        ),
+        ProcedureName::SelfTest => sweep("self-test", "the tests of seed 003, section 2.7"),
+        ProcedureName::Policing => sweep(
+            "policing",
+            "a token bucket's verdict on every frame; wrong about one in a thousand at the most",
+        ),
+        ProcedureName::Priority => sweep(
+            "priority",
+            "each class within 5 % of the capacity of what its scheduler owes it (RFC 4689)",
+        ),
+        ProcedureName::FrameLoss => {
+            let words =
+                "from the full line downwards by 10 % until two trials lose nothing (RFC 2544 section 26.3)";
+            ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
+        }
+        ProcedureName::BackToBack => {
+            let limits =
+                Limits { longest: length.min(Duration::from_secs(30)), step: 1, line: load.line_rate };
+            let words = format!(
+                "the longest burst at the line's rate without loss, up to {} (RFC 9004); before it: {}",
+                limits.longest,
+                goal.words()
+            );
+            ("back-to-back", Procedure::BackToBack { goal, limits }, words)
+        }
+        ProcedureName::Recovery => {
+            let words = format!(
+                "110 % of the throughput for {length}, then half of it: from there to the last loss (RFC 2544 section \
+                 26.5); before it: {}",
+                goal.words()
+            );
+            ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)
+        }
+    })
+}
+
+/// 10 % to 95 % by 5 % (seed 003).
+fn default_loads() -> Vec<f64> {
+    (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect()
+}
+
+/// What a laboratory's ports say of themselves.
+#[derive(Clone, Copy, Debug)]
+struct Lab {
+    source: IpAddr,
+    destination: IpAddr,
+}
+
+impl Lab {
+    /// The laboratory of which these are the two ends. The destination is nobody's address, so that no host answers
+    /// the test frames; the tester answers for it.
+    fn of(tx: &PortName, rx: &PortName) -> Option<Self> {
+        let end = |port: &PortName, interface: &str, letter: char| -> Option<String> {
+            let prefix = port.namespace()?.strip_suffix(letter)?;
+            (port.interface() == interface).then(|| prefix.to_owned())
+        };
+        let prefix = end(tx, "t0", 'A')?;
+        if end(rx, "t1", 'B')? != prefix {
+            return None;
+        }
+        let there = |letter: char| romer_host::netns::exists(&format!("{prefix}{letter}")).unwrap_or(false);
+        let network = match (there('R'), there('E')) {
+            (true, _) => 19,
+            (false, true) => 18,
+            (false, false) => return None,
+        };
+        Some(Self {
+            source: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)),
+            destination: IpAddr::V4(Ipv4Addr::new(198, network, 0, 66)),
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! A benchmark's plan: the options in a file.
+//!
+//! The keys of the file are the names of the options (with `-` or `_`), their values what the options take; an array
+//! repeats an option or, of lists, joins their parts. `[[stream]]` and `[[case]]` are tables, `[dut]` the labels. What
+//! the command line says as well counts instead of the file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::ops::Range;
+
+use clap::CommandFactory;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::stream::KEYS;
+use super::values::nearest;
+use crate::args::{BenchArgs, Cli, Command, Invocation, read};
+use crate::failure::Failure;
+
+/// Octets of the largest plan.
+const LARGEST: u64 = 1 << 20;
+/// Options that say where results go belong to the command line.
+const NOT_IN_A_PLAN: [&str; 7] = ["html", "json", "force", "quiet", "color", "help", "dry-run"];
+/// Lists whose parts an option takes in one value.
+const JOINED: [&str; 2] = ["frame-sizes", "loads"];
+
+/// An option of the plan, and where it stands.
+struct Found {
+    option: String,
+    value: Option<String>,
+    place: Range<usize>,
+}
+
+/// The arguments that a plan and the command line come to.
+pub(super) fn arguments(path: &str) -> Result<BenchArgs, Failure> {
+    let shown = romer_report::escape::terminal(path);
+    let refused = |why: std::io::Error| {
+        Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
+    };
+    let size = fs::metadata(path).map_err(refused)?.len();
+    if size > LARGEST {
+        return Err(Failure::with_code(
+            3,
+            format!(
+                "a plan is too long ({shown}): {size} octets are more than {LARGEST}; name a plan of a benchmark"
+            ),
+        ));
+    }
+    let text = fs::read(path).map_err(refused)?;
+    let fault = |place: Range<usize>, why: &str, mend: &str| {
+        let (line, column) = line_and_column(&text, place.start);
+        Failure::with_code(3, format!("the plan cannot be used ({shown}:{line}:{column}): {why}; {mend}"))
+    };
+    let utf8 = std::str::from_utf8(&text)
+        .map_err(|error| fault(error.valid_up_to()..0, "this is no UTF-8", "write the file in UTF-8"))?;
+    let table = DeTable::parse(utf8)
+        .map_err(|error| fault(error.span().unwrap_or(0..0), &first_line(error.message()), "write TOML"))?;
+    let known: Vec<String> = option_names();
+    let mut procedure = None;
+    let mut found = Vec::new();
+    for (key, value) in table.into_inner() {
+        let name = key.get_ref().replace('_', "-");
+        let place = key.span();
+        match name.as_str() {
+            "procedure" => procedure = Some((scalar(value.get_ref()), value.span())),
+            "stream" => tables(&value, "stream", &mut found, &fault, |table| stream(table, &fault))?,
+            "case" => tables(&value, "case", &mut found, &fault, |table| case(table, &place, &fault))?,
+            "dut" => labels(&value, &mut found, &fault)?,
+            _ if known.contains(&name) => option(&name, &value, &mut found, &fault)?,
+            _ => {
+                let keys = known.iter().map(String::as_str).chain(["procedure", "stream", "case", "dut"]);
+                let mend = nearest(&name, keys).map_or_else(
+                    || "see `romer bench --help` for the options".into(),
+                    |near| format!("did you mean {near}?"),
+                );
+                return Err(fault(place, &format!("there is no key {:?}", key.get_ref()), &mend));
+            }
+        }
+    }
+    let (procedure, at) = procedure.unwrap_or((None, 0..0));
+    let procedure = procedure.ok_or_else(|| {
+        fault(
+            at.clone(),
+            "nothing says what is to be found out",
+            "write procedure = \"throughput\" or another",
+        )
+    })?;
+    if procedure.ends_with(".toml") {
+        return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));
+    }
+    assemble(path, &procedure, &found, &fault)
+}
+
+/// Reads the options of the file one by one, so that a fault has its place, then all of them with the command line's.
+fn assemble(
+    path: &str,
+    procedure: &str,
+    found: &[Found],
+    fault: &dyn Fn(Range<usize>, &str, &str) -> Failure,
+) -> Result<BenchArgs, Failure> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let begin = ["romer", "bench", procedure].map(OsString::from);
+    let words = |one: &Found| {
+        let flag = format!("--{}", one.option);
+        let word = one.value.as_ref().map_or_else(|| flag.clone(), |value| format!("{flag}={value}"));
+        OsString::from(word)
+    };
+    let own = |one: &Found| {
+        let flag = format!("--{}", one.option);
+        !given.iter().any(|word| *word == flag || word.starts_with(&format!("{flag}=")))
+    };
+    for one in found.iter().filter(|one| own(one)) {
+        // Options that need others are not judged alone.
+        if matches!(one.option.as_str(), "discipline" | "capacity") {
+            continue;
+        }
+        if let Err(failure) = read(begin.iter().cloned().chain([words(one)])) {
+            let text = failure.text().to_owned();
+            let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
+            return Err(fault(one.place.clone(), why, mend));
+        }
+    }
+    let mut all: Vec<OsString> = begin.to_vec();
+    all.extend(found.iter().filter(|one| own(one)).map(words));
+    let after = given.iter().position(|word| word == path).map_or(given.len(), |place| place + 1);
+    let before = given.iter().take(after.saturating_sub(1)).skip(1);
+    all.extend(before.chain(given.iter().skip(after)).map(OsString::from));
+    match read(all)? {
+        Invocation::Run(Cli { command: Command::Bench(arguments) }) => Ok(*arguments),
+        Invocation::Run(_) | Invocation::Show(_) => {
+            Err(fault(0..0, "it is no benchmark", "write procedure = \"throughput\" or another"))
+        }
+    }
+}
+
+/// The long names of the options of `romer bench` that a plan may set.
+fn option_names() -> Vec<String> {
+    let cli = Cli::command();
+    let bench = cli.find_subcommand("bench");
+    let names = bench.into_iter().flat_map(clap::Command::get_arguments).filter_map(clap::Arg::get_long);
+    names.filter(|name| !NOT_IN_A_PLAN.contains(name)).map(str::to_owned).collect()
+}
+
+type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
+
+fn option(
+    name: &str,
+    value: &Spanned<DeValue<'_>>,
+    found: &mut Vec<Found>,
+    fault: Fault<'_>,
+) -> Result<(), Failure> {
+    let place = value.span();
+    let wrong = || {
+        fault(place.clone(), &format!("{name} is a text, a number or an array of them"), "write it in quotes")
+    };
+    let values: Vec<Option<String>> = match value.get_ref() {
+        DeValue::Boolean(true) => vec![None],
+        DeValue::Boolean(false) => Vec::new(),
+        DeValue::Array(parts) => {
+            let parts = parts
+                .iter()
+                .map(|part| scalar(part.get_ref()).ok_or_else(wrong))
+                .collect::<Result<Vec<_>, _>>()?;
+            if JOINED.contains(&name) {
+                vec![Some(parts.join(","))]
+            } else {
+                parts.into_iter().map(Some).collect()
+            }
+        }
+        value => vec![Some(scalar(value).ok_or_else(wrong)?)],
+    };
+    found.extend(values.into_iter().map(|value| Found { option: name.into(), value, place: place.clone() }));
+    Ok(())
+}
+
+/// A text or a number as an option takes it.
+fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+/// An array of tables, each an option.
+fn tables(
+    value: &Spanned<DeValue<'_>>,
+    name: &'static str,
+    found: &mut Vec<Found>,
+    fault: Fault<'_>,
+    read: impl Fn(&DeTable<'_>) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let wrong =
+        || fault(value.span(), &format!("{name} is not a list of tables"), &format!("write [[{name}]]"));
+    let DeValue::Array(all) = value.get_ref() else { return Err(wrong()) };
+    for one in all.iter() {
+        let DeValue::Table(table) = one.get_ref() else { return Err(wrong()) };
+        let place = table.iter().next().map_or_else(|| one.span(), |(key, _)| key.span());
+        found.push(Found { option: name.into(), value: Some(read(table)?), place });
+    }
+    Ok(())
+}
+
+fn stream(table: &DeTable<'_>, fault: Fault<'_>) -> Result<String, Failure> {
+    let mut parts = Vec::new();
+    for (key, value) in table.iter() {
+        let name = key.get_ref().replace('_', "-");
+        if !KEYS.contains(&name.as_str()) {
+            let mend = nearest(&name, KEYS.into_iter()).map_or_else(
+                || format!("write one of {}", KEYS.join(", ")),
+                |near| format!("did you mean {near}?"),
+            );
+            return Err(fault(key.span(), &format!("a stream has no key {:?}", key.get_ref()), &mend));
+        }
+        let text = scalar(value.get_ref()).ok_or_else(|| {
+            fault(value.span(), &format!("{name} is a text or a number"), "write it in quotes")
+        })?;
+        parts.push(format!("{name}={text}"));
+    }
+    Ok(parts.join(","))
+}
+
+fn case(table: &DeTable<'_>, place: &Range<usize>, fault: Fault<'_>) -> Result<String, Failure> {
+    let (mut name, mut command) = (None, None);
+    for (key, value) in table.iter() {
+        match key.get_ref().as_ref() {
+            "name" => name = scalar(value.get_ref()),
+            "command" => command = scalar(value.get_ref()),
+            other => {
+                let why = format!("a case has no key {other:?}");
+                return Err(fault(key.span(), &why, "write name and command"));
+            }
+        }
+    }
+    match (name, command) {
+        (Some(name), Some(command)) => Ok(format!("{name}={command}")),
+        _ => Err(fault(
+            place.clone(),
+            "a case has a name and a command, both texts",
+            "write name = and command =",
+        )),
+    }
+}
+
+fn labels(value: &Spanned<DeValue<'_>>, found: &mut Vec<Found>, fault: Fault<'_>) -> Result<(), Failure> {
+    let DeValue::Table(table) = value.get_ref() else {
+        return Err(fault(value.span(), "dut is not a table", "write [dut] and labels below it"));
+    };
+    for (key, value) in table.iter() {
+        let text = scalar(value.get_ref())
+            .ok_or_else(|| fault(value.span(), "a label is a text or a number", "write it in quotes"))?;
+        let value = Some(format!("{}={text}", key.get_ref()));
+        found.push(Found { option: "dut-label".into(), value, place: key.span() });
+    }
+    Ok(())
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().into()
+}
+
+/// Where an octet of the text stands, both from 1.
+fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
+    let before = &text[..at.min(text.len())];
+    let line = before.iter().filter(|octet| **octet == b'\n').count() + 1;
+    let start = before.iter().rposition(|octet| *octet == b'\n').map_or(0, |place| place + 1);
+    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+    (line, column)
+}

@@ -1,0 +1,378 @@
+//! Values of `romer bench`'s arguments.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use romer_method::policing::{Profile, Unit};
+use romer_port::{PortError, PortName};
+use romer_units::{Dscp, FrameSize, LineRate, Rate};
+use romer_wire::ethernet::MacAddress;
+
+use crate::args::{ProcedureName, Wish};
+
+/// Most sizes, and most loads.
+const MOST: usize = 1_000;
+/// The largest frame: jumbo, with header and check sequence.
+const LARGEST: u32 = 9_018;
+
+/// A procedure, or the name of a plan.
+pub(crate) fn wish(text: &str) -> Result<Wish, String> {
+    if text.ends_with(".toml") {
+        return Ok(Wish::Plan(text.into()));
+    }
+    <ProcedureName as ValueEnum>::from_str(text, false).map(Wish::Procedure).map_err(|_| {
+        let names: Vec<String> = ProcedureName::value_variants()
+            .iter()
+            .filter_map(|name| Some(name.to_possible_value()?.get_name().to_owned()))
+            .collect();
+        let shown: String = text.chars().take(40).collect();
+        let near = nearest(text, names.iter().map(String::as_str));
+        let hint = near.map_or_else(
+            || format!("write one of {}", names.join(", ")),
+            |name| format!("did you mean {name}?"),
+        );
+        format!("{shown:?} is neither a procedure nor a plan (FILE.toml); {hint}")
+    })
+}
+
+/// The name that is most like `text`, if any is.
+pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let text: Vec<char> = text.chars().take(64).collect();
+    let all = names.map(|name| (distance(&text, name), name));
+    all.filter(|(distance, name)| *distance * 3 <= name.len().max(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Letters to change, add or leave out to come from one word to the other (Levenshtein).
+fn distance(text: &[char], name: &str) -> usize {
+    let mut row: Vec<usize> = (0..=text.len()).collect();
+    for (line, letter) in name.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, other) in text.iter().enumerate() {
+            let change = diagonal + usize::from(*other != letter);
+            diagonal = row[column + 1];
+            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[text.len()]
+}
+
+/// What a policer lets through. A frame more or less, or a packet's octets, is the edge.
+pub(crate) fn profile(text: &str) -> Result<Profile, String> {
+    let shown: String = text.chars().take(40).collect();
+    let wrong =
+        || format!("{shown:?} is not a rate and a depth; write 625pps,20 (frames) or 5Mbit,20kB (octets)");
+    let (rate, depth) = text.split_once(',').ok_or_else(wrong)?;
+    match rate.parse::<Rate>().map_err(|error| error.to_string())? {
+        Rate::Packets(packets) => {
+            let depth: u32 = depth.parse().map_err(|_| wrong())?;
+            if depth == 0 || packets > 1_000_000_000 {
+                return Err(wrong());
+            }
+            #[expect(clippy::cast_precision_loss, reason = "at most 10^9")]
+            let rate = packets as f64;
+            Ok(Profile { rate, depth: f64::from(depth), unit: Unit::Frames, tolerance: 1.0 })
+        }
+        Rate::Bits(bits) => {
+            let depth = depth.parse::<romer_units::Size>().map_err(|error| error.to_string())?.octets();
+            if !(1..=1 << 40).contains(&depth) || bits > 400_000_000_000 {
+                return Err(wrong());
+            }
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+            let (rate, depth) = (bits as f64 / 8.0, depth as f64);
+            Ok(Profile { rate, depth, unit: Unit::Octets, tolerance: 1_500.0 })
+        }
+    }
+}
+
+/// `[CASE:]IN=OUT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MarkingArgument {
+    pub(crate) case: Option<String>,
+    pub(crate) sent: Dscp,
+    pub(crate) out: Dscp,
+}
+
+impl FromStr for MarkingArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(64).collect();
+        let (case, marking) = match text.split_once(':') {
+            Some((case, marking)) => (Some(case.to_owned()), marking),
+            None => (None, text),
+        };
+        let (sent, out) = marking.split_once('=').ok_or_else(|| {
+            format!("{shown:?} is not two code points; write IN=OUT or CASE:IN=OUT, such as remark:cs0=ef")
+        })?;
+        let code = |text: &str| text.parse::<Dscp>().map_err(|error| error.to_string());
+        Ok(Self { case, sent: code(sent)?, out: code(out)? })
+    }
+}
+
+/// A port.
+pub(crate) fn port(text: &str) -> Result<PortName, String> {
+    text.parse().map_err(|error: PortError| {
+        format!("{error}; write an interface, or NETNS/IF for one of another network namespace")
+    })
+}
+
+/// A link-layer address of one host.
+pub(crate) fn mac(text: &str) -> Result<MacAddress, String> {
+    let shown: String = text.chars().take(40).collect();
+    let wrong =
+        || format!("{shown:?} is not a link-layer address; write six octets such as 02:00:00:18:00:01");
+    let mut octets = [0; 6];
+    let mut parts = text.split(':');
+    for octet in &mut octets {
+        let part = parts.next().filter(|part| part.len() == 2).ok_or_else(wrong)?;
+        *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+    }
+    let mac = MacAddress(octets);
+    if parts.next().is_some() || mac.is_group() || octets == [0; 6] {
+        return Err(wrong());
+    }
+    Ok(mac)
+}
+
+/// Bits a second at layer 1.
+pub(crate) fn line_rate(text: &str) -> Result<LineRate, String> {
+    let bits = match text.parse::<Rate>().map_err(|error| error.to_string())? {
+        Rate::Bits(bits) if bits <= 400_000_000_000 => bits,
+        Rate::Bits(_) => {
+            return Err("it is over 400Gbit; write the rate of the line, such as 1000Mbit".into());
+        }
+        Rate::Packets(_) => {
+            return Err("it counts packets, and a line's rate is in bits; write 100Mbit or 1000Mbit".into());
+        }
+    };
+    LineRate::new(bits).ok_or_else(|| "it is 0; write the rate of the line, such as 100Mbit".into())
+}
+
+/// Frame sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes(pub(crate) Vec<FrameSize>);
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |part: &str| {
+            let digits = part.strip_suffix('B').unwrap_or(part);
+            let shown: String = part.chars().take(40).collect();
+            let octets = digits.parse::<u32>().ok().filter(|octets| *octets <= LARGEST);
+            octets.and_then(FrameSize::new).ok_or_else(|| {
+                format!("{shown:?} is not a frame size of 64 to {LARGEST} octets; write 64,512,1518")
+            })
+        };
+        let mut sizes = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+        sizes.sort_unstable();
+        sizes.dedup();
+        Ok(Self(sizes))
+    }
+}
+
+/// Loads, shares of the line rate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loads(pub(crate) Vec<f64>);
+
+impl FromStr for Loads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((from, rest)) = text.split_once("..") {
+            let (to, step) = rest.split_once(':').ok_or_else(|| {
+                "a range of loads has a step; write 10%..95%:5%, which are 10 %, 15 % and so on to 95 %"
+                    .to_owned()
+            })?;
+            let (from, to, step) = (percent(from)?, percent(to)?, percent(step)?);
+            if from > to {
+                return Err(format!(
+                    "the range goes from {} % down to {} %; exchange them",
+                    f64::from(from) / 1e4,
+                    f64::from(to) / 1e4
+                ));
+            }
+            let mut loads = Vec::new();
+            let mut load = from;
+            while load <= to && loads.len() < MOST {
+                loads.push(share(load));
+                load += step;
+            }
+            // Both ends are included, whatever the step.
+            if loads.last().is_none_or(|last| (last - share(to)).abs() > 1e-12) {
+                loads.push(share(to));
+            }
+            if loads.len() >= MOST {
+                return Err(format!("these are over {MOST} loads; take a larger step"));
+            }
+            return Ok(Self(loads));
+        }
+        let mut loads = text.split(',').map(percent).collect::<Result<Vec<_>, _>>()?;
+        loads.sort_unstable();
+        loads.dedup();
+        Ok(Self(loads.into_iter().map(share).collect()))
+    }
+}
+
+/// A percentage in ten-thousandths of a percent, exactly.
+fn percent(text: &str) -> Result<u32, String> {
+    let shown: String = text.chars().take(40).collect();
+    let wrong =
+        || format!("{shown:?} is not a load above 0 % and up to 200 %; write 10%, 12.5% or 10%..95%:5%");
+    let digits = text.trim().strip_suffix('%').ok_or_else(wrong)?;
+    let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    let value: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
+    let scaled = (value * 1e4).round();
+    if !(1.0..=2e6).contains(&scaled) {
+        return Err(wrong());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 1 to 2,000,000")]
+    Ok(scaled as u32)
+}
+
+fn share(scaled: u32) -> f64 {
+    f64::from(scaled) / 1e6
+}
+
+/// `NAME=COMMAND`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CaseArgument {
+    pub(crate) name: String,
+    pub(crate) command: String,
+}
+
+impl FromStr for CaseArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(64).collect();
+        let wrong = || {
+            format!(
+                "{shown:?} is not a name and a command; write NAME=COMMAND, such as remark='romer lab case remark'"
+            )
+        };
+        let (name, command) = text.split_once('=').ok_or_else(wrong)?;
+        let legal = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(legal) || command.trim().is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { name: name.into(), command: command.into() })
+    }
+}
+
+/// `KEY=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Label {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(64).collect();
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok(Self { key: key.into(), value: value.into() }),
+            _ => Err(format!("{shown:?} is not a label; write KEY=VALUE, such as model='Example 3000'")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_range_of_loads_are_included() {
+        let loads = |text: &str| text.parse::<Loads>().unwrap().0;
+        assert_eq!(loads("10%..95%:5%").len(), 18);
+        assert_eq!(loads("10%..95%:50%"), [0.1, 0.6, 0.95]);
+        assert_eq!(loads("50%,10%,10%"), [0.1, 0.5]);
+        assert_eq!(loads("0.5%"), [0.005]);
+        for bad in [
+            "",
+            "10",
+            "0%",
+            "-5%",
+            "NaN%",
+            "10%..95%",
+            "95%..10%:5%",
+            "10%..95%:0%",
+            "300%",
+            "1e2%",
+            "0.0001%..100%:0.0001%",
+        ] {
+            assert!(bad.parse::<Loads>().is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn sizes_are_sorted_and_within_bounds() {
+        let sizes = |text: &str| {
+            text.parse::<Sizes>().map(|sizes| sizes.0.into_iter().map(FrameSize::octets).collect::<Vec<_>>())
+        };
+        assert_eq!(sizes("1518,64B,64"), Ok(vec![64, 1_518]));
+        for bad in ["", "63", "9019", "64,", "-64", "64.5", "x"] {
+            assert!(sizes(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_link_layer_address_is_that_of_one_host() {
+        assert_eq!(mac("02:00:00:18:00:0a"), Ok(MacAddress([2, 0, 0, 0x18, 0, 10])));
+        for bad in [
+            "",
+            "02:00:00:18:00",
+            "02:00:00:18:00:01:02",
+            "ff:ff:ff:ff:ff:ff",
+            "00:00:00:00:00:00",
+            "2:0:0:18:0:1",
+            "zz:00:00:18:00:01",
+        ] {
+            assert!(mac(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_nearly_a_name_is_told() {
+        assert!(wish("throughputt").unwrap_err().contains("did you mean throughput?"));
+        assert!(wish("x").unwrap_err().contains("write one of throughput, load-sweep"));
+        assert_eq!(nearest("frame_sizs", ["frame-sizes", "loads"].into_iter()), Some("frame-sizes"));
+        assert_eq!(wish("a.toml"), Ok(Wish::Plan("a.toml".into())));
+    }
+
+    #[test]
+    fn a_profile_counts_frames_or_octets() {
+        let frames = profile("625pps,20").unwrap();
+        assert_eq!(
+            (frames.unit, frames.rate.to_string(), frames.depth.to_string()),
+            (Unit::Frames, "625".into(), "20".into())
+        );
+        assert_eq!(profile("8Mbit,20kB").unwrap().rate.to_string(), "1000000");
+        for bad in ["", "625pps", "625pps,0", "625pps,20B", "8Mbit,20", "-1pps,2", "8Mbit,0B"] {
+            assert!(profile(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_marking_is_of_one_case_or_of_all() {
+        let marking = |text: &str| text.parse::<MarkingArgument>();
+        assert_eq!(marking("cs0=ef"), Ok(MarkingArgument { case: None, sent: Dscp::DEFAULT, out: Dscp::EF }));
+        assert_eq!(marking("remark:0=46").unwrap().case.as_deref(), Some("remark"));
+        for bad in ["", "ef", "ef=", "ef=64", "a:b=c"] {
+            assert!(marking(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_case_has_a_name_and_a_command() {
+        assert_eq!("a b=x=y".parse(), Ok(CaseArgument { name: "a b".into(), command: "x=y".into() }));
+        for bad in ["", "a", "=x", "a=", "a= ", "a\u{1b}=x"] {
+            assert!(bad.parse::<CaseArgument>().is_err(), "{bad:?} was accepted");
+        }
+    }
+}

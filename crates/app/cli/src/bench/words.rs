@@ -1,0 +1,195 @@
+//! What `romer bench` says.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use romer_bench::Progress;
+use romer_bench::options::BenchOptions;
+use romer_method::{Ask, Frames};
+use romer_record::benchmark::{Benchmark, BenchmarkResult};
+use romer_units::Duration;
+
+/// What is about to be done.
+pub(super) fn beginning(options: &BenchOptions) -> String {
+    let (_, time) = romer_bench::plan(options);
+    format!(
+        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most; seed {}",
+        options.name,
+        options.tx,
+        options.rx,
+        options.source,
+        options.destination,
+        options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
+        million(options.line.bits()),
+        people(time),
+        options.seed
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn million(bits: u64) -> f64 {
+    bits as f64 / 1e6
+}
+
+/// Every trial that can be foreseen.
+pub(super) fn dry_run(options: &BenchOptions) -> String {
+    let (asks, time) = romer_bench::plan(options);
+    let mut text = beginning(options);
+    text.push_str("\n\n");
+    if asks.is_empty() {
+        text.push_str("each trial follows from the one before; the time is that of the longest way\n");
+    } else {
+        for (number, ask) in asks.iter().enumerate() {
+            let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+            let pps = ask.frames.frames_per_second(options.line, ask.load());
+            let _ = writeln!(
+                text,
+                "{:>5}  {case:<12} {:>9}  {:>7.2} %  {pps:>11.0} pps  {:>8}  repeat {}",
+                number + 1,
+                size(ask),
+                ask.load() * 100.0,
+                ask.length().to_string(),
+                ask.repeat + 1
+            );
+        }
+    }
+    let _ = writeln!(text, "\n{} trials, {} at the most", asks.len(), people(time));
+    text
+}
+
+fn size(ask: &Ask) -> String {
+    match &ask.frames {
+        Frames::Size(size) => format!("{} B", size.octets()),
+        Frames::Mixture(imix) => imix.to_string(),
+    }
+}
+
+/// A time as people say it.
+pub(super) fn people(time: Duration) -> String {
+    let seconds = time.as_nanos() / 1_000_000_000;
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7_199 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+/// One line on a terminal that is renewed.
+pub(super) struct Line {
+    shown: bool,
+}
+
+impl Line {
+    pub(super) const fn new(shown: bool) -> Self {
+        Self { shown }
+    }
+
+    pub(super) fn show(&mut self, progress: &Progress<'_>) {
+        if !self.shown {
+            return;
+        }
+        let last = progress.last.map_or(String::new(), |trial| {
+            format!(" (before: {:.1} % carried, {} lost)", trial.carried.percent, trial.lost)
+        });
+        let text = format!(
+            "trial {} of {}: {}, {}, {:.2} %; {} left{last}",
+            progress.trial,
+            progress.of,
+            progress.case,
+            size(progress.ask),
+            progress.ask.load() * 100.0,
+            people(progress.left)
+        );
+        let text: String = romer_report::escape::terminal(&text).chars().take(118).collect();
+        let _ = write!(io::stderr().lock(), "\r\u{1b}[K{text}");
+    }
+
+    pub(super) fn clear(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
+        }
+    }
+}
+
+/// The results as a table.
+pub(super) fn summary(document: &Benchmark) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
+    if let Some(found) = &document.self_test {
+        for test in &found.tests {
+            let held = if test.held { "held" } else { "NOT HELD" };
+            let _ = writeln!(text, "{held}: {}: {}; {}", test.name, test.asked, test.found);
+        }
+        for claim in &found.claims {
+            let _ = writeln!(text, "{claim}");
+        }
+        return text;
+    }
+    let columns: &[&str] = match document.procedure.as_str() {
+        "throughput" => &["throughput_percent", "throughput_pps"],
+        "back-to-back" => &["throughput_percent", "burst_frames", "corrected_buffer_ns"],
+        "recovery" => &["throughput_percent", "recovery_ns"],
+        _ => &["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"],
+    };
+    let _ = write!(text, "\n{:<14} {:>8} {:>9}", "case", "frames", "load %");
+    for column in columns {
+        let _ = write!(text, " {column:>30}");
+    }
+    text.push('\n');
+    for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
+        let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
+        let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
+        let _ = write!(text, "{:<14} {size:>8} {load:>9}", first.case);
+        for column in columns {
+            let found = document.results.iter().find(|result| {
+                result.quantity == *column
+                    && (&result.case, result.frame_size, result.load_percent)
+                        == (&first.case, first.frame_size, first.load_percent)
+            });
+            let _ = write!(text, " {:>30}", found.map(value).unwrap_or_default());
+        }
+        if let Some(bound) = &first.bounded_by {
+            let _ = write!(text, "  bounded by {bound}");
+        }
+        text.push('\n');
+    }
+    for verdict in &document.verdicts {
+        let holds = if verdict.holds { "holds" } else { "BROKEN" };
+        let _ = writeln!(
+            text,
+            "{holds}: {}, {}: {}; found: {}",
+            verdict.case, verdict.subject, verdict.expected, verdict.found
+        );
+    }
+    for difference in document.differences.iter().filter(|difference| difference.significant) {
+        let [low, high] = difference.interval.unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{} against {}: {} differs by {:.4} ({:.4} to {:.4})",
+            difference.to,
+            difference.from,
+            difference.quantity,
+            difference.mean.unwrap_or_default(),
+            low,
+            high
+        );
+    }
+    for spot in &document.soft_spots {
+        let _ = writeln!(text, "soft spot: {}", spot.text);
+    }
+    for event in &document.events {
+        let _ = writeln!(text, "event: {}", event.text);
+    }
+    for warning in &document.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text.lines().map(|line| romer_report::escape::terminal(line) + "\n").collect()
+}
+
+fn value(result: &BenchmarkResult) -> String {
+    match (result.mean, result.interval) {
+        (Some(mean), Some([low, high])) => format!("{mean:.4} ({low:.4} to {high:.4})"),
+        (Some(mean), None) => format!("{mean:.4}"),
+        (None, _) => "-".into(),
+    }
+}

@@ -1,0 +1,330 @@
+//! The document: trials as they are told, and what they come to.
+
+use romer_method::analysis::{LATENCY_DEFINITION, conversion};
+use romer_method::campaign::Finding;
+use romer_method::statistics::{Point, breaks, paired, repeats};
+use romer_method::{Ask, Frames};
+use romer_record::benchmark::{BenchmarkResult, Difference, Policed, SoftSpot, Trial};
+
+use crate::options::BenchOptions;
+use crate::tester::{TrialRecord, real};
+
+/// A deviation is told as a soft spot where chance has it so seldom, in all of a curve, ...
+const LEVEL: f64 = 1e-3;
+/// ... and where it is more than this share of what was to be expected.
+const LEAST: f64 = 0.05;
+
+/// A trial with what it is sorted by.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) case: usize,
+    pub(crate) frames: Frames,
+    pub(crate) load: f64,
+    pub(crate) trial: Trial,
+}
+
+/// The trial as the document has it.
+pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_ns: i64) -> Trial {
+    let figures = &record.figures;
+    let size = ask.frames.size().map(romer_units::FrameSize::octets);
+    Trial {
+        case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
+        frame_size: size,
+        mixture: match &ask.frames {
+            Frames::Size(_) => None,
+            Frames::Mixture(imix) => Some(imix.to_string()),
+        },
+        repeat: ask.repeat,
+        purpose: ask.purpose.into(),
+        at_ns,
+        duration_ns: ask.length().as_nanos(),
+        intended_load: figures.intended,
+        offered: figures.offered,
+        carried: figures.carried,
+        unsent: record.unsent,
+        lost: figures.outcome.lost,
+        tester_drops: record.tester_drops,
+        loss_ratio_bound: figures.loss_ratio_bound,
+        duplicated: figures.duplicated,
+        reordered: figures.reordered,
+        altered: figures.altered,
+        invalid: record.invalid.clone(),
+        latency_ns: figures.latency.clone(),
+        latency_definition: LATENCY_DEFINITION.into(),
+        latency_conversion_ns: size.map(|octets| conversion(octets, options.real_line())).unwrap_or_default(),
+        jitter_ns: figures.jitter.clone(),
+        lateness_ns: figures.lateness.clone(),
+        longest_catch_up: record.longest_catch_up,
+        latency_histogram: figures.histogram.clone(),
+        markings: figures.markings.clone(),
+        priorities: figures.priorities.clone(),
+        policed: record.policed.map(|verdict| Policed {
+            conforming_passed: verdict.conforming_passed,
+            conforming_stopped: verdict.conforming_stopped,
+            excess_stopped: verdict.excess_stopped,
+            excess_passed: verdict.excess_passed,
+            at_the_edge: verdict.at_the_edge,
+        }),
+        per_stream: figures.streams.clone(),
+        carried_per_second: figures.per_second.clone(),
+        host_gaps: record.gaps,
+    }
+}
+
+/// A quantity of a trial: its name, and how it is found.
+type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
+
+/// What a sweep tells, repeat by repeat.
+const QUANTITIES: [Quantity; 10] = [
+    ("carried_percent", |trial| Some(trial.carried.percent)),
+    ("carried_payload_percent", |trial| Some(trial.carried.payload_percent)),
+    ("carried_pps", |trial| Some(trial.carried.pps)),
+    ("loss_ratio", |trial| (trial.offered.frames > 0).then(|| real(trial.lost) / real(trial.offered.frames))),
+    ("latency_mean_ns", |trial| trial.latency_ns.mean),
+    ("latency_median_ns", |trial| trial.latency_ns.median),
+    ("jitter_peak_to_peak_ns", |trial| trial.jitter_ns.peak_to_peak.mean),
+    ("jitter_inter_arrival_difference_ns", |trial| trial.jitter_ns.inter_arrival_difference.mean),
+    ("jitter_delay_difference_ns", |trial| trial.jitter_ns.delay_difference.mean),
+    ("jitter_deviation_from_mean_ns", |trial| trial.jitter_ns.deviation_from_mean.mean),
+];
+
+/// Quantities in which a curve may have a soft spot, and cases are compared.
+const COMPARED: [&str; 4] =
+    ["carried_percent", "latency_mean_ns", "latency_median_ns", "jitter_delay_difference_ns"];
+
+/// Everything that the trials at given loads come to.
+pub(crate) struct Summed {
+    pub(crate) results: Vec<BenchmarkResult>,
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) soft_spots: Vec<SoftSpot>,
+}
+
+/// The places of a sweep: frames and loads in the order in which people look at them.
+fn places(kept: &[Kept]) -> Vec<(Frames, f64)> {
+    let mut places: Vec<(Frames, f64)> = Vec::new();
+    for one in kept {
+        if !places.iter().any(|(frames, load)| *frames == one.frames && same(*load, one.load)) {
+            places.push((one.frames.clone(), one.load));
+        }
+    }
+    places.sort_by(|a, b| {
+        let size = |frames: &Frames| frames.size().map_or(u32::MAX, romer_units::FrameSize::octets);
+        size(&a.0).cmp(&size(&b.0)).then(a.1.total_cmp(&b.1))
+    });
+    places
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9
+}
+
+/// The values of a quantity at a place in a case, by repeat.
+fn values(
+    kept: &[Kept],
+    case: usize,
+    place: &(Frames, f64),
+    repeats: u32,
+    of: fn(&Trial) -> Option<f64>,
+) -> Vec<Option<f64>> {
+    let mut values = vec![None; usize::try_from(repeats).unwrap_or(0)];
+    for one in kept {
+        let here = one.case == case && one.frames == place.0 && same(one.load, place.1);
+        if !here || one.trial.invalid.is_some() {
+            continue;
+        }
+        if let Some(value) = usize::try_from(one.trial.repeat).ok().and_then(|repeat| values.get_mut(repeat))
+        {
+            *value = of(&one.trial);
+        }
+    }
+    values
+}
+
+/// What a sweep comes to.
+pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
+    let mut summed = Summed { results: Vec::new(), differences: Vec::new(), soft_spots: Vec::new() };
+    let places = places(kept);
+    for (name, of) in QUANTITIES {
+        for place in &places {
+            let by_case: Vec<Vec<Option<f64>>> =
+                (0..options.cases.len()).map(|case| values(kept, case, place, options.repeats, of)).collect();
+            let load = Some(place.1 * 100.0);
+            for (case, values) in by_case.iter().enumerate() {
+                let theoretical = match name {
+                    "carried_percent" => Some((place.1 * 100.0).min(100.0)),
+                    "carried_pps" => Some(place.0.frames_per_second(options.line, place.1.min(1.0))),
+                    _ => None,
+                };
+                summed.results.push(result(options, case, &place.0, load, name, values, theoretical));
+            }
+            if COMPARED.contains(&name) {
+                summed.differences.extend(differences(options, &place.0, load, name, &by_case));
+            }
+        }
+        if COMPARED.contains(&name) {
+            summed.soft_spots.extend(soft_spots(options, kept, &places, name, of));
+        }
+    }
+    summed
+}
+
+/// Names of what searches find, with the factor from a share of the line to the unit, or `None` for what has a unit.
+const FOUND: [(&str, &str, Option<f64>); 9] = [
+    ("throughput", "throughput_percent", Some(100.0)),
+    ("conditional_throughput", "conditional_throughput_percent", Some(100.0)),
+    ("second_goal", "second_goal_percent", Some(100.0)),
+    ("second_goal_conditional", "second_goal_conditional_percent", Some(100.0)),
+    ("third_goal", "third_goal_percent", Some(100.0)),
+    ("third_goal_conditional", "third_goal_conditional_percent", Some(100.0)),
+    ("burst_frames", "burst_frames", None),
+    ("corrected_buffer_ns", "corrected_buffer_ns", None),
+    ("recovery_ns", "recovery_ns", None),
+];
+
+/// What searches come to.
+pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
+    let mut summed = Summed { results: Vec::new(), differences: Vec::new(), soft_spots: Vec::new() };
+    for frames in &options.frames {
+        for (quantity, name, factor) in FOUND {
+            let here: Vec<&Finding> = findings
+                .iter()
+                .filter(|found| found.quantity == quantity && found.frames == *frames)
+                .collect();
+            if here.is_empty() {
+                continue;
+            }
+            let by_case: Vec<Vec<Option<f64>>> = (0..options.cases.len())
+                .map(|case| {
+                    let mut values = vec![None; usize::try_from(options.repeats).unwrap_or(0)];
+                    for found in here.iter().filter(|found| found.case == case) {
+                        let place = usize::try_from(found.repeat).ok();
+                        if let Some(value) = place.and_then(|repeat| values.get_mut(repeat)) {
+                            *value = Some(found.value * factor.unwrap_or(1.0));
+                        }
+                    }
+                    values
+                })
+                .collect();
+            for (case, values) in by_case.iter().enumerate() {
+                let bound = here.iter().find(|found| found.case == case && found.bounded_by.is_some());
+                let bounded_by = bound.and_then(|found| found.bounded_by.map(str::to_owned));
+                let mut add = |name: &str, values: &[Option<f64>], theoretical| {
+                    let mut result = result(options, case, frames, None, name, values, theoretical);
+                    result.bounded_by.clone_from(&bounded_by);
+                    summed.results.push(result);
+                };
+                add(name, values, factor);
+                if quantity == "throughput" {
+                    let rate = frames.frames_per_second(options.line, 0.01);
+                    let pps: Vec<Option<f64>> =
+                        values.iter().map(|value| value.map(|load| load * rate)).collect();
+                    add("throughput_pps", &pps, Some(rate * 100.0));
+                }
+            }
+            summed.differences.extend(differences(options, frames, None, name, &by_case));
+        }
+    }
+    summed
+}
+
+fn result(
+    options: &BenchOptions,
+    case: usize,
+    frames: &Frames,
+    load_percent: Option<f64>,
+    quantity: &str,
+    values: &[Option<f64>],
+    theoretical: Option<f64>,
+) -> BenchmarkResult {
+    let known: Vec<f64> = values.iter().flatten().copied().collect();
+    let summary = repeats(&known);
+    BenchmarkResult {
+        case: options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default(),
+        frame_size: frames.size().map(romer_units::FrameSize::octets),
+        load_percent,
+        quantity: quantity.into(),
+        count: summary.count,
+        mean: summary.mean,
+        stddev: summary.stddev,
+        min: summary.min,
+        max: summary.max,
+        interval: summary.mean_interval,
+        method: "student".into(),
+        median: summary.median,
+        median_interval: summary.median_interval,
+        theoretical,
+        bounded_by: None,
+    }
+}
+
+/// Each case against the one before it.
+fn differences(
+    options: &BenchOptions,
+    frames: &Frames,
+    load_percent: Option<f64>,
+    quantity: &str,
+    by_case: &[Vec<Option<f64>>],
+) -> Vec<Difference> {
+    let name = |case: usize| options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default();
+    let pairs = by_case.windows(2).enumerate();
+    pairs
+        .map(|(first, pair)| {
+            let (found, student) = paired(&pair[0], &pair[1]);
+            let interval = student.map(|(_, _, interval)| interval);
+            Difference {
+                from: name(first),
+                to: name(first + 1),
+                frame_size: frames.size().map(romer_units::FrameSize::octets),
+                load_percent,
+                quantity: quantity.into(),
+                count: found.len() as u64,
+                mean: repeats(&found).mean,
+                stddev: student.map(|(_, deviation, _)| deviation),
+                interval,
+                significant: interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0),
+            }
+        })
+        .collect()
+}
+
+/// Where a curve over the loads, or over the sizes, breaks from its neighbours.
+fn soft_spots(
+    options: &BenchOptions,
+    kept: &[Kept],
+    places: &[(Frames, f64)],
+    quantity: &str,
+    of: fn(&Trial) -> Option<f64>,
+) -> Vec<SoftSpot> {
+    let mut spots = Vec::new();
+    for (number, case) in options.cases.iter().enumerate() {
+        for frames in &options.frames {
+            let along: Vec<&(Frames, f64)> = places.iter().filter(|(other, _)| other == frames).collect();
+            let points: Vec<Point> = along
+                .iter()
+                .map(|place| {
+                    let values = values(kept, number, place, options.repeats, of);
+                    Point { x: place.1 * 100.0, values: values.into_iter().flatten().collect() }
+                })
+                .collect();
+            for found in breaks(&points, LEVEL, LEAST) {
+                let load = along[found.place].1 * 100.0;
+                let size = frames.size().map(romer_units::FrameSize::octets);
+                let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} octets"));
+                spots.push(SoftSpot {
+                    case: case.name.clone(),
+                    frame_size: size,
+                    load_percent: Some(load),
+                    quantity: quantity.into(),
+                    found: found.found,
+                    expected: found.expected,
+                    probability: found.probability,
+                    text: format!(
+                        "case {}, {what} at {load:.1} %: {quantity} is {:.3}, where its neighbours let expect {:.3}",
+                        case.name, found.found, found.expected
+                    ),
+                });
+            }
+        }
+    }
+    spots
+}

@@ -1,0 +1,69 @@
+//! What can go wrong, and with which exit code.
+
+use std::net::IpAddr;
+
+use romer_host::HostError;
+use romer_port::{PortError, PortName};
+use thiserror::Error;
+
+/// Why a benchmark did not come about, or ended before its time.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A combination that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// A port cannot be had.
+    #[error("a port cannot be had ({port}): {source}; {mend}", mend = if source.is_permission() {
+        "run as root, or without root in a laboratory: romer lab up router, romer lab run A -- romer bench ..."
+    } else {
+        "`ip link` shows what there is"
+    })]
+    Port {
+        /// Which.
+        port: PortName,
+        /// Why.
+        source: Box<PortError>,
+    },
+    /// Nobody says where frames are to be sent.
+    #[error(
+        "the next hop cannot be found (--next-hop): no answer from {asked} at {port} within 3 s; see that the device is \
+         up, or give its address with --next-hop"
+    )]
+    NextHop {
+        /// Who was asked.
+        asked: IpAddr,
+        /// By which port.
+        port: PortName,
+    },
+    /// The device does not forward.
+    #[error("the device does not forward ({0}; see its routes and filters, and --destination")]
+    Silent(String),
+    /// The command of a case failed.
+    #[error("the case cannot be set (--case {name}): {why}; see what the command says: {command}")]
+    Case {
+        /// Its name.
+        name: String,
+        /// The command.
+        command: String,
+        /// How it ended.
+        why: String,
+    },
+    /// The system refused something.
+    #[error("the benchmark failed (system): {0}; see `romer doctor`")]
+    Host(#[from] HostError),
+    /// A thread ended that should not have.
+    #[error("the benchmark failed ({0}): its thread ended; this is a fault of romer")]
+    Thread(&'static str),
+}
+
+impl BenchError {
+    /// The exit code of the program.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Port { .. } | Self::NextHop { .. } | Self::Case { .. } | Self::Host(_) => 4,
+            Self::Silent(_) => 5,
+            Self::Thread(_) => 1,
+        }
+    }
+}

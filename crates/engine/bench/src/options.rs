@@ -1,0 +1,150 @@
+//! What is to be tested.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use romer_method::Frames;
+use romer_method::arrangement::Pace;
+use romer_method::campaign::Procedure;
+use romer_method::policing::Profile;
+use romer_method::priority::Discipline;
+use romer_port::PortName;
+use romer_units::random::Seed;
+use romer_units::{Dscp, Duration, Ecn, LineRate};
+use romer_wire::ethernet::{MacAddress, Tag};
+
+/// What a stream's frames carry above IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// UDP.
+    #[default]
+    Udp,
+    /// A TCP header.
+    Tcp,
+    /// Nothing but the test data.
+    Ip,
+}
+
+/// A stream of test frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamOptions {
+    /// Its name.
+    pub name: String,
+    /// Its share of the load.
+    pub share: f64,
+    /// What is above IP.
+    pub protocol: Protocol,
+    /// Code point.
+    pub dscp: Dscp,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// VLAN tag.
+    pub tag: Option<Tag>,
+    /// Source address, where it is not that of all.
+    pub source: Option<IpAddr>,
+    /// Destination address, likewise.
+    pub destination: Option<IpAddr>,
+    /// Source ports, each frame the next one of the range.
+    pub source_ports: std::ops::RangeInclusive<u16>,
+    /// Destination ports, likewise.
+    pub destination_ports: std::ops::RangeInclusive<u16>,
+    /// Its frames, where they are not those of the trial.
+    pub frames: Option<Frames>,
+    /// How they follow one another.
+    pub pace: Pace,
+    /// Its weight among the classes of a scheduler.
+    pub weight: f64,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            name: "stream 0".into(),
+            share: 1.0,
+            protocol: Protocol::Udp,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::of_tos(0),
+            tag: None,
+            source: None,
+            destination: None,
+            source_ports: 50_000..=50_000,
+            // The port of RFC 2544's own test frames, discard, would have hosts answer; nobody listens here either.
+            destination_ports: 50_001..=50_001,
+            frames: None,
+            pace: Pace::Constant,
+            weight: 1.0,
+        }
+    }
+}
+
+/// A state of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What brings the device there, for a shell; `None`: it is as it is.
+    pub command: Option<String>,
+}
+
+/// What a device is held to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Claims {
+    /// What a policer lets through.
+    pub profile: Option<Profile>,
+    /// How a scheduler serves the streams, which are its classes, the most important first, and the bits a second
+    /// that its line carries, of frames with check sequence.
+    pub scheduler: Option<(Discipline, f64)>,
+    /// With which code points frames come out, by case (`None`: in all of them) and the code point that they are sent
+    /// with.
+    pub markings: Vec<(Option<String>, Dscp, Dscp)>,
+}
+
+/// All of a benchmark.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// Its name, for the document.
+    pub name: &'static str,
+    /// Where frames are sent.
+    pub tx: PortName,
+    /// Where they are taken in.
+    pub rx: PortName,
+    /// Source address of frames.
+    pub source: IpAddr,
+    /// Their destination.
+    pub destination: IpAddr,
+    /// Where frames go on the first link; `None`: it is asked for.
+    pub next_hop: Option<MacAddress>,
+    /// What loads are shares of.
+    pub line: LineRate,
+    /// The interfaces are of software (veth), so that frames take no time on the line.
+    pub virtual_line: bool,
+    /// The streams, at least one.
+    pub streams: Vec<StreamOptions>,
+    /// What the frames are, each in turn.
+    pub frames: Vec<Frames>,
+    /// What is to be found out.
+    pub procedure: Procedure,
+    /// By which criterion, in words.
+    pub criterion: String,
+    /// How often.
+    pub repeats: u32,
+    /// How long is waited before a trial, and after it for frames that are still under way.
+    pub settle: Duration,
+    /// How long a device that has stopped answering is waited for.
+    pub patience: Duration,
+    /// The cases, at least one.
+    pub cases: Vec<Case>,
+    /// What the device is held to.
+    pub claims: Claims,
+    /// What is known of the device.
+    pub labels: BTreeMap<String, String>,
+    /// Seed of the order, of sizes and gaps.
+    pub seed: Seed,
+}
+
+impl BenchOptions {
+    /// The line, where frames really take their time on it; `None` for interfaces of software.
+    pub const fn real_line(&self) -> Option<LineRate> {
+        if self.virtual_line { None } else { Some(self.line) }
+    }
+}

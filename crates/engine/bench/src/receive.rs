@@ -1,0 +1,112 @@
+//! The receiving thread: every test frame of the trial, with the kernel's stamp.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use romer_host::HostError;
+use romer_host::clock::Realtime;
+use romer_host::socket::wait_any;
+use romer_method::analysis::{Came, UNTAGGED};
+use romer_port::{TestReceiver, TestSender};
+use romer_units::Duration;
+use romer_wire::ethernet::MacAddress;
+use romer_wire::neighbour::{Said, read, tell};
+use romer_wire::test_frame::{Signature, locate};
+
+/// How long a wait for frames lasts before the end is looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Who answers the device's questions for the addresses behind a port.
+pub(crate) struct Host {
+    pub(crate) sender: TestSender,
+    pub(crate) mac: MacAddress,
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+impl Host {
+    /// Answers the frame, if it is a question for one of our addresses.
+    pub(crate) fn answer(&mut self, frame: &[u8]) {
+        if let Some(Said::Asks { target, asker, asker_mac }) = read(frame)
+            && self.addresses.contains(&target)
+            && asker != target
+            && let Some(answer) = tell(target, self.mac, asker, asker_mac)
+        {
+            // What does not leave is asked for again.
+            let _ = self.sender.send(&[&answer]);
+        }
+    }
+}
+
+/// What is to be taken in.
+pub(crate) struct Receiving<'a> {
+    pub(crate) signature: Signature,
+    /// The trial's beginning on the clock of stamps.
+    pub(crate) epoch: Realtime,
+    /// Frames that there is room for.
+    pub(crate) room: usize,
+    /// Set when nothing more is waited for.
+    pub(crate) stop: &'a AtomicBool,
+    /// Frames that came up to now, for those who wait.
+    pub(crate) count: &'a AtomicU64,
+}
+
+/// What came.
+#[derive(Default)]
+pub(crate) struct Received {
+    pub(crate) came: Vec<Came>,
+    /// Test frames that found no room.
+    pub(crate) without_room: u64,
+    /// Frames that the kernel dropped because nobody took them.
+    pub(crate) drops: u64,
+}
+
+/// Takes in until it is told to stop.
+pub(crate) fn receive(
+    receiver: &mut TestReceiver,
+    host: &mut Host,
+    receiving: &Receiving<'_>,
+) -> Result<Received, HostError> {
+    let mut received = Received { came: Vec::with_capacity(receiving.room), ..Received::default() };
+    // What was dropped before is not this trial's.
+    let _ = receiver.kernel_drops();
+    loop {
+        let came = receiver.receive(|frame| {
+            let Some(seen) = locate(frame.octets) else {
+                host.answer(frame.octets);
+                return;
+            };
+            let Some(mark) =
+                frame.octets.get(seen.mark..).and_then(|octets| receiving.signature.read(octets))
+            else {
+                return;
+            };
+            if received.came.len() == received.came.capacity() {
+                received.without_room += 1;
+                return;
+            }
+            let tag = frame.tag.or(seen.tag);
+            // A tag that is still in the frame is not part of what is compared.
+            let inside = if seen.tag.is_some() { 4 } else { 0 };
+            received.came.push(Came {
+                received: frame.stamp.since(receiving.epoch).as_nanos(),
+                sent: i64::try_from(mark.sent).unwrap_or(i64::MAX),
+                sequence: mark.sequence,
+                stream: mark.stream,
+                octets: u16::try_from(frame.length + 4 - inside).unwrap_or(u16::MAX),
+                tos: seen.tos,
+                priority: tag.map_or(UNTAGGED, |tag| u8::try_from(tag >> 13).unwrap_or(0)),
+            });
+        });
+        if came > 0 {
+            receiving.count.store(received.came.len() as u64, Ordering::Relaxed);
+            continue;
+        }
+        if receiving.stop.load(Ordering::Acquire) {
+            break;
+        }
+        wait_any(&[receiver.as_fd()], None, Some(LOOK))?;
+    }
+    received.drops = receiver.kernel_drops().unwrap_or(0);
+    Ok(received)
+}

@@ -1,0 +1,191 @@
+//! The sending thread: every frame at its moment, by an absolute schedule.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use romer_host::clock::monotonic_now;
+use romer_host::pacing::Pacer;
+use romer_method::analysis::Left;
+use romer_method::arrangement::{Arrangement, Due};
+use romer_port::{Stopped, TESTER_BURST, TestSender};
+use romer_units::{Duration, FrameSize, Monotonic, Timestamp};
+use romer_wire::test_frame::Mark;
+
+use crate::frames::Store;
+
+/// How long after the end of a trial frames that were due in it may still leave.
+const GRACE: Duration = Duration::from_millis(250);
+/// Gaps of the sending loop from this length on are the host's.
+const GAP: i64 = 20_000;
+
+/// What is to be sent.
+pub(crate) struct Sending<'a> {
+    pub(crate) arrangement: Arrangement,
+    pub(crate) store: &'a mut Store,
+    /// When the first frame is due.
+    pub(crate) begin: Timestamp<Monotonic>,
+    pub(crate) length: Duration,
+    /// Time between frames in the mean, for the choice of how to wait.
+    pub(crate) interval: Duration,
+    /// Frames that each stream may have.
+    pub(crate) room: Vec<usize>,
+    /// Octets of headers of each stream.
+    pub(crate) overheads: Vec<u32>,
+    /// Octets of the longest frame.
+    pub(crate) longest: usize,
+}
+
+/// What was sent.
+#[derive(Default)]
+pub(crate) struct Sent {
+    pub(crate) left: Vec<Vec<Left>>,
+    pub(crate) intended: Vec<u64>,
+    /// On the line, and of payload.
+    pub(crate) intended_octets: [u64; 2],
+    pub(crate) longest_catch_up: u64,
+    /// Times in which the loop did not run, while it should have.
+    pub(crate) away: Duration,
+    pub(crate) longest_away: Duration,
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// Frames that are due and not yet with the interface.
+struct Batch {
+    octets: Vec<u8>,
+    slot: usize,
+    frames: Vec<(Due, usize, Mark)>,
+}
+
+/// Sends all of it; ends early when `stop` is set.
+pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &AtomicBool) -> Sent {
+    let streams = sending.room.len();
+    let mut sent = Sent {
+        left: sending.room.iter().map(|room| Vec::with_capacity(*room)).collect(),
+        intended: vec![0; streams],
+        ..Sent::default()
+    };
+    let slot = sending.longest.next_multiple_of(64);
+    let mut batch =
+        Batch { octets: vec![0; slot * TESTER_BURST], slot, frames: Vec::with_capacity(TESTER_BURST) };
+    let last = sending.begin + sending.length + GRACE;
+    let mut pacer = Pacer::start(sending.interval);
+    let mut next = sending.arrangement.next();
+    let mut run_length = 0;
+    while let Some(due) = next {
+        let at = sending.begin + due.at;
+        let now = pacer.wait_until(at).at;
+        if now > last || stop.load(Ordering::Relaxed) || sent.stopped.is_some() {
+            break;
+        }
+        if run_length == 0 {
+            note_gap(&mut sent, now - at);
+        }
+        next = fill(&mut batch, &mut sending, &sent, due, now);
+        // More than one: the loop was not there in time for all but the last.
+        run_length = if batch.frames.len() > 1 { run_length + batch.frames.len() as u64 } else { 0 };
+        sent.longest_catch_up = sent.longest_catch_up.max(run_length);
+        flush(sender, &mut batch, &sending, &mut sent, last);
+    }
+    // What is left was due and was not sent.
+    while let Some(due) = next {
+        count(&mut sent, &sending, due);
+        next = sending.arrangement.next();
+    }
+    sent
+}
+
+fn note_gap(sent: &mut Sent, late: Duration) {
+    if late.as_nanos() >= GAP {
+        sent.away += late;
+        sent.longest_away = sent.longest_away.max(late);
+    }
+}
+
+/// Puts everything that is due by `now` into the batch, `due` first; the first that is not due.
+fn fill(
+    batch: &mut Batch,
+    sending: &mut Sending<'_>,
+    sent: &Sent,
+    due: Due,
+    now: Timestamp<Monotonic>,
+) -> Option<Due> {
+    let mut next = Some(due);
+    let mut ahead = [0_u32; 64];
+    while let Some(due) =
+        next.filter(|due| batch.frames.len() < TESTER_BURST && sending.begin + due.at <= now)
+    {
+        let stream = usize::from(due.stream);
+        let before = sent.left.get(stream).map_or(0, Vec::len);
+        let waiting = ahead.get_mut(stream % 64);
+        let offset = waiting.as_deref().copied().unwrap_or(0);
+        let sequence = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(offset);
+        if let Some(waiting) = waiting {
+            *waiting += 1;
+        }
+        let stamp = (monotonic_now() - sending.begin).as_nanos();
+        let mark = Mark { stream: due.stream, sequence, sent: stamp.unsigned_abs() };
+        let place = batch.frames.len() * batch.slot;
+        if let Some(length) =
+            sending.store.put(due.octets, mark, &mut batch.octets[place..place + batch.slot])
+        {
+            batch.frames.push((due, length, mark));
+        }
+        next = sending.arrangement.next();
+    }
+    next
+}
+
+/// Hands the batch over, for as long as it takes up to `last`.
+fn flush(
+    sender: &mut TestSender,
+    batch: &mut Batch,
+    sending: &Sending<'_>,
+    sent: &mut Sent,
+    last: Timestamp<Monotonic>,
+) {
+    let mut first = 0;
+    while first < batch.frames.len() {
+        let mut frames: [&[u8]; TESTER_BURST] = [&[]; TESTER_BURST];
+        let waiting = batch.frames.len() - first;
+        for (place, frame) in frames.iter_mut().take(waiting).enumerate() {
+            let begin = (first + place) * batch.slot;
+            *frame = &batch.octets[begin..begin + batch.frames[first + place].1];
+        }
+        let (taken, stopped) = sender.send(&frames[..waiting]);
+        for (due, _, mark) in &batch.frames[first..first + taken] {
+            count(sent, sending, *due);
+            if let Some(left) = sent.left.get_mut(usize::from(due.stream)) {
+                let stamp = i64::try_from(mark.sent).unwrap_or(i64::MAX);
+                left.push(Left { due: due.at.as_nanos(), sent: stamp, octets: due.octets });
+            }
+        }
+        first += taken;
+        if first == batch.frames.len() {
+            break;
+        }
+        let now = monotonic_now();
+        if matches!(stopped, Some(Stopped::Down | Stopped::Oversize)) || now > last {
+            sent.stopped = stopped.or(Some(Stopped::Busy));
+            for (due, _, _) in &batch.frames[first..] {
+                count(sent, sending, *due);
+            }
+            break;
+        }
+        // They leave later than their stamps say: new ones.
+        for place in first..batch.frames.len() {
+            let begin = place * batch.slot;
+            let (due, length, mark) = &mut batch.frames[place];
+            mark.sent = (now - sending.begin).as_nanos().unsigned_abs();
+            sending.store.mark_again(due.octets, *mark, &mut batch.octets[begin..begin + *length]);
+        }
+    }
+    batch.frames.clear();
+}
+
+fn count(sent: &mut Sent, sending: &Sending<'_>, due: Due) {
+    if let Some(intended) = sent.intended.get_mut(usize::from(due.stream)) {
+        *intended += 1;
+    }
+    let overhead = sending.overheads.get(usize::from(due.stream)).copied().unwrap_or(0);
+    sent.intended_octets[0] += u64::from(due.octets + FrameSize::OVERHEAD);
+    sent.intended_octets[1] += u64::from(due.octets.saturating_sub(overhead));
+}

@@ -1,0 +1,415 @@
+//! The two ports, and a trial over them.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use romer_host::clock::{Realtime, monotonic_now, realtime_now};
+use romer_host::socket::wait_any;
+use romer_method::analysis::{Figures, Flight, Left, figures, policed};
+use romer_method::arrangement::Arrangement;
+use romer_method::{Ask, Frames, policing};
+use romer_port::{HostGuard, PortName, TestReceiver, TestSender, TesterLink, look_at};
+use romer_record::benchmark::Gaps;
+use romer_units::random::Stream;
+use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::ethernet::MacAddress;
+use romer_wire::neighbour::{Said, ask as question, read};
+use romer_wire::test_frame::{Mark, Signature, locate};
+
+use crate::frames::{Store, flows, known, sizes_of};
+use crate::options::BenchOptions;
+use crate::receive::{Host, Received, Receiving, receive};
+use crate::send::{Sending, Sent, send};
+use crate::{BenchError, next_hop};
+
+/// How long before the first frame of a trial its threads are begun.
+const LEAD: Duration = Duration::from_millis(20);
+/// How long an answer to a question for a link-layer address is waited for.
+const ANSWER: Duration = Duration::from_secs(3);
+/// How often a question, or a frame that looks whether the device forwards, is repeated.
+const AGAIN: Duration = Duration::from_millis(100);
+/// A trial of which more than this share was not sent tells nothing of the device at the load that was asked for.
+const MOST_UNSENT: f64 = 0.005;
+/// The most frames of a trial that are kept: their records take some 50 octets each.
+const MOST_FRAMES: u64 = 40_000_000;
+/// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
+const CLOCK_SET: i64 = 50_000;
+
+/// A trial that was run.
+#[derive(Clone, Debug)]
+pub struct TrialRecord {
+    /// What it came to.
+    pub figures: Figures,
+    /// When it began.
+    pub begin: Timestamp<Monotonic>,
+    /// Frames that were due and were not sent.
+    pub unsent: u64,
+    /// Frames that the tester itself may have dropped.
+    pub tester_drops: u64,
+    /// Why it tells nothing of the device.
+    pub invalid: Option<String>,
+    /// Most frames given at once to make up for lost time.
+    pub longest_catch_up: u64,
+    /// Time that the host took away from the sender.
+    pub gaps: Gaps,
+    /// A clock was set meanwhile.
+    pub clock_set: bool,
+    /// What the policer did, where one is judged.
+    pub policed: Option<policing::Verdict>,
+    /// Times from each departure of the first stream to the next, nanoseconds.
+    pub gaps_between: Vec<i64>,
+}
+
+/// The two ports.
+pub struct Tester {
+    sender: TestSender,
+    receiver: TestReceiver,
+    host: Host,
+    /// Whom frames go to, and whom they are from.
+    macs: [MacAddress; 2],
+    signatures: Stream,
+    drawn: u64,
+    probes: u64,
+    mtu: u32,
+    // Dropped last: they put the interfaces back.
+    _guards: [HostGuard; 2],
+}
+
+impl Tester {
+    /// Opens both ports and finds the next hop.
+    ///
+    /// # Errors
+    /// A port cannot be had, or nobody answers for the next hop.
+    pub fn open(options: &BenchOptions) -> Result<Self, BenchError> {
+        let failed = |port: &PortName| {
+            let port = port.clone();
+            move |source| BenchError::Port { port, source: Box::new(source) }
+        };
+        let (tx, rx) = (&options.tx, &options.rx);
+        let own: TesterLink = look_at(tx).map_err(failed(tx))?;
+        let other: TesterLink = look_at(rx).map_err(failed(rx))?;
+        let guards =
+            [HostGuard::take_over(tx).map_err(failed(tx))?, HostGuard::take_over(rx).map_err(failed(rx))?];
+        let mut addresses: Vec<IpAddr> =
+            options.streams.iter().filter_map(|stream| stream.destination).collect();
+        addresses.push(options.destination);
+        let host = Host {
+            sender: TestSender::open(rx).map_err(failed(rx))?,
+            mac: behind(MacAddress(other.mac.0)),
+            addresses,
+        };
+        let mut tester = Self {
+            sender: TestSender::open(tx).map_err(failed(tx))?,
+            receiver: TestReceiver::open(rx).map_err(failed(rx))?,
+            host,
+            macs: [MacAddress([0; 6]), MacAddress(own.mac.0)],
+            signatures: Stream::new(options.seed, [u32::from_be_bytes(*b"sign"), process_salt()]),
+            drawn: 0,
+            probes: 0,
+            mtu: own.mtu.min(other.mtu),
+            _guards: guards,
+        };
+        tester.macs[0] = match options.next_hop {
+            Some(mac) => mac,
+            None => tester.find_next_hop(options)?,
+        };
+        Ok(tester)
+    }
+
+    /// The link-layer address that frames are sent to.
+    pub const fn next_hop(&self) -> MacAddress {
+        self.macs[0]
+    }
+
+    /// Frames that were sent to see whether the device forwards.
+    pub const fn probes(&self) -> u64 {
+        self.probes
+    }
+
+    fn signature(&mut self) -> Signature {
+        self.drawn += 1;
+        let [low, ..] = self.signatures.block(self.drawn);
+        Signature(low)
+    }
+
+    /// Asks for the next hop, and answers meanwhile: with a bridge between the ports it is we who are asked.
+    fn find_next_hop(&mut self, options: &BenchOptions) -> Result<MacAddress, BenchError> {
+        let asked = next_hop::whom_to_ask(&options.tx, options.destination)?;
+        let silent = || BenchError::NextHop { asked, port: options.tx.clone() };
+        let frame = question(asked, options.source, self.macs[1]).ok_or_else(|| {
+            BenchError::Usage(
+                "the addresses do not fit each other (--source, --destination): one is of IPv4 and one of IPv6; give \
+                 two of one version"
+                    .into(),
+            )
+        })?;
+        let failed = |source| BenchError::Port { port: options.tx.clone(), source: Box::new(source) };
+        let mut ear = TestReceiver::open(&options.tx).map_err(failed)?;
+        let end = monotonic_now() + ANSWER;
+        let mut next = monotonic_now();
+        let mut found = None;
+        while found.is_none() && monotonic_now() < end {
+            if monotonic_now() >= next {
+                next = next + AGAIN;
+                let _ = self.sender.send(&[&frame]);
+            }
+            ear.receive(|frame| {
+                if let Some(Said::Tells { address, mac }) = read(frame.octets)
+                    && address == asked
+                {
+                    found = Some(mac);
+                }
+            });
+            let host = &mut self.host;
+            self.receiver.receive(|frame| host.answer(frame.octets));
+            wait_any(&[ear.as_fd(), self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
+        }
+        found.ok_or_else(silent)
+    }
+
+    /// Teaches the device where the destination is, and sends frames of the first stream until one of them comes
+    /// out; how many were sent, or `None` where none came within `patience`.
+    ///
+    /// # Errors
+    /// The frame cannot be made, or the system refuses to wait.
+    pub fn probe(
+        &mut self,
+        options: &BenchOptions,
+        patience: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Result<u64, u64>, BenchError> {
+        let signature = self.signature();
+        let Some(frames) = options.frames.first() else { return Ok(Ok(0)) };
+        let mut store = Store::new(options, self.macs, frames, signature)?;
+        let least = flows(options).first().map_or(64, |flow| flow.least);
+        let octets = sizes_of(options.streams[0].frames.as_ref().unwrap_or(frames), least);
+        let octets = octets.first().copied().unwrap_or(least);
+        let mut frame = vec![0; usize::try_from(octets).unwrap_or(0)];
+        // Where frames for the destination will come out, a switch learns by this, and a router too.
+        let lesson = question(options.source, options.destination, self.host.mac);
+        let begin = monotonic_now();
+        let (mut next, mut sent, mut came) = (begin, 0_u32, false);
+        while !came {
+            let now = monotonic_now();
+            if now - begin >= patience || stop.load(Ordering::Relaxed) {
+                return Ok(Err(u64::from(sent)));
+            }
+            if now >= next {
+                next = now + AGAIN;
+                if let Some(lesson) = &lesson {
+                    let _ = self.host.sender.send(&[lesson]);
+                }
+                let mark = Mark { stream: 0, sequence: sent, sent: 0 };
+                if let Some(length) = store.put(octets, mark, &mut frame) {
+                    let (taken, _) = self.sender.send(&[&frame[..length]]);
+                    self.probes += taken as u64;
+                    sent += 1;
+                }
+            }
+            let host = &mut self.host;
+            while self.receiver.receive(|frame| match locate(frame.octets) {
+                Some(seen) => {
+                    let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
+                    came |= mark.is_some();
+                }
+                None => host.answer(frame.octets),
+            }) > 0
+            {}
+            if !came {
+                wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
+            }
+        }
+        Ok(Ok(u64::from(sent)))
+    }
+
+    /// Runs a trial, and waits for what is still under way at its end.
+    ///
+    /// # Errors
+    /// The frames cannot be made, are too many to be kept or too long for the ports, or the system refuses a thread.
+    pub fn trial(
+        &mut self,
+        options: &BenchOptions,
+        ask: &Ask,
+        stop: &AtomicBool,
+    ) -> Result<TrialRecord, BenchError> {
+        let signature = self.signature();
+        let mut store = Store::new(options, self.macs, &ask.frames, signature)?;
+        let flows = flows(options);
+        let most = Arrangement::most(&flows, &ask.frames, options.line, &ask.phases);
+        if most > MOST_FRAMES {
+            return Err(BenchError::Usage(format!(
+                "a trial has too many frames (--trial): some {most} are more than the {MOST_FRAMES} that can be kept; \
+                 make it shorter"
+            )));
+        }
+        let longest = self.longest(options, &ask.frames)?;
+        let room: Vec<usize> = flows
+            .iter()
+            .map(|flow| {
+                let one =
+                    Arrangement::most(std::slice::from_ref(flow), &ask.frames, options.line, &ask.phases);
+                usize::try_from(one).unwrap_or(0)
+            })
+            .collect();
+        let interval = ask.frames.frames_per_second(options.line, ask.load()).max(1.0);
+        let begin = monotonic_now() + LEAD;
+        let before = clocks_apart();
+        let epoch = Realtime::from_nanos(begin.as_nanos() + before);
+        let (done, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let sending = Sending {
+            arrangement: Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, options.seed),
+            store: &mut store,
+            begin,
+            length: ask.length(),
+            interval: Duration::from_nanos(nanos(1e9 / interval)),
+            overheads: flows.iter().map(|flow| flow.overhead).collect(),
+            room,
+            longest,
+        };
+        let receiving = Receiving {
+            signature,
+            epoch,
+            // Copies take room as well.
+            room: usize::try_from(most + most / 4).unwrap_or(0),
+            stop: &done,
+            count: &count,
+        };
+        let Self { sender, receiver, host, .. } = self;
+        let (sent, received) = std::thread::scope(|scope| {
+            let taking = std::thread::Builder::new()
+                .name("bench-receive".into())
+                .spawn_scoped(scope, || receive(receiver, host, &receiving));
+            let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
+            let sent = send(sender, sending, stop);
+            drain(&sent, &count, options.settle);
+            done.store(true, Ordering::Release);
+            let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
+            Ok::<_, BenchError>((sent, received))
+        })?;
+        let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
+        Ok(record(options, ask, begin, clock_set, sent, received))
+    }
+
+    /// Octets of the longest frame, which the ports take.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(crate) fn longest(&self, options: &BenchOptions, frames: &Frames) -> Result<usize, BenchError> {
+        let mut longest = 0;
+        for (stream, flow) in options.streams.iter().zip(flows(options)) {
+            let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
+            let size = sizes.last().copied().unwrap_or(0);
+            let packet = size.saturating_sub(18 + if stream.tag.is_some() { 4 } else { 0 });
+            if packet > self.mtu {
+                return Err(BenchError::Usage(format!(
+                    "frames are too large ({size} octets): the ports take IP packets of {} octets at the most; ask for \
+                     smaller ones, or raise the MTU of both ports",
+                    self.mtu
+                )));
+            }
+            longest = longest.max(size);
+        }
+        Ok(usize::try_from(longest).unwrap_or(0))
+    }
+}
+
+/// Waits for frames that are still under way: the whole time, because copies may come when all frames are there.
+fn drain(sent: &Sent, count: &AtomicU64, settle: Duration) {
+    let offered: usize = sent.left.iter().map(Vec::len).sum();
+    let end = monotonic_now() + settle;
+    while monotonic_now() < end {
+        let missing = (offered as u64).saturating_sub(count.load(Ordering::Relaxed));
+        let step = if missing > 0 { Duration::from_millis(5) } else { settle };
+        let left = end - monotonic_now();
+        std::thread::sleep(step.min(left).to_std());
+    }
+}
+
+fn record(
+    options: &BenchOptions,
+    ask: &Ask,
+    begin: Timestamp<Monotonic>,
+    clock_set: bool,
+    sent: Sent,
+    received: Received,
+) -> TrialRecord {
+    let flight = Flight {
+        streams: known(options),
+        left: sent.left,
+        intended: sent.intended,
+        intended_octets: sent.intended_octets,
+        came: received.came,
+        length: ask.length(),
+        line: Some(options.line),
+    };
+    let mut figures = figures(&flight);
+    let outcome = &mut figures.outcome;
+    let unsent = outcome.intended - outcome.offered;
+    let tester_drops = received.drops + received.without_room;
+    let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
+    let invalid = if let Some(stopped) = sent.stopped {
+        Some(format!("the sending port refused frames: {stopped:?}").to_lowercase())
+    } else if share(unsent, outcome.intended) > MOST_UNSENT {
+        Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
+    } else if tester_drops > 0 && outcome.lost > 0 {
+        Some(format!("the tester dropped {tester_drops} frames unread"))
+    } else if clock_set {
+        Some("the host's clock was set during the trial".into())
+    } else {
+        None
+    };
+    outcome.tester_failed = invalid.is_some();
+    TrialRecord {
+        begin,
+        unsent,
+        tester_drops: tester_drops.min(outcome.lost),
+        invalid,
+        longest_catch_up: sent.longest_catch_up,
+        gaps: Gaps {
+            share: Some(sent.away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9)),
+            longest_ns: Some(sent.longest_away.as_nanos()),
+        },
+        clock_set,
+        gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
+        policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight, 18))),
+        figures,
+    }
+}
+
+fn gaps_between(left: &[Left]) -> Vec<i64> {
+    left.windows(2).map(|pair| pair[1].sent - pair[0].sent).collect()
+}
+
+/// How much later the clock of stamps is than that of schedules, from the least interrupted of several readings.
+fn clocks_apart() -> i64 {
+    let one = |_| {
+        let before = monotonic_now();
+        let realtime = realtime_now();
+        let taken = (monotonic_now() - before).as_nanos();
+        (taken, realtime.as_nanos() - before.as_nanos() - taken / 2)
+    };
+    (0..32).map(one).min_by_key(|(taken, _)| *taken).map_or(0, |(_, apart)| apart)
+}
+
+/// The link-layer address of the host that the tester plays behind a port: not the port's own, so that this host's own
+/// stack leaves the test frames alone.
+const fn behind(port: MacAddress) -> MacAddress {
+    let [a, b, c, d, e, f] = port.0;
+    MacAddress([(a | 2) ^ 4, b, c, d, e, f])
+}
+
+/// Two runs with one seed do not take each other's frames for their own.
+fn process_salt() -> u32 {
+    std::process::id()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+pub(crate) const fn real(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+const fn nanos(value: f64) -> i64 {
+    value as i64
+}

@@ -1,0 +1,177 @@
+//! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
+
+use romer_method::priority::{ClassLoad, Discipline, inversions, judge};
+use romer_record::benchmark::{Judgement, Trial};
+
+use crate::document::Kept;
+use crate::options::BenchOptions;
+use crate::tester::real;
+
+/// How far a class may be from its expectation, as a share of the line's capacity.
+const TOLERANCE: f64 = 0.05;
+/// A policer may be wrong about so many frames of a thousand that were not at the edge.
+const WRONG: f64 = 0.001;
+
+/// Every claim of the options against what the valid trials show.
+pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> {
+    let valid: Vec<&Kept> = kept.iter().filter(|kept| kept.trial.invalid.is_none()).collect();
+    let mut verdicts = Vec::new();
+    for (number, case) in options.cases.iter().enumerate() {
+        let here: Vec<&Trial> =
+            valid.iter().filter(|kept| kept.case == number).map(|kept| &kept.trial).collect();
+        markings(options, &case.name, &here, &mut verdicts);
+        sound(&case.name, &here, &mut verdicts);
+        if options.claims.profile.is_some() {
+            policing(&case.name, &here, &mut verdicts);
+        }
+        if let Some((discipline, capacity)) = options.claims.scheduler {
+            priorities(options, &case.name, discipline, capacity, &here, &mut verdicts);
+        }
+    }
+    verdicts
+}
+
+fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
+    for (of, sent, expected) in &options.claims.markings {
+        if of.as_deref().is_some_and(|of| of != case) {
+            continue;
+        }
+        let (sent, expected) = (sent.to_string(), expected.to_string());
+        let (mut right, mut wrong) = (0_u64, std::collections::BTreeMap::<&str, u64>::new());
+        for (out, count) in trials.iter().filter_map(|trial| trial.markings.get(&sent)).flatten() {
+            if *out == expected {
+                right += count;
+            } else {
+                *wrong.entry(out).or_default() += count;
+            }
+        }
+        let others: Vec<String> = wrong.iter().map(|(out, count)| format!("{count} as {out}")).collect();
+        verdicts.push(Judgement {
+            case: case.into(),
+            subject: format!("code point {sent}"),
+            expected: format!("comes out as {expected}"),
+            found: if others.is_empty() {
+                format!("{right} frames did")
+            } else {
+                format!("{right} frames did, {}", others.join(", "))
+            },
+            holds: right > 0 && others.is_empty(),
+        });
+    }
+}
+
+/// What no device is to do: reorder, duplicate or alter frames, or drop all of one size. Told only where it happened.
+fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
+    let mut tell = |subject: &str, expected: &str, count: u64| {
+        if count > 0 {
+            verdicts.push(Judgement {
+                case: case.into(),
+                subject: subject.into(),
+                expected: expected.into(),
+                found: format!("{count} frames"),
+                holds: false,
+            });
+        }
+    };
+    let sum = |of: fn(&Trial) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
+    tell("order", "no frame comes after one that was sent later", sum(|trial| trial.reordered));
+    tell("copies", "every frame comes once", sum(|trial| trial.duplicated));
+    tell(
+        "content",
+        "frames come out with the length and test data that they were sent with",
+        sum(|trial| trial.altered),
+    );
+    let mut sizes: Vec<u32> = trials.iter().filter_map(|trial| trial.frame_size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in &sizes {
+        let of = |wanted: bool| {
+            let some = trials.iter().filter(|trial| (trial.frame_size == Some(*size)) == wanted);
+            some.fold((0, 0), |sum, trial| (sum.0 + trial.offered.frames, sum.1 + trial.carried.frames))
+        };
+        let ((offered, carried), (_, others)) = (of(true), of(false));
+        if offered > 0 && carried == 0 && others > 0 {
+            tell(&format!("frames of {size} octets"), "come out as others do; none did", offered);
+        }
+    }
+}
+
+fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
+    for trial in trials {
+        let Some(policed) = trial.policed else { continue };
+        let judged = policed.conforming_passed
+            + policed.conforming_stopped
+            + policed.excess_passed
+            + policed.excess_stopped;
+        let within = |wrong: u64| real(wrong) <= WRONG * real(judged.max(1));
+        let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
+        for (subject, expected, right, wrong) in [
+            ("in profile", "passes unchanged", policed.conforming_passed, policed.conforming_stopped),
+            ("out of profile", "is dropped or remarked", policed.excess_stopped, policed.excess_passed),
+        ] {
+            verdicts.push(Judgement {
+                case: case.into(),
+                subject: format!("{subject}, {at}"),
+                expected: expected.into(),
+                found: format!("{right} frames did, {wrong} did not, {} at the edge", policed.at_the_edge),
+                holds: within(wrong),
+            });
+        }
+    }
+}
+
+fn priorities(
+    options: &BenchOptions,
+    case: &str,
+    discipline: Discipline,
+    capacity: f64,
+    trials: &[&Trial],
+    verdicts: &mut Vec<Judgement>,
+) {
+    let words = match discipline {
+        Discipline::Strict => "strict priority",
+        Discipline::Weighted => "weighted service",
+        Discipline::Fifo => "one queue for all",
+    };
+    for trial in trials {
+        let classes: Vec<ClassLoad> = trial
+            .per_stream
+            .iter()
+            .zip(&options.streams)
+            .map(|(found, stream)| ClassLoad {
+                name: found.name.clone(),
+                offered: found.offered_l2_bps / capacity,
+                weight: stream.weight,
+            })
+            .collect();
+        let carried: Vec<f64> =
+            trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
+        let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
+        for (verdict, class) in
+            judge(discipline, 1.0, &classes, &carried, TOLERANCE).into_iter().zip(&classes)
+        {
+            verdicts.push(Judgement {
+                case: case.into(),
+                subject: format!("class {}, {at}", verdict.name),
+                expected: format!(
+                    "carries {:.1} % of the capacity by {words} (it offers {:.1} %)",
+                    verdict.expected * 100.0,
+                    class.offered * 100.0
+                ),
+                found: format!("{:.1} %", verdict.carried * 100.0),
+                holds: verdict.holds,
+            });
+        }
+        if discipline == Discipline::Strict {
+            for (high, low) in inversions(&classes, &carried, TOLERANCE) {
+                verdicts.push(Judgement {
+                    case: case.into(),
+                    subject: format!("classes {} and {}, {at}", classes[high].name, classes[low].name),
+                    expected: "the first is served before the second".into(),
+                    found: "the second carries more of what it offers (seed 003, figure 1-5)".into(),
+                    holds: false,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! States of the laboratory's router, for benchmarks: what it does with the packets that it forwards.
+//!
+//! Its rules stand in a table of their own (`romer`) of nftables, its queues on the port towards B. What others have put
+//! there stays.
+
+use std::process::{Command, Stdio};
+
+use romer_host::netns;
+use romer_host::userns::Entry;
+use romer_units::LineRate;
+
+use crate::{Host, Kind, Lab, LabError};
+
+/// What the router does with what it forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Nothing but forwarding (seed 003, case 1).
+    None,
+    /// It classifies, by code point, port, address, protocol and interface (case 2).
+    Classify,
+    /// It classifies, and remarks code points (case 3): by UDP port 5001 and 50001 to EF, 5002 to AF21, 5003 to CS1.
+    Remark,
+    /// Three classes by strict priority on a line of this rate: EF, AF21, and the rest.
+    Priority(LineRate),
+    /// No more than 625 packets a second pass, in bursts of 20.
+    Police,
+}
+
+/// Classes as nftables tells them to the queues, and the counters by which one sees that it did.
+const CLASSIFY: &str = "\
+    ip dscp ef meta priority set 1:10 counter
+    ip dscp { af21, af22, af23 } meta priority set 1:20 counter
+    udp dport { 5001, 50001 } meta priority set 1:10 counter
+    udp dport 5002 meta priority set 1:20 counter
+    ip saddr 198.18.0.128/25 meta priority set 1:20 counter
+    meta l4proto tcp meta priority set 1:30 counter
+    iifname r1 meta priority set 1:30 counter
+";
+/// One rule for each class: nftables 1.0.6 does not take a map of code points.
+const REMARK: &str = "\
+    udp dport { 5001, 50001 } ip dscp set ef counter
+    udp dport 5002 ip dscp set af21 counter
+    udp dport 5003 ip dscp set cs1 counter
+";
+/// By packets: by octets, nftables' bucket is one whole second deep.
+const POLICE: &str = "    iifname r0 limit rate over 625/second burst 20 packets counter drop\n";
+/// By code point only, so that classes are what the sender says.
+const BY_CODE_POINT: &str = "\
+    ip dscp ef meta priority set 1:10 counter
+    ip dscp { af21, af22, af23 } meta priority set 1:20 counter
+";
+
+impl Case {
+    fn rules(self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Classify => CLASSIFY.into(),
+            Self::Remark => format!("{CLASSIFY}{REMARK}"),
+            Self::Priority(_) => BY_CODE_POINT.into(),
+            Self::Police => POLICE.into(),
+        }
+    }
+
+    /// The queues' commands. Rates are hardly any, so that all of the line is given by priority.
+    fn queues(self) -> Vec<String> {
+        let Self::Priority(line) = self else { return Vec::new() };
+        let bits = line.bits();
+        let mut commands = vec![
+            "qdisc add dev r1 root handle 1: htb default 30".to_owned(),
+            format!(
+                "class add dev r1 parent 1: classid 1:1 htb rate {bits}bit ceil {bits}bit burst 3kb cburst 3kb"
+            ),
+        ];
+        for (priority, class) in [10, 20, 30].into_iter().enumerate() {
+            commands.push(format!(
+                "class add dev r1 parent 1:1 classid 1:{class} htb rate 8kbit ceil {bits}bit burst 2kb cburst 3kb prio {priority}"
+            ));
+            commands.push(format!("qdisc add dev r1 parent 1:{class} pfifo limit 30"));
+        }
+        commands
+    }
+}
+
+/// Brings the router of the laboratory of `prefix` into a case, out of whatever case it was in. Works from within a
+/// laboratory too.
+///
+/// # Errors
+/// There is no such laboratory, it has no router, or nft or tc are missing or refuse.
+pub fn set(prefix: &str, case: Case) -> Result<(), LabError> {
+    let nft = format!(
+        "add table ip romer\ndelete table ip romer\ntable ip romer {{\n  chain forwarded {{\n    type filter hook forward \
+         priority mangle; policy accept;\n{}  }}\n}}\n",
+        case.rules()
+    );
+    run(prefix, "nft", &["-f", "-"], Some(&nft))?;
+    // There may be no queue to take away, which is no fault.
+    let _ = run(prefix, "tc", &["qdisc", "del", "dev", "r1", "root"], None);
+    for command in case.queues() {
+        let words: Vec<&str> = command.split(' ').collect();
+        run(prefix, "tc", &words, None)?;
+    }
+    Ok(())
+}
+
+/// A program on the router.
+fn on_router(prefix: &str, program: &str) -> Result<Command, LabError> {
+    let name = Host::R.namespace(prefix);
+    // Within a laboratory of a user namespace, the namespaces are named ones.
+    if netns::exists(&name).unwrap_or(false) {
+        return Ok(Entry::named(&name)?.into_command(Command::new(program)));
+    }
+    let lab = Lab::open(prefix)?;
+    if lab.kind() != Kind::Router {
+        return Err(LabError::UnknownHost {
+            host: "R".into(),
+            hosts: "no router; romer lab up router has one".into(),
+        });
+    }
+    lab.command(Host::R, program)
+}
+
+fn run(prefix: &str, program: &'static str, words: &[&str], input: Option<&str>) -> Result<(), LabError> {
+    use std::io::Write;
+    let failed = |why: String| LabError::Program { program, why };
+    let mut command = on_router(prefix, program)?;
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that has ended says why itself.
+        let _ = stdin.write_all(input.unwrap_or_default().as_bytes());
+    }
+    let ended = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    if ended.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+    Err(failed(line.trim().chars().take(200).collect()))
+}

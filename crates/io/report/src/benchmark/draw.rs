@@ -1,0 +1,169 @@
+//! Lines over an axis, as SVG.
+
+use std::fmt::Write as _;
+
+use crate::escape::markup;
+
+/// A point, with the range that is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mark {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) range: Option<[f64; 2]>,
+}
+
+/// A line with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<Mark>,
+    pub(super) dashed: bool,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) x: String,
+    pub(super) y: String,
+    pub(super) series: Vec<Series>,
+}
+
+/// Colours that people who see colours otherwise tell apart (Okabe and Ito).
+const COLOURS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#000000"];
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 360.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 190.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 46.0;
+
+/// A scale from values to places.
+struct Axis {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Axis {
+    /// From 0, to a round number above all values.
+    fn over(values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) =
+            values.fold((0.0_f64, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let width = if high > low { high - low } else { 1.0 };
+        let power = 10_f64.powf((width / 5.0).log10().floor());
+        let step =
+            [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power).into_iter().find(|step| width / step <= 6.0);
+        let step = step.unwrap_or(power * 10.0);
+        Self { low: (low / step).floor() * step, high: ((high / step).ceil() * step).max(low + step), step }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        let mut ticks = Vec::new();
+        let mut tick = self.low;
+        while tick <= self.high + self.step / 2.0 && ticks.len() < 20 {
+            ticks.push(tick);
+            tick += self.step;
+        }
+        ticks
+    }
+
+    fn label(&self, tick: f64) -> String {
+        let digits = if self.step >= 1.0 {
+            0
+        } else if self.step >= 0.1 {
+            1
+        } else {
+            3
+        };
+        // No minus before a zero.
+        format!("{:.digits$}", if tick.abs() < self.step / 1e6 { 0.0 } else { tick })
+    }
+}
+
+/// The figure as a file of its own, or for a page.
+pub(super) fn svg(figure: &Figure) -> String {
+    let all = || {
+        figure
+            .series
+            .iter()
+            .flat_map(|series| &series.points)
+            .filter(|mark| mark.x.is_finite() && mark.y.is_finite())
+    };
+    let x = Axis::over(all().map(|mark| mark.x));
+    let y = Axis::over(all().map(|mark| mark.y));
+    let across = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
+    let down = |value: f64| HEIGHT - BOTTOM - y.share(value).clamp(-0.02, 1.02) * (HEIGHT - TOP - BOTTOM);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" \
+         font-size=\"12\"><title>{}</title><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
+        markup(&figure.title)
+    );
+    for tick in x.ticks() {
+        let at = across(tick);
+        let _ = write!(
+            svg,
+            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#e4e4e4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            HEIGHT - BOTTOM,
+            HEIGHT - BOTTOM + 16.0,
+            x.label(tick)
+        );
+    }
+    for tick in y.ticks() {
+        let at = down(tick);
+        let _ = write!(
+            svg,
+            "<path d=\"M{LEFT} {at:.1}H{:.1}\" stroke=\"#e4e4e4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            at + 4.0,
+            y.label(tick)
+        );
+    }
+    let middle = LEFT + (WIDTH - LEFT - RIGHT) / 2.0;
+    let _ = write!(
+        svg,
+        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text><text transform=\"translate(14 {:.1}) \
+         rotate(-90)\" text-anchor=\"middle\">{}</text>",
+        HEIGHT - 10.0,
+        markup(&figure.x),
+        (HEIGHT - BOTTOM + TOP) / 2.0,
+        markup(&figure.y)
+    );
+    for (number, series) in figure.series.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let dash = if series.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let mut path = String::new();
+        for mark in series.points.iter().filter(|mark| mark.x.is_finite() && mark.y.is_finite()) {
+            let (left, top) = (across(mark.x), down(mark.y));
+            let _ = write!(path, "{}{left:.1} {top:.1}", if path.is_empty() { "M" } else { "L" });
+            if let Some([low, high]) = mark.range.filter(|range| range.iter().all(|end| end.is_finite())) {
+                let (low, high) = (down(low), down(high));
+                let _ = write!(
+                    svg,
+                    "<path d=\"M{left:.1} {low:.1}V{high:.1}\" stroke=\"{colour}\" opacity=\".6\"/>"
+                );
+            }
+            if !series.dashed {
+                let _ = write!(svg, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
+            }
+        }
+        let _ =
+            write!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>");
+        let (legend, at) = (WIDTH - RIGHT + 14.0, (0..number).fold(TOP + 12.0, |at, _| at + 18.0));
+        let _ = write!(
+            svg,
+            "<path d=\"M{legend:.1} {:.1}h20\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/><text x=\"{:.1}\" y=\"{at:.1}\">{}</text>",
+            at - 4.0,
+            legend + 26.0,
+            markup(&series.name.chars().take(24).collect::<String>())
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}

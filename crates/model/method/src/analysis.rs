@@ -1,0 +1,408 @@
+//! From what left and what came to the figures of a trial.
+//!
+//! The figures are those of `romer-metrics`, stream by stream: a frame is a passage with its own departure, arrival
+//! and delay on one clock. Frames that the tester did not send are in none of them.
+
+use std::collections::BTreeMap;
+
+use romer_metrics::jitter::{
+    delay_difference, deviation_from_mean, inter_arrival_difference,
+    inter_arrival_difference_in_order_of_arrival, peak_to_peak, rfc3550,
+};
+use romer_metrics::{histogram, reordering, summary, wilson_interval};
+use romer_record::benchmark::{LatencyConversion, Load, StreamResult};
+use romer_record::document::{Histogram, Jitter, Summary};
+use romer_record::{Fate, Passage};
+use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
+
+use crate::policing::Policed;
+use crate::{Outcome, real};
+
+/// A frame that was given to the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// When it was due, nanoseconds after the trial's beginning.
+    pub due: i64,
+    /// When it was given, on the same scale.
+    pub sent: i64,
+    /// Octets with check sequence.
+    pub octets: u32,
+}
+
+/// A test frame that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// When the kernel had it, nanoseconds after the trial's beginning.
+    pub received: i64,
+    /// When it was sent, by its own mark.
+    pub sent: i64,
+    /// Number in its stream.
+    pub sequence: u32,
+    /// Its stream.
+    pub stream: u16,
+    /// Octets with check sequence, without a VLAN tag.
+    pub octets: u16,
+    /// TOS or traffic class.
+    pub tos: u8,
+    /// Priority of its VLAN tag, or [`UNTAGGED`].
+    pub priority: u8,
+}
+
+/// A frame without a VLAN tag.
+pub const UNTAGGED: u8 = 0xff;
+
+/// What is known of a stream before the trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// TOS or traffic class that it is sent with.
+    pub tos: u8,
+    /// Priority of its tag, or [`UNTAGGED`].
+    pub priority: u8,
+    /// Octets of a frame around its payload: headers and check sequence.
+    pub overhead: u32,
+}
+
+/// All that was seen of a trial.
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    /// The streams.
+    pub streams: Vec<Known>,
+    /// What left, by stream, in order of sequence.
+    pub left: Vec<Vec<Left>>,
+    /// Frames that were due, by stream.
+    pub intended: Vec<u64>,
+    /// Octets on the line and octets of payload of these.
+    pub intended_octets: [u64; 2],
+    /// What came, in order of arrival.
+    pub came: Vec<Came>,
+    /// How long was to be sent.
+    pub length: Duration,
+    /// The line.
+    pub line: Option<LineRate>,
+}
+
+/// The figures of a trial.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// For the procedure.
+    pub outcome: Outcome,
+    /// Asked for.
+    pub intended: Load,
+    /// Given to the device.
+    pub offered: Load,
+    /// Came out.
+    pub carried: Load,
+    /// Upper end of the loss ratio's interval.
+    pub loss_ratio_bound: Option<f64>,
+    /// Further copies.
+    pub duplicated: u64,
+    /// Out of order.
+    pub reordered: u64,
+    /// Of another length than they were sent with.
+    pub altered: u64,
+    /// Latency of every frame.
+    pub latency: Summary,
+    /// Its distribution.
+    pub histogram: Histogram,
+    /// The jitters of the stream with the most frames.
+    pub jitter: Jitter,
+    /// How late frames were given to the interface.
+    pub lateness: Summary,
+    /// Each stream.
+    pub streams: Vec<StreamResult>,
+    /// Code points in and out.
+    pub markings: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Priorities in and out.
+    pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Frames that came in each second, from the trial's beginning.
+    pub per_second: Vec<u64>,
+    /// Frames were sent in the last tenth of the trial, and none of them came.
+    pub quiet_end: bool,
+}
+
+/// The figures of what was seen.
+pub fn figures(flight: &Flight) -> Figures {
+    let mut found = Figures::default();
+    let mut latencies = Vec::with_capacity(flight.came.len());
+    let mut most_frames = 0;
+    let mut losses: Vec<i64> = Vec::new();
+    for (number, known) in flight.streams.iter().enumerate() {
+        let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
+        let passages = passages(flight, number, left);
+        let one = stream(flight, known, number, left, &passages, &mut found);
+        let first_copies = passages.iter().filter(|passage| passage.copy == 0);
+        for passage in first_copies {
+            match passage.delay {
+                Some(delay) => latencies.push(delay.as_nanos()),
+                None => losses.extend(passage.departure.map(Timestamp::as_nanos)),
+            }
+        }
+        if found.streams.is_empty() || one.offered > most_frames {
+            most_frames = one.offered;
+            found.jitter = one.jitter_ns.clone();
+        }
+        found.streams.push(one);
+    }
+    // Intervals look at the order: that of the streams one after the other is the one in which they were sent.
+    found.latency = summary(&latencies);
+    found.histogram = histogram(&latencies);
+    let lateness: Vec<i64> = flight.left.iter().flatten().map(|left| left.sent - left.due).collect();
+    found.lateness = summary(&lateness);
+    found.per_second = per_second(flight);
+    found.quiet_end = quiet_end(flight);
+    let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
+    found.outcome = Outcome {
+        intended: sum(|stream| stream.intended),
+        offered: sum(|stream| stream.offered),
+        carried: sum(|stream| stream.carried),
+        lost: sum(|stream| stream.lost),
+        tester_failed: false,
+        first_loss_at: losses.iter().min().copied().map(Duration::from_nanos),
+        last_loss_at: losses.iter().max().copied().map(Duration::from_nanos),
+    };
+    found.duplicated = sum(|stream| stream.duplicated);
+    found.reordered = sum(|stream| stream.reordered);
+    let (lost, offered) = (found.outcome.lost, found.outcome.offered);
+    found.loss_ratio_bound = loss_bound(lost, offered);
+    loads(flight, &mut found);
+    found
+}
+
+/// The upper end of what a loss ratio can be: with none lost of N, the ratio above which none would be lost with
+/// probability 5 %, about 3/N; else that of Wilson's interval.
+pub fn loss_bound(lost: u64, of: u64) -> Option<f64> {
+    if of == 0 {
+        return None;
+    }
+    if lost == 0 {
+        return Some(1.0 - libm::pow(0.05, 1.0 / real(of)));
+    }
+    let [lost, of] = [lost, of].map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    wilson_interval(lost, of).map(|[_, high]| high)
+}
+
+/// One stream's frames as passages, in order of sequence and copy.
+fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
+    let mut passages: Vec<Passage> = Vec::with_capacity(left.len());
+    let mut came: Vec<&Came> = flight.came.iter().filter(|came| usize::from(came.stream) == number).collect();
+    // A stable order: copies stay in order of arrival.
+    came.sort_by_key(|came| came.sequence);
+    let mut came = came.into_iter().peekable();
+    for (sequence, left) in (0_u32..).zip(left) {
+        let departure = Some(Timestamp::from_nanos(left.sent));
+        let mut copy = 0;
+        while let Some(arrived) = came.next_if(|came| came.sequence <= sequence) {
+            if arrived.sequence < sequence {
+                // A number that was never sent cannot come; it would be another run's.
+                continue;
+            }
+            passages.push(Passage {
+                sequence: u64::from(sequence),
+                copy,
+                size: left.octets,
+                fate: Fate::Arrived,
+                departure,
+                arrival: Some(Timestamp::from_nanos(arrived.received)),
+                delay: Some(Duration::from_nanos(arrived.received - left.sent)),
+                ttl: None,
+                tos: Some(arrived.tos),
+                departure_error: None,
+            });
+            copy += 1;
+        }
+        if copy == 0 {
+            passages.push(Passage {
+                sequence: u64::from(sequence),
+                copy: 0,
+                size: left.octets,
+                fate: Fate::Lost,
+                departure,
+                arrival: None,
+                delay: None,
+                ttl: None,
+                tos: None,
+                departure_error: None,
+            });
+        }
+    }
+    passages
+}
+
+fn stream(
+    flight: &Flight,
+    known: &Known,
+    number: usize,
+    left: &[Left],
+    passages: &[Passage],
+    found: &mut Figures,
+) -> StreamResult {
+    let count = |wanted: fn(&&Passage) -> bool| passages.iter().filter(wanted).count() as u64;
+    let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
+    let reordered = reordering(passages);
+    let delays = romer_metrics::delays(passages);
+    let on_line: u64 = passages
+        .iter()
+        .filter(|passage| passage.copy == 0 && passage.fate == Fate::Arrived)
+        .map(|passage| u64::from(passage.size + FrameSize::OVERHEAD))
+        .sum();
+    let mut dscp_out = BTreeMap::new();
+    for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
+        let (sent, out) = (Dscp::of_tos(known.tos).to_string(), Dscp::of_tos(came.tos).to_string());
+        *dscp_out.entry(out.clone()).or_insert(0) += 1;
+        *found.markings.entry(sent).or_default().entry(out).or_insert(0) += 1;
+        if known.priority != UNTAGGED || came.priority != UNTAGGED {
+            let words = |priority: u8| {
+                if priority == UNTAGGED { "untagged".to_owned() } else { priority.to_string() }
+            };
+            let place = found.priorities.entry(words(known.priority)).or_default();
+            *place.entry(words(came.priority)).or_insert(0) += 1;
+        }
+        let sent = usize::try_from(came.sequence).ok().and_then(|place| left.get(place));
+        // A tag that was sent is not part of the length that came.
+        let tag = if known.priority == UNTAGGED { 0 } else { 4 };
+        let altered = |sent: &Left| u32::from(came.octets) + tag != sent.octets || came.sent != sent.sent;
+        found.altered += u64::from(sent.is_some_and(altered));
+    }
+    StreamResult {
+        name: known.name.clone(),
+        intended: flight.intended.get(number).copied().unwrap_or(0),
+        offered: left.len() as u64,
+        carried,
+        lost: left.len() as u64 - carried,
+        duplicated: count(|passage| passage.copy > 0),
+        reordered: reordered.len() as u64,
+        carried_bps: real(on_line) * 8.0 / seconds(flight),
+        offered_l2_bps: real(left.iter().map(|left| u64::from(left.octets)).sum()) * 8.0 / seconds(flight),
+        carried_l2_bps: real(on_line - carried * u64::from(FrameSize::OVERHEAD)) * 8.0 / seconds(flight),
+        latency_ns: summary(&delays),
+        jitter_ns: jitters(passages, !reordered.is_empty()),
+        dscp_out,
+    }
+}
+
+/// The jitters as a measurement has them.
+fn jitters(passages: &[Passage], reordered: bool) -> Jitter {
+    Jitter {
+        peak_to_peak: summary(&Vec::from_iter(peak_to_peak(passages))),
+        inter_arrival_difference: summary(&inter_arrival_difference(passages)),
+        inter_arrival_difference_in_order_of_arrival: reordered
+            .then(|| summary(&inter_arrival_difference_in_order_of_arrival(passages))),
+        delay_difference: summary(&delay_difference(passages)),
+        deviation_from_mean: summary(&deviation_from_mean(passages)),
+        rfc3550: rfc3550(passages),
+    }
+}
+
+fn seconds(flight: &Flight) -> f64 {
+    flight.length.as_secs_f64().max(1e-9)
+}
+
+/// The three loads in all their units.
+fn loads(flight: &Flight, found: &mut Figures) {
+    let load = |frames: u64, on_line: u64, payload: u64| {
+        let bps = |octets: u64| real(octets) * 8.0 / seconds(flight);
+        let percent = |bps: f64| flight.line.map_or(0.0, |line| bps * 100.0 / real(line.bits()));
+        Load {
+            frames,
+            bps: bps(on_line),
+            pps: real(frames) / seconds(flight),
+            percent: percent(bps(on_line)),
+            payload_percent: percent(bps(payload)),
+        }
+    };
+    let of = |octets: u32, known: &Known| {
+        [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
+    };
+    let mut offered = [0, 0];
+    let mut carried = [0, 0];
+    for (number, known) in flight.streams.iter().enumerate() {
+        let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
+        let mut seen = vec![false; left.len()];
+        for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
+            if let Some(seen) = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place)) {
+                *seen = true;
+            }
+        }
+        for (left, seen) in left.iter().zip(seen) {
+            let octets = of(left.octets, known);
+            for (sum, octets) in offered.iter_mut().zip(octets) {
+                *sum += octets;
+            }
+            for (sum, octets) in carried.iter_mut().zip(octets).filter(|_| seen) {
+                *sum += octets;
+            }
+        }
+    }
+    let outcome = &found.outcome;
+    let [line, payload] = flight.intended_octets;
+    found.intended = load(outcome.intended, line, payload);
+    found.offered = load(outcome.offered, offered[0], offered[1]);
+    found.carried = load(outcome.carried, carried[0], carried[1]);
+}
+
+/// Every frame that left as a policer saw it, in order of time: did it come out with the code point that it was sent
+/// with? `overhead` octets of a frame are not of its IP packet.
+pub fn policed(flight: &Flight, overhead: u32) -> Vec<Policed> {
+    let mut frames: Vec<Policed> = Vec::new();
+    for (number, left) in flight.left.iter().enumerate() {
+        let tos = flight.streams.get(number).map_or(0, |known| known.tos);
+        let mut passed = vec![false; left.len()];
+        for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
+            let place = usize::try_from(came.sequence).ok().and_then(|place| passed.get_mut(place));
+            if let Some(passed) = place.filter(|_| came.tos >> 2 == tos >> 2) {
+                *passed = true;
+            }
+        }
+        frames.extend(left.iter().zip(passed).map(|(left, passed)| Policed {
+            at: left.sent,
+            octets: left.octets.saturating_sub(overhead),
+            passed,
+        }));
+    }
+    frames.sort_by_key(|frame| frame.at);
+    frames
+}
+
+fn quiet_end(flight: &Flight) -> bool {
+    let from = flight.length.as_nanos() / 10 * 9;
+    let left = flight.left.iter().flatten().any(|left| left.sent >= from);
+    left && !flight.came.iter().any(|came| came.sent >= from)
+}
+
+fn per_second(flight: &Flight) -> Vec<u64> {
+    const SECOND: i64 = 1_000_000_000;
+    let mut counts: Vec<u64> = Vec::new();
+    for came in &flight.came {
+        let place = usize::try_from(came.received.max(0) / SECOND).unwrap_or(0);
+        // Later than a day after the beginning nothing is counted by seconds.
+        if place >= counts.len() && place < 86_400 {
+            counts.resize(place + 1, 0);
+        }
+        if let Some(count) = counts.get_mut(place) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// From where to where latency is counted.
+pub const LATENCY_DEFINITION: &str = "from the program's stamp before the frame is given to the interface to the \
+    kernel's stamp when it has the whole frame: first bit in to last bit out (FILO)";
+
+/// What to add for the other definitions, for frames of `octets` octets on lines of this rate at both ends; nothing
+/// where there is no real line.
+pub fn conversion(octets: u32, line: Option<LineRate>) -> LatencyConversion {
+    let Some(time) = line.zip(FrameSize::new(octets)).map(|(line, _)| {
+        let bits = u128::from(octets) * 8 * 1_000_000_000;
+        i64::try_from(bits / u128::from(line.bits())).unwrap_or(i64::MAX)
+    }) else {
+        return LatencyConversion::default();
+    };
+    LatencyConversion { fifo: -time, lifo: -2 * time, lilo: -time }
+}
+
+#[cfg(test)]
+#[path = "analysis_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+
+fn known(tos: u8) -> Known {
+    Known { name: "a".into(), tos, priority: UNTAGGED, overhead: 46 }
+}
+
+/// A flight of one stream: departures every 2 ms, and arrivals as given, in order of arrival.
+fn flight(arrivals: &[(u32, i64)]) -> Flight {
+    let left: Vec<Left> =
+        (0..6).map(|n| Left { due: n * 2_000_000, sent: n * 2_000_000, octets: 64 }).collect();
+    let came = arrivals.iter().map(|(sequence, received)| Came {
+        received: received * 1_000_000,
+        sent: i64::from(*sequence) * 2_000_000,
+        sequence: *sequence,
+        stream: 0,
+        octets: 64,
+        tos: 0,
+        priority: UNTAGGED,
+    });
+    Flight {
+        streams: vec![known(0)],
+        intended: vec![6],
+        intended_octets: [6 * 84, 6 * 18],
+        came: came.collect(),
+        left: vec![left],
+        length: Duration::from_millis(12),
+        line: LineRate::new(100_000_000),
+    }
+}
+
+#[test]
+fn every_frame_is_accounted_for() {
+    // 0 comes, 1 comes twice, 2 is overtaken, 3 comes, 4 is lost, 5 is lost.
+    let found = figures(&flight(&[(0, 1), (1, 3), (1, 4), (3, 7), (2, 8)]));
+    let outcome = &found.outcome;
+    assert_eq!((outcome.intended, outcome.offered, outcome.carried, outcome.lost), (6, 6, 4, 2));
+    assert_eq!((found.duplicated, found.reordered, found.altered), (1, 1, 0));
+    assert_eq!(outcome.first_loss_at, Some(Duration::from_millis(8)));
+    assert_eq!(outcome.last_loss_at, Some(Duration::from_millis(10)));
+    assert_eq!(found.latency.count, 4);
+    assert_eq!(found.per_second, [5]);
+    assert!((found.offered.pps - 500.0).abs() < 1e-6 && (found.carried.pps - 4.0 / 0.012).abs() < 1e-6);
+    assert!((found.offered.percent - 6.0 * 84.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
+    assert!((found.carried.payload_percent - 4.0 * 18.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
+}
+
+#[test]
+fn frames_that_were_not_sent_are_not_lost() {
+    let mut short = flight(&[(0, 1), (1, 3)]);
+    short.left[0].truncate(2);
+    let found = figures(&short);
+    assert_eq!((found.outcome.intended, found.outcome.offered, found.outcome.lost), (6, 2, 0));
+    // 1 - 0.05^(1/2).
+    assert!((found.loss_ratio_bound.unwrap() - 0.776_393).abs() < 1e-5);
+    assert_eq!(loss_bound(0, 0), None);
+    let bound = loss_bound(0, 1_000_000).unwrap();
+    assert!((bound * 1e6 - 2.995_7).abs() < 1e-3, "three over N: {bound}");
+}
+
+#[test]
+fn markings_and_altered_frames_are_seen() {
+    let mut marked = flight(&[(0, 1), (1, 3), (2, 5)]);
+    marked.streams[0].tos = 46 << 2;
+    marked.came[0].tos = 46 << 2;
+    marked.came[1].tos = 8 << 2;
+    marked.came[2].octets = 60;
+    marked.came[2].priority = 5;
+    let found = figures(&marked);
+    let ef = &found.markings["ef"];
+    assert_eq!((ef["ef"], ef["cs1"], ef["cs0"]), (1, 1, 1));
+    assert_eq!(found.altered, 1);
+    assert_eq!(found.priorities["untagged"]["5"], 1);
+}
+
+#[test]
+fn the_jitters_are_those_of_the_seeds_cases() {
+    // Arrivals of the cases of seed 003, table 2.1; what its columns and the definitions make of them: means of
+    // method 1, 2, 3, 4, and RFC 3550.
+    let cases: [(&str, [i64; 6], [f64; 4], f64); 5] = [
+        ("constant", [2, 4, 6, 8, 10, 12], [0.0, 0.0, 0.0, 0.0], 0.0),
+        ("saw tooth", [1, 5, 5, 9, 9, 13], [2.0, 4.0, 2.0, 1.0], 0.5516),
+        ("spike", [1, 3, 11, 7, 9, 11], [6.0, 3.0, 2.4, 1.666_667], 0.7266),
+        ("step", [1, 3, 5, 9, 11, 13], [2.0, 1.0, 0.4, 1.0], 0.1099),
+        ("steps", [1, 4, 7, 9, 10, 11], [2.0, 0.5, 0.8, 0.666_667], 0.2209),
+    ];
+    for (name, arrivals, means, rfc3550) in cases {
+        let mut came: Vec<(u32, i64)> = (0..6).zip(arrivals).collect();
+        came.sort_by_key(|(sequence, at)| (*at, *sequence));
+        let found = figures(&flight(&came)).jitter;
+        let of = |summary: &Summary| summary.mean.unwrap() / 1e6;
+        let all = [
+            of(&found.peak_to_peak),
+            of(&found.inter_arrival_difference),
+            of(&found.delay_difference),
+            of(&found.deviation_from_mean),
+        ];
+        for (found, expected) in all.into_iter().zip(means) {
+            assert!((found - expected).abs() < 1e-5, "{name}: {all:?}");
+        }
+        assert!((found.rfc3550.unwrap() / 1e6 - rfc3550).abs() < 5e-5, "{name}");
+    }
+}
+
+#[test]
+fn a_real_lines_latencies_convert_between_the_definitions() {
+    // RFC 1242: 64 octets take 5.12 us at 100 Mbit/s.
+    let line = LineRate::new(100_000_000);
+    assert_eq!(conversion(64, line), LatencyConversion { fifo: -5_120, lifo: -10_240, lilo: -5_120 });
+    assert_eq!(conversion(64, None), LatencyConversion::default());
+}

@@ -1,0 +1,431 @@
+//! All trials of a benchmark in their order.
+//!
+//! Repeat by repeat; within a repeat the cases in random order, within a case the frames (and loads) in random
+//! order, so that what changes with time does not look like a difference of cases. The seed replays the order.
+
+use romer_units::Duration;
+use romer_units::random::{Seed, Stream};
+
+use crate::bursts::{Bursts, Limits, Recovery};
+use crate::search::{Goal, Search};
+use crate::{Ask, Frames, Outcome, Phase, mlr};
+
+/// What is to be found out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Procedure {
+    /// Offered against carried, latency and jitter, at each load (seed 003 chapter 3; RFC 2544 section 26.2 at the
+    /// loads that one asks for).
+    Sweep {
+        /// Shares of the line rate.
+        loads: Vec<f64>,
+        /// How long each is offered.
+        length: Duration,
+    },
+    /// The highest load that meets the goal, by halving.
+    Throughput(Goal),
+    /// The highest loads that meet several goals, by multiple loss ratio search.
+    Mlr(mlr::Plan),
+    /// The longest burst at the line's rate that loses nothing (RFC 9004), after the throughput.
+    BackToBack {
+        /// How the throughput is found.
+        goal: Goal,
+        /// How bursts are searched for.
+        limits: Limits,
+    },
+    /// How long after an overload the device goes on losing (RFC 2544 section 26.5), after the throughput.
+    Recovery {
+        /// How the throughput is found.
+        goal: Goal,
+        /// How long the overload lasts, and how long is looked afterwards.
+        lengths: [Duration; 2],
+    },
+    /// Loss at each load from the greatest downwards in steps, until two in a row lose nothing (RFC 2544 section 26.3).
+    FrameLoss {
+        /// Share of the line from one load to the next, at most 0.1 by the RFC.
+        step: f64,
+        /// Where it begins.
+        most: f64,
+        /// How long each is offered.
+        length: Duration,
+    },
+}
+
+/// What is to be done with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// What is to be found out.
+    pub procedure: Procedure,
+    /// How many cases there are.
+    pub cases: usize,
+    /// The frames, each in turn.
+    pub frames: Vec<Frames>,
+    /// How often all of it.
+    pub repeats: u32,
+    /// Seed of the order.
+    pub seed: Seed,
+}
+
+/// A finding of a procedure that is no single trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The case.
+    pub case: usize,
+    /// The frames.
+    pub frames: Frames,
+    /// The repeat.
+    pub repeat: u32,
+    /// What was found.
+    pub quantity: &'static str,
+    /// How much: a share of the line rate, frames, or nanoseconds.
+    pub value: f64,
+    /// It is the tester's limit, or the greatest load that was tried, rather than the device's.
+    pub bounded_by: Option<&'static str>,
+}
+
+/// What is under way.
+#[derive(Clone, Debug)]
+enum Task {
+    Trials { case: usize, repeat: u32, left: Vec<(Frames, f64)>, length: Duration },
+    Search(Box<Search>),
+    Mlr(Box<mlr::Search>),
+    Bursts(Box<Bursts>),
+    Recovery(Box<Recovery>),
+    Loss { case: usize, repeat: u32, frames: Frames, next: f64, step: f64, clean: u32, length: Duration },
+}
+
+/// The trials of a benchmark, one after the other.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    tasks: std::collections::VecDeque<Task>,
+    findings: Vec<Finding>,
+    asked: u64,
+}
+
+impl Campaign {
+    /// All that `design` asks for, not yet begun.
+    pub fn new(design: &Design) -> Self {
+        let mut order =
+            Order { stream: Stream::new(design.seed, [u32::from_be_bytes(*b"benc"), 0]), drawn: 0 };
+        let mut tasks = std::collections::VecDeque::new();
+        for repeat in 0..design.repeats {
+            for case in order.shuffled((0..design.cases).collect()) {
+                match &design.procedure {
+                    Procedure::Sweep { loads, length } => {
+                        let all = design
+                            .frames
+                            .iter()
+                            .flat_map(|frames| loads.iter().map(|load| (frames.clone(), *load)))
+                            .collect();
+                        let mut left = order.shuffled(all);
+                        left.reverse();
+                        tasks.push_back(Task::Trials { case, repeat, left, length: *length });
+                    }
+                    Procedure::Throughput(goal) => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            tasks.push_back(Task::Search(Box::new(Search::new(*goal, case, frames, repeat))));
+                        }
+                    }
+                    Procedure::Mlr(plan) => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            let search = mlr::Search::new(plan.clone(), case, frames, repeat);
+                            tasks.push_back(Task::Mlr(Box::new(search)));
+                        }
+                    }
+                    Procedure::BackToBack { goal, limits } => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            let throughput = Search::new(*goal, case, frames, repeat);
+                            tasks.push_back(Task::Bursts(Box::new(Bursts::new(throughput, *limits))));
+                        }
+                    }
+                    Procedure::Recovery { goal, lengths } => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            let throughput = Search::new(*goal, case, frames, repeat);
+                            tasks.push_back(Task::Recovery(Box::new(Recovery::new(throughput, *lengths))));
+                        }
+                    }
+                    Procedure::FrameLoss { step, most, length } => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            tasks.push_back(Task::Loss {
+                                case,
+                                repeat,
+                                frames,
+                                next: *most,
+                                step: *step,
+                                clean: 0,
+                                length: *length,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Self { tasks, findings: Vec::new(), asked: 0 }
+    }
+
+    /// The next trial; `None` at the end. Every one of them is to be followed by [`Campaign::judge`].
+    pub fn next_trial(&mut self) -> Option<Ask> {
+        while let Some(task) = self.tasks.front_mut() {
+            let ask = match task {
+                Task::Trials { case, repeat, left, length } => left.pop().map(|(frames, load)| Ask {
+                    case: *case,
+                    frames,
+                    phases: vec![Phase { load, length: *length }],
+                    repeat: *repeat,
+                    purpose: "measure",
+                }),
+                Task::Search(search) => search.next_trial(),
+                Task::Mlr(search) => search.next_trial(),
+                Task::Bursts(bursts) => bursts.next_trial(),
+                Task::Recovery(recovery) => recovery.next_trial(),
+                Task::Loss { case, repeat, frames, next, length, clean, .. } => (*clean < 2 && *next > 1e-9)
+                    .then(|| Ask {
+                        case: *case,
+                        frames: frames.clone(),
+                        phases: vec![Phase { load: *next, length: *length }],
+                        repeat: *repeat,
+                        purpose: "measure",
+                    }),
+            };
+            if ask.is_some() {
+                self.asked += 1;
+                return ask;
+            }
+            if let Some(task) = self.tasks.pop_front() {
+                self.findings.extend(conclude(&task));
+            }
+        }
+        None
+    }
+
+    /// Takes the outcome of the trial that was asked for last.
+    pub fn judge(&mut self, outcome: &Outcome) {
+        match self.tasks.front_mut() {
+            Some(Task::Search(search)) => search.judge(outcome),
+            Some(Task::Mlr(search)) => search.judge(outcome),
+            Some(Task::Bursts(bursts)) => bursts.judge(outcome),
+            Some(Task::Recovery(recovery)) => recovery.judge(outcome),
+            Some(Task::Loss { next, step, clean, .. }) => {
+                *clean = if outcome.lost == 0 && !outcome.tester_failed { *clean + 1 } else { 0 };
+                *next -= *step;
+            }
+            Some(Task::Trials { .. }) | None => {}
+        }
+    }
+
+    /// What was found up to now.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Trials that were asked for up to now, and those that will be at the most, as things stand.
+    pub fn progress(&self) -> (u64, u64) {
+        let left = self.tasks.iter().map(|task| match task {
+            Task::Trials { left, .. } => left.len() as u64,
+            Task::Search(search) => search.trials_left(),
+            Task::Mlr(search) => search.trials_left(),
+            Task::Bursts(bursts) => bursts.trials_left(),
+            Task::Recovery(recovery) => recovery.trials_left(),
+            Task::Loss { next, step, clean, .. } => {
+                if *clean >= 2 {
+                    0
+                } else {
+                    whole(libm::ceil(*next / *step - 1e-9))
+                }
+            }
+        });
+        (self.asked, left.sum())
+    }
+
+    /// How long the trials that are left send at the most, as things stand.
+    pub fn time_left(&self) -> Duration {
+        let times = self.tasks.iter().map(|task| match task {
+            Task::Trials { left, length, .. } => times(*length, left.len() as u64),
+            Task::Search(search) => search.time_left(),
+            Task::Mlr(search) => search.time_left(),
+            Task::Bursts(bursts) => bursts.time_left(),
+            Task::Recovery(recovery) => recovery.time_left(),
+            Task::Loss { next, step, length, .. } => times(*length, whole(libm::ceil(*next / *step - 1e-9))),
+        });
+        times.fold(Duration::ZERO, |sum, time| sum + time)
+    }
+}
+
+/// What a task that has ended found.
+fn conclude(task: &Task) -> Vec<Finding> {
+    let finding = |subject: (usize, &Frames, u32), quantity, value, bounded_by| Finding {
+        case: subject.0,
+        frames: subject.1.clone(),
+        repeat: subject.2,
+        quantity,
+        value,
+        bounded_by,
+    };
+    let throughput = |search: &Search| {
+        search.found().map(|found| {
+            let bounded_by = match (found.bounded_by_tester, found.failed) {
+                (true, _) => Some("the tester"),
+                (false, None) => Some("the line"),
+                (false, Some(_)) => None,
+            };
+            finding(search.subject(), "throughput", found.passed, bounded_by)
+        })
+    };
+    match task {
+        Task::Trials { .. } | Task::Loss { .. } => Vec::new(),
+        Task::Search(search) => throughput(search).into_iter().collect(),
+        Task::Mlr(search) => {
+            const NAMES: [[&str; 2]; 3] = [
+                ["throughput", "conditional_throughput"],
+                ["second_goal", "second_goal_conditional"],
+                ["third_goal", "third_goal_conditional"],
+            ];
+            // The strictest goal is the last; it has the plain name.
+            let found = search.found().iter().rev().zip(NAMES);
+            found
+                .flat_map(|(found, names)| {
+                    let bound = match (search.is_bounded_by_tester(), found.upper) {
+                        (true, _) => Some("the tester"),
+                        (false, None) => Some("the line"),
+                        (false, Some(_)) => None,
+                    };
+                    [(names[0], found.lower), (names[1], found.conditional)]
+                        .map(|(name, value)| finding(search.subject(), name, value, bound))
+                })
+                .collect()
+        }
+        Task::Bursts(bursts) => {
+            let subject = bursts.throughput().subject();
+            let mut found: Vec<Finding> = throughput(bursts.throughput()).into_iter().collect();
+            if let Some(result) = bursts.found() {
+                let bound = if result.at_the_limit { Some("the longest burst that was tried") } else { None };
+                found.push(finding(subject, "burst_frames", crate::real(result.frames), bound));
+                if let Some(seconds) = result.corrected_buffer {
+                    found.push(finding(subject, "corrected_buffer_ns", seconds * 1e9, bound));
+                }
+            }
+            found
+        }
+        Task::Recovery(recovery) => {
+            let subject = recovery.throughput().subject();
+            let mut found: Vec<Finding> = throughput(recovery.throughput()).into_iter().collect();
+            if let Some(time) = recovery.found() {
+                found.push(finding(subject, "recovery_ns", time.as_secs_f64() * 1e9, None));
+            }
+            found
+        }
+    }
+}
+
+pub(crate) fn times(length: Duration, count: u64) -> Duration {
+    length.checked_mul(i64::try_from(count).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of trials")]
+const fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+/// Random orders, one after the other.
+struct Order {
+    stream: Stream,
+    drawn: u64,
+}
+
+impl Order {
+    /// The same things in an order of which each is equally likely (Fisher and Yates).
+    fn shuffled<T>(&mut self, mut things: Vec<T>) -> Vec<T> {
+        for last in (1..things.len()).rev() {
+            let span = u128::try_from(last + 1).unwrap_or(u128::MAX);
+            let drawn = (u128::from(self.stream.bits(self.drawn)) * span) >> 64;
+            self.drawn += 1;
+            things.swap(last, usize::try_from(drawn).unwrap_or(last));
+        }
+        things
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_units::FrameSize;
+
+    fn design(procedure: Procedure) -> Design {
+        let frames = [64, 512, 1_518].map(|size| Frames::Size(FrameSize::new(size).unwrap()));
+        Design { procedure, cases: 3, frames: frames.to_vec(), repeats: 4, seed: Seed([9; 6]) }
+    }
+
+    fn sweep() -> Design {
+        design(Procedure::Sweep { loads: vec![0.1, 0.5, 0.95], length: Duration::from_secs(1) })
+    }
+
+    fn all(design: &Design, mut device: impl FnMut(&Ask) -> Outcome) -> (Vec<Ask>, Campaign) {
+        let mut campaign = Campaign::new(design);
+        let mut asks = Vec::new();
+        while let Some(ask) = campaign.next_trial() {
+            campaign.judge(&device(&ask));
+            asks.push(ask);
+        }
+        (asks, campaign)
+    }
+
+    #[test]
+    fn a_sweep_is_every_case_size_and_load_as_often_as_asked_in_random_order() {
+        let (asks, campaign) = all(&sweep(), |_| Outcome::default());
+        assert_eq!(asks.len(), 3 * 3 * 3 * 4);
+        assert_eq!(campaign.progress(), (108, 0));
+        for case in 0..3 {
+            for repeat in 0..4 {
+                let of = asks.iter().filter(|ask| (ask.case, ask.repeat) == (case, repeat)).count();
+                assert_eq!(of, 9, "case {case} repeat {repeat}");
+            }
+        }
+        let sorted =
+            asks.windows(2).all(|pair| (pair[0].case, pair[0].load()) <= (pair[1].case, pair[1].load()));
+        assert!(!sorted, "the order is random");
+        // A case is set once in each repeat.
+        let changes = asks.windows(2).filter(|pair| pair[0].case != pair[1].case).count();
+        assert!(changes <= 11, "{changes}");
+        assert_eq!(all(&sweep(), |_| Outcome::default()).0, asks, "the seed replays it");
+        let other = Design { seed: Seed([8; 6]), ..sweep() };
+        assert_ne!(all(&other, |_| Outcome::default()).0, asks);
+    }
+
+    #[test]
+    fn throughput_is_searched_for_each_case_and_size() {
+        let goal = Goal {
+            loss_ratio: 0.0,
+            least: 0.001,
+            most: 1.0,
+            resolution: 0.01,
+            short: Duration::from_secs(1),
+            full: Duration::from_secs(1),
+        };
+        let capacity = |ask: &Ask| 0.3 + 0.2 * f64::from(u8::try_from(ask.case).unwrap());
+        let (_, campaign) = all(&design(Procedure::Throughput(goal)), |ask| Outcome {
+            offered: 100,
+            lost: u64::from(ask.load() > capacity(ask)),
+            ..Outcome::default()
+        });
+        assert_eq!(campaign.findings().len(), 3 * 3 * 4);
+        for found in campaign.findings() {
+            let truth = 0.3 + 0.2 * f64::from(u8::try_from(found.case).unwrap());
+            assert!(found.value <= truth && truth - found.value <= 0.01, "{found:?}");
+            assert_eq!(found.bounded_by, None);
+        }
+    }
+
+    #[test]
+    fn frame_loss_goes_down_until_two_trials_lose_nothing() {
+        let procedure = Procedure::FrameLoss { step: 0.1, most: 1.0, length: Duration::from_secs(1) };
+        let one = Design { cases: 1, repeats: 1, ..design(procedure) };
+        let (asks, _) = all(&one, |ask| Outcome {
+            offered: 100,
+            lost: u64::from(ask.load() > 0.75),
+            ..Outcome::default()
+        });
+        // 100, 90, 80 lose; 70 and 60 do not; three sizes.
+        assert_eq!(asks.len(), 15);
+        let (asks, _) = all(&one, |_| Outcome { offered: 100, lost: 1, ..Outcome::default() });
+        assert_eq!(asks.len(), 30, "and ends at the least load");
+    }
+}

@@ -1,0 +1,164 @@
+//! Whether a policer passes what conforms and nothing else, frame by frame (seed 003 section 1.3.2).
+//!
+//! A bucket of the stated rate and depth is filled by the clock and emptied by every frame that it holds, whether the
+//! device passed that frame or not: one wrong decision is one finding, and does not make others of those after it. Only
+//! around the edge, where the device's clock and ours may differ by the tolerance, the bucket follows the device.
+
+/// What a policer is to let through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// Tokens a second: frames, or octets of IP packets.
+    pub rate: f64,
+    /// Tokens that the bucket holds; it is full at the beginning.
+    pub depth: f64,
+    /// What a frame takes out of it.
+    pub unit: Unit,
+    /// How far from the edge a decision still counts as right, in tokens.
+    pub tolerance: f64,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A frame.
+    Frames,
+    /// An octet of the IP packet.
+    Octets,
+}
+
+/// A frame as the policer saw it, in order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policed {
+    /// When it was sent, nanoseconds.
+    pub at: i64,
+    /// Octets of its IP packet.
+    pub octets: u32,
+    /// It came out unchanged: dropped and remarked ones did not.
+    pub passed: bool,
+}
+
+/// What a policer did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// In profile, and passed.
+    pub conforming_passed: u64,
+    /// In profile, and stopped: wrong.
+    pub conforming_stopped: u64,
+    /// Out of profile, and stopped.
+    pub excess_stopped: u64,
+    /// Out of profile, and passed: wrong.
+    pub excess_passed: u64,
+    /// So near the edge that either is right.
+    pub at_the_edge: u64,
+}
+
+impl Verdict {
+    /// Whether every decision was right.
+    pub const fn holds(&self) -> bool {
+        self.conforming_stopped == 0 && self.excess_passed == 0
+    }
+}
+
+/// Judges every frame. `frames` are in order of time.
+pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mut tokens = profile.depth;
+    let mut last = frames.first().map_or(0, |frame| frame.at);
+    for frame in frames {
+        tokens = (tokens + nanos(frame.at - last) * profile.rate / 1e9).min(profile.depth);
+        last = frame.at;
+        let size = match profile.unit {
+            Unit::Frames => 1.0,
+            Unit::Octets => f64::from(frame.octets),
+        };
+        let spare = tokens - size;
+        let at_the_edge = spare.abs() <= profile.tolerance;
+        let count = match (at_the_edge, spare > 0.0, frame.passed) {
+            (true, _, _) => &mut verdict.at_the_edge,
+            (_, true, true) => &mut verdict.conforming_passed,
+            (_, true, false) => &mut verdict.conforming_stopped,
+            (_, false, false) => &mut verdict.excess_stopped,
+            (_, false, true) => &mut verdict.excess_passed,
+        };
+        *count += 1;
+        let taken = if at_the_edge { frame.passed } else { spare > 0.0 };
+        if taken {
+            tokens = spare;
+        }
+    }
+    verdict
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a trial's nanoseconds, below 2^53")]
+const fn nanos(value: i64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PROFILE: Profile = Profile { rate: 625.0, depth: 20.0, unit: Unit::Frames, tolerance: 0.5 };
+
+    /// Frames of 100 octets every `gap` nanoseconds through a true policer of this rate and depth.
+    fn through(count: i64, gap: i64, rate: f64, depth: f64) -> Vec<Policed> {
+        let mut tokens = depth;
+        (0..count)
+            .map(|n| {
+                if n > 0 {
+                    tokens = (tokens + nanos(gap) * rate / 1e9).min(depth);
+                }
+                let passed = tokens >= 1.0;
+                tokens -= if passed { 1.0 } else { 0.0 };
+                Policed { at: n * gap, octets: 100, passed }
+            })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_true_policer_is_right_about_every_frame(gap in 10_000i64..5_000_000) {
+            let verdict = judge(&PROFILE, &through(2_000, gap, 625.0, 20.0));
+            prop_assert!(verdict.holds(), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_policer_of_another_rate_or_depth_is_found_out() {
+        // 1,000 frames a second for two seconds, as in the lab: 1,270 of 2,000 pass.
+        let frames = through(2_000, 1_000_000, 625.0, 20.0);
+        let passed = frames.iter().filter(|frame| frame.passed).count();
+        assert!((1_268..=1_272).contains(&passed), "{passed}");
+        let generous = judge(&PROFILE, &through(2_000, 1_000_000, 700.0, 20.0));
+        assert!(generous.excess_passed > 50 && generous.conforming_stopped == 0, "{generous:?}");
+        let strict = judge(&PROFILE, &through(2_000, 1_000_000, 500.0, 20.0));
+        assert!(strict.conforming_stopped > 50 && strict.excess_passed == 0, "{strict:?}");
+        let shallow = judge(&PROFILE, &through(2_000, 1_000_000, 625.0, 5.0));
+        assert!(shallow.conforming_stopped > 0, "{shallow:?}");
+        // The bucket of one whole second that nftables has for octets.
+        let deep = judge(&PROFILE, &through(2_000, 1_000_000, 625.0, 645.0));
+        assert!(deep.excess_passed > 500, "{deep:?}");
+    }
+
+    #[test]
+    fn one_wrong_decision_is_one_finding() {
+        let mut frames = through(2_000, 1_000_000, 625.0, 20.0);
+        let stopped = frames.iter().rposition(|frame| !frame.passed).unwrap();
+        frames[stopped].passed = true;
+        let early = frames.iter().position(|frame| frame.passed).unwrap();
+        frames[early + 3].passed = false;
+        let verdict = judge(&PROFILE, &frames);
+        assert_eq!((verdict.conforming_stopped, verdict.excess_passed), (1, 1), "{verdict:?}");
+    }
+
+    #[test]
+    fn octets_are_counted_where_they_are_the_token() {
+        let profile = Profile { rate: 8_000.0, depth: 300.0, unit: Unit::Octets, tolerance: 10.0 };
+        // Three of 100 octets at once pass, the fourth does not.
+        let frames: Vec<Policed> = (0..4).map(|n| Policed { at: n, octets: 99, passed: n < 3 }).collect();
+        assert!(judge(&profile, &frames).holds());
+        let all: Vec<Policed> = frames.iter().map(|frame| Policed { passed: true, ..*frame }).collect();
+        assert_eq!(judge(&profile, &all).excess_passed, 1);
+    }
+}

@@ -1,0 +1,276 @@
+//! The highest load that meets a criterion, by halving (RFC 2544 section 26.1 leaves the way open).
+//!
+//! The load that is found was itself tried, for the full length, and met the criterion. Short trials only lead
+//! there.
+
+use romer_units::Duration;
+
+use crate::{Ask, Frames, Outcome, Phase};
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Greatest loss ratio that passes; 0 for the throughput of RFC 2544.
+    pub loss_ratio: f64,
+    /// Least load that is tried, share of the line.
+    pub least: f64,
+    /// Greatest load that is tried.
+    pub most: f64,
+    /// How near the greatest load that passes and the least that fails must come, share of the line.
+    pub resolution: f64,
+    /// Length of a trial that leads.
+    pub short: Duration,
+    /// Length of a trial that decides.
+    pub full: Duration,
+}
+
+impl Goal {
+    /// The criterion in words, for a report.
+    pub fn words(&self) -> String {
+        let loss = if self.loss_ratio > 0.0 {
+            format!("a loss ratio of at most {}", self.loss_ratio)
+        } else {
+            "no frame lost (RFC 2544)".to_owned()
+        };
+        format!(
+            "the highest load with {loss} in a trial of {}, found to {:.3} % of the line rate",
+            self.full,
+            self.resolution * 100.0
+        )
+    }
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Greatest load that met the criterion for the full length; 0 where none did.
+    pub passed: f64,
+    /// Least load that did not; `None` where the greatest that is tried passed.
+    pub failed: Option<f64>,
+    /// The tester could not offer more, so that the device may do better.
+    pub bounded_by_tester: bool,
+}
+
+/// The search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    goal: Goal,
+    case: usize,
+    frames: Frames,
+    repeat: u32,
+    /// Greatest load that passed, and whether that was for the full length.
+    passed: Option<(f64, bool)>,
+    failed: Option<f64>,
+    bounded_by_tester: bool,
+    /// Once a full trial has contradicted a short one, all are full.
+    thorough: bool,
+    asked: Option<(f64, bool)>,
+    found: Option<Found>,
+}
+
+impl Search {
+    /// A search that has not begun.
+    pub const fn new(goal: Goal, case: usize, frames: Frames, repeat: u32) -> Self {
+        Self {
+            goal,
+            case,
+            frames,
+            repeat,
+            passed: None,
+            failed: None,
+            bounded_by_tester: false,
+            thorough: false,
+            asked: None,
+            found: None,
+        }
+    }
+
+    /// What was found, once it was.
+    pub const fn found(&self) -> Option<Found> {
+        self.found
+    }
+
+    /// Its case, frames and repeat.
+    pub const fn subject(&self) -> (usize, &Frames, u32) {
+        (self.case, &self.frames, self.repeat)
+    }
+
+    /// Trials that it will take at the most as things stand, where no full trial contradicts a short one.
+    pub fn trials_left(&self) -> u64 {
+        if self.found.is_some() {
+            return 0;
+        }
+        let low = self.passed.map_or(self.goal.least, |(load, _)| load);
+        let width = self.failed.unwrap_or(self.goal.most) - low;
+        let halvings = libm::log2((width / self.goal.resolution).max(1.0));
+        whole(libm::ceil(halvings)) + 1 + u64::from(self.failed.is_none())
+    }
+
+    /// How long these trials send.
+    pub fn time_left(&self) -> Duration {
+        match self.trials_left() {
+            0 => Duration::ZERO,
+            trials if self.thorough => crate::campaign::times(self.goal.full, trials),
+            trials => crate::campaign::times(self.goal.short, trials - 1) + self.goal.full,
+        }
+    }
+
+    /// The next trial; `None` at the end.
+    pub fn next_trial(&mut self) -> Option<Ask> {
+        if self.found.is_some() {
+            return None;
+        }
+        let (load, full) = self.next_load()?;
+        self.asked = Some((load, full));
+        Some(Ask {
+            case: self.case,
+            frames: self.frames.clone(),
+            phases: vec![Phase { load, length: if full { self.goal.full } else { self.goal.short } }],
+            repeat: self.repeat,
+            purpose: if full { "confirm" } else { "search" },
+        })
+    }
+
+    fn next_load(&mut self) -> Option<(f64, bool)> {
+        let goal = self.goal;
+        let low = self.passed.map_or(0.0, |(load, _)| load);
+        match (self.passed, self.failed) {
+            (None, None) => Some((goal.most, self.thorough)),
+            (_, Some(high)) if high - low > goal.resolution && high > goal.least => {
+                // Not below the least: it is tried once, and ends the search where it fails.
+                let middle = f64::midpoint(low, high).max(goal.least);
+                if middle >= high { self.end(0.0) } else { Some((middle, self.thorough)) }
+            }
+            (Some((load, false)), _) => Some((load, true)),
+            (Some((load, true)), _) => self.end(load),
+            (None, Some(_)) => self.end(0.0),
+        }
+    }
+
+    const fn end(&mut self, passed: f64) -> Option<(f64, bool)> {
+        self.found = Some(Found { passed, failed: self.failed, bounded_by_tester: self.bounded_by_tester });
+        None
+    }
+
+    /// Takes the outcome of the trial that was asked for last.
+    pub fn judge(&mut self, outcome: &Outcome) {
+        let Some((load, full)) = self.asked.take() else { return };
+        let full = full || self.goal.short >= self.goal.full;
+        if outcome.tester_failed {
+            self.bounded_by_tester = true;
+            self.fail(load);
+        } else if outcome.loss_ratio() <= self.goal.loss_ratio {
+            self.passed = Some((load, full));
+        } else {
+            if self.failed.is_none_or(|failed| load < failed) {
+                // The device itself is now the bound.
+                self.bounded_by_tester = false;
+            }
+            self.fail(load);
+        }
+    }
+
+    fn fail(&mut self, load: f64) {
+        self.failed = Some(self.failed.map_or(load, |failed| failed.min(load)));
+        if self.passed.is_some_and(|(passed, _)| passed >= load) {
+            // What short trials led to does not last.
+            self.passed = None;
+            self.thorough = true;
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of trials")]
+const fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use romer_units::FrameSize;
+
+    fn goal() -> Goal {
+        Goal {
+            loss_ratio: 0.0,
+            least: 0.001,
+            most: 1.0,
+            resolution: 0.005,
+            short: Duration::from_secs(1),
+            full: Duration::from_secs(10),
+        }
+    }
+
+    fn run(goal: Goal, mut device: impl FnMut(&Ask) -> Outcome) -> (Found, usize) {
+        let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
+        let mut trials = 0;
+        while let Some(ask) = search.next_trial() {
+            trials += 1;
+            assert!(trials < 200, "the search does not end");
+            search.judge(&device(&ask));
+        }
+        (search.found().unwrap(), trials)
+    }
+
+    fn lossless_up_to(capacity: f64) -> impl FnMut(&Ask) -> Outcome {
+        move |ask| {
+            let lost = if ask.load() > capacity { 1 } else { 0 };
+            Outcome { intended: 1_000, offered: 1_000, carried: 1_000 - lost, lost, ..Outcome::default() }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_capacity_is_found_to_the_resolution_and_not_above(capacity in 0.01f64..0.999) {
+            let (found, trials) = run(goal(), lossless_up_to(capacity));
+            prop_assert!(found.passed <= capacity && capacity - found.passed <= goal().resolution);
+            prop_assert!(found.failed.unwrap() > capacity);
+            prop_assert!(trials <= 12);
+        }
+    }
+
+    #[test]
+    fn a_device_that_carries_all_is_bounded_by_the_line() {
+        let (found, trials) = run(goal(), lossless_up_to(1.0));
+        assert_eq!((found.failed, trials), (None, 2));
+        assert!(found.passed > 0.999_999);
+    }
+
+    #[test]
+    fn a_device_that_carries_nothing_has_no_throughput() {
+        let (found, _) = run(goal(), lossless_up_to(0.0));
+        assert!(found.passed.abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_lasts_for_a_short_trial_only_is_not_reported() {
+        // Buffers swallow the excess of short trials up to 0.8; in full ones 0.5 is the truth.
+        let (found, _) = run(goal(), |ask| {
+            let capacity = if ask.length() >= goal().full { 0.5 } else { 0.8 };
+            lossless_up_to(capacity)(ask)
+        });
+        assert!(found.passed <= 0.5 && found.passed > 0.495, "{found:?}");
+    }
+
+    #[test]
+    fn the_testers_own_limit_is_told_and_not_taken_for_the_devices() {
+        let limited = |limit: f64, capacity: f64| {
+            move |ask: &Ask| Outcome { tester_failed: ask.load() > limit, ..lossless_up_to(capacity)(ask) }
+        };
+        let (found, _) = run(goal(), limited(0.6, 0.9));
+        assert!(found.bounded_by_tester && found.passed > 0.595 && found.passed <= 0.6, "{found:?}");
+        let (found, _) = run(goal(), limited(0.6, 0.3));
+        assert!(!found.bounded_by_tester && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");
+    }
+
+    #[test]
+    fn a_criterion_with_loss_is_kept() {
+        let goal = Goal { loss_ratio: 0.005, ..goal() };
+        let (found, _) = run(goal, |ask| {
+            let lost = if ask.load() > 0.7 { 6 } else { 5 };
+            Outcome { intended: 1_000, offered: 1_000, carried: 1_000 - lost, lost, ..Outcome::default() }
+        });
+        assert!(found.passed > 0.695 && found.passed <= 0.7, "{found:?}");
+    }
+}

@@ -1,0 +1,400 @@
+//! The document of a benchmark (`romer/benchmark/1`).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Histogram, Jitter, Limit, Summary};
+
+/// The name of the benchmark document's schema.
+pub const BENCHMARK: &str = "romer/benchmark/1";
+
+/// What a device under test did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Benchmark {
+    /// `romer/benchmark/1`.
+    pub schema: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// When it ended, RFC 3339.
+    pub ended: String,
+    /// It was interrupted: what is there is a part.
+    pub partial: bool,
+    /// `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `policing`, `priority` or
+    /// `self-test`.
+    pub procedure: String,
+    /// By what a result was found, in words.
+    pub criterion: String,
+    /// The device.
+    pub dut: Device,
+    /// How it was tested.
+    pub setup: Setup,
+    /// Every trial, in the order in which it was run.
+    pub trials: Vec<Trial>,
+    /// What the trials come to, for each case and frame size (and load, where loads were given).
+    pub results: Vec<BenchmarkResult>,
+    /// Between cases.
+    pub differences: Vec<Difference>,
+    /// What each class or claim came to, where a procedure judges.
+    pub verdicts: Vec<Judgement>,
+    /// Places where a curve breaks from its neighbours.
+    pub soft_spots: Vec<SoftSpot>,
+    /// What happened to the device and to the tester.
+    pub events: Vec<BenchmarkEvent>,
+    /// The tester's own part of the latency; `null` where it was not measured.
+    pub calibration: Option<Baseline>,
+    /// Whether the tester is what it claims to be; `null` where that was not tested.
+    pub self_test: Option<SelfTest>,
+    /// Limits that were stated, and whether they held.
+    pub limits: Vec<Limit>,
+    /// What a reader should know before trusting the numbers, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The device under test, as the user describes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// Its model.
+    pub model: Option<String>,
+    /// Its software.
+    pub software: Option<String>,
+    /// All that was said of it.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// How a device was tested.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Setup {
+    /// The interface that sends, `[NETNS/]IFACE`.
+    pub tx: String,
+    /// The interface that receives.
+    pub rx: String,
+    /// Source address of the test frames.
+    pub source: String,
+    /// Their destination.
+    pub destination: String,
+    /// The link-layer address that they were sent to.
+    pub next_hop: String,
+    /// The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+    pub line_rate_bps: f64,
+    /// The streams, in words.
+    pub streams: Vec<String>,
+    /// How long a trial sends.
+    pub trial_ns: i64,
+    /// How long is waited before and after.
+    pub settle_ns: i64,
+    /// How often each trial is made.
+    pub repeats: u32,
+    /// The cases, and the commands that set them.
+    pub cases: BTreeMap<String, Option<String>>,
+    /// Seed of the order of trials, of random sizes and gaps.
+    pub seed: [u32; 6],
+    /// Version of romer.
+    pub software: String,
+    /// The testing host's kernel.
+    pub kernel: String,
+    /// What the octets of a rate count.
+    pub rate_layer: String,
+    /// Frames that were sent beside the trials to see whether the device forwards; all but a few came.
+    pub probes: u64,
+}
+
+/// A load, in the units in which people ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// Frames.
+    pub frames: u64,
+    /// Bits a second at layer 1 (with preamble and gap).
+    pub bps: f64,
+    /// Frames a second.
+    pub pps: f64,
+    /// Of the line rate, by layer 1.
+    pub percent: f64,
+    /// What the frames carry above UDP, TCP or IP, of the line rate, as seed 003 drew it.
+    pub payload_percent: f64,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its case.
+    pub case: String,
+    /// Octets of its frames with check sequence; `null` for a mixture.
+    pub frame_size: Option<u32>,
+    /// The mixture; `null` for frames of one size.
+    #[serde(default)]
+    pub mixture: Option<String>,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// What it was for, in a word: `measure`, `search`, `confirm`, ...
+    pub purpose: String,
+    /// When it began to send, nanoseconds after the benchmark did.
+    pub at_ns: i64,
+    /// How long it was to send.
+    pub duration_ns: i64,
+    /// What was asked for.
+    pub intended_load: Load,
+    /// What was given to the device.
+    pub offered: Load,
+    /// What came out, each frame once.
+    pub carried: Load,
+    /// Frames asked for that the tester did not send; they are not lost.
+    pub unsent: u64,
+    /// Frames offered that did not come.
+    pub lost: u64,
+    /// Of those, how many the tester itself may have dropped unread.
+    pub tester_drops: u64,
+    /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
+    pub loss_ratio_bound: Option<f64>,
+    /// Further copies that came.
+    pub duplicated: u64,
+    /// Frames that came after one with a higher number of their stream (RFC 4737).
+    pub reordered: u64,
+    /// Frames whose length or test data were altered.
+    pub altered: u64,
+    /// Why the trial tells nothing of the device; `null`: it does.
+    pub invalid: Option<String>,
+    /// Latency of every frame.
+    pub latency_ns: Summary,
+    /// From where to where latency is counted, in words.
+    pub latency_definition: String,
+    /// What to add to a latency for the definitions of RFC 1242 and RFC 4689.
+    pub latency_conversion_ns: LatencyConversion,
+    /// The jitters, as in a measurement; of the stream with the most frames.
+    pub jitter_ns: Jitter,
+    /// How late frames were given to the interface.
+    pub lateness_ns: Summary,
+    /// Most frames that were given at once to make up for lost time.
+    pub longest_catch_up: u64,
+    /// Distribution of the latency.
+    pub latency_histogram: Histogram,
+    /// Code points that went in, and with which they came out: `{in: {out: frames}}`.
+    pub markings: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The same of VLAN priorities; empty where no stream has a tag.
+    #[serde(default)]
+    pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The policer's decisions, frame by frame; `null` where none is judged.
+    pub policed: Option<Policed>,
+    /// Each stream by itself.
+    pub per_stream: Vec<StreamResult>,
+    /// Frames that came in each second.
+    pub carried_per_second: Vec<u64>,
+    /// Time that the testing host took away meanwhile.
+    pub host_gaps: Gaps,
+}
+
+/// What the other definitions of latency add to ours, which is from the first octet's handing over to the whole
+/// frame's arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyConversion {
+    /// First bit in to first bit out (bit forwarding devices).
+    pub fifo: i64,
+    /// Last bit in to first bit out (RFC 1242, store and forward).
+    pub lifo: i64,
+    /// Last bit in to last bit out (RFC 4689, forwarding delay).
+    pub lilo: i64,
+}
+
+/// Gaps of the testing host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gaps {
+    /// Share of the time that the sending thread was not run by the host or the system while it wanted to be.
+    pub share: Option<f64>,
+    /// The longest at once.
+    pub longest_ns: Option<i64>,
+}
+
+/// What a policer did with the frames of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policed {
+    /// In profile, and passed unchanged.
+    pub conforming_passed: u64,
+    /// In profile, and dropped or remarked: wrong.
+    pub conforming_stopped: u64,
+    /// Out of profile, and dropped or remarked.
+    pub excess_stopped: u64,
+    /// Out of profile, and passed unchanged: wrong.
+    pub excess_passed: u64,
+    /// So near the edge of the bucket that either is right.
+    pub at_the_edge: u64,
+}
+
+/// One stream of a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamResult {
+    /// Its name.
+    pub name: String,
+    /// Frames asked for.
+    pub intended: u64,
+    /// Frames given to the device.
+    pub offered: u64,
+    /// Frames that came, each once.
+    pub carried: u64,
+    /// Frames that did not.
+    pub lost: u64,
+    /// Further copies.
+    pub duplicated: u64,
+    /// Frames out of order.
+    pub reordered: u64,
+    /// What came out, bits a second at layer 1.
+    pub carried_bps: f64,
+    /// What was given to the device, bits a second of frames with check sequence (layer 2).
+    pub offered_l2_bps: f64,
+    /// What came out, likewise.
+    pub carried_l2_bps: f64,
+    /// Latency.
+    pub latency_ns: Summary,
+    /// The jitters.
+    pub jitter_ns: Jitter,
+    /// Code points that it came out with.
+    pub dscp_out: BTreeMap<String, u64>,
+}
+
+/// What the trials of a case and a frame size come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkResult {
+    /// The case.
+    pub case: String,
+    /// Octets of the frames; `null` for a mixture.
+    pub frame_size: Option<u32>,
+    /// The load that was asked for, percent of the line rate; `null` where the load is what was found.
+    pub load_percent: Option<f64>,
+    /// What was found: `carried_percent`, `latency_ns`, `throughput_pps`, ...
+    pub quantity: String,
+    /// How many repeats it is of.
+    pub count: u64,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Their standard deviation (n-1).
+    pub stddev: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// Greatest.
+    pub max: Option<f64>,
+    /// The 95 % interval of the mean.
+    pub interval: Option<[f64; 2]>,
+    /// How the interval was found: `student`.
+    pub method: String,
+    /// The median.
+    pub median: Option<f64>,
+    /// The interval of the median by order statistics; `null` below six repeats.
+    pub median_interval: Option<[f64; 2]>,
+    /// The most that the line allows, in the unit of the quantity.
+    pub theoretical: Option<f64>,
+    /// What bounds the result beside the device: the tester, or the line; `null`: the device itself.
+    pub bounded_by: Option<String>,
+}
+
+/// The difference of a quantity between two cases, repeat by repeat.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The case that is subtracted.
+    pub from: String,
+    /// The case that it is subtracted from.
+    pub to: String,
+    /// Octets of the frames; `null` for a mixture.
+    pub frame_size: Option<u32>,
+    /// The load; `null` where the load is what was found.
+    pub load_percent: Option<f64>,
+    /// What differs.
+    pub quantity: String,
+    /// Pairs of repeats.
+    pub count: u64,
+    /// Mean of the paired differences.
+    pub mean: Option<f64>,
+    /// Their standard deviation (n-1).
+    pub stddev: Option<f64>,
+    /// Student's 95 % interval of their mean.
+    pub interval: Option<[f64; 2]>,
+    /// Whether the interval leaves out zero.
+    pub significant: bool,
+}
+
+/// What a claim came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judgement {
+    /// The case.
+    pub case: String,
+    /// The class or stream.
+    pub subject: String,
+    /// What was expected, in words.
+    pub expected: String,
+    /// What was found, in words.
+    pub found: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// A place where a curve breaks from its neighbours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SoftSpot {
+    /// The case.
+    pub case: String,
+    /// Octets of the frames.
+    pub frame_size: Option<u32>,
+    /// The load.
+    pub load_percent: Option<f64>,
+    /// Of what.
+    pub quantity: String,
+    /// What was found there.
+    pub found: f64,
+    /// What its neighbours let expect.
+    pub expected: f64,
+    /// Probability of a deviation as great by chance, all places taken together.
+    pub probability: f64,
+    /// In words.
+    pub text: String,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkEvent {
+    /// When, nanoseconds after the benchmark began.
+    pub at_ns: i64,
+    /// `device-silent`, `device-back`, `device-rebooted`, `tester-overloaded`, `clock-set`, `case-failed`.
+    pub kind: String,
+    /// In words.
+    pub text: String,
+}
+
+/// The tester's own part of a latency.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Least latency of a direct connection.
+    pub least_ns: Option<f64>,
+    /// Its median.
+    pub median_ns: Option<f64>,
+    /// Its standard deviation.
+    pub stddev_ns: Option<f64>,
+    /// How it was measured, in words.
+    pub method: String,
+    /// Whether it is subtracted.
+    pub subtracted: bool,
+}
+
+/// The tests of seed 003, section 2.7, on the tester itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTest {
+    /// Each by itself.
+    pub tests: Vec<SelfTestItem>,
+    /// What the report may claim for it, in words.
+    pub claims: Vec<String>,
+    /// The highest rate that generator and analyser held together, frames a second.
+    pub highest_pps: Option<f64>,
+}
+
+/// One test of the tester.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTestItem {
+    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
+    pub name: String,
+    /// Whether it was met.
+    pub held: bool,
+    /// What was asked, in words.
+    pub asked: String,
+    /// What was found, in words.
+    pub found: String,
+    /// The gaps between departures, or the latency.
+    pub values_ns: Summary,
+}

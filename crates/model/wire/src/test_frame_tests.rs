@@ -1,0 +1,117 @@
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::dissect;
+use crate::ethernet::TagProtocol;
+
+fn form(v6: bool, carried: Carried, tag: Option<Tag>) -> Form {
+    let [source, destination] = if v6 {
+        [1, 2].map(|host| IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, host)))
+    } else {
+        [2, 3].map(|host| IpAddr::V4(Ipv4Addr::new(198, 18, 0, host)))
+    };
+    Form {
+        destination_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+        source_mac: MacAddress([2, 0, 0, 0, 0, 2]),
+        tag,
+        source,
+        destination,
+        dscp: Dscp::EF,
+        ecn: Ecn::of_tos(2),
+        ttl: 64,
+        carried,
+    }
+}
+
+const UDP: Carried = Carried::Udp { source: 50_000, destination: 5_001 };
+const TCP: Carried = Carried::Tcp { source: 50_000, destination: 5_001 };
+
+#[test]
+fn the_smallest_frames_are_those_of_the_seed() {
+    let tag = Tag::new(TagProtocol::Customer, 5, false, 10);
+    for (v6, carried, tag, least) in [
+        (false, UDP, None, 64),
+        (false, UDP, tag, 68),
+        // Seed 003 section 3.2.1: TCP with a stamp takes 76.
+        (false, TCP, None, 76),
+        (false, Carried::Plain, None, 64),
+        (true, UDP, None, 84),
+        (true, TCP, tag, 100),
+    ] {
+        let form = form(v6, carried, tag);
+        assert_eq!(form.least(), least);
+        assert_eq!(form.template(least).unwrap().octets.len(), least - CHECK_SEQUENCE);
+        assert_eq!(form.template(least - 1), Err(FormError::TooSmall { octets: least - 1, least }));
+    }
+}
+
+#[test]
+fn sixty_four_octets_are_filled_to_the_last() {
+    let template = form(false, UDP, None).template(64).unwrap();
+    assert_eq!(template.mark + MARK, template.octets.len());
+}
+
+#[test]
+fn addresses_of_two_versions_make_no_frame() {
+    let mixed = Form { destination: IpAddr::V6(Ipv6Addr::LOCALHOST), ..form(false, UDP, None) };
+    assert_eq!(mixed.template(128), Err(FormError::TwoVersions));
+}
+
+fn carried() -> impl Strategy<Value = Carried> {
+    prop_oneof![Just(UDP), Just(TCP), Just(Carried::Plain)]
+}
+
+proptest! {
+    #[test]
+    fn every_mark_is_read_back_and_leaves_the_checksum_right(
+        v6: bool, carried in carried(), tagged: bool, signature: u32, stream: u16, sequence: u32,
+        sent in 0..=LATEST, more in 0usize..1_500, ports: [u16; 2],
+    ) {
+        let tag = tagged.then(|| Tag::new(TagProtocol::Customer, 5, false, 10)).flatten();
+        let form = form(v6, carried, tag);
+        let mut template = form.template(form.least() + more).unwrap();
+        template.set_ports(ports[0], ports[1]);
+        let mark = Mark { stream, sequence, sent };
+        prop_assert!(Signature(signature).emit(mark, &mut template.octets[template.mark..]));
+        let seen = locate(&template.octets).unwrap();
+        prop_assert_eq!(seen.mark, template.mark);
+        prop_assert_eq!((seen.tos, seen.ttl), (46 << 2 | 2, 64));
+        prop_assert_eq!(seen.tag, tagged.then_some(5 << 13 | 10));
+        prop_assert_eq!(Signature(signature).read(&template.octets[seen.mark..]), Some(mark));
+        prop_assert_eq!(Signature(!signature).read(&template.octets[seen.mark..]), None);
+        let whole = dissect::frame(&template.octets).unwrap();
+        let pseudo = whole.network.pseudo().unwrap();
+        match carried {
+            Carried::Udp { .. } => {
+                let datagram = whole.udp().unwrap();
+                prop_assert!(matches!(datagram.verify(pseudo), udp::Checksum::Right));
+                prop_assert_eq!([datagram.source_port(), datagram.destination_port()], ports);
+            }
+            Carried::Tcp { .. } => {
+                let segment = &template.octets[template.mark - TCP_HEADER..];
+                let sum = pseudo.sum(protocol::TCP, u32::try_from(segment.len()).unwrap());
+                prop_assert!(sum.octets(segment).is_right());
+            }
+            Carried::Plain => {}
+        }
+    }
+
+    #[test]
+    fn damage_to_a_mark_is_seen(mark: [u8; 12], place in 0usize..MARK, bit in 0u8..8) {
+        let mut octets = [0; MARK];
+        let [a, b, c, d, e, f, g, h, ..] = mark;
+        let said = Mark { stream: u16::from_be_bytes([a, b]), sequence: u32::from_be_bytes([c, d, e, f]), sent: u64::from(u16::from_be_bytes([g, h])) };
+        Signature(7).emit(said, &mut octets);
+        octets[place] ^= 1 << bit;
+        prop_assert_eq!(Signature(7).read(&octets), None);
+    }
+
+    #[test]
+    fn any_octets_are_looked_at_without_panic(octets in proptest::collection::vec(any::<u8>(), 0..120)) {
+        if let Some(seen) = locate(&octets) {
+            let _ = octets.get(seen.mark..).map(|mark| Signature(0).read(mark));
+        }
+    }
+}
