@@ -7,6 +7,7 @@ use super::correction::{Correction, Leg};
 use super::hull::{Hull, Point};
 use super::khlifi::Windows;
 use super::method::Method;
+use super::piecewise::Piecewise;
 use super::{REACH_NS, rounded};
 use crate::clocks::across;
 
@@ -104,7 +105,7 @@ impl Estimate {
         &self.corrections[usize::from(heading == Heading::Reverse)]
     }
 
-    fn refused(why: &str) -> Self {
+    pub(crate) fn refused(why: &str) -> Self {
         Self { why_not: Some(why.into()), ..Self::default() }
     }
 }
@@ -120,6 +121,7 @@ pub struct Estimator {
     /// The sender's clock at the first packet.
     origin: Option<i64>,
     tracks: [Track; 2],
+    piecewise: Option<Box<Piecewise>>,
 }
 
 /// One direction.
@@ -147,7 +149,7 @@ const NEAREST: usize = 20_000;
 impl Store {
     fn new(method: Method) -> Self {
         match method {
-            Method::None => Self::Nothing,
+            Method::None | Method::Piecewise | Method::Best => Self::Nothing,
             Method::LeastSquares => Self::Sums(LeastSquares::default()),
             Method::LeastAbsolute | Method::LeastAbsoluteJumps => Self::All(Vec::new()),
             Method::Hull => Self::Hull { hull: Hull::default(), nearest: Vec::new(), every: 1 },
@@ -188,7 +190,8 @@ impl Estimator {
     pub fn new(method: Method, calibration: Option<u64>) -> Self {
         let track = Track { base: None, taken: 0, last: 0, store: Store::new(method) };
         let calibration = calibration.filter(|_| method.takes_calibration());
-        Self { method, calibration, origin: None, tracks: [track.clone(), track] }
+        let piecewise = matches!(method, Method::Piecewise | Method::Best).then(Box::default);
+        Self { method, calibration, origin: None, tracks: [track.clone(), track], piecewise }
     }
 
     /// The method.
@@ -213,6 +216,9 @@ impl Estimator {
         if self.calibration.is_some_and(|most| track.taken >= most) {
             return;
         }
+        if let Some(piecewise) = &mut self.piecewise {
+            piecewise.push(heading, Point { at, delay });
+        }
         track.store.push(Point { at, delay }, track.taken);
         track.taken += 1;
     }
@@ -221,6 +227,9 @@ impl Estimator {
     pub fn estimate(&self) -> Estimate {
         if self.method == Method::None {
             return Estimate::default();
+        }
+        if let Some(piecewise) = &self.piecewise {
+            return piecewise.estimate(self.origin.unwrap_or(0));
         }
         let mut estimate = Estimate::refused(TOO_FEW);
         let fits = self.tracks.each_ref().map(|track| self.fit(track));

@@ -23,7 +23,6 @@ pub enum Method {
     /// Least absolute deviation with jumps of the clock compensated (seed 001, `-k3`).
     LeastAbsoluteJumps,
     /// The lower convex hull, which solves the linear program of Moon, Skelly and Towsley.
-    #[default]
     Hull,
     /// Khlifi's combined algorithm.
     Khlifi {
@@ -32,6 +31,11 @@ pub enum Method {
         /// Weight of the estimate so far (seed 004, equation (1)); between 0 and 1, neither included.
         weight: f64,
     },
+    /// Ours: floors between steps, slews and path changes, each direction fitted by itself.
+    Piecewise,
+    /// The best that romer has: [`Method::Piecewise`].
+    #[default]
+    Best,
 }
 
 /// What is wrong with the name of a method. The text says what to do.
@@ -42,7 +46,7 @@ pub struct MethodError {
 }
 
 /// All names, as an error lists them.
-const NAMES: &str = "none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi[:WINDOW,WEIGHT]";
+const NAMES: &str = "none, least-squares, least-absolute, least-absolute-jumps, hull, khlifi[:WINDOW,WEIGHT], piecewise, best";
 
 impl Method {
     /// Khlifi's combined algorithm with a window of 20 s and a weight of 0.875.
@@ -57,6 +61,8 @@ impl Method {
             Self::LeastAbsoluteJumps => "least-absolute-jumps",
             Self::Hull => "hull",
             Self::Khlifi { .. } => "khlifi",
+            Self::Piecewise => "piecewise",
+            Self::Best => "best",
         }
     }
 
@@ -80,8 +86,15 @@ impl FromStr for Method {
     type Err = MethodError;
 
     fn from_str(text: &str) -> Result<Self, MethodError> {
-        let plain =
-            [Self::None, Self::LeastSquares, Self::LeastAbsolute, Self::LeastAbsoluteJumps, Self::Hull];
+        let plain = [
+            Self::None,
+            Self::LeastSquares,
+            Self::LeastAbsolute,
+            Self::LeastAbsoluteJumps,
+            Self::Hull,
+            Self::Piecewise,
+            Self::Best,
+        ];
         if let Some(method) = plain.into_iter().find(|method| method.name() == text) {
             return Ok(method);
         }

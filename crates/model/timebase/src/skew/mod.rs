@@ -18,12 +18,18 @@
 //! Times are whole nanoseconds; what decides the course of a hull is computed in 128-bit integers, so that nothing
 //! overflows or rounds for a hundred years.
 
+mod changes;
 mod classic;
 mod correction;
 mod estimator;
+mod floors;
 mod hull;
 mod khlifi;
 mod method;
+mod piecewise;
+mod posterior;
+mod survey;
+mod wander;
 
 pub use correction::{Correction, Leg};
 pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew};

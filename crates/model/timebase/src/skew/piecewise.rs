@@ -1,0 +1,350 @@
+//! Our own estimator: floors between events, in each direction by itself, and then both together.
+
+use super::correction::{Correction, Leg};
+use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew};
+use super::floors::Floors;
+use super::posterior::slopes;
+use super::survey::{LEAST_PACKETS, Survey, Transition};
+use super::wander::{self, Curve};
+use super::{many, rounded};
+
+/// A floor that moves for more than this share of the run is no floor.
+const MOVING: f64 = 0.25;
+/// Both directions' rates may differ by so many errors.
+const DISAGREE: f64 = 6.0;
+/// Changes in both directions belong together if they are no further apart than this share of the run.
+const TOGETHER: f64 = 0.02;
+/// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
+const CANCEL: (f64, f64) = (6.0, 0.1);
+/// Intervals are this much wider than the draws are spread: what the search for events and the choice of floors add to the
+/// error is not in the draws. Found by simulation.
+const WIDER: f64 = 1.2;
+/// A longer transition is a slew, as a share of the run.
+const GRADUAL: f64 = 0.008;
+
+/// Both directions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Piecewise {
+    floors: [Floors; 2],
+}
+
+/// What one direction says of the rate, nanoseconds a second of the responder's clock.
+struct Rate {
+    mean: f64,
+    variance: f64,
+    draws: Vec<f64>,
+}
+
+/// Something that happened, with both directions put together.
+struct Event {
+    transition: Transition,
+    kind: ChangeKind,
+    heading: Option<Heading>,
+}
+
+impl Piecewise {
+    pub(crate) fn push(&mut self, heading: Heading, point: super::hull::Point) {
+        self.floors[usize::from(heading == Heading::Reverse)].push(point);
+    }
+
+    pub(crate) fn estimate(&self, origin_ns: i64) -> Estimate {
+        let surveys = self.floors.each_ref().map(Survey::of);
+        let some: Vec<(&Survey, Heading)> = surveys
+            .iter()
+            .zip(Heading::BOTH)
+            .filter_map(|(survey, heading)| Some((survey.as_ref()?, heading)))
+            .collect();
+        if some.is_empty() {
+            return Estimate::refused(&format!(
+                "there are fewer than {LEAST_PACKETS} packets, or less than a second of them"
+            ));
+        }
+        let events = events(&some);
+        if let Some(why) = restless(&some, &events) {
+            return Estimate::refused(&why);
+        }
+        let curves: Option<Vec<(Curve, Heading)>> = some
+            .iter()
+            .map(|(survey, heading)| Some((wander::follow(&survey.level(), survey.slope)?, *heading)))
+            .collect();
+        match curves {
+            Some(curves) => wandering(&some, &curves, &events, origin_ns),
+            None => steady(&some, &events, origin_ns),
+        }
+    }
+}
+
+/// Why there is no floor to go by.
+fn restless(surveys: &[(&Survey, Heading)], events: &[Event]) -> Option<String> {
+    let slewed: f64 = events
+        .iter()
+        .filter(|event| event.kind == ChangeKind::Slew)
+        .map(|event| event.transition.to - event.transition.from)
+        .sum();
+    surveys.iter().find_map(|(survey, heading)| {
+        let moving = survey.moving - if surveys.len() == 2 { slewed } else { 0.0 };
+        (moving > MOVING * survey.length).then(|| {
+            format!(
+                "the least delay itself moves {} ({:.0} % of the time), so that a clock's rate cannot be told from it",
+                heading.name(),
+                100.0 * moving / survey.length
+            )
+        })
+    })
+}
+
+/// A steady rate between the events.
+fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> Estimate {
+    let rates: Vec<Rate> = surveys.iter().filter_map(|(survey, heading)| rate(survey, *heading)).collect();
+    if let [a, b] = &rates[..] {
+        let error = (a.variance + b.variance).sqrt();
+        if (a.mean - b.mean).abs() > DISAGREE * error + 50.0 {
+            return Estimate::refused(&format!(
+                "the directions contradict each other: {:.3} ppm forward and {:.3} ppm in reverse, so that the least \
+                 delay of one of them itself moves",
+                a.mean / 1e3,
+                b.mean / 1e3
+            ));
+        }
+    }
+    let Some((mean, draws)) = combine(&rates) else {
+        return Estimate::refused("there are too few packets between the events");
+    };
+    let interval = [0.025, 0.975].map(|share| mean + WIDER * (quantile(&draws, share) - mean));
+    let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
+    let half = (interval[1] - mean).max(mean - interval[0]);
+    let line = |x: f64| mean * x;
+    finish(&Found { mean, interval, events, origin_ns, middle, half, floor_error: 0.0 }, &[0.0], line)
+}
+
+/// A rate that wanders.
+fn wandering(
+    surveys: &[(&Survey, Heading)],
+    curves: &[(Curve, Heading)],
+    events: &[Event],
+    origin_ns: i64,
+) -> Estimate {
+    let mut rates = Vec::new();
+    let mut shares = Vec::new();
+    for (curve, heading) in curves {
+        let Some((rate, error)) = curve.rate() else { continue };
+        rates.push((heading.sign() * rate, error));
+        shares.push((curve, heading.sign(), 1.0 / curve.variance().max(1.0)));
+    }
+    let weights: f64 = rates.iter().map(|(_, error)| error.powi(-2)).sum();
+    let mean = rates.iter().map(|(rate, error)| rate * error.powi(-2)).sum::<f64>() / weights;
+    let half = WIDER * super::classic::NORMAL / weights.sqrt();
+    let total: f64 = shares.iter().map(|share| share.2).sum();
+    let Some((first, _, _)) = shares.first() else { return Estimate::refused("there are too few packets") };
+    let knots: Vec<f64> = first.knots.iter().map(|knot| knot.0).collect();
+    let zero: Vec<f64> = shares
+        .iter()
+        .map(|(curve, ..)| knots.iter().map(|x| curve.at(*x)).sum::<f64>() / many(knots.len()))
+        .collect();
+    let curve = |x: f64| {
+        let each = shares
+            .iter()
+            .zip(&zero)
+            .map(|((curve, sign, weight), zero)| sign * weight * (curve.at(x) - zero));
+        each.sum::<f64>() / total
+    };
+    let middle = center(surveys[0].0);
+    let floor_error = super::classic::NORMAL / total.sqrt();
+    let found = Found {
+        mean,
+        interval: [mean - half, mean + half],
+        events,
+        origin_ns,
+        middle,
+        half: 0.0,
+        floor_error,
+    };
+    finish(&found, &knots, curve)
+}
+
+/// What is known before the correction is drawn.
+struct Found<'a> {
+    mean: f64,
+    interval: [f64; 2],
+    events: &'a [Event],
+    origin_ns: i64,
+    middle: f64,
+    half: f64,
+    floor_error: f64,
+}
+
+/// Puts an estimate together: `line` is by how much the responder's clock is ahead, without events.
+fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estimate {
+    let clock: Vec<Transition> = found
+        .events
+        .iter()
+        .filter(|event| event.kind != ChangeKind::PathChange)
+        .map(|event| event.transition)
+        .collect();
+    let mut breaks = knots.to_vec();
+    breaks.extend(clock.iter().flat_map(|one| [one.from, one.to]));
+    breaks.sort_by(f64::total_cmp);
+    breaks.dedup();
+    let after = |x: f64| {
+        let part = |one: &Transition| {
+            if x >= one.to {
+                one.size
+            } else {
+                one.size * ((x - one.from) / (one.to - one.from)).clamp(0.0, 1.0)
+            }
+        };
+        line(x) + clock.iter().map(part).sum::<f64>()
+    };
+    let jump_at = |x: f64| {
+        clock
+            .iter()
+            .filter(|one| one.to <= one.from && one.to >= x && one.to <= x)
+            .map(|one| one.size)
+            .sum::<f64>()
+    };
+    let start = after(breaks.first().copied().unwrap_or(0.0));
+    let leg = |(index, x): (usize, &f64)| {
+        let to = breaks.get(index + 1).copied().unwrap_or(x + 1.0);
+        let rise = after(to) - jump_at(to) - after(*x);
+        (*x, after(*x) - start, rise / (to - x))
+    };
+    let legs: Vec<(f64, f64, f64)> = breaks.iter().enumerate().map(leg).collect();
+    let correction = |heading: Heading| Correction {
+        origin_ns: found.origin_ns,
+        legs: legs
+            .iter()
+            .map(|(from, value, slope)| Leg {
+                from_ns: rounded(from * 1e9),
+                value_ns: heading.sign() * value,
+                slope: heading.sign() * slope / 1e9,
+            })
+            .collect(),
+        rate_error: found.half / 1e9,
+        floor_error_ns: found.floor_error,
+        anchor_ns: rounded(found.middle * 1e9),
+    };
+    let mut events: Vec<ClockChange> = found
+        .events
+        .iter()
+        .map(|event| ClockChange {
+            at_ns: found.origin_ns.saturating_add(rounded(event.transition.from * 1e9)),
+            kind: event.kind,
+            heading: event.heading,
+            size_ns: rounded(event.transition.size),
+        })
+        .collect();
+    events.sort_by_key(|event| event.at_ns);
+    Estimate {
+        skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
+        why_not: None,
+        events,
+        corrections: Heading::BOTH.map(correction),
+    }
+}
+
+fn center(survey: &Survey) -> f64 {
+    survey.floors.iter().map(|floor| floor.x).sum::<f64>() / many(survey.floors.len().max(1))
+}
+
+fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
+    let draws: Vec<f64> =
+        slopes(&survey.observations(), survey.slope)?.iter().map(|slope| heading.sign() * slope).collect();
+    let mean = draws.iter().sum::<f64>() / many(draws.len());
+    let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
+    Some(Rate { mean, variance, draws })
+}
+
+/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs.
+fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>)> {
+    let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
+    let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
+    let length = rates.iter().map(|rate| rate.draws.len()).min()?;
+    let stride = [1, 1_009];
+    let mut draws: Vec<f64> = (0..length)
+        .map(|index| {
+            let part = |(rate, stride): (&Rate, usize)| {
+                let draw = rate.draws[(index * stride + stride / 2) % length];
+                draw / rate.variance.max(1e-12) / total
+            };
+            rates.iter().zip(stride).map(part).sum()
+        })
+        .collect();
+    draws.sort_by(f64::total_cmp);
+    Some((mean, draws))
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = usize::try_from(rounded(share * many(sorted.len()))).unwrap_or(0);
+    sorted[place.min(sorted.len() - 1)]
+}
+
+/// Puts the transitions of both directions together: what is opposite and equal in both is a clock's, the rest are the
+/// path's. Of one direction alone a jump is taken for the path's, since routes change more often than clocks are set,
+/// and a gradual change for a slew.
+fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
+    let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
+    let gradual = |one: &Transition| one.to - one.from > GRADUAL * length;
+    let mut found = Vec::new();
+    let mut others: Vec<Transition> =
+        surveys.get(1).map_or(Vec::new(), |(survey, _)| survey.transitions.clone());
+    let Some((first, heading)) = surveys.first() else { return found };
+    for one in &first.transitions {
+        let near = |other: &Transition| {
+            other.from <= one.to + TOGETHER * length && other.to >= one.from - TOGETHER * length
+        };
+        let left = |other: &Transition| {
+            let rest = (one.size + other.size).abs();
+            rest <= CANCEL.0 * one.error.hypot(other.error)
+                || rest <= CANCEL.1 * one.size.abs().max(other.size.abs())
+        };
+        if let Some(place) = others.iter().position(|other| near(other) && left(other)) {
+            let other = others.remove(place);
+            found.push(both(one, &other, gradual(one) || gradual(&other)));
+            continue;
+        }
+        let kind = match surveys.len() {
+            1 if gradual(one) => ChangeKind::Slew,
+            _ => ChangeKind::PathChange,
+        };
+        let heading = (kind == ChangeKind::PathChange).then_some(*heading);
+        found.push(Event { transition: signed(one, kind, first_sign(surveys)), kind, heading });
+    }
+    found.extend(others.into_iter().map(|transition| Event {
+        transition,
+        kind: ChangeKind::PathChange,
+        heading: Some(Heading::Reverse),
+    }));
+    found
+}
+
+fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {
+    surveys.first().map_or(1.0, |(_, heading)| heading.sign())
+}
+
+/// A slew is the responder's clock's, a path change the direction's.
+fn signed(one: &Transition, kind: ChangeKind, sign: f64) -> Transition {
+    match kind {
+        ChangeKind::PathChange => *one,
+        _ => Transition { size: sign * one.size, ..*one },
+    }
+}
+
+fn both(forward: &Transition, reverse: &Transition, gradual: bool) -> Event {
+    let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
+    let size = (a * forward.size - b * reverse.size) / (a + b);
+    let error = (a + b).powf(-0.5);
+    let (from, to) = if gradual {
+        let wide = |one: &Transition| one.to > one.from;
+        match (wide(forward), wide(reverse)) {
+            (true, false) => (forward.from, forward.to),
+            (false, true) => (reverse.from, reverse.to),
+            _ => (f64::midpoint(forward.from, reverse.from), f64::midpoint(forward.to, reverse.to)),
+        }
+    } else {
+        let at =
+            f64::midpoint(f64::midpoint(forward.from, forward.to), f64::midpoint(reverse.from, reverse.to));
+        (at, at)
+    };
+    let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
+    Event { transition: Transition { from, to, size, error }, kind, heading: None }
+}

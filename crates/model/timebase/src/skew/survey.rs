@@ -1,0 +1,254 @@
+//! One direction by itself: where its floor changes, and the stretches between.
+
+use super::changes::{Segment, segments};
+use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
+use super::many;
+use super::posterior::Observation;
+
+/// Fewer packets than these say too little.
+pub(crate) const LEAST_PACKETS: u64 = 60;
+/// A shorter run says too little, seconds.
+const SHORTEST: f64 = 1.0;
+/// Packets whose least is one floor, and the number of floors at least and at most.
+const PACKETS: u64 = 8;
+const FLOORS: (u64, u64) = (16, 240);
+/// Floors that make observations of a posterior.
+const OBSERVATIONS: usize = 80;
+/// Rates of a good oscillator differ by no more within a run, nanoseconds a second.
+const STEADY: f64 = 500.0;
+/// A stretch whose rate differs by more than this, and by more than so many errors, is a slew.
+const SLEWED: (f64, f64) = (5_000.0, 4.0);
+/// A change of the level is one from so many errors on.
+const CHANGED: f64 = 5.0;
+/// Where waiting differs by more than this within a run, the places count by how much packets wait there.
+const UNEVEN: f64 = 4.0;
+
+/// A change of the level, or a stretch of another rate that ends in one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Transition {
+    /// From when to when, seconds; the same for a jump.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// How much raw delays have more afterwards, nanoseconds, and its error.
+    pub(crate) size: f64,
+    pub(crate) error: f64,
+}
+
+/// What one direction shows.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey {
+    /// Slope of most of the run, nanoseconds a second.
+    pub(crate) slope: f64,
+    pub(crate) floors: Vec<Floor>,
+    /// Ranges of floors that lie above one level.
+    pub(crate) groups: Vec<core::ops::Range<usize>>,
+    /// Between the groups.
+    pub(crate) transitions: Vec<Transition>,
+    /// Seconds in which the floor moved at another rate.
+    pub(crate) moving: f64,
+    /// Seconds from the first floor to the last.
+    pub(crate) length: f64,
+}
+
+impl Survey {
+    pub(crate) fn of(cells: &Floors) -> Option<Self> {
+        let packets = cells.count();
+        if packets < LEAST_PACKETS {
+            return None;
+        }
+        let wanted = usize::try_from((packets / PACKETS).clamp(FLOORS.0, FLOORS.1)).unwrap_or(16);
+        let rough = first_slope(cells);
+        let mut floors = join(&cells.least(rough), wanted, rough);
+        drop_outliers(&mut floors, rough);
+        if floors.last()?.x - floors.first()?.x < SHORTEST {
+            return None;
+        }
+        // Which packets lie lowest depends a little on the slope: once more with the one that was found.
+        let first = rough + consensus(&segments(&floors, rough))?;
+        let fine = cells.least(first);
+        let mut floors = join(&fine, wanted, first);
+        drop_outliers(&mut floors, first);
+        let cuts = segments(&floors, first);
+        let base = consensus(&cuts)?;
+        let mut survey = Self {
+            slope: first + base,
+            length: floors.last()?.x - floors.first()?.x,
+            floors,
+            groups: Vec::new(),
+            transitions: Vec::new(),
+            moving: 0.0,
+        };
+        survey.group(&cuts, base);
+        let groups = survey.groups.clone();
+        for (index, pair) in groups.windows(2).enumerate() {
+            survey.sharpen(index, pair, &fine, first);
+        }
+        Some(survey)
+    }
+
+    /// Joins segments to groups, and finds what lies between.
+    fn group(&mut self, cuts: &[Segment], base: f64) {
+        let moves = |cut: &Segment| {
+            let away = (cut.slope - base).abs();
+            away > SLEWED.0 && away > SLEWED.1 * cut.error
+        };
+        let mut last: Option<Segment> = None;
+        let mut moved = false;
+        for cut in cuts {
+            if moves(cut) {
+                self.moving += self.floors[cut.to - 1].x - self.floors[cut.from].x;
+                moved = true;
+                continue;
+            }
+            let Some(before) = last.replace(*cut) else {
+                self.groups.push(cut.from..cut.to);
+                moved = false;
+                continue;
+            };
+            let (end, begin) = (self.floors[before.to - 1].x, self.floors[cut.from].x);
+            let here = f64::midpoint(end, begin);
+            let ((a, a_error), (b, b_error)) = (predicted(&before, base, here), predicted(cut, base, here));
+            // A rate that changes slowly bends the floor: lines below its parts miss each other where they meet.
+            let bend =
+                0.25 * (before.slope - cut.slope).abs() * (here - before.middle).max(cut.middle - here);
+            let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend));
+            if size.abs() > CHANGED * error {
+                let (from, to) = if moved { (end, begin) } else { (here, here) };
+                self.transitions.push(Transition { from, to, size, error });
+                self.groups.push(cut.from..cut.to);
+            } else if let Some(group) = self.groups.last_mut() {
+                group.end = cut.to;
+            }
+            moved = false;
+        }
+    }
+
+    /// Finds the moment of a jump among finer floors: after a jump upwards no floor lies below the new level, and
+    /// before one downwards none below the old.
+    fn sharpen(&mut self, index: usize, pair: &[core::ops::Range<usize>], fine: &[Floor], slope: f64) {
+        let transition = &mut self.transitions[index];
+        if transition.from < transition.to {
+            return;
+        }
+        let reach = |floor: usize| self.floors.get(floor).map(|floor| floor.x);
+        let low = reach(pair[0].end.saturating_sub(2)).unwrap_or(f64::MIN);
+        let high = reach(pair[1].start + 1).unwrap_or(f64::MAX);
+        let level = |range: &core::ops::Range<usize>| {
+            let heights = self.floors[range.clone()].iter().map(|floor| floor.above(slope));
+            heights.fold(f64::INFINITY, f64::min)
+        };
+        let near = || fine.iter().filter(|floor| floor.x > low && floor.x < high);
+        let (old, new) = (level(&pair[0]), level(&pair[1]));
+        let between = f64::midpoint(old, new);
+        let at = if transition.size > 0.0 {
+            let last = near().filter(|floor| floor.above(slope) < between).map(|floor| floor.x).next_back();
+            last.and_then(|last| near().map(|floor| floor.x).find(|x| *x > last))
+        } else {
+            near().find(|floor| floor.above(slope) < between).map(|floor| floor.x)
+        };
+        if let Some(at) = at {
+            (transition.from, transition.to) = (at, at);
+        }
+    }
+
+    /// The floors of the groups, without those that may lie in two, in as many stretches as a posterior takes.
+    pub(crate) fn observations(&self) -> Vec<Observation> {
+        let each = self.floors.len().div_ceil(OBSERVATIONS);
+        let mut found: Vec<Observation> = Vec::new();
+        let mut number = 0;
+        for (index, group) in self.groups.iter().enumerate() {
+            let moved = |transition: Option<&Transition>| match transition {
+                Some(transition) if transition.from < transition.to => 3,
+                Some(_) => 1,
+                None => 0,
+            };
+            let from = group.start + moved(index.checked_sub(1).and_then(|one| self.transitions.get(one)));
+            let to = group.end.saturating_sub(moved(self.transitions.get(index)));
+            if from >= to {
+                continue;
+            }
+            let stretches: Vec<Floor> =
+                self.floors[from..to].chunks(each).filter_map(|part| lowest(part, self.slope)).collect();
+            if stretches.len() < 3 {
+                continue;
+            }
+            found.extend(stretches.iter().map(|floor| Observation {
+                x: floor.x,
+                y: floor.y,
+                weight: floor.count,
+                scale: 1.0,
+                group: number,
+            }));
+            number += 1;
+        }
+        let mean = found.iter().map(|one| one.weight).sum::<f64>() / many(found.len().max(1));
+        found.iter_mut().for_each(|one| one.weight /= mean);
+        self.weigh(&mut found);
+        found
+    }
+
+    /// Where waiting changes much in the run, says how much where.
+    fn weigh(&self, found: &mut [Observation]) {
+        let height = |one: &Observation| one.y - self.slope * one.x;
+        let groups = found.iter().map(|one| one.group).max().map_or(0, |last| last + 1);
+        let mut levels = vec![f64::INFINITY; groups];
+        for one in found.iter() {
+            levels[one.group] = levels[one.group].min(height(one));
+        }
+        let excess: Vec<f64> = found.iter().map(|one| height(one) - levels[one.group]).collect();
+        let local = |index: usize| {
+            let near = index.saturating_sub(7)..(index + 8).min(excess.len());
+            let count = many(near.len());
+            excess[near].iter().sum::<f64>() / count
+        };
+        let scales: Vec<f64> = (0..found.len()).map(local).collect();
+        let (least, most) =
+            scales.iter().fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(*one), high.max(*one)));
+        if most > UNEVEN * least && least > 0.0 {
+            let mean = scales.iter().sum::<f64>() / many(scales.len());
+            for (one, scale) in found.iter_mut().zip(scales) {
+                one.scale = scale / mean;
+            }
+        }
+    }
+
+    /// The floors with the changes of their level taken out.
+    pub(crate) fn level(&self) -> Vec<Floor> {
+        let mut sum = 0.0;
+        let mut all = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            all.extend(self.floors[group.clone()].iter().map(|floor| Floor { y: floor.y - sum, ..*floor }));
+            sum += self.transitions.get(index).map_or(0.0, |transition| transition.size);
+        }
+        all
+    }
+}
+
+/// The rate that segments agree on, by the number of their floors.
+fn consensus(cuts: &[Segment]) -> Option<f64> {
+    let agrees =
+        |a: &Segment, b: &Segment| (a.slope - b.slope).abs() <= 3.0 * a.error.hypot(b.error) + STEADY;
+    let support = |one: &Segment| {
+        let others = cuts.iter().filter(|other| agrees(one, other));
+        // Floors that could be anywhere agree with all, and tell little.
+        others.map(|other| other.count() / (1.0 + (other.error / STEADY).powi(2))).sum::<f64>()
+    };
+    let best = cuts.iter().max_by(|a, b| support(a).total_cmp(&support(b)))?;
+    let (mut weights, mut sum) = (0.0, 0.0);
+    for other in cuts.iter().filter(|other| agrees(best, other)) {
+        let weight = 1.0 / (other.error.powi(2) + 1e-12);
+        (weights, sum) = (weights + weight, sum + weight * other.slope);
+    }
+    Some(sum / weights)
+}
+
+/// The line of a segment at a moment, with its error, if rates differ by no more than oscillators' do.
+fn predicted(segment: &Segment, base: f64, x: f64) -> (f64, f64) {
+    let share = STEADY.powi(2) / (STEADY.powi(2) + segment.error.powi(2));
+    let slope = base + share * (segment.slope - base);
+    let error = share.sqrt() * segment.error * (x - segment.middle).abs();
+    // With another slope the lowest point is another: the level moves with it.
+    let moved = (segment.slope - slope).abs() * (x - segment.middle).abs();
+    let steady = Segment { slope, ..*segment };
+    (steady.at(x), error.hypot(2.0 * segment.excess / segment.count()).hypot(0.5 * moved))
+}

@@ -1,0 +1,135 @@
+//! A rate that changes by itself: with temperature, and at random.
+
+use super::floors::Floor;
+use super::many;
+
+/// So much likelier, as twice the logarithm, must a wandering rate be than a steady one.
+const LIKELIER: f64 = 20.0;
+
+/// By how much a clock is ahead, smoothed.
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    /// Moment (seconds), value (nanoseconds), and its variance.
+    pub(crate) knots: Vec<(f64, f64, f64)>,
+}
+
+impl Curve {
+    /// The mean rate from the first knot to the last, nanoseconds a second, and its error.
+    pub(crate) fn rate(&self) -> Option<(f64, f64)> {
+        let (first, last) = (self.knots.first()?, self.knots.last()?);
+        let length = last.0 - first.0;
+        (length > 0.0).then(|| ((last.1 - first.1) / length, (first.2 + last.2).sqrt() / length))
+    }
+
+    /// The value at a moment, straight between knots and beyond them.
+    pub(crate) fn at(&self, x: f64) -> f64 {
+        let right = self.knots.partition_point(|knot| knot.0 <= x).clamp(1, self.knots.len() - 1);
+        let (a, b) = (self.knots[right - 1], self.knots[right]);
+        a.1 + (b.1 - a.1) * (x - a.0) / (b.0 - a.0)
+    }
+
+    /// The mean variance of a knot.
+    pub(crate) fn variance(&self) -> f64 {
+        self.knots.iter().map(|knot| knot.2).sum::<f64>() / many(self.knots.len().max(1))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    x: f64,
+    mean: [f64; 2],
+    cover: [f64; 3],
+    /// What was expected here before the observation.
+    before: ([f64; 2], [f64; 3]),
+}
+
+/// Follows floors, with `slope` taken out, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
+/// Rauch, Tung and Striebel), at the walk's most likely pace. `None` where a steady rate explains the floors as well.
+pub(crate) fn follow(floors: &[Floor], slope: f64) -> Option<Curve> {
+    let points: Vec<(f64, f64)> = floors.iter().map(|floor| (floor.x, floor.above(slope))).collect();
+    let length = points.last()?.0 - points.first()?.0;
+    if points.len() < 20 || length <= 0.0 {
+        return None;
+    }
+    let pace = |power: i32| 10f64.powf(f64::from(power) / 2.0) / length.powi(3);
+    let (steady, ..) = filter(&points, 0.0);
+    let finest = 3.0 * many(points.len()).log10();
+    let best = (-2..super::rounded(2.0 * finest).try_into().unwrap_or(12))
+        .map(|power| (filter(&points, pace(power)).0, power))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    if 2.0 * (best.0 - steady) < LIKELIER {
+        return None;
+    }
+    let (_, noise, states) = filter(&points, pace(best.1));
+    Some(Curve { knots: smooth(&states, noise).into_iter().map(|(x, y, v)| (x, y + slope * x, v)).collect() })
+}
+
+/// The logarithm of the likelihood, the variance of an observation, and the states.
+fn filter(points: &[(f64, f64)], pace: f64) -> (f64, f64, Vec<State>) {
+    let vague = 1e12;
+    let mut mean = [points[0].1, 0.0];
+    let mut cover = [vague, 0.0, vague];
+    let mut last = points[0].0;
+    let (mut logs, mut squares) = (0.0, 0.0);
+    let mut states = Vec::with_capacity(points.len());
+    for (number, (x, y)) in points.iter().enumerate() {
+        let t = x - last;
+        last = *x;
+        mean[0] += t * mean[1];
+        let [a, b, c] = cover;
+        cover = [
+            a + 2.0 * t * b + t * t * c + pace * t.powi(3) / 3.0,
+            b + t * c + pace * t * t / 2.0,
+            c + pace * t,
+        ];
+        let before = (mean, cover);
+        let total = cover[0] + 1.0;
+        let surprise = y - mean[0];
+        if number >= 2 {
+            logs += total.ln();
+            squares += surprise * surprise / total;
+        }
+        let gain = [cover[0] / total, cover[1] / total];
+        mean = [mean[0] + gain[0] * surprise, mean[1] + gain[1] * surprise];
+        cover = [cover[0] * (1.0 - gain[0]), cover[1] * (1.0 - gain[0]), cover[2] - gain[1] * cover[1]];
+        states.push(State { x: *x, mean, cover, before });
+    }
+    let free = many(points.len()) - 2.0;
+    let noise = (squares / free).max(1e-6);
+    (-0.5 * (logs + free * noise.ln()), noise, states)
+}
+
+fn smooth(states: &[State], noise: f64) -> Vec<(f64, f64, f64)> {
+    let mut knots = Vec::with_capacity(states.len());
+    let Some(last) = states.last() else { return knots };
+    let (mut mean, mut cover) = (last.mean, last.cover);
+    knots.push((last.x, mean[0], cover[0] * noise));
+    for pair in states.windows(2).rev() {
+        let (here, next) = (&pair[0], &pair[1]);
+        let t = next.x - here.x;
+        let [a, b, c] = here.cover;
+        // Covariance of the state here with the next one, times the inverse of the latter's.
+        let cross = [[a + t * b, b], [b + t * c, c]];
+        let [p, q, r] = next.before.1;
+        let determinant = p * r - q * q;
+        if determinant <= 0.0 {
+            break;
+        }
+        let gain = cross
+            .map(|row| [(row[0] * r - row[1] * q) / determinant, (row[1] * p - row[0] * q) / determinant]);
+        let away = [mean[0] - next.before.0[0], mean[1] - next.before.0[1]];
+        let change = [cover[0] - p, cover[1] - q, cover[2] - r];
+        let spread = |i: usize, j: usize| {
+            gain[i][0] * (change[0] * gain[j][0] + change[1] * gain[j][1])
+                + gain[i][1] * (change[1] * gain[j][0] + change[2] * gain[j][1])
+        };
+        mean = [
+            here.mean[0] + gain[0][0] * away[0] + gain[0][1] * away[1],
+            here.mean[1] + gain[1][0] * away[0] + gain[1][1] * away[1],
+        ];
+        cover = [a + spread(0, 0), b + spread(0, 1), c + spread(1, 1)];
+        knots.push((here.x, mean[0], cover[0].max(0.0) * noise));
+    }
+    knots.reverse();
+    knots
+}
