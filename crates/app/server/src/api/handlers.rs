@@ -1,0 +1,354 @@
+//! What can be asked for.
+
+use axum::http::header::IF_MATCH;
+use axum::http::{Method, StatusCode};
+use romer_record::comparison::Comparison;
+use romer_record::document::{Doctor, Way};
+use romer_record::emulation::Emulation as EmulationDocument;
+use schemars::JsonSchema;
+
+use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
+use crate::app::{About, App, Interface, Start};
+use crate::emulation::{Applied, Emulation, InForce, Standing};
+use crate::measuring::{Asked, Job};
+use crate::problem::Problem;
+use crate::runs::{self, Listed, Opened};
+use crate::scenario::{self, Given, PresetShown, Shown};
+use crate::strict;
+
+type Handling = fn(&App, &Call) -> Result<Reply, Problem>;
+
+fn schema<T: JsonSchema>() -> SchemaOf {
+    |generator| generator.subschema_for::<T>()
+}
+
+fn endpoint(
+    method: Method,
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    handler: Handling,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        id,
+        summary,
+        open: false,
+        query: &[],
+        body: None,
+        status: 200,
+        answer: Answer::Nothing,
+        handler: Handler::Blocking(handler),
+    }
+}
+
+fn get<T: JsonSchema>(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    handler: Handling,
+) -> Endpoint {
+    Endpoint { answer: Answer::Json(schema::<T>()), ..endpoint(Method::GET, path, id, summary, handler) }
+}
+
+fn file(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    kind: &'static str,
+    handler: Handling,
+) -> Endpoint {
+    Endpoint { answer: Answer::File(kind), ..endpoint(Method::GET, path, id, summary, handler) }
+}
+
+fn post<B: JsonSchema, T: JsonSchema>(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    handler: Handling,
+) -> Endpoint {
+    Endpoint {
+        body: Some(schema::<B>()),
+        answer: Answer::Json(schema::<T>()),
+        ..endpoint(Method::POST, path, id, summary, handler)
+    }
+}
+
+fn act(path: &'static str, id: &'static str, summary: &'static str, handler: Handling) -> Endpoint {
+    Endpoint { status: 204, ..endpoint(Method::POST, path, id, summary, handler) }
+}
+
+/// All of it.
+pub(super) fn table() -> Vec<Endpoint> {
+    let mut table = vec![
+        Endpoint {
+            open: true,
+            ..file("/api/openapi.json", "openapi", "This description.", "application/json", |app, _| {
+                let content = app.openapi.clone().into_bytes();
+                Ok(Reply::File { kind: "application/json", content, name: None })
+            })
+        },
+        act(
+            "/api/session",
+            "openSession",
+            "Open a session of a browser: the answer sets a cookie.",
+            |app, _| Ok(Reply::Cookie(app.session_cookie())),
+        ),
+        get::<About>("/api/about", "about", "What this server is and may do.", |app, _| {
+            Reply::json(&app.about())
+        }),
+        get::<Doctor>("/api/doctor", "doctor", "Examine the machine, for about a second.", |app, _| {
+            Reply::json(&app.doctor())
+        }),
+        get::<Vec<Interface>>(
+            "/api/interfaces",
+            "interfaces",
+            "Interfaces that can be ports, also of other namespaces.",
+            |app, _| Reply::json(&app.interfaces()),
+        ),
+    ];
+    table.extend(emulating());
+    table.extend(measuring());
+    table.extend(kept());
+    table
+}
+
+fn emulating() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<PresetShown>>("/api/presets", "presets", "Scenarios that come with romer.", |_, _| {
+            Reply::json(&scenario::presets())
+        }),
+        get::<InForce>(
+            "/api/scenario",
+            "scenario",
+            "The scenario in force, with its entity tag.",
+            |app, _| in_force(&*app.emulation()?),
+        ),
+        Endpoint {
+            body: Some(schema::<Given>()),
+            answer: Answer::Json(schema::<InForce>()),
+            ..endpoint(
+                Method::PUT,
+                "/api/scenario",
+                "putScenario",
+                "Put another scenario in force; If-Match names the one that is known (or * for any).",
+                put_scenario,
+            )
+        },
+        post::<Given, Shown>(
+            "/api/scenario/check",
+            "checkScenario",
+            "Read a scenario without putting it in force.",
+            |app, call| {
+                let held = app.held_files();
+                Reply::json(&scenario::read(strict::read::<Given>(&call.body)?, &held)?.shown())
+            },
+        ),
+        get::<Vec<Applied>>(
+            "/api/scenario/history",
+            "history",
+            "Scenarios that were in force, newest first.",
+            |app, _| Reply::json(&app.emulation()?.history()),
+        ),
+        get::<EmulationDocument>(
+            "/api/statistics",
+            "statistics",
+            "What became of the packets so far.",
+            |app, _| {
+                let emulation = app.emulation()?;
+                let snapshot = emulation.snapshot().map_err(|error| crate::emulation::refused(&error))?;
+                Reply::json(&emulation.document(&snapshot))
+            },
+        ),
+        act(
+            "/api/statistics/reset",
+            "resetStatistics",
+            "Begin the summaries anew; the counts go on.",
+            |app, _| app.emulation()?.reset().map(|()| Reply::Nothing),
+        ),
+        Endpoint {
+            answer: Answer::Events,
+            handler: Handler::Events,
+            ..endpoint(
+                Method::GET,
+                "/api/events",
+                "events",
+                "What happens, as server-sent events.",
+                |_, _| Ok(Reply::Nothing),
+            )
+        },
+        get::<Standing>("/api/emulation", "emulation", "The emulation of this server.", |app, _| {
+            Reply::json(&app.emulation()?.standing())
+        }),
+        Endpoint {
+            status: 201,
+            ..post::<Start, Standing>(
+                "/api/emulation",
+                "startEmulation",
+                "Start to emulate between two ports.",
+                |app, call| {
+                    let started = app.start_emulation(strict::read(&call.body)?)?;
+                    Reply::json_with(StatusCode::CREATED, &started, None)
+                },
+            )
+        },
+        Endpoint {
+            answer: Answer::Json(schema::<EmulationDocument>()),
+            status: 200,
+            ..act(
+                "/api/emulation/stop",
+                "stopEmulation",
+                "End the emulation, and give what became of the packets.",
+                |app, _| Reply::json(&app.stop_emulation()?),
+            )
+        },
+    ]
+}
+
+fn measuring() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<Job>>(
+            "/api/measurements",
+            "measurements",
+            "Measurements that were started here, newest first.",
+            |app, _| Reply::json(&app.measurements.list()),
+        ),
+        Endpoint {
+            status: 201,
+            ..post::<Asked, Job>("/api/measurements", "startMeasurement", "Start to measure.", |app, call| {
+                let job = app.measurements.start(strict::read(&call.body)?)?;
+                Reply::json_with(StatusCode::CREATED, &job, None)
+            })
+        },
+        get::<Job>("/api/measurements/{id}", "measurement", "One of them.", |app, call| {
+            Reply::json(&app.measurements.get(number(call)?)?)
+        }),
+        Endpoint {
+            answer: Answer::Json(schema::<Job>()),
+            status: 200,
+            ..act(
+                "/api/measurements/{id}/stop",
+                "stopMeasurement",
+                "End it early; what was measured is kept.",
+                |app, call| Reply::json(&app.measurements.stop(number(call)?)?),
+            )
+        },
+    ]
+}
+
+fn kept() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<Listed>>("/api/runs", "runs", "Runs, newest first.", |app, _| {
+            Reply::json(&runs::list(&app.runs)?)
+        }),
+        get::<Opened>("/api/runs/{name}", "run", "A run with its documents.", |app, call| {
+            Reply::json(&runs::open(&app.runs, name(call))?)
+        }),
+        Endpoint {
+            status: 204,
+            ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Take a run away.", |app, call| {
+                if app.measurements.is_written(name(call)) {
+                    let detail = "the run is being measured; stop it first";
+                    return Err(Problem::conflict("running", detail));
+                }
+                runs::delete(&app.runs, name(call)).map(|()| Reply::Nothing)
+            })
+        },
+        file(
+            "/api/runs/{name}/report.html",
+            "report",
+            "The report of a run, a page of its own.",
+            "text/html; charset=utf-8",
+            |app, call| {
+                let page = runs::report(&app.runs, name(call))?;
+                Ok(Reply::File { kind: "text/html; charset=utf-8", content: page.into_bytes(), name: None })
+            },
+        ),
+        Endpoint {
+            query: &[
+                ("stream", false, "Which stream, from 0."),
+                ("direction", false, "forward or reverse, of a run in both directions."),
+            ],
+            ..file(
+                "/api/runs/{name}/packets.csv",
+                "packets",
+                "The packets of a stream.",
+                "text/csv",
+                |app, call| {
+                    let stream = match call.query.get("stream").map(|text| text.parse::<u16>()) {
+                        None => 0,
+                        Some(Ok(stream)) => stream,
+                        Some(Err(_)) => {
+                            return Err(Problem::unprocessable("stream", "stream is a number from 0"));
+                        }
+                    };
+                    let way = match call.query.get("direction").map(String::as_str) {
+                        None => None,
+                        Some("forward") => Some(Way::Forward),
+                        Some("reverse") => Some(Way::Reverse),
+                        Some(_) => {
+                            return Err(Problem::unprocessable(
+                                "direction",
+                                "direction is forward or reverse",
+                            ));
+                        }
+                    };
+                    let content = runs::packets(&app.runs, name(call), stream, way)?;
+                    let saved = format!("{}-{stream}.csv", name(call));
+                    Ok(Reply::File { kind: "text/csv", content, name: Some(saved) })
+                },
+            )
+        },
+        Endpoint {
+            query: &[
+                ("a", true, "The run that is compared with."),
+                ("b", true, "The run that is compared."),
+                ("by", false, "The figure of the verdict: delay_ns.median, loss.ratio, ..."),
+            ],
+            ..get::<Comparison>(
+                "/api/comparison",
+                "comparison",
+                "The difference of two runs, with intervals.",
+                |app, call| {
+                    let of = |key: &str| {
+                        let missing = || Problem::bad("query", format!("the query has no {key}; name a run"));
+                        call.query.get(key).ok_or_else(missing)
+                    };
+                    let by = call.query.get("by").map(String::as_str);
+                    Reply::json(&runs::compare(&app.runs, of("a")?, of("b")?, by)?)
+                },
+            )
+        },
+    ]
+}
+
+fn name(call: &Call) -> &str {
+    call.path.get("name").map_or("", String::as_str)
+}
+
+fn number(call: &Call) -> Result<u64, Problem> {
+    let text = call.path.get("id").map_or("", String::as_str);
+    text.parse()
+        .map_err(|_| Problem::not_found("measurements have numbers; the list has those that there are"))
+}
+
+fn in_force(emulation: &Emulation) -> Result<Reply, Problem> {
+    let in_force = emulation.in_force();
+    let tag = emulation.tag(in_force.version);
+    Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+}
+
+fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
+    let emulation = app.emulation()?;
+    let Some(expected) = call.headers.get(IF_MATCH).and_then(|value| value.to_str().ok()) else {
+        let detail = "say which scenario you know: If-Match with the entity tag of GET, or * for any";
+        return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "if-match", detail));
+    };
+    let given = strict::read::<Given>(&call.body)?;
+    let expected = if expected.trim() == "*" { None } else { Some(emulation.version_of(expected)) };
+    let in_force = emulation.apply(given, expected)?;
+    app.hub.send("scenario", &in_force);
+    let tag = emulation.tag(in_force.version);
+    Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+}

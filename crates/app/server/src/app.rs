@@ -1,0 +1,206 @@
+//! What the server holds, and what it does for its pages.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use romer_host::host_info::{self, Capability};
+use romer_host::link::Network;
+use romer_host::netns;
+use romer_port::PortName;
+use romer_record::document::Doctor;
+use romer_record::emulation::Emulation as EmulationDocument;
+use romer_store::Runs;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::auth::{Guard, SESSION};
+use crate::emulation::{Emulation, Standing, refused};
+use crate::events::SharedHub;
+use crate::heads::Names;
+use crate::measuring::Measurements;
+use crate::problem::{FieldError, Problem};
+use crate::scenario::{self, Given};
+
+/// All that requests share.
+pub(crate) struct App {
+    pub(crate) guard: Guard,
+    pub(crate) names: Names,
+    pub(crate) hub: SharedHub,
+    pub(crate) runs: Runs,
+    pub(crate) measurements: Measurements,
+    pub(crate) openapi: String,
+    /// The server belongs to an emulation of the command line and ends with it.
+    pub(crate) of_emulation: bool,
+    pub(crate) port: u16,
+    pub(crate) emulation: Mutex<Option<Arc<Emulation>>>,
+    pub(crate) doctor: Mutex<()>,
+}
+
+/// What this server is and may do.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct About {
+    /// Name and version.
+    software: String,
+    /// The machine's name.
+    host: String,
+    /// The server belongs to `romer emulate` and ends with its emulation.
+    of_emulation: bool,
+    /// Whether an emulation runs.
+    emulating: bool,
+    /// Where runs are kept.
+    runs: String,
+    /// Rights of the process that an emulation needs: whether it has them.
+    may_emulate: bool,
+}
+
+/// An interface that can be a port.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Interface {
+    /// `[NETNS/]IFACE`.
+    name: String,
+    /// Whether it was switched on.
+    up: bool,
+    /// Its largest IP packet, octets.
+    mtu: u32,
+    /// The kind of virtual link, if it is one.
+    kind: Option<String>,
+}
+
+/// An emulation that is to be started.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Start {
+    /// Port a: `[NETNS/]IFACE`.
+    a: String,
+    /// Port b.
+    b: String,
+    /// What is done to packets; left out, nothing.
+    #[serde(default)]
+    scenario: Option<Given>,
+    /// Take a port even if this host reaches the world by it.
+    #[serde(default)]
+    may_cut_off: bool,
+}
+
+impl App {
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Emulation>>> {
+        self.emulation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The emulation, also one that has ended.
+    pub(crate) fn emulation(&self) -> Result<Arc<Emulation>, Problem> {
+        self.slot().clone().ok_or_else(|| {
+            Problem::not_found(
+                "there is no emulation; start one (POST /api/emulation), or run romer emulate --api",
+            )
+        })
+    }
+
+    /// Files that the scenario in force names.
+    pub(crate) fn held_files(&self) -> BTreeMap<String, String> {
+        self.slot().as_ref().map(|emulation| emulation.files()).unwrap_or_default()
+    }
+
+    pub(crate) fn session_cookie(&self) -> String {
+        let session = self.guard.open_session();
+        let age = SESSION.as_secs();
+        let name = self.cookie_name();
+        let secure = if self.names.tls { "; Secure" } else { "" };
+        format!("{name}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")
+    }
+
+    /// Cookies know no ports: servers beside each other on one host would take each other's.
+    pub(crate) fn cookie_name(&self) -> String {
+        let prefix = if self.names.tls { "__Host-" } else { "" };
+        format!("{prefix}romer_session_{}", self.port)
+    }
+
+    pub(crate) fn about(&self) -> About {
+        let slot = self.slot();
+        About {
+            software: romer_measure::SOFTWARE.into(),
+            host: host_info::host_name().unwrap_or_default(),
+            of_emulation: self.of_emulation,
+            emulating: slot.as_ref().is_some_and(|emulation| emulation.is_running()),
+            runs: self.runs.root().display().to_string(),
+            may_emulate: host_info::capabilities()
+                .is_ok_and(|rights| rights.has(Capability::NetRaw) && rights.has(Capability::NetAdmin)),
+        }
+    }
+
+    /// One examination at a time: two would disturb each other.
+    pub(crate) fn doctor(&self) -> Doctor {
+        let _alone = self.doctor.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = Some(self.runs.root().to_path_buf());
+        romer_doctor::examine(&romer_doctor::Options { runs, ..romer_doctor::Options::default() })
+    }
+
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
+        let mut found = Vec::new();
+        let mut of = |namespace: Option<&str>| {
+            let Ok(links) = Network::open(namespace).and_then(|network| network.links()) else { return };
+            let links = links.into_iter().filter(|link| link.mac.is_some() && link.name != "lo");
+            found.extend(links.map(|link| Interface {
+                name: namespace.map_or_else(|| link.name.clone(), |space| format!("{space}/{}", link.name)),
+                up: link.up,
+                mtu: link.mtu,
+                kind: link.kind,
+            }));
+        };
+        of(None);
+        netns::list().unwrap_or_default().iter().for_each(|namespace| of(Some(namespace)));
+        found
+    }
+
+    pub(crate) fn start_emulation(&self, start: Start) -> Result<Standing, Problem> {
+        let mut slot = self.slot();
+        if let Some(held) = slot.as_ref().filter(|held| held.is_running()) {
+            let [a, b] = held.ports();
+            let detail = format!("an emulation holds {a} and {b} already; stop it first");
+            return Err(Problem::conflict("running", detail));
+        }
+        if self.of_emulation {
+            let detail =
+                "this server belongs to an emulation that has ended, and ends with it; start another";
+            return Err(Problem::conflict("ended", detail));
+        }
+        let ports = [port("a", &start.a)?, port("b", &start.b)?];
+        let given = start.scenario.unwrap_or_default();
+        let given = if given.toml.is_none() && given.scenario.is_none() {
+            Given { toml: Some(String::new()), ..given }
+        } else {
+            given
+        };
+        let read = scenario::read(given, &BTreeMap::new())?;
+        let emulation = Arc::new(Emulation::start(ports, read, start.may_cut_off)?);
+        self.hub.forget();
+        let standing = emulation.standing();
+        *slot = Some(emulation);
+        drop(slot);
+        self.hub.send("emulation", &standing);
+        Ok(standing)
+    }
+
+    pub(crate) fn stop_emulation(&self) -> Result<EmulationDocument, Problem> {
+        let emulation = self.emulation()?;
+        let snapshot = emulation.stop().map_err(|error| refused(&error))?;
+        self.hub.send("emulation", &emulation.standing());
+        Ok(emulation.document(&snapshot))
+    }
+
+    /// What happens each second.
+    pub(crate) fn tick(&self) {
+        let emulation = self.slot().clone();
+        if let Some(tick) = emulation.filter(|held| held.is_running()).and_then(|held| held.tick()) {
+            self.hub.tick(&tick);
+        }
+    }
+}
+
+fn port(field: &str, text: &str) -> Result<PortName, Problem> {
+    text.parse().map_err(|error: romer_port::PortError| {
+        let detail = format!("{error}; write an interface, or NETNS/IF for one of another network namespace");
+        let about = FieldError { field: field.into(), detail: detail.clone(), line: None, column: None };
+        Problem::unprocessable("ports", detail).about(about)
+    })
+}

@@ -1,0 +1,456 @@
+//! Measurements that are started from a page: the same as `romer measure`, on a thread of their own.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use axum::http::StatusCode;
+use romer_measure::MeasureError;
+use romer_measure::limits::Limit;
+use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
+use romer_measure::names::{Family, Target};
+use romer_record::document::{StreamInterval, Way};
+use romer_record::manifest::{CalibrationUse, StampRequest};
+use romer_store::{CalibrationFile, Runs};
+use romer_traffic::{Request, Schedule, TrafficModel};
+use romer_units::random::Seed;
+use romer_units::{Dscp, Duration, Ecn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::events::Hub;
+use crate::problem::{FieldError, Problem};
+use crate::time;
+
+/// Measurements that are remembered, the running ones among them.
+const REMEMBERED: usize = 50;
+/// Measurements that may run at once.
+const AT_ONCE: usize = 4;
+/// Notes and targets that are kept of each.
+const NOTES: usize = 100;
+const TARGETS: usize = 8;
+/// The longest measurement that is started from a page.
+const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+
+/// What is to be measured; everything but the target may be left out. Quantities carry their units, as on the
+/// command line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// Where to: `HOST`, `HOST:CONTROLPORT`, `[IPV6]:CONTROLPORT`; one to eight.
+    pub(crate) targets: Vec<String>,
+    /// Which way probes go: `round_trip`, `forward`, `reverse` or `both`.
+    #[serde(default)]
+    pub(crate) direction: Way,
+    /// When probes leave and how large they are, as `--traffic` takes it: `periodic`, `melp`, `g711`, ...
+    #[serde(default)]
+    pub(crate) traffic: Option<String>,
+    /// Mean time between probes: `20ms`.
+    #[serde(default)]
+    pub(crate) interval: Option<String>,
+    /// For how long: `10s`.
+    #[serde(default)]
+    pub(crate) duration: Option<String>,
+    /// How many probes; instead of a duration.
+    #[serde(default)]
+    pub(crate) count: Option<u64>,
+    /// Payload of UDP: `160B`.
+    #[serde(default)]
+    pub(crate) size: Option<String>,
+    /// Codec frames in a packet.
+    #[serde(default)]
+    pub(crate) bundle: Option<u32>,
+    /// Code point: `ef`, `af41` or a number.
+    #[serde(default)]
+    pub(crate) dscp: Option<String>,
+    /// A reflector that is not romer: no control channel.
+    #[serde(default)]
+    pub(crate) stamp_only: bool,
+    /// Limits that the results are held against: `forward.delay_ns.p99<30ms`.
+    #[serde(default)]
+    pub(crate) limits: Vec<String>,
+    /// Words to keep with the run.
+    #[serde(default)]
+    pub(crate) comment: Option<String>,
+    /// Six numbers for random schedules.
+    #[serde(default)]
+    pub(crate) seed: Option<[u32; 6]>,
+}
+
+/// How a measurement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// It runs.
+    Running,
+    /// It ended as asked.
+    Done,
+    /// It was stopped, or the far end went away; what was measured is kept.
+    Partial,
+    /// Nothing was measured.
+    Failed,
+}
+
+/// A measurement that was started here.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Job {
+    /// Its number.
+    pub(crate) id: u64,
+    /// What was asked for.
+    pub(crate) asked: Asked,
+    /// The command line that does the same.
+    pub(crate) command: String,
+    /// How it stands.
+    pub(crate) state: State,
+    /// When it began, RFC 3339.
+    pub(crate) started: String,
+    /// How long it is to take, nanoseconds, where that is known.
+    pub(crate) expected_ns: Option<i64>,
+    /// The run that it is kept in.
+    pub(crate) run: Option<String>,
+    /// What it told.
+    pub(crate) notes: Vec<String>,
+    /// Why it failed, or why there is only a part.
+    pub(crate) error: Option<String>,
+    /// How each stream stands.
+    pub(crate) streams: Vec<StreamInterval>,
+}
+
+struct Held {
+    job: Job,
+    stop: Arc<AtomicBool>,
+}
+
+/// All that were started here.
+pub(crate) struct Measurements {
+    all: Arc<Mutex<(u64, VecDeque<Held>)>>,
+    hub: Arc<Hub>,
+    runs: Runs,
+}
+
+type All = (u64, VecDeque<Held>);
+
+fn locked(mutex: &Mutex<All>) -> MutexGuard<'_, All> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Measurements {
+    pub(crate) fn new(hub: Arc<Hub>, runs: Runs) -> Self {
+        Self { all: Arc::default(), hub, runs }
+    }
+
+    /// All that are remembered, newest first.
+    pub(crate) fn list(&self) -> Vec<Job> {
+        locked(&self.all).1.iter().rev().map(|held| held.job.clone()).collect()
+    }
+
+    /// One of them.
+    pub(crate) fn get(&self, id: u64) -> Result<Job, Problem> {
+        let all = locked(&self.all);
+        let held = all.1.iter().find(|held| held.job.id == id);
+        held.map(|held| held.job.clone()).ok_or_else(|| unknown(id))
+    }
+
+    /// Ends one early; what was measured is kept.
+    pub(crate) fn stop(&self, id: u64) -> Result<Job, Problem> {
+        let all = locked(&self.all);
+        let held = all.1.iter().find(|held| held.job.id == id).ok_or_else(|| unknown(id))?;
+        held.stop.store(true, Ordering::Release);
+        Ok(held.job.clone())
+    }
+
+    /// Ends all of them.
+    pub(crate) fn stop_all(&self) {
+        locked(&self.all).1.iter().for_each(|held| held.stop.store(true, Ordering::Release));
+    }
+
+    /// Waits, for half a minute at the most, until none runs any more.
+    pub(crate) fn wait(&self) {
+        let end = Instant::now() + std::time::Duration::from_secs(30);
+        while Instant::now() < end && locked(&self.all).1.iter().any(|held| held.job.state == State::Running)
+        {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Whether one of them writes to the run of this name.
+    pub(crate) fn is_written(&self, run: &str) -> bool {
+        let all = locked(&self.all);
+        all.1.iter().any(|held| held.job.state == State::Running && held.job.run.as_deref() == Some(run))
+    }
+
+    /// Starts one.
+    pub(crate) fn start(&self, asked: Asked) -> Result<Job, Problem> {
+        let options = options(&asked, &self.runs)?;
+        let expected = options
+            .streams
+            .iter()
+            .filter_map(|stream| Schedule::new(&stream.traffic).ok())
+            .map(|schedule| schedule.expected_length().as_nanos())
+            .max();
+        let stop = Arc::new(AtomicBool::new(false));
+        let job = {
+            let mut all = locked(&self.all);
+            if all.1.iter().filter(|held| held.job.state == State::Running).count() >= AT_ONCE {
+                let detail = format!("{AT_ONCE} measurements run already; wait for one, or stop it");
+                return Err(Problem::conflict("too-many", detail));
+            }
+            if all.1.len() >= REMEMBERED
+                && let Some(place) = all.1.iter().position(|held| held.job.state != State::Running)
+            {
+                all.1.remove(place);
+            }
+            all.0 += 1;
+            let job = Job {
+                id: all.0,
+                asked,
+                command: options.command.clone(),
+                state: State::Running,
+                started: time::rfc3339(SystemTime::now()),
+                expected_ns: expected,
+                run: None,
+                notes: Vec::new(),
+                error: None,
+                streams: Vec::new(),
+            };
+            all.1.push_back(Held { job: job.clone(), stop: Arc::clone(&stop) });
+            job
+        };
+        let mut teller = Teller { id: job.id, all: Arc::clone(&self.all), hub: Arc::clone(&self.hub) };
+        let spawned = std::thread::Builder::new().name("measurement".into()).spawn(move || {
+            let outcome = measure::measure(&options, &stop, &mut teller);
+            teller.end(outcome);
+        });
+        if let Err(error) = spawned {
+            locked(&self.all).1.retain(|held| held.job.id != job.id);
+            let detail = format!("the system gives no thread: {error}");
+            return Err(Problem::unavailable("thread", detail));
+        }
+        self.hub.send("measurement", &job);
+        Ok(job)
+    }
+}
+
+fn unknown(id: u64) -> Problem {
+    Problem::not_found(format!("there is no measurement {id}; the list has those that there are"))
+}
+
+/// Keeps what a measurement tells, and hands it on.
+struct Teller {
+    id: u64,
+    all: Arc<Mutex<All>>,
+    hub: Arc<Hub>,
+}
+
+impl Teller {
+    fn change(&self, change: impl FnOnce(&mut Job)) {
+        let mut all = locked(&self.all);
+        if let Some(held) = all.1.iter_mut().find(|held| held.job.id == self.id) {
+            change(&mut held.job);
+            self.hub.send("measurement", &held.job);
+        }
+    }
+
+    fn end(&self, outcome: Result<measure::Outcome, MeasureError>) {
+        self.change(|job| match outcome {
+            Ok(outcome) => {
+                job.state = State::Done;
+                if let Some(target) = &outcome.far_end_gone {
+                    job.error = Some(format!("the far end went away ({target}); what was measured is kept"));
+                }
+                if let Some(error) = &outcome.not_kept {
+                    job.error = Some(error.to_string());
+                }
+                if outcome.partial || job.error.is_some() {
+                    job.state = State::Partial;
+                }
+            }
+            Err(error) => {
+                job.state = State::Failed;
+                job.error = Some(error.to_string());
+            }
+        });
+    }
+}
+
+impl Observer for Teller {
+    fn on_start(&mut self, folder: &Path, _streams: usize) {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        self.change(|job| job.run = name);
+    }
+
+    fn on_note(&mut self, _stream: u16, text: &str) {
+        self.change(|job| {
+            if job.notes.len() < NOTES {
+                job.notes.push(text.into());
+            }
+        });
+    }
+
+    fn on_interval(&mut self, interval: &StreamInterval) {
+        self.change(|job| match job.streams.iter_mut().find(|stream| stream.stream == interval.stream) {
+            Some(stream) => *stream = interval.clone(),
+            None => job.streams.push(interval.clone()),
+        });
+    }
+}
+
+/// A field's text as its type.
+fn field<T: FromStr<Err: std::fmt::Display>>(
+    name: &str,
+    text: Option<&String>,
+) -> Result<Option<T>, Problem> {
+    let Some(text) = text.map(|text| text.trim()).filter(|text| !text.is_empty()) else { return Ok(None) };
+    text.parse().map(Some).map_err(|error: T::Err| wrong(name, &error.to_string()))
+}
+
+fn wrong(name: &str, why: &str) -> Problem {
+    let error = FieldError { field: name.into(), detail: why.into(), line: None, column: None };
+    Problem::unprocessable("fields", format!("{name}: {why}")).about(error)
+}
+
+fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
+    if asked.targets.is_empty() || asked.targets.len() > TARGETS {
+        return Err(wrong("targets", &format!("name one to {TARGETS} hosts")));
+    }
+    let targets = asked
+        .targets
+        .iter()
+        .map(|text| text.parse::<Target>().map_err(|why| wrong("targets", &why)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let traffic = request(asked)?;
+    let size = field::<romer_units::Size>("size", asked.size.as_ref())?;
+    let size = match size {
+        None => ProbeSize::Natural,
+        Some(size) => {
+            ProbeSize::Payload(u32::try_from(size.octets()).map_err(|_| wrong("size", "is too large"))?)
+        }
+    };
+    let limits = asked
+        .limits
+        .iter()
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| text.parse::<Limit>().map_err(|why| wrong("limits", &why.to_string())))
+        .collect::<Result<Vec<_>, _>>()?;
+    let comment = asked.comment.as_ref().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    if let Some(comment) = &comment
+        && (comment.chars().count() > 500 || comment.chars().any(char::is_control))
+    {
+        return Err(wrong("comment", "write at most 500 characters on one line"));
+    }
+    let name = targets.first().map_or("run", |target| target.host.as_str()).to_owned();
+    let fresh = traffic.is_random() && asked.seed.is_none();
+    Ok(MeasureOptions {
+        command: command(asked, fresh.then_some(traffic.seed)),
+        streams: targets
+            .into_iter()
+            .map(|target| StreamOptions { target, traffic: traffic.clone(), size })
+            .collect(),
+        direction: asked.direction,
+        family: Family::Any,
+        stamp_only: asked.stamp_only,
+        key: None,
+        stamp: StampRequest::Best,
+        dscp: field::<Dscp>("dscp", asked.dscp.as_ref())?.unwrap_or_default(),
+        ecn: Ecn::default(),
+        ttl: None,
+        source: None,
+        interface: None,
+        waiting_time: WAITING_TIME,
+        limits,
+        comment,
+        calibration: calibration(),
+        location: runs.location(&name),
+        report_every: Duration::from_millis(500),
+        threads: romer_measure::ThreadOptions::default(),
+    })
+}
+
+/// As a measurement takes it that does not ask for the baseline to be subtracted.
+fn calibration() -> Option<CalibrationUse> {
+    let found = CalibrationFile::of_user().and_then(|file| file.read()).ok().flatten();
+    found.map(|record| romer_calibrate::choose(&record, &romer_calibrate::this_machine(), false))
+}
+
+fn request(asked: &Asked) -> Result<Request, Problem> {
+    let model = field::<TrafficModel>("traffic", asked.traffic.as_ref())?.unwrap_or(TrafficModel::Periodic);
+    if model.trace_file().is_some() {
+        return Err(wrong(
+            "traffic",
+            "a recorded schedule is a file of the server's; measure it on the command line",
+        ));
+    }
+    let duration = field::<Duration>("duration", asked.duration.as_ref())?;
+    if duration.is_some_and(|duration| duration <= Duration::ZERO || duration > LONGEST) {
+        return Err(wrong("duration", "write from 1ms to 7days, such as 10s"));
+    }
+    let limit = match (asked.count, duration) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("count", "is given beside a duration; leave one of them out"));
+        }
+        (Some(count), None) => romer_traffic::Limit::Count(count),
+        (None, duration) => romer_traffic::Limit::Duration(duration.unwrap_or(Duration::from_secs(10))),
+    };
+    let interval = field::<Duration>("interval", asked.interval.as_ref())?;
+    let seed = Seed(asked.seed.filter(|seed| *seed != [0; 6]).unwrap_or_else(romer_measure::random_words));
+    let request = Request { interval, bundle: asked.bundle, seed, ..Request::new(model, limit) };
+    Schedule::new(&request).map_err(|error| wrong("traffic", &error.to_string()))?;
+    Ok(request)
+}
+
+/// The command line that does the same.
+fn command(asked: &Asked, drawn: Option<Seed>) -> String {
+    let mut words = vec!["romer".to_owned(), "measure".into()];
+    words.extend(asked.targets.iter().cloned());
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()) {
+            words.push(name.into());
+            words.push(value);
+        }
+    };
+    let direction = match asked.direction {
+        Way::RoundTrip => None,
+        Way::Forward => Some("forward"),
+        Way::Reverse => Some("reverse"),
+        Way::Both => Some("both"),
+    };
+    option("--direction", direction.map(Into::into));
+    option("--traffic", asked.traffic.clone());
+    option("--interval", asked.interval.clone());
+    option("--duration", asked.duration.clone());
+    option("--count", asked.count.map(|count| count.to_string()));
+    option("--size", asked.size.clone());
+    option("--bundle", asked.bundle.map(|bundle| bundle.to_string()));
+    option("--dscp", asked.dscp.clone());
+    option("--comment", asked.comment.clone());
+    option("--seed", asked.seed.map(Seed).or(drawn).map(|seed| seed.to_string()));
+    for limit in &asked.limits {
+        option("--limit", Some(limit.clone()));
+    }
+    if asked.stamp_only {
+        words.push("--stamp-only".into());
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+impl From<&MeasureError> for Problem {
+    fn from(error: &MeasureError) -> Self {
+        let status = match error.exit_code() {
+            2 | 3 => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, "measure", error.to_string())
+    }
+}

@@ -1,0 +1,342 @@
+//! Connections: how many there may be, how slow they may be, and what each request goes through.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::app::App;
+use crate::auth::Shown;
+use crate::heads::{self, Ends};
+use crate::problem::Problem;
+use crate::{ServerError, Tls, api, assets};
+
+/// Connections at once; beyond them the oldest idle one is closed.
+const CONNECTIONS: usize = 256;
+/// How long the head of a request, or a greeting of TLS, may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Octets and fields of a head.
+const LARGEST_HEAD: usize = 128 << 10;
+const MOST_FIELDS: usize = 100;
+/// How often what happens is told.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The certificate and key, ready to be used.
+pub(crate) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServerError> {
+    let bad = |path: &std::path::Path, why: String| ServerError::Certificate { path: path.into(), why };
+    let of = |error: rustls::pki_types::pem::Error| error.to_string();
+    let chain = CertificateDer::pem_file_iter(&tls.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| bad(&tls.certificate, of(error)))?;
+    if chain.is_empty() {
+        return Err(bad(&tls.certificate, "there is no certificate in it".into()));
+    }
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| bad(&tls.key, of(error)))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+    let mut config = config.map_err(|error| bad(&tls.key, error.to_string()))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Connections that there are.
+#[derive(Default)]
+struct Connections {
+    next: u64,
+    open: BTreeMap<u64, Open>,
+}
+
+struct Open {
+    busy: Arc<AtomicUsize>,
+    abort: AbortHandle,
+}
+
+type SharedConnections = Arc<Mutex<Connections>>;
+
+/// Serves until `stopping` says so.
+pub(crate) async fn serve(
+    listener: StdListener,
+    tls: Option<TlsAcceptor>,
+    app: Arc<App>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    tokio::spawn(tell(Arc::clone(&app)));
+    let router = api::router(&app).fallback(assets::serve);
+    let connections = SharedConnections::default();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let Ok(local) = stream.local_addr() else { continue };
+                let ends = Ends { local, peer };
+                admit(
+                    &connections,
+                    Connection {
+                        stream,
+                        ends,
+                        tls: tls.clone(),
+                        app: Arc::clone(&app),
+                        router: router.clone(),
+                    },
+                );
+            }
+            // No descriptors, most likely: others may end meanwhile.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+/// Tells each second what has happened.
+async fn tell(app: Arc<App>) {
+    let mut clock = tokio::time::interval(SECOND);
+    clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        clock.tick().await;
+        let app = Arc::clone(&app);
+        // Asking the emulator may take a moment; another second waits for it.
+        let _ = tokio::task::spawn_blocking(move || app.tick()).await;
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    ends: Ends,
+    tls: Option<TlsAcceptor>,
+    app: Arc<App>,
+    router: Router,
+}
+
+fn admit(connections: &SharedConnections, connection: Connection) {
+    let mut all = connections.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.open.len() >= CONNECTIONS {
+        let idle = all
+            .open
+            .iter()
+            .find(|(_, open)| open.busy.load(Ordering::Acquire) == 0)
+            .map(|(number, _)| *number);
+        let Some(oldest) = idle.and_then(|number| all.open.remove(&number)) else { return };
+        oldest.abort.abort();
+    }
+    let number = all.next;
+    all.next += 1;
+    let busy = Arc::new(AtomicUsize::new(0));
+    let (held, counted) = (Arc::clone(connections), Arc::clone(&busy));
+    let task = tokio::spawn(async move {
+        let _gone = Gone { number, connections: held };
+        connection.run(counted).await;
+    });
+    all.open.insert(number, Open { busy, abort: task.abort_handle() });
+}
+
+/// Takes a connection off the list when it ends, however it does.
+struct Gone {
+    number: u64,
+    connections: SharedConnections,
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner).open.remove(&self.number);
+    }
+}
+
+impl Connection {
+    async fn run(self, busy: Arc<AtomicUsize>) {
+        let _ = self.stream.set_nodelay(true);
+        let Some(tls) = self.tls else {
+            return exchange(self.stream, self.ends, self.app, self.router, busy).await;
+        };
+        let mut stream = self.stream;
+        let mut first = [0];
+        match tokio::time::timeout(PATIENCE, stream.peek(&mut first)).await {
+            // A greeting of TLS begins so.
+            Ok(Ok(1)) if first[0] == 0x16 => {}
+            Ok(Ok(1)) => return say_https(&mut stream).await,
+            _ => return,
+        }
+        if let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
+            exchange(stream, self.ends, self.app, self.router, busy).await;
+        }
+    }
+}
+
+async fn say_https(stream: &mut TcpStream) {
+    let body = "{\"type\":\"about:blank#https\",\"title\":\"Bad Request\",\"status\":400,\
+                \"detail\":\"this port speaks TLS only; use https\"}";
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\nConnection: \
+         close\r\n\r\n{body}",
+        body.len()
+    );
+    let _: io::Result<()> = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    ends: Ends,
+    app: Arc<App>,
+    router: Router,
+    busy: Arc<AtomicUsize>,
+) {
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (app, router) = (Arc::clone(&app), router.clone());
+        let working = Working::begin(&busy);
+        async move {
+            let response = answer(&app, router, ends, request).await;
+            Ok::<_, Infallible>(response.map(|body| Body::new(Counted { body, _working: working })))
+        }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(LARGEST_HEAD)
+        .max_headers(MOST_FIELDS)
+        .serve_connection(TokioIo::new(stream), service);
+    // A connection that breaks off is the other end's affair.
+    let _ = serving.await;
+}
+
+/// Says for as long as it lives that a connection is not idle.
+struct Working(Arc<AtomicUsize>);
+
+impl Working {
+    fn begin(busy: &Arc<AtomicUsize>) -> Self {
+        busy.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(busy))
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A body that counts as work until it has gone out.
+struct Counted {
+    body: Body,
+    _working: Working,
+}
+
+impl hyper::body::Body for Counted {
+    type Data = axum::body::Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        std::pin::Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+async fn answer(
+    app: &App,
+    router: TowerToHyperService<Router>,
+    ends: Ends,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path().to_owned();
+    let passed = heads::check(&head, &app.names, ends)
+        .and_then(|()| if api::is_open(&path) { Ok(()) } else { authorise(app, &head.headers, &path, ends) });
+    let mut response = match passed {
+        Err(problem) => problem.into_response(),
+        Ok(()) => {
+            let answered = router.call(Request::from_parts(head, Body::new(body))).await;
+            answered.unwrap_or_else(|never| match never {})
+        }
+    };
+    guard(response.headers_mut(), &path);
+    response
+}
+
+/// Whoever asks has the token, or, but for opening one, a session.
+fn authorise(app: &App, headers: &HeaderMap, path: &str, ends: Ends) -> Result<(), Problem> {
+    let address = ends.peer.ip().to_canonical();
+    let mut tokens = headers.get_all(AUTHORIZATION).iter();
+    let token = tokens.next();
+    if tokens.next().is_some() {
+        return Err(Problem::bad("header", "the header Authorization is there twice"));
+    }
+    if let Some(token) = token {
+        let token = token.to_str().ok().and_then(|text| {
+            let (scheme, token) = text.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        return app.guard.check(Shown::Token(token.unwrap_or_default()), address);
+    }
+    if path == "/api/session" {
+        return app.guard.check(Shown::Nothing, address);
+    }
+    let name = app.cookie_name();
+    let session = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .find(|(found, _)| *found == name)
+        .map(|(_, session)| session);
+    app.guard.check(session.map_or(Shown::Nothing, Shown::Session), address)
+}
+
+/// What a browser may do with an answer.
+fn guard(headers: &mut HeaderMap, path: &str) {
+    let policy = if path.ends_with("/report.html") {
+        // A document of a run, without scripts, in a frame of the page or by itself.
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
+    } else {
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'none'"
+    };
+    let frame = if path.ends_with("/report.html") { "SAMEORIGIN" } else { "DENY" };
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, policy),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, frame),
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+}

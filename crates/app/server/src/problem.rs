@@ -1,0 +1,137 @@
+//! How a request fails: a problem document (RFC 9457), and never with status 500.
+
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(rename = "Problem")]
+pub(crate) struct Problem(Box<Content>);
+
+/// A problem document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct Content {
+    /// A word for the kind of problem, that stays the same; under `about:blank#`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The kind in words.
+    title: String,
+    /// The status of the answer.
+    status: u16,
+    /// What it was this time, and what to do.
+    detail: String,
+    /// The fields of the request that are meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<FieldError>,
+    /// What the resource is now, where somebody else changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<serde_json::Value>,
+    #[serde(skip)]
+    header: Option<(HeaderName, String)>,
+}
+
+/// One thing that is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct FieldError {
+    /// The field, by its keys: `a_to_b.loss.probability`.
+    pub(crate) field: String,
+    /// What is wrong with it, and what to write.
+    pub(crate) detail: String,
+    /// The line in the TOML text, from 1; `null` where the scenario came as JSON.
+    pub(crate) line: Option<usize>,
+    /// The column in it, from 1.
+    pub(crate) column: Option<usize>,
+}
+
+impl Problem {
+    /// Of this status, in words.
+    pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+        Self(Box::new(Content {
+            kind: format!("about:blank#{kind}"),
+            title: status.canonical_reason().unwrap_or("Problem").into(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            errors: Vec::new(),
+            current: None,
+            header: None,
+        }))
+    }
+
+    pub(crate) fn bad(kind: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, kind, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub(crate) fn conflict(kind: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, kind, detail)
+    }
+
+    pub(crate) fn unprocessable(kind: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, kind, detail)
+    }
+
+    /// What the machine or its owner does not allow now: no fault of the request, nor of romer.
+    pub(crate) fn unavailable(kind: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail)
+    }
+
+    pub(crate) fn unauthorized(detail: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "token", detail)
+            .with_header(WWW_AUTHENTICATE, "Bearer realm=\"romer\"")
+    }
+
+    pub(crate) fn too_many() -> Self {
+        let detail = "too many wrong tokens from this address; wait a second";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-attempts", detail).with_header(RETRY_AFTER, "1")
+    }
+
+    pub(crate) fn method(allowed: &str) -> Self {
+        let detail = format!("this resource answers {allowed} only");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail).with_header(ALLOW, allowed)
+    }
+
+    /// The same, about one field.
+    pub(crate) fn about(mut self, error: FieldError) -> Self {
+        self.0.errors.push(error);
+        self
+    }
+
+    /// The same, with what is there now.
+    pub(crate) fn with_current(mut self, current: serde_json::Value) -> Self {
+        self.0.current = Some(current);
+        self
+    }
+
+    fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        self.0.header = Some((name, value.into()));
+        self
+    }
+
+    /// The status of the answer.
+    #[cfg(test)]
+    pub(crate) fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    /// As an answer.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let text = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some((name, value)) = self.0.header
+            && let Ok(value) = HeaderValue::from_str(&value)
+        {
+            headers.insert(name, value);
+        }
+        response
+    }
+}

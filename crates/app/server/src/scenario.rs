@@ -1,0 +1,444 @@
+//! Scenarios as the interface speaks of them: TOML as in a file, or the same as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use axum::http::StatusCode;
+use romer_scenario::{LARGEST, PRESETS, Scenario, ScenarioError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value, json};
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{FieldError, Problem};
+use crate::strict::DEEPEST;
+
+/// The name under which a scenario's text is told.
+const NAME: &str = "scenario";
+/// The keys of a scenario in the order in which people read them.
+const ORDER: [&str; 17] = [
+    "about",
+    "seed",
+    "generator",
+    "a_to_b",
+    "b_to_a",
+    "loss",
+    "duplicate",
+    "reorder",
+    "delay",
+    "corrupt",
+    "rate",
+    "trace",
+    "model",
+    "step",
+    "flow",
+    "timeline",
+    "timeline_repeat",
+];
+
+/// A scenario that is given.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Given {
+    /// The text of a scenario file. Either this or `scenario`.
+    #[serde(default)]
+    pub(crate) toml: Option<String>,
+    /// The same as JSON, with the keys of a scenario file.
+    #[serde(default)]
+    pub(crate) scenario: Option<Map<String, Value>>,
+    /// The files that it names, by the names that it has for them: their texts.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// A scenario that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) scenario: Scenario,
+    pub(crate) toml: String,
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// What a scenario is, in both forms.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Shown {
+    /// As a file.
+    pub(crate) toml: String,
+    /// The same as JSON.
+    pub(crate) scenario: Map<String, Value>,
+    /// The files that it names.
+    pub(crate) files: Vec<NamedFile>,
+    /// What a reader of the results should know, in words.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A file that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct NamedFile {
+    /// As the scenario has it.
+    pub(crate) name: String,
+    /// Its length.
+    pub(crate) octets: usize,
+}
+
+/// A scenario that comes with romer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct PresetShown {
+    /// What `--preset` takes.
+    name: String,
+    /// What it is.
+    title: Option<String>,
+    /// Who found its numbers.
+    source: Option<String>,
+    /// When.
+    year: Option<u64>,
+    /// What it leaves out.
+    note: Option<String>,
+    /// As a file.
+    toml: String,
+    /// The same as JSON.
+    scenario: Map<String, Value>,
+}
+
+/// Reads a scenario; `held` are files that the server has from before.
+///
+/// # Errors
+/// 400 and 422 with the field and, of a text, the place.
+pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read, Problem> {
+    let is_text = given.toml.is_some();
+    let text = match (given.toml, given.scenario) {
+        (Some(text), None) => text,
+        (None, Some(scenario)) => text_of(&scenario)?,
+        _ => return Err(Problem::bad("fields", "send either \"toml\" or \"scenario\"")),
+    };
+    if text.len() as u64 > LARGEST {
+        let detail = format!("the scenario is larger than {} KiB", LARGEST >> 10);
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail));
+    }
+    let mut files = BTreeMap::new();
+    let mut load = |name: &str| {
+        let text = given.files.get(name).or_else(|| held.get(name));
+        let text = text
+            .ok_or_else(|| format!("names the file {name:?}, which was not sent with it; send its text"))?;
+        files.insert(name.to_owned(), text.clone());
+        Ok(text.clone())
+    };
+    let scenario = romer_scenario::parse(&text, NAME, &mut load).map_err(|error| refusal(&error, is_text))?;
+    Ok(Read { scenario, toml: text, files })
+}
+
+fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
+    let unknown = error.why.starts_with("unknown key") || error.why.starts_with("is not TOML");
+    let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let place =
+        if is_text { format!(" (line {}, column {})", error.line, error.column) } else { String::new() };
+    Problem::new(status, "scenario", format!("{}{place}: {}", error.what, error.why)).about(FieldError {
+        field: error.what.clone(),
+        detail: error.why.clone(),
+        line: is_text.then_some(error.line),
+        column: is_text.then_some(error.column),
+    })
+}
+
+impl Read {
+    /// In both forms.
+    pub(crate) fn shown(&self) -> Shown {
+        Shown {
+            toml: self.toml.clone(),
+            scenario: json_of(&self.toml),
+            files: self
+                .files
+                .iter()
+                .map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() })
+                .collect(),
+            notes: self.scenario.notes.clone(),
+        }
+    }
+}
+
+/// What comes with romer.
+pub(crate) fn presets() -> Vec<PresetShown> {
+    PRESETS
+        .iter()
+        .map(|preset| {
+            let about = preset.scenario().map(|scenario| scenario.about).unwrap_or_default();
+            PresetShown {
+                name: preset.name.into(),
+                title: about.title,
+                source: about.source,
+                year: about.year,
+                note: about.note,
+                toml: preset.text.into(),
+                scenario: json_of(preset.text),
+            }
+        })
+        .collect()
+}
+
+/// A TOML text as JSON; nothing where it is no TOML.
+pub(crate) fn json_of(text: &str) -> Map<String, Value> {
+    match DeTable::parse(text) {
+        Ok(table) => table_of(table.get_ref()),
+        Err(_) => Map::new(),
+    }
+}
+
+fn table_of(table: &DeTable<'_>) -> Map<String, Value> {
+    table.iter().map(|(key, value)| (key.get_ref().to_string(), value_of(value.get_ref()))).collect()
+}
+
+fn value_of(value: &DeValue<'_>) -> Value {
+    match value {
+        DeValue::String(text) => Value::String(text.to_string()),
+        DeValue::Integer(number) => {
+            let digits = number.as_str().replace(['_', '+'], "");
+            i64::from_str_radix(&digits, number.radix()).map_or(Value::Null, |number| json!(number))
+        }
+        DeValue::Float(number) => number
+            .as_str()
+            .replace('_', "")
+            .parse::<f64>()
+            .ok()
+            .and_then(Number::from_f64)
+            .map_or(Value::Null, Value::Number),
+        DeValue::Boolean(flag) => Value::Bool(*flag),
+        DeValue::Datetime(time) => Value::String(time.to_string()),
+        DeValue::Array(list) => list.iter().map(|item| value_of(item.get_ref())).collect(),
+        DeValue::Table(table) => Value::Object(table_of(table)),
+    }
+}
+
+/// A scenario in JSON as the text of a file.
+fn text_of(scenario: &Map<String, Value>) -> Result<String, Problem> {
+    let mut text = String::new();
+    write_table(&mut text, "", scenario, 0)?;
+    Ok(text)
+}
+
+fn place(key: &str) -> usize {
+    ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len())
+}
+
+fn in_order(table: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut entries: Vec<_> = table.iter().filter(|(_, value)| !value.is_null()).collect();
+    entries.sort_by_key(|(key, _)| place(key));
+    entries
+}
+
+/// Plain values first, then tables under headers of their own; what lies deeper is written in line.
+fn write_table(
+    text: &mut String,
+    name: &str,
+    table: &Map<String, Value>,
+    depth: usize,
+) -> Result<(), Problem> {
+    let entries = in_order(table);
+    let has_header = |key: &str, value: &Value| {
+        let table_inside = value.is_object() && depth < 2;
+        let listed = depth == 0 && is_list_of_tables(value);
+        (table_inside && !(depth == 1 && key == "match")) || listed
+    };
+    for (key, value) in entries.iter().filter(|(key, value)| !has_header(key, value)) {
+        let _ = write!(text, "{} = ", key_of(key));
+        write_value(text, value, &full(name, key), 0)?;
+        text.push('\n');
+    }
+    for (key, value) in entries.iter().filter(|(key, value)| has_header(key, value)) {
+        let full = full(name, &key_of(key));
+        match value {
+            Value::Object(inner) => {
+                let only_tables =
+                    depth == 0 && !inner.is_empty() && inner.values().all(|value| value.is_object());
+                if !only_tables {
+                    header(text, &format!("[{full}]"));
+                }
+                write_table(text, &full, inner, depth + 1)?;
+            }
+            Value::Array(list) => {
+                for inner in list.iter().filter_map(Value::as_object) {
+                    header(text, &format!("[[{full}]]"));
+                    write_table(text, &full, inner, depth)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_list_of_tables(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_object))
+}
+
+fn header(text: &mut String, header: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(header);
+    text.push('\n');
+}
+
+fn full(name: &str, key: &str) -> String {
+    if name.is_empty() { key.into() } else { format!("{name}.{key}") }
+}
+
+fn key_of(key: &str) -> String {
+    let bare =
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if bare { key.into() } else { quoted(key) }
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn write_value(text: &mut String, value: &Value, name: &str, depth: usize) -> Result<(), Problem> {
+    if depth > DEEPEST {
+        return Err(Problem::unprocessable("scenario", format!("{name} lies too deep")));
+    }
+    match value {
+        Value::Null => {
+            let detail = format!("{name} has a list with null in it; leave it out");
+            return Err(Problem::unprocessable("scenario", detail));
+        }
+        Value::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => {
+                let _ = write!(text, "{whole}");
+            }
+            (None, Some(real)) => {
+                let _ = write!(text, "{real:?}");
+            }
+            _ => text.push('0'),
+        },
+        Value::String(string) => text.push_str(&quoted(string)),
+        Value::Array(list) => {
+            text.push('[');
+            for (number, item) in list.iter().enumerate() {
+                if number > 0 {
+                    text.push_str(", ");
+                }
+                write_value(text, item, name, depth + 1)?;
+            }
+            text.push(']');
+        }
+        Value::Object(table) => {
+            text.push_str("{ ");
+            for (number, (key, value)) in in_order(table).into_iter().enumerate() {
+                if number > 0 {
+                    text.push_str(", ");
+                }
+                let _ = write!(text, "{} = ", key_of(key));
+                write_value(text, value, name, depth + 1)?;
+            }
+            text.push_str(" }");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of_json(value: &Value) -> Given {
+        Given { scenario: value.as_object().cloned(), ..Given::default() }
+    }
+
+    fn reading(given: Given) -> Result<Read, Problem> {
+        read(given, &BTreeMap::new())
+    }
+
+    #[test]
+    fn every_preset_is_the_same_after_a_turn_through_json() {
+        for preset in PRESETS {
+            let json = json_of(preset.text);
+            let back = reading(Given { scenario: Some(json.clone()), ..Given::default() }).unwrap();
+            assert_eq!(back.scenario.config, preset.scenario().unwrap().config, "{}", preset.name);
+            assert_eq!(json_of(&back.toml), json, "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn flows_timelines_and_chains_are_the_same_after_a_turn_through_json() {
+        let text = r#"
+            [a_to_b.loss]
+            model = "markov"
+            step = "time"
+            transition = [[0.5, 0.5], [1.0, 0.0]]
+            state = [{ duration = "5s", probability = 0.0 }, { duration = "1s", probability = 1.0 }]
+            [[flow]]
+            match = { dscp = 46, protocol = "udp" }
+            [flow.a_to_b.delay]
+            fixed = "30ms"
+            variable = { model = "normal", mean = "50us", stddev = "10us" }
+            [[timeline]]
+            at = "10s"
+            ramp = "5s"
+            [timeline.b_to_a.loss]
+            probability = 0.5
+            [timeline_repeat]
+            every = "60s"
+        "#;
+        let first = reading(Given { toml: Some(text.into()), ..Given::default() }).unwrap();
+        let second = reading(Given { scenario: Some(json_of(text)), ..Given::default() }).unwrap();
+        assert_eq!(first.scenario.config, second.scenario.config, "{}", second.toml);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_field() {
+        let unknown = reading(of_json(&json!({"a_to_b": {"los": {}}}))).unwrap_err();
+        assert_eq!(unknown.status(), 400);
+        let text = serde_json::to_string(&unknown).unwrap();
+        assert!(text.contains("did you mean loss") && text.contains("\"field\":\"a_to_b.los\""), "{text}");
+        let range = reading(of_json(&json!({"a_to_b": {"loss": {"probability": 150}}}))).unwrap_err();
+        assert_eq!(range.status(), 422);
+        let text = serde_json::to_string(&range).unwrap();
+        assert!(text.contains("a_to_b.loss.probability") && text.contains("from 0 to 1"), "{text}");
+        let toml =
+            Given { toml: Some("seed = [1]\n[a_to_b.loss]\nprobability = 2".into()), ..Given::default() };
+        assert!(serde_json::to_string(&reading(toml).unwrap_err()).unwrap().contains("line"));
+        let file = reading(of_json(&json!({"trace": {"file": "../../etc/passwd", "format": "pham"}})));
+        assert_eq!(file.unwrap_err().status(), 422);
+    }
+
+    fn leaf() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(|number| json!(number)),
+            (-1e12..1e12).prop_map(|number: f64| json!(number)),
+            ".{0,12}".prop_map(Value::String),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_is_written_as_toml_that_says_the_same(
+            value in leaf().prop_recursive(4, 24, 4, |inner| prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                proptest::collection::btree_map("[a-z_]{1,6}|match|flow", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ])
+        ) {
+            let scenario: Map<String, Value> = [("flow".to_owned(), value)].into_iter().collect();
+            let text = text_of(&scenario).unwrap();
+            prop_assert_eq!(json_of(&text), scenario, "{}", text);
+        }
+    }
+}

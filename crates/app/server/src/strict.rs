@@ -1,0 +1,156 @@
+//! JSON as it is taken in: no deeper than needed, no key twice, nothing behind it.
+
+use std::fmt;
+
+use axum::http::StatusCode;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::problem::{FieldError, Problem};
+
+/// How deep lists and objects may lie in each other.
+pub(crate) const DEEPEST: usize = 32;
+
+/// The value of a body.
+///
+/// # Errors
+/// 400 with the line and column of what is wrong.
+pub(crate) fn value(body: &[u8]) -> Result<Value, Problem> {
+    if body.is_empty() {
+        return Err(Problem::bad("json", "the body is empty; send a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = Strict { depth: 0 }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| Problem::bad("json", format!("the body is not JSON as it should be: {error}")))
+}
+
+/// A body as what it should be.
+///
+/// # Errors
+/// 400 where it is no JSON or has an unknown field, 422 where a field has a value that it cannot have.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    serde_json::from_value(value(body)?).map_err(|error| {
+        let text = error.to_string();
+        let unknown = text.starts_with("unknown field") || text.starts_with("missing field");
+        let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
+        let field = text.split('`').nth(1).filter(|_| unknown).unwrap_or_default().to_owned();
+        let problem = Problem::new(status, "fields", format!("the body does not fit: {text}"));
+        if field.is_empty() {
+            return problem;
+        }
+        problem.about(FieldError { field, detail: text, line: None, column: None })
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn deeper<E: de::Error>(self) -> Result<Self, E> {
+        if self.depth >= DEEPEST {
+            return Err(E::custom(format!("lists and objects lie more than {DEEPEST} deep in each other")));
+        }
+        Ok(Self { depth: self.depth + 1 })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is not finite"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(inner)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let inner = self.deeper()?;
+        let mut values = Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let value = object.next_value_seed(inner)?;
+            if values.contains_key(&key) {
+                let shown: String = key.chars().take(60).collect();
+                return Err(de::Error::custom(format!("the key {shown:?} stands twice")));
+            }
+            values.insert(key, value);
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refusal(body: &[u8]) -> String {
+        let problem = value(body).unwrap_err();
+        assert_eq!(problem.status(), 400);
+        serde_json::to_string(&problem).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        assert!(refusal(b"").contains("empty"));
+        assert!(refusal(b"{\"a\":1}x").contains("trailing characters at line 1 column 8"));
+        assert!(refusal(b"{\"a\":1e999}").contains("out of range"));
+        assert!(
+            refusal(b"{\"a\":1,\"a\":2}").contains("\\\\\\\"a\\\\\\\" stands twice")
+                || refusal(b"{\"a\":1,\"a\":2}").contains("stands twice")
+        );
+        assert!(refusal(b"\"\xff\"").contains("line 1"));
+        let deep = "[".repeat(100_000);
+        assert!(refusal(deep.as_bytes()).contains("deep"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_in_is_what_serde_reads(text in "[\\[\\]{}:,\"a0-9. -]{0,40}") {
+            if let Ok(found) = value(text.as_bytes()) {
+                prop_assert_eq!(found, serde_json::from_str::<Value>(&text).unwrap());
+            }
+        }
+    }
+}
