@@ -32,6 +32,8 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
+	@$(TIMED) 'the console is current' scripts/console check
+	@$(TIMED) 'the console in a browser' scripts/console browser
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
 	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf

@@ -6,22 +6,24 @@ mod samples;
 mod words;
 
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_emulate::Opened;
-use romer_emulate::live::{LiveBridge, LiveError, LiveOptions, Recorder};
+use romer_emulate::live::{Control, LiveBridge, LiveError, LiveOptions, Recorder};
 use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Model, RateLimit};
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
+use romer_server::Server;
 use romer_units::{Duration, Layer};
 
 use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
 use crate::failure::Failure;
 use crate::measure::random_seed;
-use crate::{output, signals};
+use crate::{console, output, signals};
 
 /// How often the signals are looked at, and how often the line of a terminal is renewed.
 const LOOK: StdDuration = StdDuration::from_millis(50);
@@ -64,10 +66,11 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let scenario = scenario(arguments)?;
     let [interrupted, terminated] = signals::ending()?;
+    let least_hold = if arguments.api.is_some() { romer_server::LEAST_HOLD } else { Duration::ZERO };
     let options = LiveOptions {
         ports,
         scenario,
-        least_hold: Duration::ZERO,
+        least_hold,
         samples: samples::wanted(&arguments.samples),
         may_cut_off: arguments.yes_cut_me_off,
         data_plane: arguments.data_plane.into(),
@@ -77,9 +80,13 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let mut bridge = LiveBridge::start(&options)?;
     let recorder = files.record(bridge.take_samples())?;
     let control = bridge.control();
+    let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
     let prose = !arguments.output.quiet;
     if prose {
-        let text = words::ready(&options, &bridge);
+        let mut text = words::ready(&options, &bridge);
+        if let Some(server) = &server {
+            text.push_str(&format!("console at {}\n", server.url()));
+        }
         // Whoever reads the document from standard output gets nothing else there.
         if arguments.output.json_to_stdout() {
             output::eprint_line(text.trim_end());
@@ -106,6 +113,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     line.clear();
     let snapshot = bridge.stop()?;
+    drop(server);
     let mut document = control.document_of(&snapshot);
     let recorded = recorder.map(Recorder::finish);
     document.warnings.extend(recorded.as_ref().and_then(samples::note));
@@ -125,6 +133,12 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     recorded.map_or(Ok(()), samples::written)?;
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+}
+
+/// Lets others watch and change the bridge.
+fn serve(listen: SocketAddr, arguments: &EmulateArgs, control: Control) -> Result<Server, Failure> {
+    let folder = arguments.files.scenario.as_ref().and_then(|file| file.parent());
+    console::of_emulation(listen, &arguments.serving, control, folder)
 }
 
 /// Port a and port b.

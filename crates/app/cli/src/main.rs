@@ -10,6 +10,7 @@ mod bench;
 mod calibrate;
 mod command;
 mod compare;
+mod console;
 mod demo;
 mod doctor;
 mod emulate;
@@ -68,6 +69,7 @@ fn invoke() -> ExitCode {
         Command::Emulate(arguments) => emulate::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Console(arguments) => console::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

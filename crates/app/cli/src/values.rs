@@ -123,6 +123,35 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Where a page is served.
+pub(crate) fn console(text: &str) -> Result<SocketAddr, String> {
+    address(text, 8_800)
+}
+
+/// Where an emulator is watched and changed.
+pub(crate) fn api(text: &str) -> Result<SocketAddr, String> {
+    address(text, 8_870)
+}
+
+fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    text.parse().or_else(|_| bare.parse().map(|address| SocketAddr::new(address, port))).map_err(|_| {
+        format!("{} is not an address; write one such as 127.0.0.1:{port} or [::1]:{port}", shown(text))
+    })
+}
+
+/// A name by which browsers call a server, as they send it.
+pub(crate) fn host(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    if text.is_empty() || text.len() > 253 || !text.chars().all(plain) {
+        return Err(format!(
+            "{} is not a host name; write one such as lab.example, without a port",
+            shown(text)
+        ));
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
 /// How long the emulator holds a packet.
 pub(crate) fn delay(text: &str) -> Result<Duration, String> {
     let delay = parsed::<Duration>(text)?;

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::{Guard, SESSION};
-use crate::emulation::{Emulation, Standing, refused};
+use crate::emulation::{Emulation, Standing};
 use crate::events::SharedHub;
 use crate::heads::Names;
 use crate::measuring::Measurements;
@@ -183,7 +183,7 @@ impl App {
 
     pub(crate) fn stop_emulation(&self) -> Result<EmulationDocument, Problem> {
         let emulation = self.emulation()?;
-        let snapshot = emulation.stop().map_err(|error| refused(&error))?;
+        let snapshot = emulation.stop()?;
         self.hub.send("emulation", &emulation.standing());
         Ok(emulation.document(&snapshot))
     }
@@ -191,7 +191,7 @@ impl App {
     /// What happens each second.
     pub(crate) fn tick(&self) {
         let emulation = self.slot().clone();
-        if let Some(tick) = emulation.filter(|held| held.is_running()).and_then(|held| held.tick()) {
+        if let Some(tick) = emulation.and_then(|held| held.tick()) {
             self.hub.tick(&tick);
         }
     }

@@ -1,15 +1,20 @@
 //! The emulation that the server shows and steers: one bridge, its scenario and what it did.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use axum::http::StatusCode;
-use romer_emulate::live::{Direction, LiveBridge, LiveError, LiveOptions, Snapshot};
-use romer_impair::{Cause, Config, Generator};
+use romer_emulate::Opened;
+use romer_emulate::live::{
+    Control, DataPlane, Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, SampleFeed, Snapshot,
+};
+use romer_impair::Cause;
 use romer_port::PortName;
 use romer_record::document::Summary;
-use romer_record::emulation::{EMULATION, EmulatedDirection, EmulatedPort, Emulation as Document};
+use romer_record::emulation::Emulation as Document;
+use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,32 +24,28 @@ use crate::time;
 
 /// Scenarios that are remembered.
 const REMEMBERED: usize = 50;
+/// Room is made for frames that are held so long, as a page may ask for more delay than there was at the start.
+pub const LEAST_HOLD: Duration = Duration::from_millis(500);
 
 /// A bridge under the server's hand.
 #[derive(Debug)]
 pub struct Emulation {
+    control: Control,
+    /// Where it is the server's own.
     bridge: Mutex<Option<LiveBridge>>,
-    current: Mutex<Current>,
+    own: Mutex<Own>,
     last: Mutex<Option<Snapshot>>,
-    ports: [PortName; 2],
-    taken: BTreeMap<String, EmulatedPort>,
-    data_plane: String,
-    started: SystemTime,
-    seed: [u32; 6],
-    generator: Generator,
-    slots: u32,
-    octets: u64,
 }
 
 #[derive(Debug)]
-struct Current {
-    version: u64,
-    read: Read,
+struct Own {
+    files: BTreeMap<String, String>,
     history: VecDeque<Applied>,
 }
 
 /// A scenario that was in force.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "AppliedScenario")]
 pub(crate) struct Applied {
     /// Its number; the first is 1.
     version: u64,
@@ -61,8 +62,6 @@ pub(crate) struct InForce {
     pub(crate) version: u64,
     /// The seed by which chance goes.
     pub(crate) seed: [u32; 6],
-    /// The generator: `counter`, `mrg` or `mrg32k3a`.
-    pub(crate) generator: String,
     #[serde(flatten)]
     pub(crate) shown: Shown,
 }
@@ -74,8 +73,10 @@ pub(crate) struct Standing {
     pub(crate) running: bool,
     /// When it began, RFC 3339.
     pub(crate) started: String,
-    /// Interfaces, by port.
-    pub(crate) ports: BTreeMap<String, EmulatedPort>,
+    /// Port a, `[NETNS/]IFACE`.
+    pub(crate) a: String,
+    /// Port b.
+    pub(crate) b: String,
     /// How packets come in and go out.
     pub(crate) data_plane: String,
     /// Frames that there is room for.
@@ -146,136 +147,118 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a generator is called in files.
-pub(crate) const fn generator_name(generator: Generator) -> &'static str {
-    match generator {
-        Generator::Counter => "counter",
-        Generator::Mrg => "mrg",
-        Generator::Mrg32k3a => "mrg32k3a",
-    }
-}
-
 impl Emulation {
     /// Starts a bridge between two ports that does what the scenario says.
     pub(crate) fn start(ports: [PortName; 2], read: Read, may_cut_off: bool) -> Result<Self, Problem> {
-        let mut config = read.scenario.config.clone();
-        config.seed = Some(match config.seed {
-            Some(seed) => seed,
-            None => romer_emulate::random_seed()
-                .map_err(|error| Problem::unavailable("seed", error.to_string()))?,
-        });
-        let options = LiveOptions { ports, config, may_cut_off };
+        let mut opened = Opened { scenario: read.scenario, text: read.toml };
+        if opened.scenario.config.seed.is_none() {
+            let seed = romer_emulate::random_seed();
+            opened.scenario.config.seed =
+                Some(seed.map_err(|error| Problem::unavailable("seed", error.to_string()))?);
+        }
+        let options = LiveOptions {
+            ports,
+            scenario: opened,
+            least_hold: LEAST_HOLD,
+            may_cut_off,
+            data_plane: DataPlane::default(),
+            samples: None,
+        };
         let bridge = LiveBridge::start(&options).map_err(|error| refused(&error))?;
-        Ok(Self::of(bridge, &options, read))
+        Ok(Self::of(bridge.control(), Some(bridge), read.files))
     }
 
-    /// A bridge that was started by somebody else, with the text of its scenario and the files that it names.
-    ///
-    /// # Errors
-    /// In words, where the text is not that of a scenario.
-    pub fn attach(
-        bridge: LiveBridge,
-        options: &LiveOptions,
-        toml: String,
-        files: BTreeMap<String, String>,
-    ) -> Result<Self, String> {
-        let given = Given { toml: Some(toml), scenario: None, files };
-        let read = scenario::read(given, &BTreeMap::new()).map_err(|problem| {
-            serde_json::to_value(&problem).map_or_else(|_| String::new(), |value| value["detail"].to_string())
-        })?;
-        Ok(Self::of(bridge, options, read))
+    /// A bridge that belongs to somebody else, who also ends it. Files that its scenario names lie in `folder`.
+    pub fn attach(control: Control, folder: Option<&Path>) -> Self {
+        let mut files = BTreeMap::new();
+        let mut load = |name: &str| {
+            let path = folder.unwrap_or(Path::new("")).join(name);
+            let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+            files.insert(name.to_owned(), text.clone());
+            Ok(text)
+        };
+        // It was read before, or the bridge would not be; what is wanted are its files.
+        let _ = romer_scenario::parse(&control.scenario().text, "scenario", &mut load);
+        Self::of(control, None, files)
     }
 
-    fn of(bridge: LiveBridge, options: &LiveOptions, read: Read) -> Self {
-        let taken = ["a", "b"].into_iter().zip(&options.ports).zip(bridge.taken());
-        let taken = taken.map(|((letter, name), taken)| {
-            let port = EmulatedPort {
-                interface: name.to_string(),
-                taken_from_bridge: taken.bridge.clone(),
-                offloads_switched_off: taken.offloads,
-            };
-            (letter.to_owned(), port)
-        });
-        let room = bridge.room();
-        let first = Applied { version: 1, at: time::rfc3339(SystemTime::now()), toml: read.toml.clone() };
+    fn of(control: Control, bridge: Option<LiveBridge>, files: BTreeMap<String, String>) -> Self {
+        let history = VecDeque::from([applied(&control)]);
         Self {
-            ports: options.ports.clone(),
-            taken: taken.collect(),
-            data_plane: bridge.data_plane().into(),
-            started: SystemTime::now(),
-            seed: options.config.seed.map_or([1; 6], |seed| seed.0),
-            generator: options.config.generator,
-            slots: room.slots,
-            octets: room.octets,
-            bridge: Mutex::new(Some(bridge)),
-            current: Mutex::new(Current { version: 1, read, history: VecDeque::from([first]) }),
+            control,
+            bridge: Mutex::new(bridge),
+            own: Mutex::new(Own { files, history }),
             last: Mutex::new(None),
         }
     }
 
     /// Whether packets pass through it now.
-    pub fn is_running(&self) -> bool {
-        locked(&self.bridge).as_ref().is_some_and(|bridge| !bridge.has_ended())
+    pub(crate) fn is_running(&self) -> bool {
+        let bridge = locked(&self.bridge);
+        match bridge.as_ref() {
+            Some(bridge) => !bridge.has_ended(),
+            None => locked(&self.last).is_none() && self.control.snapshot().is_ok(),
+        }
     }
 
     /// Both ports.
-    pub fn ports(&self) -> &[PortName; 2] {
-        &self.ports
+    pub(crate) fn ports(&self) -> [&PortName; 2] {
+        self.control.ports()
     }
 
     /// What has happened so far, or until the end.
-    ///
-    /// # Errors
-    /// [`LiveError::Ended`] where the bridge has ended without anybody having asked.
-    pub fn snapshot(&self) -> Result<Snapshot, LiveError> {
-        if let Some(bridge) = locked(&self.bridge).as_ref() {
-            return bridge.snapshot().map(|snapshot| *snapshot);
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Problem> {
+        if let Some(snapshot) = locked(&self.last).clone() {
+            return Ok(snapshot);
         }
-        locked(&self.last).clone().ok_or(LiveError::Ended)
+        self.control.snapshot().map(|snapshot| *snapshot).map_err(|error| refused(&error))
     }
 
     /// Ends it, once, and gives what has happened.
-    ///
-    /// # Errors
-    /// Why the bridge had ended before.
-    pub fn stop(&self) -> Result<Snapshot, LiveError> {
+    pub(crate) fn stop(&self) -> Result<Snapshot, Problem> {
         let bridge = locked(&self.bridge).take();
-        match bridge {
-            Some(bridge) => {
-                let snapshot = bridge.stop()?;
-                *locked(&self.last) = Some(snapshot.clone());
-                Ok(snapshot)
+        let snapshot = match bridge {
+            Some(bridge) => bridge.stop().map_err(|error| refused(&error))?,
+            None => {
+                // Its owner gives the last figures; these are those of a moment before.
+                let snapshot = self.snapshot()?;
+                self.control.stop();
+                snapshot
             }
-            None => self.snapshot(),
-        }
+        };
+        *locked(&self.last) = Some(snapshot.clone());
+        Ok(snapshot)
     }
 
     /// Begins the summaries anew.
     pub(crate) fn reset(&self) -> Result<(), Problem> {
-        match locked(&self.bridge).as_ref() {
-            Some(bridge) => bridge.reset().map_err(|error| refused(&error)),
-            None => Err(ended()),
-        }
+        self.control.reset().map_err(|error| refused(&error))
+    }
+
+    /// Samples from now on.
+    pub(crate) fn samples(&self, options: FeedOptions) -> Result<SampleFeed, Problem> {
+        self.control.samples(options).map_err(|error| refused(&error))
     }
 
     /// The scenario in force.
     pub(crate) fn in_force(&self) -> InForce {
-        let current = locked(&self.current);
-        self.shown(&current)
+        let own = locked(&self.own);
+        self.shown(&own)
     }
 
-    fn shown(&self, current: &Current) -> InForce {
+    fn shown(&self, own: &Own) -> InForce {
+        let current = self.control.scenario();
         InForce {
-            version: current.version,
-            seed: self.seed,
-            generator: generator_name(self.generator).into(),
-            shown: current.read.shown(),
+            version: current.revision,
+            seed: self.control.seed().0,
+            shown: Shown::of(&current.text, &own.files, current.notes.clone()),
         }
     }
 
     /// The entity tag of a version: another emulation's is never the same.
     pub(crate) fn tag(&self, version: u64) -> String {
-        format!("{}-{version}", self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros())
+        let started = self.control.started().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{}-{version}", started.as_micros())
     }
 
     /// The version that an entity tag names; 0, which none has, for a foreign one.
@@ -287,102 +270,72 @@ impl Emulation {
 
     /// Files that the scenario in force names.
     pub(crate) fn files(&self) -> BTreeMap<String, String> {
-        locked(&self.current).read.files.clone()
+        locked(&self.own).files.clone()
     }
 
     /// Those that were, newest first.
     pub(crate) fn history(&self) -> Vec<Applied> {
-        locked(&self.current).history.iter().rev().cloned().collect()
+        locked(&self.own).history.iter().rev().cloned().collect()
     }
 
     /// Puts another scenario in force, where the one in force has the version that the caller knows.
     pub(crate) fn apply(&self, given: Given, expected: Option<u64>) -> Result<InForce, Problem> {
-        let bridge = locked(&self.bridge);
-        let bridge = bridge.as_ref().filter(|bridge| !bridge.has_ended()).ok_or_else(ended)?;
-        let mut current = locked(&self.current);
-        if expected.is_some_and(|expected| expected != current.version) {
-            let detail = "somebody else has changed the scenario meanwhile; look at what it is now";
-            let now = serde_json::to_value(self.shown(&current)).unwrap_or_default();
-            let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail);
-            return Err(problem.with_current(now));
+        let mut own = locked(&self.own);
+        let read = scenario::read(given, &own.files)?;
+        let opened = Opened { scenario: read.scenario, text: read.toml };
+        match self.control.apply(opened, expected) {
+            Ok(_) => {}
+            Err(LiveError::Stale { .. }) => {
+                let detail = "somebody else has changed the scenario meanwhile; look at what it is now";
+                let now = serde_json::to_value(self.shown(&own)).unwrap_or_default();
+                let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail);
+                return Err(problem.with_current(now));
+            }
+            Err(error) => return Err(refused(&error)),
         }
-        let read = scenario::read(given, &current.read.files)?;
-        let config = self.with_chance(&read)?;
-        bridge.apply(config).map_err(|error| refused(&error))?;
-        current.version += 1;
-        let applied = Applied {
-            version: current.version,
-            at: time::rfc3339(SystemTime::now()),
-            toml: read.toml.clone(),
-        };
-        current.history.push_back(applied);
-        if current.history.len() > REMEMBERED {
-            current.history.pop_front();
+        own.files = read.files;
+        own.history.push_back(applied(&self.control));
+        if own.history.len() > REMEMBERED {
+            own.history.pop_front();
         }
-        current.read = read;
-        Ok(self.shown(&current))
-    }
-
-    /// Chance goes on as it began: its seed and its generator belong to a run.
-    fn with_chance(&self, read: &Read) -> Result<Config, Problem> {
-        let mut config = read.scenario.config.clone();
-        if config.generator != self.generator {
-            let detail = format!(
-                "generator is {}, and this run goes by {}, which cannot change while packets pass; stop it and start \
-                 another",
-                generator_name(config.generator),
-                generator_name(self.generator)
-            );
-            return Err(Problem::unprocessable("scenario", detail));
-        }
-        let seed = romer_units::random::Seed(self.seed);
-        if config.seed.is_some_and(|given| given != seed) {
-            let detail = "seed is another than that of this run, which cannot change while packets pass; leave it out, \
-                          or stop the run and start another";
-            return Err(Problem::unprocessable("scenario", detail));
-        }
-        config.seed = Some(seed);
-        Ok(config)
+        Ok(self.shown(&own))
     }
 
     /// How it stands.
     pub(crate) fn standing(&self) -> Standing {
+        let [a, b] = self.ports().map(ToString::to_string);
+        let room = self.control.room();
         Standing {
             running: self.is_running(),
-            started: time::rfc3339(self.started),
-            ports: self.taken.clone(),
-            data_plane: self.data_plane.clone(),
-            room_frames: self.slots,
-            room_octets: self.octets,
-            version: locked(&self.current).version,
+            started: time::rfc3339(self.control.started()),
+            a,
+            b,
+            data_plane: self.control.data_plane().into(),
+            room_frames: room.slots,
+            room_octets: room.octets,
+            version: self.control.scenario().revision,
         }
     }
 
     /// The document of what has happened.
-    pub fn document(&self, snapshot: &Snapshot) -> Document {
-        let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(direction);
-        Document {
-            schema: EMULATION.into(),
-            started: time::rfc3339(self.started),
-            ended: time::rfc3339(SystemTime::now()),
-            ended_by: snapshot.gone.as_ref().map(|port| format!("port {port} is gone")),
-            seed: self.seed,
-            generator: generator_name(self.generator).into(),
-            data_plane: self.data_plane.clone(),
-            scenario: locked(&self.current).read.toml.clone(),
-            ports: self.taken.clone(),
-            a_to_b,
-            b_to_a,
-            warnings: Vec::new(),
-        }
+    pub(crate) fn document(&self, snapshot: &Snapshot) -> Document {
+        self.control.document_of(snapshot)
     }
 
     /// The counts of this second.
     pub(crate) fn tick(&self) -> Option<Tick> {
-        let snapshot = self.snapshot().ok()?;
+        if locked(&self.last).is_some() {
+            return None;
+        }
+        let snapshot = self.control.snapshot().ok()?;
         let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(tick_direction);
-        Some(Tick { at_ms: time::unix_ms(), version: locked(&self.current).version, a_to_b, b_to_a })
+        Some(Tick { at_ms: time::unix_ms(), version: self.control.scenario().revision, a_to_b, b_to_a })
     }
+}
+
+fn applied(control: &Control) -> Applied {
+    let current = control.scenario();
+    Applied { version: current.revision, at: time::rfc3339(current.since), toml: current.text.clone() }
 }
 
 fn ended() -> Problem {
@@ -401,6 +354,9 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
             format!("{error}, and would be cut off; choose another, or allow that with may_cut_off"),
         ),
         LiveError::Ended => ended(),
+        LiveError::Feeds { .. } => {
+            Problem::conflict("feeds", format!("{error}; try again when one of them has ended"))
+        }
         LiveError::Port { source, .. } if source.is_permission() => Problem::new(
             StatusCode::FORBIDDEN,
             "rights",
@@ -412,28 +368,6 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
             "ports",
             format!("{error}; the doctor's page says what this machine can do"),
         ),
-    }
-}
-
-fn direction(direction: &Direction) -> EmulatedDirection {
-    let ledger = &direction.ledger;
-    EmulatedDirection {
-        received: ledger.received,
-        transmitted: ledger.transmitted,
-        queued: ledger.queued,
-        duplicates_created: ledger.duplicates_created,
-        lost: lost(direction),
-        corrupted: ledger.corrupted,
-        reordered: ledger.reordered,
-        waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
-        requested_delay_ns: direction.requested_delay.clone(),
-        actual_delay_ns: direction.actual_delay.clone(),
-        delay_error_ns: direction.delay_error.clone(),
-        inter_arrival_ns: direction.inter_arrival.clone(),
-        inter_departure_ns: direction.inter_departure.clone(),
-        queue_depth: direction.queue_depth.clone(),
-        correlation_time_ns: None,
-        effective_values: None,
     }
 }
 
@@ -466,9 +400,4 @@ fn tick_direction(direction: &Direction) -> TickDirection {
         inter_departure_ns: (&direction.inter_departure).into(),
         link: format!("{:?}", direction.link).to_lowercase(),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-const fn real(count: u64) -> f64 {
-    count as f64
 }

@@ -87,7 +87,7 @@ impl Hub {
             }
             loop {
                 let event = match tokio::time::timeout(ALIVE, events.recv()).await {
-                    Err(_) => Bytes::from_static(b": alive\n\n"),
+                    Err(_) => Bytes::from_static(b"event: alive\ndata: {}\n\n"),
                     Ok(Ok(event)) => event,
                     Ok(Err(RecvError::Lagged(missed))) => {
                         Bytes::from(format!("event: missed\ndata: {{\"events\":{missed}}}\n\n"))

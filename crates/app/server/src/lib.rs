@@ -9,7 +9,7 @@
 //! | `heads`, `auth`, `strict` | what a request must be before it is looked at: host, origin, size; token; JSON |
 //! | `api` | the table of what can be asked for, its routes and its description |
 //! | `app` | what requests share |
-//! | `emulation`, `measuring`, `runs`, `scenario` | what they are about |
+//! | `emulation`, `samples`, `measuring`, `runs`, `scenario` | what they are about |
 //! | `events` | what happens, told to every page |
 //! | `assets` | the page, built from `console/` and embedded |
 //!
@@ -27,6 +27,7 @@ mod measuring;
 mod net;
 mod problem;
 mod runs;
+mod samples;
 mod scenario;
 mod strict;
 mod time;
@@ -43,7 +44,7 @@ use tokio::sync::watch;
 
 use app::App;
 pub use auth::SHORTEST_TOKEN;
-pub use emulation::Emulation;
+pub use emulation::{Emulation, LEAST_HOLD};
 
 /// The description of the interface (OpenAPI 3.1), as `/api/openapi.json` gives it.
 pub fn openapi() -> serde_json::Value {

@@ -143,16 +143,15 @@ fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
 impl Read {
     /// In both forms.
     pub(crate) fn shown(&self) -> Shown {
-        Shown {
-            toml: self.toml.clone(),
-            scenario: json_of(&self.toml),
-            files: self
-                .files
-                .iter()
-                .map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() })
-                .collect(),
-            notes: self.scenario.notes.clone(),
-        }
+        Shown::of(&self.toml, &self.files, self.scenario.notes.clone())
+    }
+}
+
+impl Shown {
+    /// A text in both forms.
+    pub(crate) fn of(text: &str, files: &BTreeMap<String, String>, notes: Vec<String>) -> Self {
+        let files = files.iter().map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() });
+        Self { toml: text.into(), scenario: json_of(text), files: files.collect(), notes }
     }
 }
 
@@ -236,7 +235,7 @@ fn write_table(
     let has_header = |key: &str, value: &Value| {
         let table_inside = value.is_object() && depth < 2;
         let listed = depth == 0 && is_list_of_tables(value);
-        (table_inside && !(depth == 1 && key == "match")) || listed
+        (table_inside && key != "match") || listed
     };
     for (key, value) in entries.iter().filter(|(key, value)| !has_header(key, value)) {
         let _ = write!(text, "{} = ", key_of(key));
@@ -247,8 +246,9 @@ fn write_table(
         let full = full(name, &key_of(key));
         match value {
             Value::Object(inner) => {
-                let only_tables =
-                    depth == 0 && !inner.is_empty() && inner.values().all(|value| value.is_object());
+                let only_tables = depth == 0
+                    && !inner.is_empty()
+                    && inner.iter().all(|(key, value)| value.is_object() && key != "match");
                 if !only_tables {
                     header(text, &format!("[{full}]"));
                 }

@@ -6,6 +6,7 @@ use clap::Args;
 use romer_units::random::Seed;
 use romer_units::{Duration, Rate};
 
+use super::console::ServingArgs;
 use super::shared::OutputArgs;
 use crate::emulate::PortArgument;
 use crate::values;
@@ -35,6 +36,12 @@ pub(crate) struct EmulateArgs {
     /// Take ports even if this host reaches the world by one of them
     #[arg(long)]
     pub(crate) yes_cut_me_off: bool,
+    /// Let programs and browsers watch and change it, at this address: ADDR or ADDR:PORT [default port: 8870]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::api, conflicts_with = "offline")]
+    pub(crate) api: Option<std::net::SocketAddr>,
+    /// How that is served.
+    #[command(flatten)]
+    pub(crate) serving: ServingArgs,
     /// What is done to packets.
     #[command(flatten)]
     pub(crate) impairments: ImpairmentArgs,

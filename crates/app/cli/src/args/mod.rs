@@ -5,6 +5,7 @@ mod analyze;
 mod bench;
 mod calibrate;
 mod compare;
+mod console;
 mod demo;
 mod doctor;
 mod emulate;
@@ -24,6 +25,7 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use bench::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use compare::CompareArgs;
+pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, SampleArgs};
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Model(ModelArgs),
     /// Benchmark a device between two ports: what it carries, loses, delays and remarks
     Bench(Box<BenchArgs>),
+    /// See and steer the laboratory in a browser
+    Console(ConsoleArgs),
     /// Test hosts in network namespaces of this machine
     Lab(LabArgs),
     /// The whole story on this machine: lab, voice streams, report

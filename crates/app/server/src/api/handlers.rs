@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use romer_record::comparison::Comparison;
 use romer_record::document::{Doctor, Way};
 use romer_record::emulation::Emulation as EmulationDocument;
+use romer_units::Duration;
 use schemars::JsonSchema;
 
 use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
@@ -13,6 +14,7 @@ use crate::emulation::{Applied, Emulation, InForce, Standing};
 use crate::measuring::{Asked, Job};
 use crate::problem::Problem;
 use crate::runs::{self, Listed, Opened};
+use crate::samples;
 use crate::scenario::{self, Given, PresetShown, Shown};
 use crate::strict;
 
@@ -157,7 +159,7 @@ fn emulating() -> Vec<Endpoint> {
             "What became of the packets so far.",
             |app, _| {
                 let emulation = app.emulation()?;
-                let snapshot = emulation.snapshot().map_err(|error| crate::emulation::refused(&error))?;
+                let snapshot = emulation.snapshot()?;
                 Reply::json(&emulation.document(&snapshot))
             },
         ),
@@ -176,6 +178,24 @@ fn emulating() -> Vec<Endpoint> {
                 "events",
                 "What happens, as server-sent events.",
                 |_, _| Ok(Reply::Nothing),
+            )
+        },
+        Endpoint {
+            query: &[
+                ("packets", false, "How many, from 1 to 10000; 1000 where nothing is said."),
+                (
+                    "every",
+                    false,
+                    "Only packets whose ordinal is a multiple of this; 1 where nothing is said.",
+                ),
+                ("wait", false, "How long to wait for them, up to 20s; 2s where nothing is said."),
+            ],
+            ..file(
+                "/api/samples",
+                "samples",
+                "Packets from now on, a line for each and for each copy.",
+                "text/csv",
+                samples,
             )
         },
         get::<Standing>("/api/emulation", "emulation", "The emulation of this server.", |app, _| {
@@ -351,4 +371,23 @@ fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
     app.hub.send("scenario", &in_force);
     let tag = emulation.tag(in_force.version);
     Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+}
+
+fn samples(app: &App, call: &Call) -> Result<Reply, Problem> {
+    fn of<T: std::str::FromStr>(
+        call: &Call,
+        key: &str,
+        otherwise: T,
+        fits: fn(&T) -> bool,
+    ) -> Result<T, Problem> {
+        let Some(text) = call.query.get(key) else { return Ok(otherwise) };
+        let wrong = || Problem::unprocessable("query", format!("{key} is out of its range, or has no unit"));
+        text.parse().ok().filter(fits).ok_or_else(wrong)
+    }
+    let packets = of(call, "packets", 1_000, |number| (1..=samples::MOST).contains(number))?;
+    let every = of(call, "every", std::num::NonZeroU32::MIN, |_| true)?;
+    let fits = |wait: &Duration| *wait >= Duration::ZERO && wait.to_std() <= samples::LONGEST;
+    let wait = of(call, "wait", Duration::from_secs(2), fits)?;
+    let table = samples::table(&*app.emulation()?, packets, every, wait.to_std())?;
+    Ok(Reply::File { kind: "text/csv", content: table.into_bytes(), name: Some("samples.csv".into()) })
 }

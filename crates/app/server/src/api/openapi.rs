@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Endpoint, handlers};
+use crate::emulation::Tick;
 use crate::problem::Problem;
 
 /// The whole document.
@@ -21,6 +22,9 @@ pub(crate) fn document() -> Value {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
         path[endpoint.method.as_str().to_ascii_lowercase()] = operation;
     }
+    // What the stream of events tells each second.
+    let tick = generator.subschema_for::<Tick>().to_value();
+    paths["/api/events"]["get"]["responses"]["200"]["content"]["text/event-stream"]["x-tick"] = tick;
     let schemas = generator.take_definitions(true);
     json!({
         "openapi": "3.1.0",

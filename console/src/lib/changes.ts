@@ -1,0 +1,70 @@
+// What differs between two scenarios.
+
+export interface Change {
+  path: string;
+  before: string | null;
+  after: string | null;
+}
+
+function flat(value: unknown, path: string, into: Map<string, string>): void {
+  if (Array.isArray(value)) {
+    if (value.some((item) => typeof item === 'object' && item !== null && !Array.isArray(item))) {
+      value.forEach((item, i) => flat(item, `${path}[${i + 1}]`, into));
+    } else {
+      into.set(path, JSON.stringify(value));
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) flat(inner, path ? `${path}.${key}` : key, into);
+  } else if (value !== undefined && value !== null) {
+    into.set(path, typeof value === 'string' ? value : JSON.stringify(value));
+  }
+}
+
+/** The fields in which two documents differ, in order of their names. */
+export function changes(before: unknown, after: unknown): Change[] {
+  const [a, b] = [new Map<string, string>(), new Map<string, string>()];
+  flat(before, '', a);
+  flat(after, '', b);
+  const paths = [...new Set([...a.keys(), ...b.keys()])].sort();
+  return paths
+    .filter((path) => a.get(path) !== b.get(path))
+    .map((path) => ({ path, before: a.get(path) ?? null, after: b.get(path) ?? null }));
+}
+
+/** Steps back and forth. */
+export class History {
+  private past: string[] = [];
+  private future: string[] = [];
+  constructor(private now: string) {}
+
+  /** Takes a new state in, if it is one. */
+  push(state: string): void {
+    if (state === this.now) return;
+    this.past.push(this.now);
+    if (this.past.length > 200) this.past.shift();
+    this.now = state;
+    this.future = [];
+  }
+  get canUndo(): boolean {
+    return this.past.length > 0;
+  }
+  get canRedo(): boolean {
+    return this.future.length > 0;
+  }
+  undo(): string {
+    const state = this.past.pop();
+    if (state !== undefined) {
+      this.future.push(this.now);
+      this.now = state;
+    }
+    return this.now;
+  }
+  redo(): string {
+    const state = this.future.pop();
+    if (state !== undefined) {
+      this.past.push(this.now);
+      this.now = state;
+    }
+    return this.now;
+  }
+}

@@ -1,0 +1,193 @@
+// What can be asked of each stage: the keys of scenario files, with words for people.
+
+export type Kind = 'probability' | 'time' | 'number' | 'whole' | 'octets' | 'rate' | 'choice' | 'flag' | 'file';
+
+export interface Field {
+  key: string;
+  label: string;
+  kind: Kind;
+  help: string;
+  start?: unknown;
+  choices?: [string, string][];
+  optional?: boolean;
+}
+
+export interface Choice {
+  value: string;
+  label: string;
+  help: string;
+  fields: Field[];
+  /** A table within, which has models of its own. */
+  inner?: { key: string; form: Form };
+}
+
+/** A table that has a model, the fields that the model has, and fields besides. */
+export interface Form {
+  label: string;
+  /** The key of the model, and what there is; the first is taken where the key is missing. */
+  models: Choice[];
+  fields: Field[];
+  groups: { key: string; form: Form }[];
+}
+
+const share = (key: string, label: string, help: string, start: unknown = 0.01): Field => ({ key, label, kind: 'probability', help, start });
+const span = (key: string, label: string, help: string, start: string, optional = false): Field => ({ key, label, kind: 'time', help, start, optional });
+const real = (key: string, label: string, help: string, start: number): Field => ({ key, label, kind: 'number', help, start });
+const whole = (key: string, label: string, help: string, start: number): Field => ({ key, label, kind: 'whole', help, start });
+
+const one = share('probability', 'Probability', '0 to 1, or in percent: 0.01 or 1%');
+const none: Choice = { value: 'none', label: 'Off', help: 'Nothing happens here.', fields: [] };
+const bernoulli: Choice = { value: 'bernoulli', label: 'Each by itself (Bernoulli)', help: 'Every packet with the same probability.', fields: [one] };
+const correlated: Choice = {
+  value: 'correlated', label: 'Correlated', help: 'The asked probability and the asked autocorrelation, both exact.',
+  fields: [one, real('correlation', 'Correlation', 'of one packet with the next, from -1 to 1', 0.25)],
+};
+const markov: Choice = { value: 'markov', label: 'Markov chain', help: 'States, each with its own setting, by packets or by time.', fields: [] };
+
+export const VARIABLE: Form = {
+  label: 'Variable part',
+  models: [
+    { value: 'none', label: 'None', help: 'Every packet has the fixed delay.', fields: [] },
+    { value: 'uniform', label: 'Uniform', help: 'All from low to high alike.', fields: [span('low', 'Low', 'the least, such as 0us', '0us'), span('high', 'High', 'the greatest', '10ms')] },
+    { value: 'normal', label: 'Normal', help: 'Cut off at 0.', fields: [span('mean', 'Mean', 'before it is cut off at 0', '5ms'), span('stddev', 'Standard deviation', '', '1ms')] },
+    { value: 'exponential', label: 'Exponential', help: 'As from a queue.', fields: [span('mean', 'Mean', '', '5ms')] },
+    { value: 'pareto', label: 'Pareto', help: 'A heavy tail.', fields: [span('scale', 'Scale', 'the least value', '1ms'), real('shape', 'Shape', 'a smaller one has a heavier tail', 2.5)] },
+    { value: 'gamma', label: 'Gamma', help: '', fields: [span('scale', 'Scale', '', '1ms'), real('shape', 'Shape', '', 2)] },
+    { value: 'empirical', label: 'From a file', help: 'Delays that were measured, one a line.', fields: [{ key: 'file', label: 'File', kind: 'file', help: 'lengths of time, one a line', start: 'delays.txt' }] },
+    {
+      value: 'correlated', label: 'Correlated', help: 'One of the others, with packets that resemble the one before.',
+      fields: [real('coefficient', 'Coefficient', 'from -1 to 1', 0.5)],
+    },
+  ],
+  fields: [],
+  groups: [],
+};
+// A correlated distribution is one of the others.
+const OF: Form = { ...VARIABLE, label: 'Distribution', models: VARIABLE.models.slice(1, 6) };
+const last = VARIABLE.models.at(-1);
+if (last) last.inner = { key: 'of', form: OF };
+
+const DISPLACEMENT: Form = {
+  label: 'By how many packets',
+  models: [
+    { value: 'uniform', label: 'Uniform', help: '', fields: [whole('low', 'From', 'packets that go past', 1), whole('high', 'To', 'packets that go past', 3)] },
+    { value: 'normal', label: 'Normal', help: '', fields: [real('mean', 'Mean', 'packets', 3), real('stddev', 'Standard deviation', 'packets', 1)] },
+  ],
+  fields: [], groups: [],
+};
+
+const QUEUE: Form = {
+  label: 'Queue before it',
+  models: [
+    { value: 'tail-drop', label: 'Tail drop', help: 'What does not fit is lost.', fields: [] },
+    { value: 'red', label: 'RED', help: 'Early losses as the queue grows.', fields: [] },
+    { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', '', '100ms')] },
+  ],
+  fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with its unit: 64KiB', start: '64KiB' }],
+  groups: [],
+};
+
+export const STAGES: Record<string, Form> = {
+  loss: {
+    label: 'Loss',
+    models: [
+      none, bernoulli,
+      {
+        value: 'gilbert-elliott', label: 'Gilbert-Elliott', help: 'Good and bad spells; losses come in bursts.',
+        fields: [
+          share('p', 'p: good to bad', 'per packet', 0.01), share('r', 'r: bad to good', 'per packet', 0.25),
+          share('loss_good', 'Loss when good', '', 0), share('loss_bad', 'Loss when bad', '', 1),
+        ],
+      },
+      {
+        value: 'four-state', label: 'Four states', help: 'Bursts with losses and gaps, and single losses.',
+        fields: [share('p13', 'p13: into a burst', '', 0.01), share('p31', 'p31: out of it', '', 0.3), share('p32', 'p32: a gap within it', '', 0.1), share('p23', 'p23: back to losses', '', 0.5), share('p14', 'p14: single losses', '', 0.001)],
+      },
+      correlated, markov,
+    ],
+    fields: [], groups: [],
+  },
+  duplicate: {
+    label: 'Duplicate', models: [none, bernoulli, correlated, markov],
+    fields: [span('delay', 'Delay of the copy', 'on top of its own', '0us', true)], groups: [],
+  },
+  reorder: {
+    label: 'Reorder', models: [none, bernoulli, correlated, markov],
+    fields: [span('flush', 'Flush', 'a packet whose turn does not come leaves after this', '100ms', true)],
+    groups: [{ key: 'displacement', form: DISPLACEMENT }],
+  },
+  delay: {
+    label: 'Delay',
+    models: [none, { value: 'plain', label: 'Fixed and variable', help: 'The same law for every packet.', fields: [span('fixed', 'Fixed part', 'with its unit: 30ms', '30ms')] }, markov],
+    fields: [{
+      key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true,
+      choices: [['exact', 'exact: order and distribution kept'], ['fifo', 'fifo: wait for the one before'], ['independent', 'independent: may overtake']],
+    }],
+    groups: [{ key: 'variable', form: VARIABLE }],
+  },
+  corrupt: {
+    label: 'Corrupt', models: [none, bernoulli, correlated],
+    fields: [
+      { ...whole('bits', 'Bits', 'turned over in each such packet', 1), optional: true },
+      { key: 'repair_checksum', label: 'Repair checksums', kind: 'flag', help: 'so that the damage reaches the application', optional: true },
+    ],
+    groups: [],
+  },
+  rate: {
+    label: 'Rate',
+    models: [none, {
+      value: 'limit', label: 'Limited', help: 'No more than this passes.',
+      fields: [
+        { key: 'limit', label: 'Limit', kind: 'rate', help: '10Mbit, 1.25MBps or 14880pps', start: '10Mbit' },
+        { key: 'layer', label: 'Counted at', kind: 'choice', help: '', start: 'l2', choices: [['l1', 'layer 1: the line, with preamble and gap'], ['l2', 'layer 2: frames'], ['l3', 'layer 3: IP packets']] },
+      ],
+    }],
+    fields: [], groups: [{ key: 'queue', form: QUEUE }],
+  },
+};
+
+export type Table = Record<string, unknown>;
+
+/** What a state of a chain has of its stage. */
+export function stateFields(stage: string): Field[] {
+  if (stage === 'delay') return [span('fixed', 'Fixed', '', '0ms')];
+  const fields: Field[] = [share('probability', 'Probability', '', 0)];
+  if (stage === 'duplicate') fields.push(span('delay', 'Copy delayed', '', '0us', true));
+  return fields;
+}
+
+/** Which model a table of a stage has. */
+export function modelOf(stage: string, table: Table | undefined): string {
+  if (!table) return 'none';
+  if (typeof table.model === 'string') return table.model;
+  if (stage === 'delay') return 'plain';
+  if (stage === 'rate') return table.limit === 'none' ? 'none' : 'limit';
+  return 'bernoulli';
+}
+
+/** A stage's table after another model was chosen; undefined for none. What both models have is kept. */
+export function withModel(stage: string, model: string, before: Table | undefined): Table | undefined {
+  if (model === 'none') return undefined;
+  const form = STAGES[stage];
+  const choice = form?.models.find((one) => one.value === model);
+  const table: Table = {};
+  if (model !== 'plain' && model !== 'limit') table.model = model;
+  if (model === 'markov') {
+    table.step = 'packets';
+    table.transition = [[0.97, 0.03], [0.99, 0.01]];
+    const states = stage === 'delay'
+      ? [{ duration: 1, fixed: '10ms' }, { duration: 10, fixed: '50ms' }]
+      : [{ duration: 1, probability: 0 }, { duration: 10, probability: 1 }];
+    table.state = stage === 'reorder' ? states.map((one) => ({ ...one, displacement: { model: 'uniform', low: 1, high: 3 } })) : states;
+    if (before?.order) table.order = before.order;
+    if (before?.flush) table.flush = before.flush;
+    return table;
+  }
+  for (const field of choice?.fields ?? []) table[field.key] = before?.[field.key] ?? field.start;
+  for (const field of form?.fields ?? []) if (before?.[field.key] !== undefined) table[field.key] = before[field.key];
+  for (const group of form?.groups ?? []) {
+    if (before?.[group.key] !== undefined) table[group.key] = before[group.key];
+    else if (group.key === 'displacement') table[group.key] = { model: 'uniform', low: 1, high: 3 };
+  }
+  return table;
+}

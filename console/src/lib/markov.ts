@@ -1,0 +1,120 @@
+// Markov chains: what follows from a matrix of transitions.
+
+export type Matrix = number[][];
+
+/** What is wrong with a row, or null. */
+export function rowFault(row: (number | null)[]): string | null {
+  if (row.some((value) => value === null)) return 'each entry is a probability from 0 to 1';
+  const sum = row.reduce<number>((all, value) => all + (value ?? 0), 0);
+  return Math.abs(sum - 1) > 1e-6 ? `sums to ${Number(sum.toPrecision(6))}, and must to 1` : null;
+}
+
+/** Which states can be reached from `start`, itself included. */
+export function reachable(matrix: Matrix, start: number): boolean[] {
+  const seen = matrix.map(() => false);
+  const open = [start];
+  while (open.length > 0) {
+    const state = open.pop() as number;
+    if (seen[state]) continue;
+    seen[state] = true;
+    matrix[state]?.forEach((p, next) => {
+      if (p > 0) open.push(next);
+    });
+  }
+  return seen;
+}
+
+/**
+ * In the long run, which share of the visits each state has, from `start`; null where the rows are no distributions or
+ * the chain, from there, ends in one of several closed parts.
+ */
+export function visits(matrix: Matrix, start = 0): number[] | null {
+  const n = matrix.length;
+  if (n === 0 || matrix.some((row) => row.length !== n || rowFault(row) !== null)) return null;
+  // The closed part that is reached: states from which each that they reach is led back to.
+  const from = matrix.map((_, state) => reachable(matrix, state));
+  const closed = (state: number) => from[state]?.every((is, other) => !is || from[other]?.[state]) ?? false;
+  const recurrent = matrix.map((_, state) => (from[start]?.[state] ?? false) && closed(state));
+  const first = recurrent.indexOf(true);
+  if (first < 0 || recurrent.some((is, state) => is && !from[first]?.[state])) return null;
+  const states = recurrent.flatMap((is, state) => (is ? [state] : []));
+  // Solve pi (P - I) = 0 with sum 1, by elimination with pivots.
+  const size = states.length;
+  const rows = states.map((_, i) =>
+    states.map((_, j) => (matrix[states[j] as number]?.[states[i] as number] ?? 0) - (i === j ? 1 : 0)),
+  );
+  rows[size - 1] = states.map(() => 1);
+  const right: number[] = states.map((_, i) => (i === size - 1 ? 1 : 0));
+  for (let column = 0; column < size; column++) {
+    let pivot = column;
+    for (let i = column + 1; i < size; i++) {
+      if (Math.abs(rows[i]?.[column] ?? 0) > Math.abs(rows[pivot]?.[column] ?? 0)) pivot = i;
+    }
+    const at = rows[pivot] as number[];
+    rows[pivot] = rows[column] as number[];
+    rows[column] = at;
+    [right[column], right[pivot]] = [right[pivot] as number, right[column] as number];
+    const head = at[column] as number;
+    if (Math.abs(head) < 1e-14) return null;
+    for (let i = 0; i < size; i++) {
+      if (i === column) continue;
+      const factor = (rows[i]?.[column] ?? 0) / head;
+      if (factor === 0) continue;
+      for (let j = column; j < size; j++) (rows[i] as number[])[j]! -= factor * (at[j] as number);
+      right[i]! -= factor * (right[column] as number);
+    }
+  }
+  const shares = matrix.map(() => 0);
+  states.forEach((state, i) => {
+    shares[state] = (right[i] as number) / (rows[i]?.[i] as number);
+  });
+  return shares;
+}
+
+/** In the long run, which share of the packets, or of the time, each state has: visits weighted by their length. */
+export function stationary(matrix: Matrix, durations: (number | null)[], start = 0): number[] | null {
+  const shares = visits(matrix, start);
+  if (!shares || durations.some((duration) => duration === null || duration <= 0)) return null;
+  const weighted = shares.map((share, state) => share * (durations[state] as number));
+  const sum = weighted.reduce((all, value) => all + value, 0);
+  return sum > 0 ? weighted.map((value) => value / sum) : null;
+}
+
+/** The rate that follows: the mean over the states, by their shares. */
+export function overall(shares: number[], probabilities: (number | null)[]): number | null {
+  if (probabilities.some((value) => value === null)) return null;
+  return shares.reduce((sum, share, state) => sum + share * (probabilities[state] as number), 0);
+}
+
+/** Each state leads to the next, and the last to the first: the seed's "linear sequence". */
+export function linearSequence(states: number): Matrix {
+  return Array.from({ length: states }, (_, i) =>
+    Array.from({ length: states }, (_, j) => (j === (i + 1) % states ? 1 : 0)),
+  );
+}
+
+/** The chances of Gilbert and Elliott's model for a loss ratio, and a mean number of packets lost in a row. */
+export function gilbert(loss: number, burst: number): { p: number; r: number } | null {
+  if (!(loss > 0 && loss < 1 && burst >= 1)) return null;
+  const r = 1 / burst;
+  const p = (r * loss) / (1 - loss);
+  return p <= 1 ? { p, r } : null;
+}
+
+/** The loss ratio of Gilbert and Elliott's model. */
+export function gilbertLoss(p: number, r: number, good: number, bad: number): number | null {
+  return p + r > 0 ? (good * r + bad * p) / (p + r) : null;
+}
+
+/** The loss ratio of the model of four states: received, received in a burst, lost, lost alone. */
+export function fourStateLoss(p13: number, p31: number, p32: number, p23: number, p14: number): number | null {
+  const stays = (sum: number) => Math.max(0, 1 - sum);
+  // 0 good, 1 good within a burst, 2 lost in a burst, 3 lost alone.
+  const shares = visits([
+    [stays(p13 + p14), 0, p13, p14],
+    [0, stays(p23), p23, 0],
+    [p31, p32, stays(p31 + p32), 0],
+    [1, 0, 0, 0],
+  ]);
+  return shares ? (shares[2] as number) + (shares[3] as number) : null;
+}

@@ -1,0 +1,25 @@
+// Distributions of several runs over one axis.
+
+export interface Histogram {
+  bin_edges_ns: number[];
+  counts: number[];
+}
+
+/** Cumulative shares at the edges of all histograms; null where none has values. */
+export function distribution(histograms: (Histogram | null)[]): { x: number[]; values: (number | null)[][] } | null {
+  const filled = histograms.map((one) => (one && one.counts.some((count) => count > 0) ? one : null));
+  if (filled.every((one) => one === null)) return null;
+  const x = [...new Set(filled.flatMap((one) => one?.bin_edges_ns ?? []))].sort((a, b) => a - b);
+  const values = filled.map((one) => {
+    if (!one) return x.map(() => null);
+    const sum = one.counts.reduce((all, count) => all + count, 0);
+    let [place, below] = [0, 0];
+    return x.map((edge) => {
+      while (place < one.counts.length && (one.bin_edges_ns[place + 1] ?? Number.POSITIVE_INFINITY) <= edge) below += one.counts[place++] ?? 0;
+      const [low, high] = [one.bin_edges_ns[place], one.bin_edges_ns[place + 1]];
+      const part = low !== undefined && high !== undefined && edge > low ? ((edge - low) / (high - low)) * (one.counts[place] ?? 0) : 0;
+      return (below + part) / sum;
+    });
+  });
+  return { x, values };
+}

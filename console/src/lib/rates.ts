@@ -1,0 +1,88 @@
+// From counts that grow to what happened in each second.
+
+import type { components } from '../api/schema';
+
+export type Tick = components['schemas']['Tick'];
+export type TickDirection = components['schemas']['TickDirection'];
+type Summary = components['schemas']['TickSummary'];
+
+export interface Second {
+  at: number;
+  a_to_b: Flow;
+  b_to_a: Flow;
+}
+
+export interface Flow {
+  received: number;
+  transmitted: number;
+  duplicated: number;
+  queued: number;
+  lost: Record<string, number>;
+  lostAll: number;
+  lossRatio: number | null;
+  requested: number | null;
+  actual: number | null;
+  error: number | null;
+  balance: number;
+}
+
+/** The mean of what came between two summaries of growing samples; after a reset, of all since. */
+export function meanBetween(before: Summary, after: Summary): number | null {
+  if (after.mean === null || after.mean === undefined || after.count === 0) return null;
+  if (after.count < before.count || before.mean === null || before.mean === undefined) return after.mean;
+  const came = after.count - before.count;
+  return came > 0 ? (after.mean * after.count - before.mean * before.count) / came : null;
+}
+
+function flow(before: TickDirection, after: TickDirection, seconds: number): Flow {
+  const rate = (key: 'received' | 'transmitted' | 'duplicates_created') => (after[key] - before[key]) / seconds;
+  const lost: Record<string, number> = {};
+  let lostAll = 0;
+  const causes = (way: TickDirection) => way.lost as Record<string, number>;
+  for (const [cause, now] of Object.entries(causes(after))) {
+    const came = (now - (causes(before)[cause] ?? 0)) / seconds;
+    lost[cause] = came;
+    lostAll += came;
+  }
+  const received = rate('received');
+  return {
+    received,
+    transmitted: rate('transmitted'),
+    duplicated: rate('duplicates_created'),
+    queued: after.queued,
+    lost,
+    lostAll,
+    lossRatio: received > 0 ? lostAll / (received + rate('duplicates_created')) : null,
+    requested: meanBetween(before.requested_delay_ns, after.requested_delay_ns),
+    actual: meanBetween(before.actual_delay_ns, after.actual_delay_ns),
+    error: meanBetween(before.delay_error_ns, after.delay_error_ns),
+    balance: after.balance,
+  };
+}
+
+/** What happened between two ticks; null where they do not follow each other. */
+export function second(before: Tick, after: Tick): Second | null {
+  const seconds = (after.at_ms - before.at_ms) / 1000;
+  const backwards = after.a_to_b.received < before.a_to_b.received || after.b_to_a.received < before.b_to_a.received;
+  if (!(seconds > 0) || backwards) return null;
+  return {
+    at: after.at_ms / 1000,
+    a_to_b: flow(before.a_to_b, after.a_to_b, seconds),
+    b_to_a: flow(before.b_to_a, after.b_to_a, seconds),
+  };
+}
+
+/** A table for other programs. */
+export function csv(seconds: Second[]): string {
+  const keys = ['received', 'transmitted', 'duplicated', 'queued', 'lostAll', 'requested', 'actual', 'error'] as const;
+  const names: Record<(typeof keys)[number], string> = {
+    received: 'received_pps', transmitted: 'transmitted_pps', duplicated: 'duplicated_pps', queued: 'queued_packets',
+    lostAll: 'lost_pps', requested: 'requested_delay_ns', actual: 'actual_delay_ns', error: 'delay_error_ns',
+  };
+  const ways = ['a_to_b', 'b_to_a'] as const;
+  const head = ['time_utc', ...ways.flatMap((way) => keys.map((key) => `${way}.${names[key]}`))];
+  const lines = seconds.map((one) =>
+    [new Date(one.at * 1000).toISOString(), ...ways.flatMap((way) => keys.map((key) => one[way][key] ?? ''))].join(','),
+  );
+  return [head.join(','), ...lines, ''].join('\n');
+}

@@ -1,0 +1,141 @@
+// What all screens share: the connection, the emulation, what happens.
+
+import { ask, openSession, Refusal, type Schemas } from '../api/client';
+import { second, type Second, type Tick } from './rates';
+
+export type Link = 'opening' | 'open' | 'lost' | 'locked';
+
+/** Seconds of live figures that are kept. */
+export const KEPT = 3600;
+
+class Shared {
+  link = $state<Link>('opening');
+  about = $state<Schemas['About'] | null>(null);
+  emulation = $state<Schemas['Standing'] | null>(null);
+  /** Grows with each change of the scenario that the server tells of. */
+  told = $state(0);
+  tick = $state.raw<Tick | null>(null);
+  seconds = $state.raw<Second[]>([]);
+  jobs = $state.raw<Schemas['Job'][]>([]);
+  missed = $state(0);
+
+  private source: EventSource | null = null;
+  private retry: ReturnType<typeof setTimeout> | undefined;
+  private heard = 0;
+  private lastTick: Tick | null = null;
+
+  /** Begins: with the token of the address where it has one, which is then taken out of it. */
+  async begin(): Promise<void> {
+    const token = /^#token=([0-9A-Za-z._~+/=-]+)$/.exec(location.hash)?.[1];
+    if (token) {
+      history.replaceState(null, '', location.pathname);
+      if (!(await openSession(token))) {
+        this.link = 'locked';
+        return;
+      }
+    }
+    await this.connect();
+    setInterval(() => {
+      // Something comes every five seconds at the least.
+      if (this.link === 'open' && Date.now() - this.heard > 12_000) this.lose();
+    }, 1000);
+  }
+
+  /** Tries a token that was typed in. */
+  async unlock(token: string): Promise<boolean> {
+    const right = await openSession(token.trim().replace(/^.*#token=/, ''));
+    if (right) await this.connect();
+    return right;
+  }
+
+  async connect(): Promise<void> {
+    clearTimeout(this.retry);
+    try {
+      this.about = await ask('about');
+      await this.renew();
+      this.listen();
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 401) this.link = 'locked';
+      else this.lose();
+    }
+  }
+
+  private async renew(): Promise<void> {
+    this.jobs = await ask('measurements');
+    try {
+      this.emulation = await ask('emulation');
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 404) this.emulation = null;
+      else throw error;
+    }
+    this.told++;
+  }
+
+  private lose(): void {
+    this.source?.close();
+    this.source = null;
+    if (this.link !== 'locked') this.link = 'lost';
+    this.lastTick = null;
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => void this.connect(), 1500);
+  }
+
+  private listen(): void {
+    this.source?.close();
+    const source = new EventSource('/api/events');
+    this.source = source;
+    this.heard = Date.now();
+    const on = <T>(kind: string, work: (what: T) => void) =>
+      source.addEventListener(kind, (event) => {
+        this.heard = Date.now();
+        work(JSON.parse((event as MessageEvent<string>).data) as T);
+      });
+    source.onopen = () => {
+      this.link = 'open';
+      this.heard = Date.now();
+    };
+    source.onerror = () => this.lose();
+    on<Record<string, never>>('alive', () => undefined);
+    on<Tick>('tick', (tick) => this.take(tick));
+    on<Schemas['InForce']>('scenario', () => this.told++);
+    on<Schemas['Standing']>('emulation', (standing) => {
+      this.emulation = standing;
+      this.lastTick = null;
+      if (standing.running) this.seconds = [];
+      this.told++;
+    });
+    on<Schemas['Job']>('measurement', (job) => {
+      const others = this.jobs.filter((one) => one.id !== job.id);
+      this.jobs = [job, ...others].sort((a, b) => b.id - a.id);
+    });
+    on<{ events: number }>('missed', (what) => (this.missed += what.events));
+  }
+
+  private take(tick: Tick): void {
+    this.tick = tick;
+    const before = this.lastTick;
+    // The server tells its past once more when the connection was lost.
+    if (before && tick.at_ms <= before.at_ms) return;
+    this.lastTick = tick;
+    const last = this.seconds.at(-1);
+    if (!before || (last && tick.at_ms / 1000 <= last.at)) return;
+    const came = second(before, tick);
+    if (came) this.seconds = [...this.seconds.slice(-KEPT + 1), came];
+  }
+}
+
+export const shared = new Shared();
+
+/** The words of an error. */
+export function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Gives a text to be saved. */
+export function save(name: string, text: string, type = 'text/csv'): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,269 @@
+// Through every screen of the console, against the real server, a real emulator and real packets.
+//
+// Runs within host A of a laboratory (scripts/console-browser makes it): the emulator takes the ports of host E, and
+// host B answers. Waits for conditions, never for a time; whatever fails ends it with exit code 1.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const romer = process.env.ROMER;
+const prefix = process.env.ROMER_PREFIX;
+const shots = process.env.ROMER_SCREENSHOTS;
+assert(romer && prefix, 'scripts/console-browser starts this, with ROMER and ROMER_PREFIX');
+// Generous: the machine may have much else to do.
+const PATIENCE = 90_000;
+const TOKEN = '0123456789abcdef0123456789abcdef0123456789abcdef';
+const folder = mkdtempSync(join(tmpdir(), 'romer-console-'));
+writeFileSync(join(folder, 'token'), `${TOKEN}\n`, { mode: 0o600 });
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const started = [];
+
+function start(arguments_) {
+  const child = spawn(romer, arguments_, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, XDG_STATE_HOME: folder, HOME: folder },
+  });
+  started.push(child);
+  let text = '';
+  const line = new Promise((resolve, reject) => {
+    child.stdout.on('data', (piece) => {
+      text += piece;
+      if (text.includes('\n')) resolve(text);
+    });
+    child.on('exit', (code) => reject(new Error(`romer ${arguments_.join(' ')} ended with ${code}`)));
+  });
+  line.catch(() => undefined);
+  return { child, line };
+}
+
+async function until(what, condition) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const step = (text) => console.log(`- ${text}`);
+
+async function clean(page, what) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], iframes: false }));
+  const words = found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html.slice(0, 160)} (${node.any[0]?.message ?? node.failureSummary ?? ''})`).slice(0, 3).join(' | ')}`);
+  assert.deepEqual(words, [], `axe finds fault with ${what}`);
+}
+
+async function shot(page, name) {
+  if (!shots) return;
+  mkdirSync(shots, { recursive: true });
+  await page.screenshot({ path: join(shots, `${name}.png`), fullPage: false });
+}
+
+const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Doctor'];
+const open = async (page, screen) => {
+  await page.getByRole('navigation').getByRole('link', { name: screen }).click();
+  await page.getByRole('heading', { level: 1, name: screen }).waitFor();
+};
+
+async function run() {
+  const serve = () => start(['console', '--listen', '127.0.0.1:8800', '--token-file', join(folder, 'token')]);
+  let server = serve();
+  const url = /http:\S+/.exec(await server.line)[0];
+  assert.equal(url, `http://127.0.0.1:8800/#token=${TOKEN}`);
+
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const faults = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => {
+    // Lost connections are told by the browser itself; policies that are broken are ours to mend.
+    if (message.type() === 'error' && /Content Security Policy|Refused to|is not a|undefined/.test(message.text())) faults.push(message.text());
+  });
+
+  step('a page without the token shows nothing but how to get in');
+  await page.goto('http://127.0.0.1:8800/');
+  await page.getByRole('heading', { name: 'This page needs its token' }).waitFor();
+  await clean(page, 'the locked page');
+
+  step('the address that was printed opens it, and the token leaves the address');
+  // A new document: a change of the fragment alone would be none.
+  await page.goto('about:blank');
+  await page.goto(url);
+  await page.getByText('connected to').waitFor();
+  assert(!page.url().includes('token'), page.url());
+
+  step('an emulation starts, with what the screen shows');
+  await page.getByLabel('Port a', { exact: true }).fill(`${prefix}E/e0`);
+  await page.getByLabel('Port b', { exact: true }).fill(`${prefix}E/e1`);
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+
+  step('a wrong value is told beside its field, and stays');
+  const there = page.locator('.card', { has: page.getByRole('heading', { name: 'a → b', exact: true }) }).first();
+  await there.getByText('Delay', { exact: true }).first().click();
+  const delay = there.locator('details.stage', { hasText: 'Delay' }).first();
+  await delay.getByLabel('Model', { exact: true }).first().selectOption('plain');
+  await delay.getByLabel('Fixed part').fill('20');
+  await delay.getByText(/unit/).first().waitFor();
+  assert.equal(await delay.getByLabel('Fixed part').inputValue(), '20');
+  await until('the field is marked', async () => (await delay.getByLabel('Fixed part').getAttribute('aria-invalid')) === 'true');
+  await delay.getByLabel('Fixed part').fill('20ms');
+
+  step('a Markov loss is edited as a matrix, and its overall rate follows');
+  await there.getByText('Loss', { exact: true }).first().click();
+  const loss = there.locator('details.stage', { hasText: 'Loss' }).first();
+  await loss.getByLabel('Model', { exact: true }).first().selectOption('markov');
+  const entries = [['From state 1 to 1', '0.95'], ['From state 1 to 2', '0.05'], ['From state 2 to 1', '0.9'], ['From state 2 to 2', '0.1']];
+  await loss.getByLabel('From state 1 to 1').fill('0.9');
+  await loss.getByText(/sums to/).first().waitFor();
+  for (const [label, value] of entries) await loss.getByLabel(label).fill(value);
+  await loss.getByLabel('Duration of state 2').fill('2');
+  // Visits 0.9 to 0.05; weighted by 1 and 2 packets, a tenth.
+  await loss.getByText('overall loss rate is 10 %').waitFor();
+  await shot(page, 'emulator');
+  await clean(page, 'the emulator');
+
+  step('Apply says what changes, and the emulator takes it');
+  await page.getByText('a_to_b.loss.model').waitFor();
+  await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
+  await page.getByText('Applied.').waitFor();
+  const inForce = await page.evaluate(async () => (await fetch('/api/scenario')).json());
+  assert.equal(inForce.scenario.a_to_b.loss.model, 'markov');
+  assert.equal(inForce.scenario.a_to_b.delay.fixed, '20ms');
+
+  step('undo and redo go back and forth');
+  await until('there is something to undo', () => page.getByRole('button', { name: 'Undo' }).isEnabled());
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('button', { name: 'Redo' }).click();
+  await page.getByText('The emulator does what the screen shows.').or(page.getByText('Applied.')).first().waitFor();
+
+  step('a measurement is started from the page, and its loss agrees with what was asked for');
+  await open(page, 'Measure');
+  await page.getByLabel('Target').fill('198.18.0.3');
+  await page.getByText('More', { exact: true }).click();
+  await page.getByLabel('Packets', { exact: true }).fill('3000');
+  await page.getByLabel('Interval').fill('2ms');
+  await page.getByLabel('Comment').fill('from the browser');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  const job = await until('the measurement ends', () =>
+    page.evaluate(async () => {
+      const [last] = await (await fetch('/api/measurements')).json();
+      return last && last.state !== 'running' ? last : null;
+    }),
+  );
+  assert.equal(job.state, 'done', JSON.stringify(job));
+  await page.frameLocator('iframe').getByText('Packets').first().waitFor();
+  await shot(page, 'measure');
+  await clean(page, 'a measurement');
+  const opened = await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`)).json(), job.run);
+  const measured = opened.measurements[0];
+  // The loss of 3,000 probes of this chain has a standard deviation below 0.01: 0.06 is beyond one in a million.
+  const ratio = measured.forward.loss.ratio;
+  assert(Math.abs(ratio - 0.1) < 0.06, `asked for 10 % of loss, measured ${ratio}`);
+  assert.equal(measured.reverse.packets.lost ?? 0, 0);
+  assert(measured.forward.delay_ns.min >= 20e6, `asked for 20 ms, measured ${measured.forward.delay_ns.min}`);
+
+  step('Live shows the ledger, balanced, and the loss');
+  await open(page, 'Live');
+  await page.getByRole('row', { name: /a → b/ }).first().waitFor();
+  assert.match(await page.locator('tr[data-way=a_to_b]').innerText(), /0 ✓/);
+  const shown = Number.parseFloat(await page.locator('tr[data-way=a_to_b] [data-loss]').innerText());
+  assert(Math.abs(shown - 10) < 6, `Live shows ${shown} % of loss`);
+  await until('curves are drawn', () => page.locator('.uplot').count().then((count) => count >= 6));
+  await page.getByRole('button', { name: 'Sample packets' }).click();
+  await page.getByRole('heading', { name: /^Samples: / }).waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await shot(page, 'live');
+  await clean(page, 'the live figures');
+
+  step('the master switch lets packets pass, and impairs them again');
+  await open(page, 'Emulator');
+  await page.getByRole('switch').click();
+  await page.getByText('Packets pass untouched.').waitFor();
+  assert.deepEqual((await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario, {});
+  await page.getByRole('switch').click();
+  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+
+  step('a change by somebody else is not overwritten unseen');
+  await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"5ms\\"\\n"}' }));
+  const stale = await page.evaluate(async () => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '"1-1"' }, body: '{"toml":""}' })).status);
+  assert.equal(stale, 412);
+  await page.getByText('b_to_a.delay.fixed').waitFor();
+  await page.getByRole('button', { name: 'Synchronise with emulator' }).click();
+  await page.getByText('The screen shows what the emulator does.').waitFor();
+
+  step('Runs lists it, filters, and shows its report');
+  await open(page, 'Runs');
+  await page.getByRole('cell', { name: 'from the browser' }).waitFor();
+  await page.getByLabel('Filter').fill('nothing like it');
+  await page.getByText('No run has these words').waitFor();
+  await page.getByLabel('Filter').fill('browser');
+  await page.getByRole('button', { name: /^Open / }).click();
+  await page.locator('section[aria-label=Runs]').frameLocator('iframe').getByText('Packets').first().waitFor();
+  await shot(page, 'runs');
+  await clean(page, 'the runs');
+
+  step('Doctor says in words what this machine can do');
+  await open(page, 'Doctor');
+  await page.locator('article').nth(5).waitFor();
+  await shot(page, 'doctor');
+  await clean(page, 'the doctor');
+
+  step('the server is killed and comes back; the page goes on, with what was typed');
+  await open(page, 'Measure');
+  await page.getByLabel('Target').fill('typed.before.the.end');
+  server.child.kill('SIGKILL');
+  await page.getByText('connection lost, trying again').waitFor();
+  server = serve();
+  await server.line;
+  await page.getByText('connected to').waitFor();
+  assert.equal(await page.getByLabel('Target').inputValue(), 'typed.before.the.end');
+  await open(page, 'Emulator');
+  await page.getByRole('heading', { name: 'No packets pass through an emulator yet' }).waitFor();
+
+  step('every screen fits a telephone, in the dark as well');
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.getByLabel('Colours').selectOption('dark');
+  for (const screen of SCREENS) {
+    await open(page, screen);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert(wide <= 360, `${screen} is ${wide} pixels wide`);
+    await clean(page, `${screen}, dark and narrow`);
+    await shot(page, `narrow-${screen.toLowerCase()}`);
+  }
+
+  step('all of it is reached with the keyboard');
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'To the content');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Live' }).waitFor();
+
+  assert.deepEqual(faults, [], 'the page has faults');
+  await browser.close();
+}
+
+let code = 0;
+try {
+  await run();
+  console.log('the console does what it should');
+} catch (error) {
+  console.error(error);
+  code = 1;
+}
+for (const child of started) child.kill('SIGKILL');
+rmSync(folder, { recursive: true, force: true });
+process.exit(code);

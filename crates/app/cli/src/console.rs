@@ -1,0 +1,94 @@
+//! `romer console`, and what `romer emulate --api` serves.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration as StdDuration;
+
+use romer_emulate::live::Control;
+use romer_server::{Emulation, Options, SHORTEST_TOKEN, Server, ServerError, Tls, read_token};
+use romer_store::Runs;
+
+use crate::args::{ConsoleArgs, ServingArgs};
+use crate::failure::Failure;
+use crate::{output, signals};
+
+/// How often the signals are looked at.
+const LOOK: StdDuration = StdDuration::from_millis(50);
+
+/// Serves until it is ended, and gives the exit code.
+pub(crate) fn run(arguments: &ConsoleArgs) -> Result<u8, Failure> {
+    let [interrupted, terminated] = signals::ending()?;
+    let server = start(arguments.listen, &arguments.serving, "--listen", None)?;
+    output::print(&format!("console at {}\n", server.url()));
+    while !interrupted.load(Ordering::Acquire) && !terminated.load(Ordering::Acquire) {
+        std::thread::sleep(LOOK);
+    }
+    server.stop();
+    Ok(if interrupted.load(Ordering::Acquire) { 130 } else { 0 })
+}
+
+/// Serves the page of an emulation whose scenario lies in `folder`.
+pub(crate) fn of_emulation(
+    listen: SocketAddr,
+    serving: &ServingArgs,
+    control: Control,
+    folder: Option<&Path>,
+) -> Result<Server, Failure> {
+    start(listen, serving, "--api", Some(Arc::new(Emulation::attach(control, folder))))
+}
+
+fn start(
+    listen: SocketAddr,
+    serving: &ServingArgs,
+    flag: &str,
+    emulation: Option<Arc<Emulation>>,
+) -> Result<Server, Failure> {
+    let tls = serving.tls_cert.clone().zip(serving.tls_key.clone());
+    let token = serving.token_file.as_deref().map(|file| {
+        read_token(file).map_err(|why| {
+            Failure::environment(format!(
+                "the token cannot be read (--token-file {}): {why}; name a file of mode 0600 with {SHORTEST_TOKEN} \
+                 visible characters or more",
+                file.display()
+            ))
+        })
+    });
+    let options = Options {
+        listen,
+        tls: tls.map(|(certificate, key)| Tls { certificate, key }),
+        hosts: serving.hosts.clone(),
+        token: token.transpose()?,
+        runs: Runs::of_user()?,
+        emulation,
+    };
+    Server::start(options).map_err(|error| refused(&error, flag))
+}
+
+fn refused(error: &ServerError, flag: &str) -> Failure {
+    match error {
+        ServerError::NeedsTls(_) => Failure::usage(format!(
+            "the page is not served beyond this machine without TLS ({flag}): {error}, and the token would cross the \
+             network in the clear; give --tls-cert and --tls-key, or listen on 127.0.0.1"
+        )),
+        ServerError::Bind { .. } => Failure::environment(format!(
+            "the address cannot be had ({flag}): {error}; choose another, or end what listens there"
+        )),
+        ServerError::Certificate { .. } => Failure::with_code(
+            3,
+            format!(
+                "the certificate cannot be used (--tls-cert, --tls-key): {error}; give PEM files that belong together"
+            ),
+        ),
+        ServerError::Token(_) => Failure::with_code(
+            3,
+            format!(
+                "the token cannot be used (--token-file): {error}; write a longer one, such as `openssl rand -hex 32` gives"
+            ),
+        ),
+        ServerError::System(_) => {
+            Failure::environment(format!("the page cannot be served (system): {error}; see `romer doctor`"))
+        }
+    }
+}

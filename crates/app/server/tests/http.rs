@@ -1,0 +1,327 @@
+//! Requests as they should not be, against a server at work: each is answered in words, none with 500.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use romer_server::{Options, Server};
+use romer_store::Runs;
+use serde_json::Value;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+/// Waited for an answer; nothing is asserted about how long it takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Console {
+    server: Server,
+    _state: tempfile::TempDir,
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Console {
+    fn start() -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let options = Options {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            tls: None,
+            hosts: Vec::new(),
+            token: Some(TOKEN.into()),
+            runs: Runs::at(state.path().join("runs")),
+            emulation: None,
+        };
+        Self { server: Server::start(options).unwrap(), _state: state }
+    }
+
+    fn host(&self) -> String {
+        self.server.address().to_string()
+    }
+
+    /// Sends these octets and reads until the server closes.
+    fn raw(&self, octets: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // The server may answer and close before all is sent.
+        let _ = stream.write_all(octets);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, head: head.to_ascii_lowercase(), body: body.into() }
+    }
+
+    /// A request with the right host and token, and these lines besides.
+    fn ask(&self, line: &str, lines: &str, body: &str) -> Answer {
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let host = self.host();
+        self.raw(
+            format!(
+                "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n{length}{lines}\r\n{body}"
+            )
+            .as_bytes(),
+        )
+    }
+
+    fn send(&self, line: &str, body: &str) -> Answer {
+        self.ask(line, "Content-Type: application/json\r\n", body)
+    }
+}
+
+impl Answer {
+    fn is(&self, status: u16) -> &Self {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+
+    /// A problem document with this status.
+    fn is_problem(&self, status: u16) -> Value {
+        self.is(status);
+        assert!(self.head.contains("application/problem+json"), "{self:?}");
+        let problem: Value = serde_json::from_str(&self.body).unwrap();
+        assert_eq!(problem["status"], status);
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{problem}");
+        problem
+    }
+}
+
+#[test]
+fn hosts_and_origins_that_are_not_ours_are_refused() {
+    let console = Console::start();
+    let get =
+        |host: &str| console.raw(format!("GET / HTTP/1.1\r\nConnection: close\r\n{host}\r\n").as_bytes());
+    get("Host: evil.example\r\n").is_problem(421);
+    get("").is_problem(400);
+    get(&format!("Host: {0}\r\nHost: {0}\r\n", console.host())).is_problem(400);
+    get(&format!("Host: 0.0.0.0:{}\r\n", console.server.address().port())).is_problem(421);
+    let absolute =
+        format!("GET http://evil.example/ HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", console.host());
+    console.raw(absolute.as_bytes()).is_problem(421);
+    for line in ["Origin: https://evil\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
+        let answer = console.ask("POST /api/statistics/reset", line, "");
+        answer.is_problem(403);
+        assert!(!answer.head.contains("access-control"), "{answer:?}");
+    }
+    let preflight = console.ask("OPTIONS /api/scenario", "Origin: https://evil\r\n", "");
+    preflight.is_problem(403);
+    assert!(!preflight.head.contains("access-control"));
+}
+
+#[test]
+fn only_the_token_opens_and_a_wrong_one_is_told_as_none_is() {
+    let console = Console::start();
+    let host = console.host();
+    let with = |lines: &str| {
+        console.raw(
+            format!("GET /api/runs HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{lines}\r\n").as_bytes(),
+        )
+    };
+    let none = with("");
+    none.is_problem(401);
+    assert!(none.head.contains("www-authenticate: bearer"), "{none:?}");
+    let wrong = with("Authorization: Bearer 0123456789abcdef0123456789abcdeX\r\n");
+    assert_eq!((wrong.status, &wrong.body), (401, &none.body));
+    with(&format!("Cookie: romer_session_{}=1.{}\r\n", console.server.address().port(), "0".repeat(64)))
+        .is_problem(401);
+    with("Authorization: Basic YTpi\r\n").is_problem(401);
+    console.ask("GET /api/runs?token=x", "", "").is_problem(400);
+    with(&format!("Authorization: Bearer {TOKEN}\r\n")).is(200);
+    let flood: Vec<Answer> = (0..100).map(|_| with("Authorization: Bearer wrong\r\n")).collect();
+    let limited = flood.iter().find(|answer| answer.status == 429).expect("wrong tokens are slowed down");
+    assert!(limited.head.contains("retry-after: 1"));
+    with(&format!("Authorization: Bearer {TOKEN}\r\n")).is(200);
+}
+
+#[test]
+fn a_browser_gets_a_session_for_the_token_and_it_passes() {
+    let console = Console::start();
+    let host = console.host();
+    let opened = console.ask("POST /api/session", "", "");
+    opened.is(204);
+    let cookie = opened.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=strict") && cookie.contains("path=/"));
+    let session = cookie.split(';').next().unwrap();
+    let get = format!(
+        "GET /api/about HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCookie: a=b; {session}\r\n\r\n"
+    );
+    console.raw(get.as_bytes()).is(200);
+    // A session opens no session: it could be made to last for ever.
+    let post = format!(
+        "POST /api/session HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCookie: {session}\r\n\r\n"
+    );
+    console.raw(post.as_bytes()).is_problem(401);
+}
+
+#[test]
+fn methods_and_paths_that_are_none_are_refused() {
+    let console = Console::start();
+    let stop = console.ask("GET /api/emulation/stop", "", "");
+    stop.is_problem(405);
+    assert!(stop.head.contains("allow: post"), "{stop:?}");
+    console.ask("TRACE /", "", "").is_problem(405);
+    let connect = format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\nConnection: close\r\n\r\n", console.host());
+    console.raw(connect.as_bytes()).is_problem(405);
+    console.ask("POST /index.html", "", "").is_problem(405);
+    for path in [
+        "/../../etc/passwd",
+        "/%2e%2e%2fetc/passwd",
+        "/api/runs/..%2f..%2fetc",
+        "/api/nothing",
+        "/api/runs/none",
+    ] {
+        console.ask(&format!("GET {path}"), "", "").is_problem(404);
+    }
+    let odd = console.ask("GET /api/runs/%c0%ae", "", "");
+    assert!([400, 404].contains(&odd.status), "{odd:?}");
+    console.ask("GET /api/runs/a%00b", "", "").is_problem(400);
+    console.ask(&format!("GET /{}", "a".repeat(64 << 10)), "", "").is(414);
+    console.ask("GET /", &format!("X: {}\r\n", "a".repeat(1 << 20)), "").is(431);
+    console.ask("GET /", &"X: a\r\n".repeat(10_000), "").is(431);
+    console.ask("GET /", "Range: bytes=0-,0-\r\n", "").is_problem(416);
+    console.ask("GET /", "Accept-Encoding: br;q=bogus\r\n", "").is(200);
+}
+
+#[test]
+fn bodies_that_are_not_json_as_it_should_be_are_refused() {
+    let console = Console::start();
+    let check = "POST /api/scenario/check";
+    console.ask(check, "Content-Type: text/plain\r\n", "a=b").is_problem(415);
+    console.ask(check, "", "{}").is_problem(415);
+    console.ask(check, "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "{}").is_problem(415);
+    console
+        .ask(check, "Content-Type: application/json\r\nContent-Length: 1000000000\r\n", "")
+        .is_problem(413);
+    for body in ["{", "{}x", "[]x", "{\"toml\":1e999}", "{\"toml\":\"\",\"toml\":\"\"}", "{\"los\":1}"] {
+        console.send(check, body).is_problem(400);
+    }
+    console.send(check, &"[".repeat(100_000)).is_problem(400);
+    let host = console.host();
+    let sent = |lines: &str, body: &[u8]| {
+        let head = format!(
+            "POST /api/scenario/check HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: \
+             close\r\nContent-Type: application/json\r\n{lines}\r\n"
+        );
+        console.raw(&[head.as_bytes(), body].concat())
+    };
+    sent("Content-Length: 12\r\n", b"{\"toml\":\"\xff\"}").is_problem(400);
+    sent("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n").is(400);
+    sent("Transfer-Encoding: xchunked\r\n", b"").is(400);
+    sent("Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n").is(400);
+    sent("Transfer-Encoding: chunked\r\n", b"b\r\n{\"toml\":\"\"}\r\n0\r\n\r\n").is(200);
+}
+
+#[test]
+fn scenarios_that_are_wrong_are_told_with_their_field() {
+    let console = Console::start();
+    let check = |body: &str| console.send("POST /api/scenario/check", body);
+    let unknown = check(r#"{"scenario":{"a_to_b":{"los":{}}}}"#).is_problem(400);
+    assert!(unknown["detail"].as_str().unwrap().contains("did you mean loss"), "{unknown}");
+    let range = check(r#"{"scenario":{"a_to_b":{"loss":{"probability":150}}}}"#).is_problem(422);
+    assert_eq!(range["errors"][0]["field"], "a_to_b.loss.probability");
+    let trace = r#"{"scenario":{"trace":{"file":"t.csv","format":"pham"}},"files":{"t.csv":"1,0,0,0,10\n1,2,0,0,x\n"}}"#;
+    let trace = check(trace).is_problem(422);
+    assert!(trace["detail"].as_str().unwrap().contains('2'), "the line is told: {trace}");
+    let right = check(r#"{"scenario":{"a_to_b":{"delay":{"fixed":"30ms"}}}}"#);
+    let shown: Value = serde_json::from_str(&right.is(200).body).unwrap();
+    assert_eq!(shown["toml"], "[a_to_b.delay]\nfixed = \"30ms\"\n");
+    console.send("PUT /api/scenario", "{\"toml\":\"\"}").is_problem(404);
+    console
+        .send("POST /api/emulation", r#"{"a":"none0","b":"none1"}"#)
+        .status
+        .to_string()
+        .starts_with('4')
+        .then_some(())
+        .unwrap();
+}
+
+#[test]
+fn measurements_that_cannot_be_are_told_with_their_field() {
+    let console = Console::start();
+    for (body, field) in [
+        (r#"{"targets":[]}"#, "targets"),
+        (r#"{"targets":["a b"]}"#, "targets"),
+        (r#"{"targets":["h"],"traffic":"g7"}"#, "traffic"),
+        (r#"{"targets":["h"],"traffic":"trace:/etc/passwd"}"#, "traffic"),
+        (r#"{"targets":["h"],"duration":"10"}"#, "duration"),
+        (r#"{"targets":["h"],"duration":"-1s"}"#, "duration"),
+        (r#"{"targets":["h"],"size":"12"}"#, "size"),
+        (r#"{"targets":["h"],"dscp":"99"}"#, "dscp"),
+        (r#"{"targets":["h"],"limits":["x"]}"#, "limits"),
+        (r#"{"targets":["h"],"comment":"a\nb"}"#, "comment"),
+    ] {
+        let problem = console.send("POST /api/measurements", body).is_problem(422);
+        assert_eq!(problem["errors"][0]["field"], field, "{problem}");
+    }
+    console.send("GET /api/measurements/1", "").is_problem(404);
+    console.send("POST /api/measurements/x/stop", "").is_problem(404);
+    let listed = console.send("GET /api/measurements", "");
+    assert_eq!(listed.is(200).body, "[]");
+}
+
+#[test]
+fn what_is_served_may_do_little_in_a_browser() {
+    let console = Console::start();
+    for path in ["/", "/app.js", "/app.css", "/icon.svg", "/api/openapi.json"] {
+        let answer = console.raw(
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", console.host())
+                .as_bytes(),
+        );
+        answer.is(200);
+        assert!(answer.head.contains("content-security-policy: default-src 'self'"), "{}", answer.head);
+        assert!(answer.head.contains("x-content-type-options: nosniff"));
+        assert!(answer.body.len() > 50, "{path} is empty");
+    }
+}
+
+#[test]
+fn idle_connections_are_closed_for_new_ones() {
+    let console = Console::start();
+    let idle: Vec<TcpStream> =
+        (0..400).filter_map(|_| TcpStream::connect(console.server.address()).ok()).collect();
+    assert!(idle.len() > 256);
+    console.ask("GET /api/about", "", "").is(200);
+}
+
+#[test]
+fn events_are_told_and_the_server_ends_with_pages_open() {
+    let console = Console::start();
+    let mut stream = TcpStream::connect(console.server.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let host = console.host();
+    write!(stream, "GET /api/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n")
+        .unwrap();
+    let mut seen = String::new();
+    let mut piece = [0; 1024];
+    while !seen.contains("event: alive") {
+        let read = stream.read(&mut piece).unwrap();
+        assert!(read > 0, "closed after {seen:?}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    assert!(seen.contains("text/event-stream"));
+    console.server.stop();
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+}
+
+#[test]
+fn beyond_this_machine_nothing_is_served_without_tls() {
+    let state = tempfile::tempdir().unwrap();
+    let options = |token: &str| Options {
+        listen: "0.0.0.0:0".parse().unwrap(),
+        tls: None,
+        hosts: Vec::new(),
+        token: Some(token.into()),
+        runs: Runs::at(state.path().into()),
+        emulation: None,
+    };
+    let refused = Server::start(options(TOKEN)).unwrap_err();
+    assert!(matches!(refused, romer_server::ServerError::NeedsTls(_)), "{refused}");
+    let short = Options { listen: "127.0.0.1:0".parse().unwrap(), ..options("short") };
+    assert!(matches!(Server::start(short).unwrap_err(), romer_server::ServerError::Token(5)));
+}
