@@ -148,11 +148,11 @@ async function run() {
 
   step('a measurement is started from the page, and its loss agrees with what was asked for');
   await open(page, 'Measure');
-  await page.getByLabel('Target').fill('198.18.0.3');
+  await page.getByLabel('Target', { exact: true }).fill('198.18.0.3');
   await page.getByText('More', { exact: true }).click();
   await page.getByLabel('Packets', { exact: true }).fill('3000');
-  await page.getByLabel('Interval').fill('2ms');
-  await page.getByLabel('Comment').fill('from the browser');
+  await page.getByLabel('Interval', { exact: true }).fill('2ms');
+  await page.getByLabel('Comment', { exact: true }).fill('from the browser');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   const job = await until('the measurement ends', () =>
     page.evaluate(async () => {
@@ -205,9 +205,9 @@ async function run() {
   step('Runs lists it, filters, and shows its report');
   await open(page, 'Runs');
   await page.getByRole('cell', { name: 'from the browser' }).waitFor();
-  await page.getByLabel('Filter').fill('nothing like it');
+  await page.getByLabel('Filter', { exact: true }).fill('nothing like it');
   await page.getByText('No run has these words').waitFor();
-  await page.getByLabel('Filter').fill('browser');
+  await page.getByLabel('Filter', { exact: true }).fill('browser');
   await page.getByRole('button', { name: /^Open / }).click();
   await page.locator('section[aria-label=Runs]').frameLocator('iframe').getByText('Packets').first().waitFor();
   await shot(page, 'runs');
@@ -221,13 +221,13 @@ async function run() {
 
   step('the server is killed and comes back; the page goes on, with what was typed');
   await open(page, 'Measure');
-  await page.getByLabel('Target').fill('typed.before.the.end');
+  await page.getByLabel('Target', { exact: true }).fill('typed.before.the.end');
   server.child.kill('SIGKILL');
   await page.getByText('connection lost, trying again').waitFor();
   server = serve();
   await server.line;
   await page.getByText('connected to').waitFor();
-  assert.equal(await page.getByLabel('Target').inputValue(), 'typed.before.the.end');
+  assert.equal(await page.getByLabel('Target', { exact: true }).inputValue(), 'typed.before.the.end');
   await open(page, 'Emulator');
   await page.getByRole('heading', { name: 'No packets pass through an emulator yet' }).waitFor();
 
