@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint audit soak schema manual
+.PHONY: help build demo test bench lint audit soak console schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -32,8 +32,6 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
-	@$(TIMED) 'the console is current' scripts/console check
-	@$(TIMED) 'the console in a browser' scripts/console browser
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
 	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf
@@ -63,6 +61,12 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
+
+console: ## prove that the console's page is built from its sources, and go through its screens with a browser
+	@scripts/need linker ip
+	@$(CARGO) build --locked --package romer
+	@$(TIMED) 'the console is current' scripts/console check
+	@$(TIMED) 'the console in a browser' scripts/console browser
 
 schema: ## write docs/schema/*.json from the types
 	@$(CARGO) xtask schema
