@@ -1592,6 +1592,66 @@ export interface components {
              */
             stddev: number | null;
         };
+        /** @description What has happened, each second: counts since the start, and means since the last reset. */
+        Tick: {
+            /** @description Of what arrives at a. */
+            a_to_b: components["schemas"]["TickDirection"];
+            /**
+             * Format: uint64
+             * @description UTC, in milliseconds since 1970.
+             */
+            at_ms: number;
+            /** @description Of what arrives at b. */
+            b_to_a: components["schemas"]["TickDirection"];
+            /**
+             * Format: uint64
+             * @description The number of the scenario in force.
+             */
+            version: number;
+        };
+        /** @description One direction of a tick. */
+        TickDirection: {
+            actual_delay_ns: components["schemas"]["TickSummary"];
+            /**
+             * Format: int64
+             * @description received + duplicates_created - transmitted - queued - lost: always 0.
+             */
+            balance: number;
+            /** Format: uint64 */
+            corrupted: number;
+            delay_error_ns: components["schemas"]["TickSummary"];
+            /** Format: uint64 */
+            duplicates_created: number;
+            inter_arrival_ns: components["schemas"]["TickSummary"];
+            inter_departure_ns: components["schemas"]["TickSummary"];
+            link: string;
+            lost: {
+                [key: string]: number;
+            };
+            queue_depth: components["schemas"]["TickSummary"];
+            /** Format: uint64 */
+            queued: number;
+            /** Format: uint64 */
+            received: number;
+            /** Format: uint64 */
+            reordered: number;
+            requested_delay_ns: components["schemas"]["TickSummary"];
+            /** Format: uint64 */
+            transmitted: number;
+        };
+        /** @description Part of a summary. */
+        TickSummary: {
+            /** Format: uint64 */
+            count: number;
+            /** Format: double */
+            max: number | null;
+            /** Format: double */
+            mean: number | null;
+            /** Format: double */
+            median: number | null;
+            /** Format: double */
+            p99: number | null;
+        };
         /** @description What was sent. */
         Traffic: {
             /**
