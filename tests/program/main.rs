@@ -5,6 +5,7 @@
 mod analyze;
 mod bench;
 mod calibrating;
+mod clocks;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;

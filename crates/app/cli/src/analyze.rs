@@ -38,7 +38,9 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Fai
             "a run has a waiting time of its own (--waiting-time): it was in force while the run was made; leave it out",
         ));
     }
-    let reading = reading::read(input)?;
+    let given = arguments.clocks.is_given() || arguments.calibration.is_some();
+    let request = arguments.clocks.request(arguments.calibration)?;
+    let reading = reading::read_by(input, given.then_some(&request))?;
     if reading.recovered && !arguments.output.quiet {
         output::eprint_line(report::RECOVERED);
     }
@@ -57,6 +59,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Measurement, Failure
         capture_b: arguments.capture_b.clone(),
         reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
+        skew: arguments.clocks.request(arguments.calibration)?,
         limits: arguments.limit.clone(),
         command: command::as_given(),
     };

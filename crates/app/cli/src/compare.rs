@@ -10,6 +10,7 @@ use romer_measure::limits::Limit;
 use romer_measure::measure::WAITING_TIME;
 use romer_measure::reading;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
+use romer_record::manifest::SkewRequest;
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
 use serde_json::Value;
@@ -110,6 +111,7 @@ fn load(path: &Path) -> Result<Vec<Found>, Failure> {
         file: path.into(),
         reverse: None,
         waiting_time: WAITING_TIME,
+        skew: SkewRequest::default(),
         limits: Vec::new(),
         command: crate::command::as_given(),
     };

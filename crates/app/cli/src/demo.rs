@@ -17,7 +17,7 @@ use romer_measure::names::{Family, Target};
 use romer_record::document::{DEMO, Demo, MEASUREMENT, Measurements, Way};
 use romer_record::emulation::Emulation;
 use romer_record::fidelity::Fidelity;
-use romer_record::manifest::StampRequest;
+use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_traffic::{Limit, Request, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 
@@ -239,6 +239,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        skew: SkewRequest::default(),
         limits: Vec::new(),
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),

@@ -209,6 +209,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         source: arguments.source,
         interface: arguments.interface.clone(),
         waiting_time: arguments.waiting_time,
+        skew: arguments.clocks.request(None)?,
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
         command: command::with_seed(fresh_seed),

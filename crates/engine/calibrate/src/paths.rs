@@ -15,7 +15,7 @@ use romer_measure::reading;
 use romer_measure::respond::{RespondOptions, Responder};
 use romer_record::RoundTrip;
 use romer_record::document::{self, StreamInterval};
-use romer_record::manifest::StampRequest;
+use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_store::Location;
 use romer_traffic::Request;
 use romer_units::{Dscp, Duration, Ecn};
@@ -143,6 +143,7 @@ fn options(
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        skew: SkewRequest::default(),
         limits: Vec::new(),
         comment: None,
         command: "romer calibrate".into(),

@@ -9,6 +9,7 @@ use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Mea
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
+use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
 use romer_units::{Dscp, Duration, Ecn};
@@ -41,6 +42,16 @@ impl Evaluated {
 /// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `killed` says that the
 /// run's program did not live to its end.
 pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
+    evaluate_by(stream, rows, killed, |related| relate_clocks(related, &stream.skew))
+}
+
+/// The same, where `clocks` takes the clocks' error out of the delays and gives warnings.
+pub(crate) fn evaluate_by(
+    stream: &Stream,
+    rows: &[RoundTrip],
+    killed: bool,
+    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+) -> Evaluated {
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let (rows, left_out) = put_right(stream, rows);
     let rows = &rows[..];
@@ -52,6 +63,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
     let selection = Selection::choose(rows, stream.stamp_request, stream.far_log);
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
     let mut related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
+    let clock_warnings = clocks(&mut related);
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
@@ -73,6 +85,7 @@ pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated 
         events: stream.events.clone(),
         warnings: warnings(stream, &related, rows, partial),
     };
+    measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     if left_out > 0 {
         measurement.warnings.push(format!(
@@ -210,8 +223,12 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
     );
     warn(
         stream.clock_relation == ClockRelation::Unknown && !rows.is_empty(),
-        "the two clocks' offset is not known: one-way delays are the part above the least one, and a difference \
-         in the clocks' rates (tens of microseconds a second between free-running clocks) is still in them"
+        "the two clocks' offset is not known: one-way delays are the part above the least one".into(),
+    );
+    warn(
+        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && !rows.is_empty(),
+        "the clocks' difference in rate (tens of microseconds a second between free-running clocks) was not to be taken \
+         out of the one-way delays, and is still in them"
             .into(),
     );
     warn(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use romer_record::RoundTrip;
-use romer_record::manifest::Status;
+use romer_record::manifest::{SkewRequest, Status, Stream};
 use romer_store::{Finished, Rows, Run, State};
 
 use crate::MeasureError;
@@ -30,15 +30,25 @@ pub struct Reading {
 /// # Errors
 /// [`MeasureError::Store`] where the folder is no run, is being written, or is damaged.
 pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
+    read_by(folder, None)
+}
+
+/// The same, with the clocks related in another way than during the run. What is in the folder stays as it is.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_by(folder: &Path, skew: Option<&SkewRequest>) -> Result<Reading, MeasureError> {
     let run = Run::open(folder)?;
     let Rows { streams: rows, .. } = run.rows()?;
     let killed = run.state() == State::Killed;
     // Why a run that ended in good order is a part stands in its manifest, by stream.
     let cut = killed || matches!(run.state(), State::Recovered | State::Running);
     let streams = evaluated(&run, &rows, cut);
+    let again = |run: &Run| skew.map(|skew| by_another(run, &rows, cut, skew));
     if !killed {
         // Nothing depends on it; a folder that cannot be written keeps it.
         let _ = run.clear_away_log();
+        let streams = again(&run).unwrap_or(streams);
         return Ok(Reading { run, rows, streams, recovered: false });
     }
     let measurements: Vec<_> = streams.iter().map(|one| one.measurement.clone()).collect();
@@ -49,6 +59,7 @@ pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
         measurements: &measurements,
         html: &html,
     })?;
+    let streams = again(&run).unwrap_or(streams);
     Ok(Reading { run, rows, streams, recovered: true })
 }
 
@@ -59,5 +70,22 @@ fn evaluated(run: &Run, rows: &BTreeMap<u16, Vec<RoundTrip>>, killed: bool) -> V
         .iter()
         .zip(0..)
         .map(|(stream, number)| evaluate(stream, rows.get(&number).unwrap_or(&nothing), killed))
+        .collect()
+}
+
+/// The documents with the clocks related as `skew` says.
+fn by_another(
+    run: &Run,
+    rows: &BTreeMap<u16, Vec<RoundTrip>>,
+    killed: bool,
+    skew: &SkewRequest,
+) -> Vec<Evaluated> {
+    let nothing = Vec::new();
+    let streams = run.manifest().streams.iter().zip(0..);
+    streams
+        .map(|(stream, number)| {
+            let stream = Stream { skew: skew.clone(), ..stream.clone() };
+            evaluate(&stream, rows.get(&number).unwrap_or(&nothing), killed)
+        })
         .collect()
 }

@@ -528,7 +528,11 @@ pub struct ClockState {
     pub skew_ppm: Option<f64>,
     /// 95 % interval of the skew.
     pub skew_interval_ppm: Option<[f64; 2]>,
-    /// Bounds of the offset that causality guarantees, no symmetry assumed.
+    /// By how much corrected one-way delays may be off because of the clocks, at most, at 95 %; `null` where they are not
+    /// corrected.
+    #[serde(default)]
+    pub delay_error_ns: Option<f64>,
+    /// Bounds of the offset at the first packet that causality guarantees, no symmetry assumed.
     pub offset_bounds_ns: Option<[i64; 2]>,
     /// Steps, slews, path changes.
     pub events: Vec<ClockEvent>,

@@ -78,6 +78,9 @@ pub struct Stream {
     pub unreachable: Option<String>,
     /// Stamps asked for.
     pub stamp_request: StampRequest,
+    /// How the clocks are to be related, where they are not one.
+    #[serde(default)]
+    pub skew: SkewRequest,
     /// Limits that were stated, as they were written.
     #[serde(default)]
     pub limits: Vec<String>,
@@ -87,6 +90,17 @@ pub struct Stream {
     /// What happened meanwhile.
     #[serde(default)]
     pub events: Vec<Event>,
+}
+
+/// How the error of the clocks is to be taken out of one-way delays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkewRequest {
+    /// The method, as `--skew` has it; empty: the best.
+    pub method: String,
+    /// So many first packets of a direction were sent to fit the clocks by, and no others are used for it.
+    pub calibration: Option<u64>,
+    /// Each way takes at least so long; what is known of it narrows the bounds of the offset.
+    pub path_minimum_ns: Option<i64>,
 }
 
 /// A calibration as a run uses it, so that its documents can be made again on any machine.

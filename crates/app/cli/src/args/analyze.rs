@@ -6,7 +6,7 @@ use clap::Args;
 use romer_measure::limits::Limit;
 use romer_units::Duration;
 
-use super::shared::OutputArgs;
+use super::shared::{OutputArgs, SkewArgs};
 use crate::values;
 
 /// Arguments of `romer analyze`.
@@ -44,6 +44,11 @@ pub(crate) struct AnalyzeArgs {
     /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
     #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
+    /// The first N packets of a direction were sent to fit the clocks by, over a quiet path
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) calibration: Option<u64>,
+    #[command(flatten)]
+    pub(crate) clocks: SkewArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -10,7 +10,7 @@ use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
-use super::shared::{KeepArgs, OutputArgs, StampPlace, ThreadArgs};
+use super::shared::{KeepArgs, OutputArgs, SkewArgs, StampPlace, ThreadArgs};
 use crate::turns::{self, Start};
 use crate::values;
 
@@ -78,6 +78,8 @@ pub(crate) struct MeasureArgs {
     /// Take the tool's own baseline out of every delay, as `romer calibrate` found it on this machine
     #[arg(long)]
     pub(crate) subtract_baseline: bool,
+    #[command(flatten)]
+    pub(crate) clocks: SkewArgs,
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,

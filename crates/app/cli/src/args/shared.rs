@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use romer_host::thread::Policy;
 use romer_measure::ThreadOptions;
+use romer_record::manifest::SkewRequest;
+use romer_timebase::skew::Method;
+use romer_units::Duration;
 
+use crate::failure::Failure;
 use crate::output::Color;
 use crate::values;
 
@@ -31,6 +35,42 @@ impl OutputArgs {
     /// Whether the document goes to standard output.
     pub(crate) fn json_to_stdout(&self) -> bool {
         self.json.as_deref() == Some("-")
+    }
+}
+
+/// How the clocks of both ends are related, where they are not one.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Clocks")]
+pub(crate) struct SkewArgs {
+    /// How the difference of the clocks' rates is found: none, least-squares, least-absolute, least-absolute-jumps, hull,
+    /// khlifi[:WINDOW,WEIGHT], piecewise or best [default: best; of a run, its own]
+    #[arg(long, value_name = "METHOD", value_parser = values::parsed::<Method>)]
+    pub(crate) skew: Option<Method>,
+    /// Each way takes at least so long: narrows the bounds of the clocks' offset
+    #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
+    pub(crate) path_minimum: Option<Duration>,
+}
+
+impl SkewArgs {
+    /// As the engine takes it, with so many calibration packets.
+    pub(crate) fn request(&self, calibration: Option<u64>) -> Result<SkewRequest, Failure> {
+        let method = self.skew.unwrap_or_default();
+        if calibration.is_some() && !method.takes_calibration() {
+            return Err(Failure::usage(format!(
+                "calibration packets are of no use (--calibration): {method} follows the clocks through the whole run; \
+                 choose --skew least-squares, least-absolute, least-absolute-jumps or hull, or leave it out"
+            )));
+        }
+        Ok(SkewRequest {
+            method: method.to_string(),
+            calibration,
+            path_minimum_ns: self.path_minimum.map(Duration::as_nanos),
+        })
+    }
+
+    /// Whether anything was stated.
+    pub(crate) fn is_given(&self) -> bool {
+        self.skew.is_some() || self.path_minimum.is_some()
     }
 }
 

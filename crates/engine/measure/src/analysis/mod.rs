@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic};
-use romer_record::manifest::{ClockRelation, StampRequest, Stream};
-use romer_timebase::offset_bounds;
+use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
+use romer_timebase::Related;
+use romer_timebase::skew::{Heading, correct, relate_clocks, state, usable};
 use romer_units::{Duration, Timestamp};
 use thiserror::Error;
 
 use crate::SOFTWARE;
-use crate::evaluate::{Evaluated, evaluate};
+use crate::evaluate::{Evaluated, evaluate_by};
 use crate::limits::Limit;
 use table::{Far, Table};
 
@@ -36,6 +37,8 @@ pub struct Analysis {
     pub reverse: Option<PathBuf>,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
     pub waiting_time: Duration,
+    /// How the clocks are related.
+    pub skew: SkewRequest,
     /// Limits that the results are held against.
     pub limits: Vec<Limit>,
     /// The command that repeats this.
@@ -91,17 +94,13 @@ impl AnalysisError {
 /// # Errors
 /// [`AnalysisError`] where the file cannot be read, is not in the format, or holds no packet.
 pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
-    let (mut evaluated, back) = match &analysis.capture_b {
+    let (there, mut back) = match &analysis.capture_b {
         Some(far) => {
             let captured = captures::read(&analysis.file, far)?;
-            let there = of_table(analysis, &analysis.file, &captured.there);
-            (there, captured.back.map(|back| of_table(analysis, far, &back)))
+            (captured.there, captured.back.map(|back| (far, back)))
         }
-        None => (of_table(analysis, &analysis.file, &Table::read(&analysis.file)?), None),
+        None => (Table::read(&analysis.file)?, None),
     };
-    if let Some(back) = back {
-        add_reverse(&mut evaluated, back);
-    }
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
             if Table::is_reflected(file)? {
@@ -109,11 +108,36 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
                 return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
             }
         }
-        add_reverse(&mut evaluated, of_table(analysis, reverse, &Table::read(reverse)?));
+        back = Some((reverse, Table::read(reverse)?));
     }
+    let mut evaluated = match back {
+        Some((file, back)) => both_ways(analysis, &there, file, &back),
+        None => of_table(analysis, &analysis.file, &there, |related| relate_clocks(related, &analysis.skew)),
+    };
     let m = &mut evaluated.measurement;
     m.limits = Limit::judge_all(&analysis.limits, m);
     Ok(evaluated)
+}
+
+/// The document of two tables that each go one way: their clocks are related by both together.
+fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> Evaluated {
+    let raw = |file: &Path, table: &Table| of_table(analysis, file, table, |_| Vec::new()).related.forward;
+    let (estimate, warnings) = usable(&analysis.skew, &raw(&analysis.file, there), &raw(file, back));
+    let by = |heading: Heading| {
+        let estimate = &estimate;
+        move |related: &mut Related| {
+            correct(&mut related.forward, heading, estimate);
+            related.clock.method = analysis.skew.method.clone();
+            Vec::new()
+        }
+    };
+    let mut evaluated = of_table(analysis, &analysis.file, there, by(Heading::Forward));
+    add_reverse(&mut evaluated, of_table(analysis, file, back, by(Heading::Reverse)));
+    let related = &evaluated.related;
+    let m = &mut evaluated.measurement;
+    m.clock = state(&analysis.skew, &estimate, &related.forward, &related.reverse);
+    m.warnings.extend(warnings);
+    evaluated
 }
 
 /// Takes what the other file says of its one way for the way back.
@@ -130,14 +154,18 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
         }
     }
     evaluated.related.reverse = back.related.forward;
-    m.clock.offset_bounds_ns = offset_bounds(&evaluated.related.forward, &evaluated.related.reverse);
 }
 
 /// The document of one file alone.
-fn of_table(analysis: &Analysis, file: &Path, table: &Table) -> Evaluated {
+fn of_table(
+    analysis: &Analysis,
+    file: &Path,
+    table: &Table,
+    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+) -> Evaluated {
     let shape = table.shape;
     let stream = stream(analysis, file, table);
-    let mut evaluated = evaluate(&stream, &table.rows, false);
+    let mut evaluated = evaluate_by(&stream, &table.rows, false, clocks);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
@@ -172,6 +200,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         cut_short: None,
         unreachable: None,
         stamp_request: StampRequest::Kernel,
+        skew: analysis.skew.clone(),
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use romer_record::document::Way;
-use romer_record::manifest::{CalibrationUse, StampRequest};
+use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
@@ -72,6 +72,8 @@ pub struct MeasureOptions {
     pub interface: Option<String>,
     /// How long a reflection is waited for.
     pub waiting_time: Duration,
+    /// How the clocks are related.
+    pub skew: SkewRequest,
     /// Limits that the results are held against.
     pub limits: Vec<Limit>,
     /// The user's words.

@@ -365,6 +365,7 @@ fn manifest(
         cut_short: None,
         unreachable: None,
         stamp_request: options.stamp,
+        skew: options.skew.clone(),
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),
         events: Vec::new(),

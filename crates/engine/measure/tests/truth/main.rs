@@ -11,7 +11,7 @@ mod world;
 use romer_measure::evaluate::evaluate;
 use romer_record::assemble;
 use romer_record::document::{DelayKind, Measurement, Metadata, Traffic};
-use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_units::random::Seed;
 
 use figures::{Copy, Packet, Truth, summary_is};
@@ -124,6 +124,8 @@ fn manifest(world: &World, shared: bool) -> Stream {
         unreachable: None,
         // In a short world more than half of the stamps of one kind may be missing.
         stamp_request: StampRequest::Kernel,
+        // Its clocks differ by what the test wants to see.
+        skew: SkewRequest { method: "none".into(), ..SkewRequest::default() },
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

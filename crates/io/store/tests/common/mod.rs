@@ -110,6 +110,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         cut_short: None,
         unreachable: None,
         stamp_request: StampRequest::Best,
+        skew: romer_record::manifest::SkewRequest::default(),
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

@@ -1,0 +1,161 @@
+//! The estimate of a stream's clocks, and its delays without their error.
+
+use romer_record::Passage;
+use romer_record::document::{ClockEvent, ClockState, DelayKind};
+use romer_record::manifest::SkewRequest;
+
+use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method};
+use crate::Related;
+use crate::clocks::{across, length};
+
+/// Rates of clocks do not differ by more than the kernel can steer them; a greater slope is told, and not taken out.
+const PLAUSIBLE_PPM: f64 = 500.0;
+/// A skew that is less certain than this would spoil more than it mends.
+const USELESS_PPM: f64 = 100.0;
+
+/// What was asked for; the default for what a later romer may have written.
+pub fn method_of(request: &SkewRequest) -> Method {
+    request.method.parse().unwrap_or_default()
+}
+
+/// Estimates the clocks of two directions. Packets without both stamps say nothing.
+pub fn estimate(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> Estimate {
+    let mut estimator = Estimator::new(method_of(request), request.calibration);
+    for (heading, passages) in Heading::BOTH.into_iter().zip([forward, reverse]) {
+        for (departure, arrival) in
+            passages.iter().filter_map(|passage| passage.departure.zip(passage.arrival))
+        {
+            estimator.push(heading, departure, arrival);
+        }
+    }
+    estimator.estimate()
+}
+
+/// The moment of a passage on the sender's clock.
+fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
+    match heading {
+        Heading::Forward => passage.departure.map(romer_units::Timestamp::as_nanos),
+        Heading::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+    }
+}
+
+/// The difference of a passage's stamps without the correction.
+fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Option<i128> {
+    let raw = across(passage.departure?, passage.arrival?);
+    Some(raw - i128::from(correction.at(moment(passage, heading)?)))
+}
+
+fn least(passages: &[Passage], heading: Heading, correction: &Correction) -> Option<i128> {
+    passages.iter().filter_map(|passage| corrected(passage, heading, correction)).min()
+}
+
+/// Takes the clocks' error out of the delays of one direction: they become what is above the least one.
+pub fn correct(passages: &mut [Passage], heading: Heading, estimate: &Estimate) {
+    let correction = estimate.correction(heading);
+    let base = least(passages, heading, correction).unwrap_or(0);
+    for passage in passages {
+        passage.delay = corrected(passage, heading, correction).and_then(|nanos| length(nanos - base));
+    }
+}
+
+/// Estimates the clocks of a stream, takes their error out of its delays, and says what is known of them; where they are
+/// one clock already, nothing is done. Gives warnings.
+pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String> {
+    if related.delay_kind == DelayKind::Absolute {
+        return Vec::new();
+    }
+    let (estimate, warnings) = usable(request, &related.forward, &related.reverse);
+    correct(&mut related.forward, Heading::Forward, &estimate);
+    correct(&mut related.reverse, Heading::Reverse, &estimate);
+    related.clock = state(request, &estimate, &related.forward, &related.reverse);
+    warnings
+}
+
+/// An estimate whose corrections can be trusted, with words on what is left out and why.
+pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> (Estimate, Vec<String>) {
+    let mut found = estimate(request, forward, reverse);
+    let mut warnings = Vec::new();
+    if let Some(skew) = found.skew {
+        let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
+        let why = if skew.ppm.abs() > PLAUSIBLE_PPM {
+            Some(format!(
+                "{:+.1} ppm is more than clocks differ by, so that the path itself changes",
+                skew.ppm
+            ))
+        } else if half > USELESS_PPM {
+            Some(format!("the run is too short: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            found = Estimate::refused(&why);
+        }
+    }
+    if let Some(why) = &found.why_not
+        && !(forward.is_empty() && reverse.is_empty())
+    {
+        warnings.push(format!(
+            "the clocks' difference in rate is not identifiable: {why}; what they drift apart (tens of microseconds a \
+             second between free-running clocks) is still in the one-way delays"
+        ));
+    }
+    (found, warnings)
+}
+
+/// What the document says of the clocks. The bounds of the offset are those of the moment of the first packet: after
+/// correction no packet may have arrived before it left, or before the least time that a way is known to take.
+pub fn state(
+    request: &SkewRequest,
+    estimate: &Estimate,
+    forward: &[Passage],
+    reverse: &[Passage],
+) -> ClockState {
+    let method = method_of(request);
+    let name = if method == Method::Best { Method::Piecewise.to_string() } else { method.to_string() };
+    let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
+        .into_iter()
+        .flat_map(|(heading, passages)| {
+            let ends = passages.first().into_iter().chain(passages.last());
+            ends.filter_map(move |passage| {
+                Some(estimate.correction(heading).error_at(moment(passage, heading)?))
+            })
+        })
+        .fold(0.0, f64::max);
+    ClockState {
+        method: name,
+        identifiable: estimate.skew.is_some(),
+        skew_ppm: estimate.skew.map(|skew| skew.ppm),
+        skew_interval_ppm: estimate.skew.map(|skew| skew.interval_ppm),
+        offset_bounds_ns: bounds(request, estimate, forward, reverse, error),
+        delay_error_ns: estimate.skew.map(|_| error),
+        events: estimate.events.iter().map(|event| told(event, estimate)).collect(),
+    }
+}
+
+fn bounds(
+    request: &SkewRequest,
+    estimate: &Estimate,
+    forward: &[Passage],
+    reverse: &[Passage],
+    error: f64,
+) -> Option<[i64; 2]> {
+    let spare = i128::from(request.path_minimum_ns.unwrap_or(0)) - i128::from(super::rounded(error));
+    let there = least(forward, Heading::Forward, estimate.correction(Heading::Forward))?;
+    let back = least(reverse, Heading::Reverse, estimate.correction(Heading::Reverse))?;
+    let low = i64::try_from(spare - back).ok()?;
+    let high = i64::try_from(there - spare).ok()?;
+    (low <= high).then_some([low, high])
+}
+
+fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
+    let origin = estimate.correction(Heading::Forward).origin_ns;
+    ClockEvent {
+        at_ns: event.at_ns.saturating_sub(origin),
+        kind: event.kind.name().into(),
+        direction: Some(match (event.kind, event.heading) {
+            (ChangeKind::PathChange, Some(heading)) => heading.name().into(),
+            _ => "both".into(),
+        }),
+        size_ns: Some(event.size_ns),
+    }
+}
