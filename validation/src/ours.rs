@@ -82,6 +82,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        skew: romer_record::manifest::SkewRequest::default(),
         limits: Vec::new(),
         comment: None,
         command: "romer-validation".into(),

@@ -13,7 +13,7 @@ use romer_measure::limits::Limit;
 use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
 use romer_record::document::{StreamInterval, Way};
-use romer_record::manifest::{CalibrationUse, StampRequest};
+use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_store::{CalibrationFile, Runs};
 use romer_traffic::{Request, Schedule, TrafficModel};
 use romer_units::random::Seed;
@@ -360,6 +360,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         source: None,
         interface: None,
         waiting_time: WAITING_TIME,
+        skew: SkewRequest::default(),
         limits,
         comment,
         calibration: calibration(),
