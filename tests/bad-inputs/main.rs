@@ -246,6 +246,11 @@ fn what_nobody_should_type_at_bench() {
 }
 
 #[test]
+fn a_page_that_cannot_be_served_is_told() {
+    check("console");
+}
+
+#[test]
 fn bad_arguments_of_the_demonstration_and_of_the_doctor_are_told() {
     check("demo");
     check("doctor");
@@ -272,6 +277,9 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "demo",
         "doctor",
         "calibrate",
+        "qtcp",
+        "bench",
+        "console",
     ];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");
