@@ -159,3 +159,134 @@ fn what_cannot_be_benchmarked_is_refused_with_a_reason() {
     let large = bench(&lab, &["load-sweep", "--frame-sizes", "9018"]).with_code(2);
     assert!(large.stderr.contains("IP packets of 1500 octets"), "{large:?}");
 }
+
+/// The verdicts of a benchmark: subject, and whether it holds.
+fn verdicts(document: &Value) -> Vec<(String, bool)> {
+    let all = at(document, "/verdicts").as_array().unwrap();
+    all.iter()
+        .map(|one| (one["subject"].as_str().unwrap().to_owned(), one["holds"].as_bool().unwrap()))
+        .collect()
+}
+
+fn set_case(lab: &Lab, case: &[&str]) {
+    process::run(process::romer(["lab", "case"]).args(case).args(["--prefix", lab.prefix()])).with_code(0);
+}
+
+#[test]
+fn a_router_that_remarks_otherwise_than_it_is_to_is_caught() {
+    let lab = Lab::router();
+    set_case(&lab, &["remark"]);
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let write = |voice: &str| {
+        let text = format!(
+            "procedure = \"load-sweep\"\nframe_sizes = [128]\nloads = [\"30%\"]\nline_rate = \"2Mbit\"\n\
+             trial = \"200ms\"\nsettle = \"100ms\"\nexpect_marking = [\"cs0={voice}\", \"cs3=cs3\"]\n\
+             [dut]\nmodel = \"the kernel\"\n\
+             [[stream]]\nname = \"voice\"\nports = 5001\nshare = \"50%\"\n\
+             [[stream]]\nname = \"other\"\nports = \"7001-7009\"\ndscp = \"cs3\"\nshare = \"50%\"\n"
+        );
+        std::fs::write(&plan, text).unwrap();
+    };
+    write("ef");
+    let held = document(bench(&lab, &[plan.to_str().unwrap()]));
+    assert_eq!(verdicts(&held), [("code point cs0".into(), true), ("code point cs3".into(), true)]);
+    assert_eq!(held["dut"]["model"], "the kernel");
+    let streams = at(&held, "/trials/0/per_stream").as_array().unwrap();
+    assert_eq!(streams.len(), 2);
+    write("af11");
+    let broken = bench(&lab, &[plan.to_str().unwrap()]).with_code(6).document();
+    assert_eq!(verdicts(&broken), [("code point cs0".into(), false), ("code point cs3".into(), true)]);
+    std::fs::write(&plan, "procedure = \"load-sweep\"\nframe_sizs = [64]\n").unwrap();
+    let wrong = bench(&lab, &[plan.to_str().unwrap()]).with_code(3);
+    assert!(
+        wrong.stderr.contains("plan.toml:2:1): there is no key \"frame_sizs\"; did you mean frame-sizes?"),
+        "{wrong:?}"
+    );
+    std::fs::write(&plan, "procedure = \"load-sweep\"\nline_rate = \"10MB\"\n").unwrap();
+    let wrong = bench(&lab, &[plan.to_str().unwrap()]).with_code(3);
+    assert!(wrong.stderr.contains("plan.toml:2:13): bad value (--line-rate)"), "{wrong:?}");
+}
+
+#[test]
+fn a_router_that_drops_one_size_is_caught() {
+    let lab = Lab::router();
+    // Packets of 110 octets, which are frames of 128, do not pass.
+    lab.filter(
+        "R",
+        "table ip test { chain c { type filter hook forward priority 0 ; ip length 110 drop ; } ; }",
+    );
+    let arguments = ["load-sweep", "--frame-sizes", "64,128,256", "--loads", "30%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "200ms", "--settle", "100ms"];
+    let ended = bench(&lab, &[&arguments[..], &times].concat()).with_code(6);
+    let found = ended.document();
+    assert_eq!(verdicts(&found), [("frames of 128 octets".into(), false)]);
+    let lost: Vec<u64> =
+        trials(&found).iter().filter(|one| one["frame_size"] != 128).map(|one| count(one, "/lost")).collect();
+    assert_eq!(lost, [0, 0], "the others are not touched");
+}
+
+#[test]
+fn a_policer_is_judged_frame_by_frame() {
+    let lab = Lab::router();
+    set_case(&lab, &["police"]);
+    let judged = |profile: &str| {
+        bench(
+            &lab,
+            &[
+                "policing",
+                "--profile",
+                profile,
+                "--frame-sizes",
+                "128",
+                "--line-rate",
+                "1184kbit",
+                "--loads",
+                "100%",
+                "--trial",
+                "2s",
+                "--settle",
+                "200ms",
+            ],
+        )
+    };
+    // 1,000 frames a second, of which 625 are in profile. A profile of half the rate is broken by what passes.
+    let ended = judged("300pps,20");
+    let found = ended.with_code(6).document();
+    schema::assert_valid(&found, "benchmark");
+    let trial = trials(&found).iter().find(|trial| is_valid(trial));
+    if let Some(trial) = trial {
+        assert!(count(trial, "/policed/excess_passed") > 100, "{:#}", trial["policed"]);
+        let all: u64 =
+            trial["policed"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(all, count(trial, "/offered/frames"), "every frame has its verdict");
+    }
+}
+
+#[test]
+fn the_classes_of_a_scheduler_are_judged_each_by_itself() {
+    let lab = Lab::router();
+    set_case(&lab, &["priority", "--rate", "1Mbit"]);
+    let streams = [("first", "ef"), ("second", "af21"), ("third", "cs0")]
+        .map(|(name, dscp)| format!("name={name},dscp={dscp},share=33.3%"));
+    let judged = |discipline: &str| {
+        let mut arguments =
+            vec!["priority", "--discipline", discipline, "--capacity", "1Mbit", "--frame-sizes", "512"];
+        for stream in &streams {
+            arguments.extend(["--stream", stream]);
+        }
+        arguments.extend(["--line-rate", "2Mbit", "--loads", "90%", "--trial", "3s", "--settle", "800ms"]);
+        bench(&lab, &arguments)
+    };
+    // Each class offers some 58 % of what the line carries: the first gets all of it, the last nothing.
+    let found = judged("fifo").with_code(6).document();
+    schema::assert_valid(&found, "benchmark");
+    let trial = &trials(&found)[0];
+    let carried = |place: usize| number(trial, &format!("/per_stream/{place}/carried_l2_bps"));
+    assert!(carried(0) > carried(1) && carried(1) > carried(2), "{:#}", trial["per_stream"]);
+    assert!(carried(0) > 0.9 * number(trial, "/per_stream/0/offered_l2_bps"));
+    assert!(
+        verdicts(&found).iter().filter(|(subject, holds)| subject.starts_with("class") && !holds).count()
+            >= 2
+    );
+}

@@ -39,7 +39,7 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
 pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let text: Vec<char> = text.chars().take(64).collect();
     let all = names.map(|name| (distance(&text, name), name));
-    all.filter(|(distance, name)| *distance * 3 <= name.len().max(3))
+    all.filter(|(distance, name)| *distance * 2 <= name.len().max(2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

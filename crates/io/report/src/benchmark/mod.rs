@@ -54,7 +54,7 @@ pub fn figures(document: &Benchmark) -> Vec<Drawn> {
     figures.push(throughput(document, &cases));
     figures
         .into_iter()
-        .filter(|figure| figure.series.iter().any(|series| !series.points.is_empty()))
+        .filter(|figure| figure.series.iter().any(|series| !series.dashed && !series.points.is_empty()))
         .map(drawn)
         .collect()
 }
