@@ -226,6 +226,11 @@ fn what_cannot_be_compared_is_told() {
 }
 
 #[test]
+fn relations_of_clocks_that_are_none_are_told() {
+    check("skew");
+}
+
+#[test]
 fn what_is_no_file_of_qtcp_is_told() {
     check("qtcp");
 }
@@ -280,6 +285,7 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "qtcp",
         "bench",
         "console",
+        "skew",
     ];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");

@@ -73,7 +73,8 @@ fn is_script(file: &Text) -> bool {
 
 fn length(file: &Text) -> Option<Finding> {
     let lines = file.content.lines().count();
-    if !is_source(file) || lines <= LONG {
+    let made = file.content.lines().take(5).any(|line| line.contains("auto-generated"));
+    if !is_source(file) || made || lines <= LONG {
         return None;
     }
     let what = format!("has {lines} lines (warning above {LONG}, error above {TOO_LONG}): two rooms?");

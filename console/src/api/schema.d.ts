@@ -574,13 +574,20 @@ export interface components {
         };
         /** @description What can be said of the two clocks. The offset is the responder's clock minus the sender's. */
         ClockState: {
+            /**
+             * Format: double
+             * @description By how much corrected one-way delays may be off because of the clocks, at most, at 95 %; `null` where they are not
+             *     corrected.
+             * @default null
+             */
+            delay_error_ns: number | null;
             /** @description Steps, slews, path changes. */
             events: components["schemas"]["ClockEvent"][];
             /** @description Whether skew could be identified. */
             identifiable: boolean;
             /** @description `shared` (one clock), or the estimator's name, or `none`. */
             method: string;
-            /** @description Bounds of the offset that causality guarantees, no symmetry assumed. */
+            /** @description Bounds of the offset at the first packet that causality guarantees, no symmetry assumed. */
             offset_bounds_ns: number[] | null;
             /** @description 95 % interval of the skew. */
             skew_interval_ppm: number[] | null;

@@ -53,6 +53,8 @@ pub(crate) fn run(arguments: &DemoArgs) -> Result<u8, Failure> {
 
 fn outside(arguments: &DemoArgs) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    // Before hosts are made and an emulator is started for nothing.
+    location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?.check()?;
     let interrupted = signals::every()?;
     let say = |text: &str| {
         if !arguments.output.quiet {

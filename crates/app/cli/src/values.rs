@@ -43,6 +43,11 @@ pub(crate) fn skew_number(text: &str) -> Result<u8, String> {
     whole(text, 0, 3).map(|number| u8::try_from(number).unwrap_or(0))
 }
 
+/// How many packets the clocks are fitted to: a line needs two.
+pub(crate) fn calibration_packets(text: &str) -> Result<u64, String> {
+    whole(text, 2, u64::MAX)
+}
+
 /// Every how manieth.
 pub(crate) fn every_nth(text: &str) -> Result<u64, String> {
     whole(text, 1, u64::MAX)

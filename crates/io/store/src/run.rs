@@ -46,6 +46,21 @@ pub enum Location {
     },
 }
 
+impl Location {
+    /// Whether a run can be made there, as far as that can be told before: for those who have much to do first. The
+    /// folder of runs is made.
+    ///
+    /// # Errors
+    /// As of [`NewRun::create`].
+    pub fn check(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Under { runs, .. } => make_runs(runs),
+            Self::Folder { path, force } if path.exists() => holds_a_run(path, *force).map(drop),
+            Self::Folder { .. } => Ok(()),
+        }
+    }
+}
+
 /// What a run ends with.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
@@ -415,7 +430,7 @@ pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> 
 
 /// Makes a new folder `TIME-NAME` under `runs`, with a number behind it where that is taken.
 fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, StoreError> {
-    fs::create_dir_all(runs).map_err(StoreError::io("make the folder of runs", runs))?;
+    make_runs(runs)?;
     let base = folder_name(created, name);
     let mut folder = runs.join(&base);
     for number in 2..MOST_NAMESAKES {
@@ -431,6 +446,10 @@ fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, Stor
         }
     }
     Err(StoreError::Exists { path: folder })
+}
+
+fn make_runs(runs: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(runs).map_err(StoreError::io("make the folder of runs", runs))
 }
 
 /// `20261107T101112Z-NAME` of an RFC 3339 time and a free name.
@@ -451,13 +470,31 @@ fn folder_name(created: &str, name: &str) -> String {
 
 /// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds a run that no one writes.
 fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
+    if !folder.exists() {
+        fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
+    }
+    if !holds_a_run(folder, force)? {
+        return folder.parent().map_or(Ok(()), durable::sync_folder);
+    }
+    for name in FILES {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("remove the old run's file", &path)(error)),
+        }
+    }
+    durable::sync_folder(folder)
+}
+
+/// Whether the folder holds a run that may be replaced, or nothing.
+fn holds_a_run(folder: &Path, force: bool) -> Result<bool, StoreError> {
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::NotAFolder { path: folder.to_path_buf() });
     }
-    fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
     let mut held = fs::read_dir(folder).map_err(StoreError::io("read the run's folder", folder))?;
     if held.next().is_none() {
-        return folder.parent().map_or(Ok(()), durable::sync_folder);
+        return Ok(false);
     }
     if !force {
         return Err(StoreError::Exists { path: folder.to_path_buf() });
@@ -469,15 +506,7 @@ fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
     if is_locked(folder) {
         return Err(StoreError::InUse { path: folder.to_path_buf() });
     }
-    for name in FILES {
-        let path = folder.join(name);
-        match fs::remove_file(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("remove the old run's file", &path)(error)),
-        }
-    }
-    durable::sync_folder(folder)
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
     /// The first N packets of a direction were sent to fit the clocks by, over a quiet path
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,
