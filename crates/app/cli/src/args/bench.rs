@@ -153,7 +153,7 @@ pub(crate) struct BenchClaimArgs {
     /// What its line carries, of frames with check sequence (layer 2)
     #[arg(long, value_name = "RATE", requires = "discipline", value_parser = bench_values::line_rate, allow_hyphen_values = true)]
     pub(crate) capacity: Option<LineRate>,
-    /// With which code point frames come out, in all cases or in one: [CASE:]IN=OUT, such as remark:cs0=ef
+    /// With which code point frames come out, in all cases (IN=OUT) or in one (CASE:IN=OUT), such as remark:cs0=ef
     #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = values::parsed::<MarkingArgument>)]
     pub(crate) markings: Vec<MarkingArgument>,
 }

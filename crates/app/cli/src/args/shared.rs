@@ -43,7 +43,7 @@ impl OutputArgs {
 #[command(next_help_heading = "Clocks")]
 pub(crate) struct SkewArgs {
     /// How the difference of the clocks' rates is found: none, least-squares, least-absolute, least-absolute-jumps, hull,
-    /// khlifi[:WINDOW,WEIGHT], piecewise or best [default: best; of a run, its own]
+    /// khlifi or khlifi:WINDOW,WEIGHT, piecewise or best [default: best; of a run, its own]
     #[arg(long, value_name = "METHOD", value_parser = values::parsed::<Method>)]
     pub(crate) skew: Option<Method>,
     /// Each way takes at least so long: narrows the bounds of the clocks' offset
