@@ -38,8 +38,24 @@ struct Rate {
 /// Something that happened, with both directions put together.
 struct Event {
     transition: Transition,
+    /// When a jump was forward and in reverse, where those were found apart: moments are the sender's clock's, and the
+    /// responder stamps a packet later than it left and earlier than it came back.
+    apart: Option<[f64; 2]>,
     kind: ChangeKind,
     heading: Option<Heading>,
+}
+
+impl Event {
+    /// The transition as a direction sees it.
+    fn seen(&self, heading: Heading) -> Transition {
+        match self.apart {
+            Some([forward, reverse]) => {
+                let at = if heading == Heading::Forward { forward } else { reverse };
+                Transition { from: at, to: at, ..self.transition }
+            }
+            None => self.transition,
+        }
+    }
 }
 
 impl Piecewise {
@@ -175,11 +191,38 @@ struct Found<'a> {
 
 /// Puts an estimate together: `line` is by how much the responder's clock is ahead, without events.
 fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estimate {
-    let clock: Vec<Transition> = found
+    let correction = |heading: Heading| Correction {
+        origin_ns: found.origin_ns,
+        legs: legs(found.events, heading, knots, &line),
+        rate_error: found.half / 1e9,
+        floor_error_ns: found.floor_error,
+        anchor_ns: rounded(found.middle * 1e9),
+    };
+    let mut events: Vec<ClockChange> = found
         .events
         .iter()
+        .map(|event| ClockChange {
+            at_ns: found.origin_ns.saturating_add(rounded(event.transition.from * 1e9)),
+            kind: event.kind,
+            heading: event.heading,
+            size_ns: rounded(event.transition.size),
+        })
+        .collect();
+    events.sort_by_key(|event| event.at_ns);
+    Estimate {
+        skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
+        why_not: None,
+        events,
+        corrections: Heading::BOTH.map(correction),
+    }
+}
+
+/// What is taken off the delays of a direction: the line with the clocks' changes, as that direction sees them.
+fn legs(events: &[Event], heading: Heading, knots: &[f64], line: &impl Fn(f64) -> f64) -> Vec<Leg> {
+    let clock: Vec<Transition> = events
+        .iter()
         .filter(|event| event.kind != ChangeKind::PathChange)
-        .map(|event| event.transition)
+        .map(|event| event.seen(heading))
         .collect();
     let mut breaks = knots.to_vec();
     breaks.extend(clock.iter().flat_map(|one| [one.from, one.to]));
@@ -206,40 +249,13 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
     let leg = |(index, x): (usize, &f64)| {
         let to = breaks.get(index + 1).copied().unwrap_or(x + 1.0);
         let rise = after(to) - jump_at(to) - after(*x);
-        (*x, after(*x) - start, rise / (to - x))
+        Leg {
+            from_ns: rounded(x * 1e9),
+            value_ns: heading.sign() * (after(*x) - start),
+            slope: heading.sign() * rise / (to - x) / 1e9,
+        }
     };
-    let legs: Vec<(f64, f64, f64)> = breaks.iter().enumerate().map(leg).collect();
-    let correction = |heading: Heading| Correction {
-        origin_ns: found.origin_ns,
-        legs: legs
-            .iter()
-            .map(|(from, value, slope)| Leg {
-                from_ns: rounded(from * 1e9),
-                value_ns: heading.sign() * value,
-                slope: heading.sign() * slope / 1e9,
-            })
-            .collect(),
-        rate_error: found.half / 1e9,
-        floor_error_ns: found.floor_error,
-        anchor_ns: rounded(found.middle * 1e9),
-    };
-    let mut events: Vec<ClockChange> = found
-        .events
-        .iter()
-        .map(|event| ClockChange {
-            at_ns: found.origin_ns.saturating_add(rounded(event.transition.from * 1e9)),
-            kind: event.kind,
-            heading: event.heading,
-            size_ns: rounded(event.transition.size),
-        })
-        .collect();
-    events.sort_by_key(|event| event.at_ns);
-    Estimate {
-        skew: Some(Skew { ppm: found.mean / 1e3, interval_ppm: found.interval.map(|end| end / 1e3) }),
-        why_not: None,
-        events,
-        corrections: Heading::BOTH.map(correction),
-    }
+    breaks.iter().enumerate().map(leg).collect()
 }
 
 fn center(survey: &Survey) -> f64 {
@@ -307,10 +323,12 @@ fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
             _ => ChangeKind::PathChange,
         };
         let heading = (kind == ChangeKind::PathChange).then_some(*heading);
-        found.push(Event { transition: signed(one, kind, first_sign(surveys)), kind, heading });
+        let transition = signed(one, kind, first_sign(surveys));
+        found.push(Event { transition, apart: None, kind, heading });
     }
     found.extend(others.into_iter().map(|transition| Event {
         transition,
+        apart: None,
         kind: ChangeKind::PathChange,
         heading: Some(Heading::Reverse),
     }));
@@ -333,6 +351,7 @@ fn both(forward: &Transition, reverse: &Transition, gradual: bool) -> Event {
     let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
     let size = (a * forward.size - b * reverse.size) / (a + b);
     let error = (a + b).powf(-0.5);
+    let middle = |one: &Transition| f64::midpoint(one.from, one.to);
     let (from, to) = if gradual {
         let wide = |one: &Transition| one.to > one.from;
         match (wide(forward), wide(reverse)) {
@@ -341,10 +360,10 @@ fn both(forward: &Transition, reverse: &Transition, gradual: bool) -> Event {
             _ => (f64::midpoint(forward.from, reverse.from), f64::midpoint(forward.to, reverse.to)),
         }
     } else {
-        let at =
-            f64::midpoint(f64::midpoint(forward.from, forward.to), f64::midpoint(reverse.from, reverse.to));
+        let at = f64::midpoint(middle(forward), middle(reverse));
         (at, at)
     };
+    let apart = (!gradual).then(|| [middle(forward), middle(reverse)]);
     let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
-    Event { transition: Transition { from, to, size, error }, kind, heading: None }
+    Event { transition: Transition { from, to, size, error }, apart, kind, heading: None }
 }

@@ -45,6 +45,55 @@ fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Op
     Some(raw - i128::from(correction.at(moment(passage, heading)?)))
 }
 
+/// Moves the jumps of a correction to between two packets: after one upwards no packet may lie well below the new
+/// level, and before one downwards none below the old.
+fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) {
+    let origin = correction.origin_ns;
+    let mut points: Vec<(i64, f64)> = passages
+        .iter()
+        .filter_map(|passage| {
+            let raw = across(passage.departure?, passage.arrival?);
+            Some((moment(passage, heading)?.saturating_sub(origin), raw as f64))
+        })
+        .collect();
+    points.sort_by_key(|point| point.0);
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+    // As near as the search for jumps has come, and a stretch that tells the level on either side.
+    let near = last.0.saturating_sub(first.0) / 100;
+    let far = near.saturating_mul(10);
+    for index in 1..correction.legs.len() {
+        let (before, after) = (correction.legs[index - 1], correction.legs[index]);
+        let line = |leg: &super::correction::Leg, at: i64| {
+            leg.value_ns + leg.slope * at.saturating_sub(leg.from_ns) as f64
+        };
+        let jump = after.value_ns - line(&before, after.from_ns);
+        let away = |point: &&(i64, f64)| point.0.saturating_sub(after.from_ns);
+        let level = |leg: &super::correction::Leg, side: i64| {
+            let there = points.iter().filter(|point| {
+                let away = away(point).saturating_mul(side);
+                away > near && away <= far
+            });
+            there.map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
+        };
+        let (Some(old), Some(new)) = (level(&before, -1), level(&after, 1)) else { continue };
+        let mut doubtful = points.iter().filter(|point| away(point).abs() <= near);
+        let spare = jump.abs() / 4.0;
+        let at = if jump > 0.0 {
+            let earlier = doubtful.rfind(|point| point.1 - line(&after, point.0) < new - spare);
+            earlier.map(|point| point.0.saturating_add(1))
+        } else if jump < 0.0 {
+            doubtful.find(|point| point.1 - line(&before, point.0) < old - spare).map(|point| point.0)
+        } else {
+            None
+        };
+        if let Some(at) = at {
+            let leg = &mut correction.legs[index];
+            leg.value_ns = line(&after, at);
+            leg.from_ns = at;
+        }
+    }
+}
+
 fn least(passages: &[Passage], heading: Heading, correction: &Correction) -> Option<i128> {
     passages.iter().filter_map(|passage| corrected(passage, heading, correction)).min()
 }
@@ -74,6 +123,11 @@ pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
 pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> (Estimate, Vec<String>) {
     let mut found = estimate(request, forward, reverse);
+    for ((correction, heading), passages) in
+        found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
+    {
+        sharpen(correction, passages, heading);
+    }
     let mut warnings = Vec::new();
     if let Some(skew) = found.skew {
         let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
