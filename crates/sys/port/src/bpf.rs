@@ -59,15 +59,32 @@ pub(crate) struct Attached {
     _link: OwnedFd,
 }
 
-impl Attached {
-    /// Attaches to the interface of the current thread's namespace; frames of queue 0 go to `socket`.
-    pub(crate) fn attach(index: u32, mode: XdpMode, socket: BorrowedFd<'_>) -> Result<Self, HostError> {
+/// A program that is loaded, with its map, and not yet at work.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    map: OwnedFd,
+    program: OwnedFd,
+}
+
+impl Loaded {
+    /// Loads the program, for which the machine's own rights are needed, not those of a user namespace.
+    pub(crate) fn load() -> Result<Self, HostError> {
         let map = socket_map()?;
-        put(map.as_fd(), 0, socket)?;
         let program = load(&instructions(map.as_fd()))?;
-        let numbers = [number(program.as_fd()), index, XDP_ATTACHMENT, mode.flag()];
+        Ok(Self { map, program })
+    }
+
+    /// Attaches to the interface of the current thread's namespace; frames of queue 0 go to `socket`.
+    pub(crate) fn attach(
+        &self,
+        index: u32,
+        mode: XdpMode,
+        socket: BorrowedFd<'_>,
+    ) -> Result<Attached, HostError> {
+        put(self.map.as_fd(), 0, socket)?;
+        let numbers = [number(self.program.as_fd()), index, XDP_ATTACHMENT, mode.flag()];
         let link = bpf(LINK_CREATE, &arguments(&numbers), "attach a program")?;
-        Ok(Self { _link: link })
+        Ok(Attached { _link: link })
     }
 }
 

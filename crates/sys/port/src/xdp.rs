@@ -13,7 +13,7 @@ use romer_host::HostError;
 use romer_host::clock::monotonic_now;
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::bpf::{Attached, STAMP, XdpMode};
+use crate::bpf::{Attached, Loaded, STAMP, XdpMode};
 use crate::guard::in_namespace;
 use crate::offload::finish_hidden;
 use crate::packet::{Eye, look_at};
@@ -80,6 +80,8 @@ impl XdpPort {
             let socket = sys::open_socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open an XDP socket")?;
             Ok::<_, PortError>((socket, Eye::open(name.interface(), link.index, control)?))
         })??;
+        // Before memory is lent, of which an ordinary user has too little: what is missing are rights.
+        let loaded = Loaded::load()?;
         let rings = Rings::set_up(socket.as_fd(), arena)?;
         let share = u32::try_from(arena.free() / 4).unwrap_or(u32::MAX);
         let wanted = share.min(RECEIVE_RING);
@@ -87,7 +89,7 @@ impl XdpPort {
             return Err(HostError::Unsuitable("an arena with fewer slots than four bursts").into());
         }
         bind(socket.as_fd(), link.index)?;
-        let program = in_namespace(name, || Attached::attach(link.index, mode, socket.as_fd()))??;
+        let program = in_namespace(name, || loaded.attach(link.index, mode, socket.as_fd()))??;
         let mut port = Self {
             _program: program,
             socket,
