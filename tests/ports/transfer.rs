@@ -9,7 +9,7 @@ use romer_wire::checksum::Pseudo;
 
 use crate::frames::{frame, kinds};
 use crate::in_network;
-use crate::link::{Link, wait_until};
+use crate::link::{End, Link, wait_until};
 
 #[test]
 fn every_kind_of_frame_comes_through_octet_for_octet() {
@@ -69,27 +69,29 @@ fn frames_longer_than_a_slot_are_counted_as_oversize() {
 fn a_checksum_that_the_sender_left_to_its_driver_is_finished() {
     in_network!("a_checksum_that_the_sender_left_to_its_driver_is_finished")(|| {
         let link = Link::new(1_500);
-        let networks = link.networks();
-        networks[0].add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
-        let far = "198.18.0.3".parse().unwrap();
-        networks[0].set_neighbour("v0", far, romer_host::link::Mac([2, 0, 0, 0, 0, 9])).unwrap();
-        let mut port = link.open(1);
-        let socket = netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000"));
-        let socket = socket.unwrap().unwrap();
-        let payload: Vec<u8> = (0..=255).collect();
-        for length in [0, 1, 2, 18, 255, 256] {
-            socket.send_to(&payload[..length], "198.18.0.3:7001").unwrap();
-            let octets = port.next();
-            assert_eq!(octets[42..], payload[..length]);
-            let datagram = &octets[34..42 + length];
-            let pseudo = Pseudo::V4 {
-                source: "198.18.0.2".parse().unwrap(),
-                destination: "198.18.0.3".parse().unwrap(),
-            };
-            let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
-            assert!(sum.is_right(), "{length} octets: {:04x}", sum.folded());
-        }
+        assert_checksums_are_finished(&link, &mut link.open(1));
     });
+}
+
+/// Has the host at the other end send datagrams whose checksums it leaves to its driver.
+pub(crate) fn assert_checksums_are_finished(link: &Link, port: &mut End) {
+    let networks = link.networks();
+    networks[0].add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
+    let far = "198.18.0.3".parse().unwrap();
+    networks[0].set_neighbour("v0", far, romer_host::link::Mac([2, 0, 0, 0, 0, 9])).unwrap();
+    let socket = netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000"));
+    let socket = socket.unwrap().unwrap();
+    let payload: Vec<u8> = (0..=255).collect();
+    for length in [0, 1, 2, 18, 255, 256] {
+        socket.send_to(&payload[..length], "198.18.0.3:7001").unwrap();
+        let octets = port.next();
+        assert_eq!(octets[42..], payload[..length]);
+        let datagram = &octets[34..42 + length];
+        let pseudo =
+            Pseudo::V4 { source: "198.18.0.2".parse().unwrap(), destination: "198.18.0.3".parse().unwrap() };
+        let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
+        assert!(sum.is_right(), "{length} octets: {:04x}", sum.folded());
+    }
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Ports over XDP sockets: the same promises as those over packet sockets, in the driver and behind it.
 
-use std::net::UdpSocket;
-
 use romer_host::clock::monotonic_now;
-use romer_host::netns;
 use romer_port::{Arena, Frame, LinkState, PortError, Refusal, XdpMode, XdpPort};
-use romer_wire::checksum::Pseudo;
 
 use crate::frames::{frame, kinds};
 use crate::in_network;
 use crate::link::{End, Link, may_load_programs, wait_until};
+use crate::transfer::assert_checksums_are_finished;
 
 /// Runs `test` with a link and a port on each end, once in each mode.
 fn in_each_mode(test: impl Fn(&Link, [End; 2], XdpMode)) {
@@ -144,29 +141,10 @@ fn a_checksum_that_the_sender_left_to_its_driver_is_finished() {
     in_network!("a_checksum_that_the_sender_left_to_its_driver_is_finished")(|| {
         for mode in XdpMode::ALL {
             let link = Link::new(1_500);
-            let networks = link.networks();
-            networks[0].add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
-            let far = "198.18.0.3".parse().unwrap();
-            networks[0].set_neighbour("v0", far, romer_host::link::Mac([2, 0, 0, 0, 0, 9])).unwrap();
             let Some(port) = link.open_xdp(1, mode) else { continue };
             let mut ends = [link.open(0), port];
             prime(&mut ends);
-            let port = &mut ends[1];
-            let socket = netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000"));
-            let socket = socket.unwrap().unwrap();
-            let payload: Vec<u8> = (0..=255).collect();
-            for length in [0, 1, 2, 18, 255, 256] {
-                socket.send_to(&payload[..length], "198.18.0.3:7001").unwrap();
-                let octets = port.next();
-                assert_eq!(octets[42..], payload[..length]);
-                let datagram = &octets[34..42 + length];
-                let pseudo = Pseudo::V4 {
-                    source: "198.18.0.2".parse().unwrap(),
-                    destination: "198.18.0.3".parse().unwrap(),
-                };
-                let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
-                assert!(sum.is_right(), "{length} octets: {:04x}", sum.folded());
-            }
+            assert_checksums_are_finished(&link, &mut ends[1]);
         }
     });
 }

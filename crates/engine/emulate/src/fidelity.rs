@@ -426,12 +426,12 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-const fn count(number: usize) -> f64 {
+pub(crate) const fn count(number: usize) -> f64 {
     number as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
-const fn real(nanos: i64) -> f64 {
+pub(crate) const fn real(nanos: i64) -> f64 {
     nanos as f64
 }
 

@@ -19,7 +19,7 @@ use romer_record::fidelity::DirectionModel;
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
-use crate::fidelity::quantile;
+use crate::fidelity::{count, quantile, real};
 
 /// How the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,16 +368,6 @@ fn median(series: &[f64]) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
 fn length(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round() as i64)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-const fn count(number: usize) -> f64 {
-    number as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "exact below 2^53 nanoseconds, which are 104 days")]
-const fn real(nanos: i64) -> f64 {
-    nanos as f64
 }
 
 #[cfg(test)]
