@@ -48,6 +48,11 @@ fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Op
 /// Moves the jumps of a correction to between two packets: after one upwards no packet may lie well below the new
 /// level, and before one downwards none below the old.
 fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) {
+    /// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
+    const MEET: f64 = 1.0;
+    if correction.legs.len() < 2 {
+        return;
+    }
     let origin = correction.origin_ns;
     let mut points: Vec<(i64, f64)> = passages
         .iter()
@@ -67,24 +72,28 @@ fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) 
             leg.value_ns + leg.slope * at.saturating_sub(leg.from_ns) as f64
         };
         let jump = after.value_ns - line(&before, after.from_ns);
-        let away = |point: &&(i64, f64)| point.0.saturating_sub(after.from_ns);
-        let level = |leg: &super::correction::Leg, side: i64| {
-            let there = points.iter().filter(|point| {
-                let away = away(point).saturating_mul(side);
-                away > near && away <= far
-            });
-            there.map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
+        if jump.abs() < MEET {
+            continue;
+        }
+        // Where the points begin that lie so far from the jump, or further.
+        let place = |away: i64| {
+            let at = after.from_ns.saturating_add(away);
+            points.partition_point(|point| point.0 < at)
         };
-        let (Some(old), Some(new)) = (level(&before, -1), level(&after, 1)) else { continue };
-        let mut doubtful = points.iter().filter(|point| away(point).abs() <= near);
+        let level = |leg: &super::correction::Leg, stretch: &[(i64, f64)]| {
+            stretch.iter().map(|point| point.1 - line(leg, point.0)).reduce(f64::min)
+        };
+        let (begin, end) = (place(-near), place(near + 1));
+        let old = level(&before, &points[place(-far)..begin]);
+        let new = level(&after, &points[end..place(far + 1)]);
+        let (Some(old), Some(new)) = (old, new) else { continue };
+        let mut doubtful = points[begin..end].iter();
         let spare = jump.abs() / 4.0;
         let at = if jump > 0.0 {
             let earlier = doubtful.rfind(|point| point.1 - line(&after, point.0) < new - spare);
             earlier.map(|point| point.0.saturating_add(1))
-        } else if jump < 0.0 {
-            doubtful.find(|point| point.1 - line(&before, point.0) < old - spare).map(|point| point.0)
         } else {
-            None
+            doubtful.find(|point| point.1 - line(&before, point.0) < old - spare).map(|point| point.0)
         };
         if let Some(at) = at {
             let leg = &mut correction.legs[index];
