@@ -38,7 +38,28 @@ pub enum Network<'a> {
     Other,
 }
 
-impl Network<'_> {
+impl<'a> Network<'a> {
+    /// What a frame carries.
+    ///
+    /// # Errors
+    /// [`DissectError`] of a packet that is none.
+    pub fn parse(frame: &Frame<'a>) -> Result<Self, DissectError> {
+        Ok(match frame.ether_type() {
+            EtherType::IPV4 => Self::Ipv4(ipv4::Packet::parse(frame.payload())?),
+            EtherType::IPV6 => Self::Ipv6(ipv6::Packet::parse(frame.payload())?),
+            _ => Self::Other,
+        })
+    }
+
+    /// The protocol that a packet carries ([`protocol`]) and its octets, of a fragment too; `None` of no packet.
+    pub fn carried(&self) -> Option<(u8, &'a [u8])> {
+        match self {
+            Self::Ipv4(packet) => Some((packet.protocol(), packet.payload())),
+            Self::Ipv6(packet) => Some((packet.upper_protocol(), packet.upper())),
+            Self::Other => None,
+        }
+    }
+
     /// The part of a packet that this is; `None` where it is whole or no packet.
     pub fn fragment(&self) -> Option<Fragment> {
         match self {
@@ -105,18 +126,8 @@ impl<'a> Dissected<'a> {
 /// [`DissectError`], naming the layer and what is wrong with it.
 pub fn frame(octets: &[u8]) -> Result<Dissected<'_>, DissectError> {
     let frame = Frame::parse(octets)?;
-    let (network, carried) = match frame.ether_type() {
-        EtherType::IPV4 => {
-            let packet = ipv4::Packet::parse(frame.payload())?;
-            (Network::Ipv4(packet), Some((packet.protocol(), packet.payload())))
-        }
-        EtherType::IPV6 => {
-            let packet = ipv6::Packet::parse(frame.payload())?;
-            (Network::Ipv6(packet), Some((packet.upper_protocol(), packet.upper())))
-        }
-        _ => (Network::Other, None),
-    };
-    let transport = match (carried, network.fragment()) {
+    let network = Network::parse(&frame)?;
+    let transport = match (network.carried(), network.fragment()) {
         (None, _) => Transport::None,
         (Some(_), Some(fragment)) => Transport::Fragment(fragment),
         (Some((protocol::UDP, octets)), None) => Transport::Udp(Datagram::parse(octets)?),

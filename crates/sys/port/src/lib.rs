@@ -27,7 +27,7 @@ mod xdp;
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 
-use romer_units::{Monotonic, Timestamp};
+use romer_units::{Duration, Monotonic, Timestamp};
 
 pub use arena::{Arena, Slot};
 pub use bpf::XdpMode;
@@ -63,6 +63,28 @@ impl Frame {
     /// before it on this port.
     pub const fn arrival(&self) -> Timestamp<Monotonic> {
         self.arrival
+    }
+}
+
+/// The arrivals of a port, none earlier than that before it.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    last: Timestamp<Monotonic>,
+}
+
+impl Arrivals {
+    /// Before the first.
+    pub(crate) const fn new() -> Self {
+        Self { last: Timestamp::from_nanos(i64::MIN) }
+    }
+
+    /// The next, of a frame that is so old at `now`. No frame waits for seconds to be read, nor comes from the future:
+    /// such an age means that a clock was set or that there is no stamp, and then the frame has come just now.
+    pub(crate) fn next(&mut self, now: Timestamp<Monotonic>, age: Duration) -> Timestamp<Monotonic> {
+        const OLDEST: Duration = Duration::from_secs(10);
+        let age = if age < Duration::ZERO || age > OLDEST { Duration::ZERO } else { age };
+        self.last = (now - age).max(self.last);
+        self.last
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the kernel leaves undone on a frame that it hands over, and says so beside it: checksums that a driver was
 //! to finish, and a VLAN tag that was taken out.
 
-use romer_wire::checksum::{Pseudo, Sum, udp_sent};
+use romer_wire::checksum::{Sum, udp_sent};
+use romer_wire::dissect::Network;
 use romer_wire::ethernet::Frame;
-use romer_wire::{ip, ipv4, ipv6};
+use romer_wire::ip;
 
 /// Octets of the kernel's `struct virtio_net_hdr`, which stands before a frame of a packet socket that asked for it.
 pub(crate) const HEADER: usize = 10;
@@ -63,28 +64,15 @@ pub(crate) fn finish_hidden(frame: &mut [u8]) {
 
 /// Where a checksum is unfinished, and what it is to be.
 fn hidden(octets: &[u8]) -> Option<(usize, u16)> {
-    const IPV4: u16 = 0x0800;
-    const IPV6: u16 = 0x86dd;
-    let frame = Frame::parse(octets).ok()?;
-    let (protocol, upper, pseudo, fragment) = match frame.ether_type().0 {
-        IPV4 => {
-            let packet = ipv4::Packet::parse(frame.payload()).ok()?;
-            (packet.protocol(), packet.payload(), packet.pseudo(), packet.fragment())
-        }
-        IPV6 => {
-            let packet = ipv6::Packet::parse(frame.payload()).ok()?;
-            let (source, destination) = (packet.source(), packet.destination());
-            let pseudo = Pseudo::V6 { source, destination };
-            (packet.upper_protocol(), packet.upper(), pseudo, packet.fragment())
-        }
-        _ => return None,
-    };
+    let network = Network::parse(&Frame::parse(octets).ok()?).ok()?;
+    let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
+    let pseudo = network.pseudo()?;
     let at = match protocol {
         ip::protocol::TCP => 16,
         ip::protocol::UDP => UDP_CHECKSUM,
         _ => return None,
     };
-    let field = upper.get(at..at + 2).filter(|_| fragment.is_none())?;
+    let field = upper.get(at..at + 2)?;
     let sum = || pseudo.sum(protocol, u32::try_from(upper.len()).unwrap_or(u32::MAX));
     if field != sum().folded().to_be_bytes() || sum().octets(upper).is_right() {
         return None;

@@ -11,19 +11,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use romer_host::HostError;
 use romer_host::clock::{Now, monotonic_now, realtime_now};
 use romer_host::link::{Link, Network};
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_units::Duration;
 
 use crate::arena::HEADROOM;
 use crate::guard::in_namespace;
 use crate::offload::{HEADER, TAG, Unfinished, put_tag_back};
-use crate::{Arena, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys};
+use crate::{
+    Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
+};
 
-const SOL_PACKET: libc::c_int = 263;
+pub(crate) const SOL_PACKET: libc::c_int = 263;
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
-const PACKET_STATISTICS: libc::c_int = 6;
+pub(crate) const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_VNET_HDR: libc::c_int = 15;
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_MR_PROMISC: u16 = 1;
 /// The kernel's name of the Ethernet protocol that means all.
 pub(crate) const ALL_PROTOCOLS: u16 = 0x0003;
@@ -37,8 +39,6 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 const SEND_BUFFER: libc::c_int = 8 << 20;
 /// Octets for the auxiliary data (40) and the stamp (32) of a frame.
 const CONTROL: usize = 128;
-/// No frame waits longer than this for us to read it; a greater age means that the clock was set.
-const OLDEST: Duration = Duration::from_secs(10);
 
 /// Control messages of one frame, aligned as the kernel writes them.
 #[repr(C, align(8))]
@@ -55,7 +55,7 @@ pub struct PacketPort {
     /// Slots to be filled by the next receive.
     prepared: Vec<Slot>,
     controls: Box<[Control; BURST]>,
-    last_arrival: Timestamp<Monotonic>,
+    arrivals: Arrivals,
 }
 
 impl PacketPort {
@@ -93,7 +93,7 @@ impl PacketPort {
             mtu: link.mtu,
             prepared: Vec::with_capacity(BURST),
             controls: Box::new([Control([0; CONTROL]); BURST]),
-            last_arrival: Timestamp::from_nanos(i64::MIN),
+            arrivals: Arrivals::new(),
         };
         port.prepare(arena);
         if port.prepared.len() < BURST {
@@ -185,9 +185,7 @@ impl PacketPort {
         let age = said.stamp.map_or(Duration::ZERO, |stamp| {
             Duration::from_nanos(now.realtime.as_nanos().saturating_sub(stamp))
         });
-        let age = if age < Duration::ZERO || age > OLDEST { Duration::ZERO } else { age };
-        let arrival = (now.monotonic - age).max(self.last_arrival);
-        self.last_arrival = arrival;
+        let arrival = self.arrivals.next(now.monotonic, age);
         Some(Frame { slot, start, length, arrival })
     }
 }
@@ -410,7 +408,7 @@ pub(crate) fn set_buffers(
 }
 
 /// Makes the interface promiscuous for as long as the socket lives (`struct packet_mreq`).
-fn join(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
+pub(crate) fn join(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
     let mut request = [0; 16];
     request[..4].copy_from_slice(&index.to_ne_bytes());
     request[4..6].copy_from_slice(&PACKET_MR_PROMISC.to_ne_bytes());

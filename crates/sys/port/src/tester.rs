@@ -14,7 +14,9 @@ use romer_host::clock::Realtime;
 use romer_host::link::{Mac, Network};
 
 use crate::guard::in_namespace;
-use crate::packet::{bind, set_buffers};
+use crate::packet::{
+    ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
+};
 use crate::{PortError, PortName, sys};
 
 /// Octets of a received frame that are kept.
@@ -22,15 +24,10 @@ pub const SNAP: usize = 128;
 /// Most frames that one call sends or takes in.
 pub const TESTER_BURST: usize = 64;
 
-const SOL_PACKET: libc::c_int = 263;
-const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
-const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_RX_RING: libc::c_int = 5;
 const PACKET_VERSION: libc::c_int = 10;
 const PACKET_TIMESTAMP: libc::c_int = 17;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
-const PACKET_MR_PROMISC: u16 = 1;
 /// Version 2 of the ring's headers.
 const TPACKET_V2: i32 = 1;
 /// `SOF_TIMESTAMPING_SOFTWARE`.
@@ -194,11 +191,8 @@ impl TestReceiver {
         let ring = ring.ok_or_else(|| sys::last("map the ring of", name.interface()))?;
         let receiver = Self { socket, ring, next: 0 };
         let socket = receiver.socket.as_fd();
-        let mut request = [0; 16];
-        request[..4].copy_from_slice(&link.index.to_ne_bytes());
-        request[4..6].copy_from_slice(&PACKET_MR_PROMISC.to_ne_bytes());
-        sys::set_option(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, "listen to all on")?;
-        bind(socket, link.index, crate::packet::ALL_PROTOCOLS)?;
+        join(socket, link.index)?;
+        bind(socket, link.index, ALL_PROTOCOLS)?;
         Ok(receiver)
     }
 

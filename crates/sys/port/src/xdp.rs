@@ -18,7 +18,9 @@ use crate::guard::in_namespace;
 use crate::offload::finish_hidden;
 use crate::packet::{Eye, look_at};
 use crate::rings::{Place, Ring};
-use crate::{Arena, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys};
+use crate::{
+    Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
+};
 
 /// `SOL_XDP`.
 const SOL_XDP: libc::c_int = 283;
@@ -32,8 +34,6 @@ const LARGEST_SLOT: usize = 4_096;
 const RECEIVE_RING: u32 = 4_096;
 /// Entries of the ring by which frames go.
 const SEND_RING: u32 = 256;
-/// No frame waits longer than this for us to read it; a greater age is no stamp.
-const OLDEST: Duration = Duration::from_secs(10);
 
 /// A port over an XDP socket.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct XdpPort {
     /// Slots to receive into that the kernel is to have.
     wanted: u32,
     slot_octets: usize,
-    last_arrival: Timestamp<Monotonic>,
+    arrivals: Arrivals,
     drops: u64,
 }
 
@@ -103,7 +103,7 @@ impl XdpPort {
             in_kernel: (0..arena.slots()).map(|_| None).collect(),
             wanted,
             slot_octets,
-            last_arrival: Timestamp::from_nanos(i64::MIN),
+            arrivals: Arrivals::new(),
             drops: 0,
         };
         port.refill(arena);
@@ -184,9 +184,7 @@ impl XdpPort {
         let stamp = start.checked_sub(STAMP).and_then(|begin| bytes.get(begin..start)?.try_into().ok());
         let stamp = stamp.map_or(0, i64::from_ne_bytes);
         let age = Duration::from_nanos(now.as_nanos().saturating_sub(stamp));
-        let age = if age < Duration::ZERO || age > OLDEST { Duration::ZERO } else { age };
-        let arrival = (now - age).max(self.last_arrival);
-        self.last_arrival = arrival;
+        let arrival = self.arrivals.next(now, age);
         Some(Frame { slot, start, length, arrival })
     }
 
