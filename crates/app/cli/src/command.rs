@@ -1,5 +1,6 @@
 //! The command that repeats a measurement.
 
+use romer_measure::shell;
 use romer_units::random::Seed;
 
 /// The command as it was given, quoted for a shell.
@@ -46,19 +47,6 @@ fn words() -> Vec<String> {
     words
 }
 
-fn shell(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,14 +56,5 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let given = words("romer measure --every 1h x --start=+1s --times 3 --count 5 -- --every");
         assert_eq!(once(given), words("romer measure x --count 5 -- --every"));
-    }
-
-    #[test]
-    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
-        assert_eq!(quoted("192.0.2.1:862"), "192.0.2.1:862");
-        assert_eq!(quoted("two words"), "'two words'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("$(reboot)"), "'$(reboot)'");
     }
 }

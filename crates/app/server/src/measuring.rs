@@ -434,16 +434,7 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
     if asked.stamp_only {
         words.push("--stamp-only".into());
     }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+[]".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    romer_measure::shell(&words)
 }
 
 impl From<&MeasureError> for Problem {

@@ -22,5 +22,6 @@ mod scenario;
 mod statistics;
 
 pub use arrivals::{Arrival, Arrivals, read_arrivals};
+pub use departures::HEADER as DEPARTURES_HEADER;
 pub use error::EmulateError;
 pub use scenario::{Opened, open_preset, open_scenario, random_seed, read_scenario};

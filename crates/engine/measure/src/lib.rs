@@ -17,9 +17,11 @@ pub mod names;
 pub mod qtcp;
 pub mod reading;
 pub mod respond;
+mod shell;
 mod threads;
 
 pub use error::MeasureError;
+pub use shell::shell;
 pub use threads::ThreadOptions;
 
 /// Name and version of this program, as documents and the control channel give it.

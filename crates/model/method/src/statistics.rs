@@ -3,7 +3,7 @@
 //! Seed 003's formula 2.10 has its root over the numerator only; what is used here is the sample's deviation, which
 //! its table 2.1 uses too. Its factor 1.96 covers 92 % with ten repeats; Student's covers 95 %.
 
-use romer_metrics::summary;
+use romer_metrics::{student_975, summary};
 use romer_record::document::Summary;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -19,7 +19,7 @@ pub fn student(values: &[f64]) -> Option<Student> {
     let mean = values.iter().sum::<f64>() / real(count);
     let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / real(count - 1);
     let deviation = libm::sqrt(variance);
-    let half = quantile(0.975, real(count - 1))? * deviation / libm::sqrt(real(count));
+    let half = student_975(real(count - 1))? * deviation / libm::sqrt(real(count));
     Some((mean, deviation, [mean - half, mean + half]))
 }
 
@@ -120,10 +120,6 @@ fn deviation(three: &[Point], place: usize, tests: usize) -> Option<Break> {
     };
     let probability = (probability * real(tests)).min(1.0);
     Some(Break { place, found, expected: found - difference, probability })
-}
-
-fn quantile(p: f64, freedom: f64) -> Option<f64> {
-    Some(StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(p)).filter(|value| value.is_finite())
 }
 
 fn tail(t: f64, freedom: f64) -> Option<f64> {

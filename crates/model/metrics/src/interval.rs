@@ -48,7 +48,7 @@ fn binomial_rank(n: usize) -> Option<usize> {
 }
 
 /// The 97.5 % quantile of Student's distribution; `None` without a degree of freedom.
-fn student_975(freedom: f64) -> Option<f64> {
+pub fn student_975(freedom: f64) -> Option<f64> {
     if freedom > STUDENT_EXACT {
         // Abramowitz and Stegun 26.7.5, about the normal quantile; what it leaves out is below 1e-6 from here on.
         let z = NORMAL_975;

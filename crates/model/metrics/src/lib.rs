@@ -24,6 +24,7 @@ mod summary;
 
 pub use direction::{DirectionContext, direction};
 pub use histogram::histogram;
+pub use interval::student_975;
 pub use loss::{LossPattern, loss_pattern, wilson_interval};
 pub use marking::marking_words;
 pub use reordering::{ReorderedPacket, reordering};

@@ -5,12 +5,15 @@
 //! slowly misses whole packets, and how many is known. Room comes back when the reader has been given the packet.
 
 use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use romer_impair::{Admission, Cause, Nanos, Outcome, Packet, Port as Way};
+
+use crate::departures::Line;
 
 /// Feeds that one bridge serves at once.
 pub const MOST_FEEDS: usize = 8;
@@ -51,6 +54,35 @@ pub struct Sampled {
     /// The frame as it arrived, without its check sequence; empty where octets were not asked for.
     pub octets: Vec<u8>,
     owed: u16,
+}
+
+impl Sampled {
+    /// The port of arrival.
+    pub(super) const fn way(&self) -> Way {
+        if self.port == 0 { Way::A } else { Way::B }
+    }
+
+    /// Writes its lines of a table of departures ([`crate::DEPARTURES_HEADER`]), one for itself and each copy.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        for fate in &self.fates {
+            let line = Line {
+                ordinal: self.ordinal,
+                copy: fate.copy,
+                port: self.way().letter(),
+                size: self.size,
+                arrival: self.arrival,
+                departure: fate.departure,
+                lost: fate.lost,
+                requested: fate.requested,
+                displacement: fate.displacement,
+            };
+            line.write(out)?;
+        }
+        Ok(())
+    }
 }
 
 /// What became of a packet or a copy.

@@ -9,7 +9,7 @@ use romer_impair::{Nanos, Port as Way};
 use romer_wire::pcapng;
 
 use super::feed::{Fate, SampleFeed, Sampled};
-use crate::departures::{HEADER, Line};
+use crate::departures::HEADER;
 
 /// Between two looks at a feed that was empty.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -124,13 +124,11 @@ impl Writer {
     }
 
     fn take(&mut self, packet: &Sampled, started: i64) {
-        let port = if packet.port == 0 { Way::A } else { Way::B };
+        let port = packet.way();
         match self.kind {
             Kind::Csv => {
-                for fate in &packet.fates {
-                    // A vector takes everything.
-                    let _ = line(packet, fate, port).write(&mut self.buffer);
-                }
+                // A vector takes everything.
+                let _ = packet.write(&mut self.buffer);
             }
             Kind::Capture => {
                 let comments: Vec<String> =
@@ -147,20 +145,6 @@ impl Writer {
         self.sink.out.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
-    }
-}
-
-const fn line(packet: &Sampled, fate: &Fate, port: Way) -> Line {
-    Line {
-        ordinal: packet.ordinal,
-        copy: fate.copy,
-        port: port.letter(),
-        size: packet.size,
-        arrival: packet.arrival,
-        departure: fate.departure,
-        lost: fate.lost,
-        requested: fate.requested,
-        displacement: fate.displacement,
     }
 }
 
