@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
-use romer_metrics::{DirectionContext, direction, marking_words};
+use romer_metrics::findings::findings;
+use romer_metrics::{DirectionContext, INTERVAL_METHOD, direction, marking_words};
 use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Passage, RoundTrip};
@@ -83,6 +84,8 @@ pub(crate) fn evaluate_by(
         round_trip: round_trip(stream, &related),
         clock: with_steps(stream, related.clock.clone()),
         events: stream.events.clone(),
+        findings: findings(&related.forward, &related.reverse, &related.round_trip, related.delay_kind),
+        interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, rows, partial),
     };
     measurement.warnings.extend(clock_warnings);

@@ -2,6 +2,7 @@
 
 use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, FidelityVerdict};
 
+use crate::figure::capital;
 use crate::escape;
 use crate::number::{NO_BREAK, percent, time};
 use crate::text::{TextStyle, wrap};
@@ -36,11 +37,6 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<String> {

@@ -544,7 +544,8 @@ fn spacing(passages: &Passages<'_>) -> Option<Figure> {
     })
 }
 
-fn capital(text: &str) -> String {
+/// With a capital first.
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

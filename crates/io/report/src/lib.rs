@@ -14,6 +14,7 @@ pub mod comparison;
 pub mod escape;
 pub mod fidelity;
 mod figure;
+mod finding;
 pub mod html;
 pub mod live;
 mod many;

@@ -34,7 +34,7 @@ const WIDEST: usize = 110;
 const MARGIN: usize = 9;
 /// Bars of a distribution.
 const BARS: usize = 32;
-/// Events that a summary tells.
+/// Events, and findings, that a summary tells.
 const EVENTS: usize = 12;
 
 /// The summary of the streams of one run. `kept` is where the run is kept, if it is. The text ends with a newline;
@@ -264,6 +264,13 @@ impl Page {
         }
         if let Some(comment) = &m.metadata.comment {
             self.note("Comment", comment, Paint::Plain, lines);
+        }
+        for finding in m.findings.iter().take(EVENTS) {
+            self.note("Found", &self.words.finding(m, finding), Paint::Plain, lines);
+        }
+        if m.findings.len() > EVENTS {
+            let more = format!("{} more are in the document.", m.findings.len() - EVENTS);
+            self.note("", &more, Paint::Plain, lines);
         }
         for event in m.events.iter().take(EVENTS) {
             self.note("Event", &self.words.event(event), Paint::Warn, lines);

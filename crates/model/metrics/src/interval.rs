@@ -1,4 +1,10 @@
 //! Confidence intervals at 95 % that allow for dependence between the values.
+//!
+//! What packets share, neighbours share: a mean of n delays varies more than n independent ones would let it. The
+//! moving-block bootstrap (Künsch 1989) draws whole stretches of the series anew; of the mean, and of the share of values
+//! below a level, the variance over all its draws is known without drawing, and is what is used here. How long the
+//! stretches are follows from the autocorrelations (Politis and White 2004, with the correction of Patton, Politis and
+//! White 2009). What a stretch of that length still misses is taken from one twice as long.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
@@ -8,43 +14,49 @@ use crate::summary::{finite, real, whole};
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
 /// Fewer values than this say nothing of the dependence between them.
 const FEWEST_VALUES: usize = 25;
-/// While the means of neighbouring batches are correlated, batches are made longer, but not fewer than this.
-const FEWEST_BATCHES: usize = 10;
+/// Autocorrelations are computed of so many values at most.
+const CORRELATED: usize = 1 << 15;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
 const STUDENT_EXACT: f64 = 200.0;
 /// Up to this size the binomial distribution is used as it is, and above it its normal limit.
 const BINOMIAL_EXACT: usize = 1_000;
 
-/// The interval of the mean by Student's distribution; `None` below two values.
-pub(crate) fn of_mean(series: &[f64], mean: f64, stddev: f64) -> Option<[f64; 2]> {
-    let half = Dependence::of(series, |value| value).widening()? * stddev / real(series.len()).sqrt();
+/// The interval of the mean by Student's distribution, where `dependence` is the values'; `None` below two values.
+pub(crate) fn of_mean(dependence: &Dependence, count: usize, mean: f64, stddev: f64) -> Option<[f64; 2]> {
+    let half = dependence.widening()? * stddev / real(count).sqrt();
     Some([finite(mean - half)?, finite(mean + half)?])
 }
 
-/// The ranks, counted from 0, of the order statistics that enclose the median; `None` below six values, or where
-/// the values depend on each other so much that the interval would reach beyond them.
-pub(crate) fn ranks_of_median(series: &[f64], median: f64) -> Option<[usize; 2]> {
+/// The ranks, counted from 0, of the order statistics that enclose the quantile `p`, which is `level` in the sample (Woodruff
+/// 1952); `None` where there are too few values, or where they depend on each other so much that the interval would
+/// reach beyond them.
+pub(crate) fn ranks_of_quantile(series: &[f64], p: f64, level: f64) -> Option<[usize; 2]> {
     let n = series.len();
-    let low = binomial_rank(n)?;
-    let dependence = Dependence::of(series, |value| if value <= median { 1.0 } else { 0.0 });
+    let [low, high] = binomial_ranks(n, p)?;
+    let dependence = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
     if dependence.inflation <= 1.0 {
-        return Some([low - 1, n - low]);
+        return Some([low - 1, high - 1]);
     }
-    let centre = real(n + 1) / 2.0;
-    let place = centre - (centre - real(low)) * dependence.widening()? / NORMAL_975;
-    let low = whole(place).min(low);
-    (place >= 1.0).then(|| [low - 1, n - low])
+    let centre = real(n - 1) * p + 1.0;
+    let scale = dependence.widening()? / NORMAL_975;
+    let below = centre - (centre - real(low)) * scale;
+    let above = centre + (real(high) - centre) * scale;
+    (below >= 1.0 && above <= real(n)).then(|| [whole(below).min(low) - 1, whole(above.ceil()).max(high) - 1])
 }
 
-/// The greatest rank (from 1) below which the median lies with a probability under 2.5 %, for `n` independent
-/// values.
-fn binomial_rank(n: usize) -> Option<usize> {
-    let rank = if n <= BINOMIAL_EXACT {
-        usize::try_from(Binomial::new(0.5, n as u64).ok()?.inverse_cdf(0.025)).ok()?
+/// The greatest rank (from 1) below which the quantile `p` of `n` independent values lies with a probability under 2.5 %,
+/// and the least one above which it does.
+fn binomial_ranks(n: usize, p: f64) -> Option<[usize; 2]> {
+    let [low, high] = if n <= BINOMIAL_EXACT {
+        let distribution = Binomial::new(p, n as u64).ok()?;
+        let low = usize::try_from(distribution.inverse_cdf(0.025)).ok()?;
+        let high = usize::try_from(distribution.inverse_cdf(0.975)).ok()? + 1;
+        [low, high]
     } else {
-        whole(real(n) / 2.0 - NORMAL_975 / 2.0 * real(n).sqrt())
+        let half = NORMAL_975 * (p * (1.0 - p) * real(n)).sqrt();
+        [whole((real(n) * p - half).max(0.0)), whole((real(n) * p + half).ceil()) + 1]
     };
-    (rank > 0).then_some(rank)
+    (low > 0 && high <= n).then_some([low, high])
 }
 
 /// The 97.5 % quantile of Student's distribution; `None` without a degree of freedom.
@@ -60,43 +72,52 @@ pub fn student_975(freedom: f64) -> Option<f64> {
 }
 
 /// How much the values of a series depend on those before them.
-struct Dependence {
+pub(crate) struct Dependence {
     /// How many times the variance of the mean exceeds that of independent values, at least 1.
     inflation: f64,
     /// Degrees of freedom of what is estimated from the series.
     freedom: f64,
+    /// Values in a block; 1 of independent ones.
+    block: usize,
 }
 
 impl Dependence {
-    /// By the variance of the means of non-overlapping batches of about the root of the sample's size each. Where
-    /// neighbouring batches still depend on each other they are too short to tell, and are doubled as long as
-    /// enough of them are left.
-    fn of(series: &[f64], value: impl Fn(f64) -> f64) -> Self {
+    /// Of `value` of each of the series.
+    pub(crate) fn of(series: &[f64], value: impl Fn(f64) -> f64) -> Self {
         let n = series.len();
-        let independent = Self { inflation: 1.0, freedom: real(n.saturating_sub(1)) };
+        let independent = Self { inflation: 1.0, freedom: real(n.saturating_sub(1)), block: 1 };
         if n < FEWEST_VALUES {
             return independent;
         }
         let mean = series.iter().map(|x| value(*x)).sum::<f64>() / real(n);
-        let variance = series.iter().map(|x| (value(*x) - mean).powi(2)).sum::<f64>() / real(n - 1);
-        let mut most = independent;
-        let mut length = n.isqrt();
-        loop {
-            let batches = series.chunks_exact(length);
-            let of_batch = |batch: &[f64]| batch.iter().map(|x| value(*x) - mean).sum::<f64>() / real(length);
-            let means: Vec<f64> = batches.map(of_batch).collect();
-            let (spread, lag) = spread_and_lag(&means);
-            let inflation = spread * real(length) / variance;
-            if inflation.is_finite() && inflation > most.inflation {
-                let effective = (real(n) / inflation - 1.0).max(1.0);
-                most = Self { inflation, freedom: effective.min(real(means.len() - 1)) };
-            }
-            let correlated = lag * real(means.len()).sqrt() > 1.0;
-            if !correlated || n / (length * 2) < FEWEST_BATCHES {
-                return most;
-            }
-            length *= 2;
+        let centred: Vec<f64> = series.iter().map(|x| value(*x) - mean).collect();
+        let variance = centred.iter().map(|x| x * x).sum::<f64>() / real(n);
+        let block = block_length(&centred, variance);
+        if block < 2 {
+            return independent;
         }
+        let [once, twice] = [block, 2 * block].map(|length| variance_of_blocks(&centred, length));
+        // A block misses what reaches beyond it, which is as the inverse of its length.
+        let inflation = once.max(2.0 * twice - once) / variance;
+        if !inflation.is_finite() || inflation <= 1.0 {
+            return independent;
+        }
+        Self { inflation, freedom: (real(n) / real(block) / 2.0).max(1.0), block }
+    }
+
+    /// Values in a block of the bootstrap; `None` of independent ones.
+    pub(crate) fn block(&self) -> Option<usize> {
+        (self.block > 1).then_some(self.block)
+    }
+
+    /// How many times the variance of the mean exceeds that of independent values, at least 1.
+    pub(crate) const fn inflation(&self) -> f64 {
+        self.inflation
+    }
+
+    /// Degrees of freedom of that estimate.
+    pub(crate) const fn freedom(&self) -> f64 {
+        self.freedom
     }
 
     /// Half the width of the mean's interval, in standard errors of the mean of independent values; `None` without
@@ -106,12 +127,59 @@ impl Dependence {
     }
 }
 
-/// Variance (n-1) of the batch means, and the correlation of each with the next.
-fn spread_and_lag(means: &[f64]) -> (f64, f64) {
-    let centre = means.iter().sum::<f64>() / real(means.len());
-    let squares: f64 = means.iter().map(|mean| (mean - centre).powi(2)).sum();
-    let products: f64 = means.windows(2).map(|pair| (pair[0] - centre) * (pair[1] - centre)).sum();
-    (squares / real(means.len() - 1), if squares > 0.0 { products / squares } else { 0.0 })
+/// The variance that the moving-block bootstrap has for the sum of a stretch, for each of its values: the mean square of
+/// the sums of all stretches of this length, about the mean of all. In the limit it is the series' variance at frequency 0.
+fn variance_of_blocks(centred: &[f64], length: usize) -> f64 {
+    let n = centred.len();
+    let length = length.min(n / 2);
+    let mut sum: f64 = centred[..length].iter().sum();
+    let mut squares = sum * sum;
+    for (out, into) in centred.iter().zip(&centred[length..]) {
+        sum += into - out;
+        squares += sum * sum;
+    }
+    // The mean of all was taken off, which takes as much of the variance as a stretch is of the whole.
+    squares / real(n - length + 1) / real(length) / (1.0 - real(length) / real(n))
+}
+
+/// The block length that Politis and White choose, for blocks that do not wrap around: from 1 to a third of the series.
+fn block_length(centred: &[f64], variance: f64) -> usize {
+    let all = centred.len();
+    // Of a long series a stretch from its middle tells.
+    let part = &centred[(all - all.min(CORRELATED)) / 2..][..all.min(CORRELATED)];
+    let n = part.len();
+    let log = real(n).log10();
+    let quiet = 2.0 * (log / real(n)).sqrt();
+    let in_a_row = whole(log.sqrt()).max(5);
+    let most = whole(real(n).sqrt().ceil()) + in_a_row;
+    let correlation = |lag: usize| {
+        let products: f64 = part.iter().zip(&part[lag..]).map(|(a, b)| a * b).sum();
+        products / real(n) / variance
+    };
+    let mut known = vec![1.0];
+    let mut silent = 0;
+    // The first lag after which so many in a row are as small as those of independent values.
+    while known.len() <= most && silent < in_a_row {
+        let next = correlation(known.len());
+        silent = if next.abs() < quiet { silent + 1 } else { 0 };
+        known.push(next);
+    }
+    let last = known.len() - 1 - silent;
+    if last == 0 {
+        return 1;
+    }
+    let width = (2 * last).min(most.max(1));
+    let (mut spectrum, mut slope) = (1.0, 0.0);
+    for lag in 1..=width.min(n - 1) {
+        let at = known.get(lag).copied().unwrap_or_else(|| correlation(lag));
+        let share = real(lag) / real(width);
+        let window = if share <= 0.5 { 1.0 } else { 2.0 * (1.0 - share) };
+        spectrum += 2.0 * window * at;
+        slope += 2.0 * window * real(lag) * at;
+    }
+    let longest = real(all) / 3.0;
+    let length = (1.5 * slope.powi(2) / spectrum.powi(2).max(1e-12) * real(all)).cbrt();
+    whole(length.min(longest.min(3.0 * real(all).sqrt())).ceil()).max(1)
 }
 
 #[cfg(test)]
@@ -138,11 +206,14 @@ mod tests {
         // Two-sided sign test at 5 %: the greatest rank whose tail stays under 2.5 %.
         for (n, rank) in [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (20, Some(6)), (100, Some(40))]
         {
-            assert_eq!(binomial_rank(n), rank, "n = {n}");
+            assert_eq!(binomial_ranks(n, 0.5).map(|ranks| ranks[0]), rank, "n = {n}");
+            assert_eq!(binomial_ranks(n, 0.5).map(|ranks| n + 1 - ranks[1]), rank, "both sides alike, n = {n}");
         }
         // The normal limit takes over without a step.
-        let exact = binomial_rank(BINOMIAL_EXACT).unwrap();
-        let limit = binomial_rank(BINOMIAL_EXACT + 1).unwrap();
-        assert!(exact.abs_diff(limit) <= 1, "{exact} {limit}");
+        for p in [0.5, 0.95] {
+            let exact = binomial_ranks(BINOMIAL_EXACT, p).unwrap();
+            let limit = binomial_ranks(BINOMIAL_EXACT + 1, p).unwrap();
+            assert!(exact.iter().zip(&limit).all(|(exact, limit)| exact.abs_diff(*limit) <= 2), "{exact:?} {limit:?}");
+        }
     }
 }

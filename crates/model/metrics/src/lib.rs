@@ -3,7 +3,7 @@
 //! A singleton is one packet's [`Passage`](romer_record::Passage); a sample is a sequence of numbers taken from
 //! the passages of one direction by a stated rule (`delays`, [`ipdv`], [`pdv`], the [`jitter`]s, ...); a
 //! statistic is a number computed from a sample ([`summary`], [`histogram`], loss, reordering). [`direction`]
-//! puts all of them into the document that other programs read.
+//! puts all of them into the document that other programs read. [`findings`] looks for what no figure shows.
 //!
 //! Three rules hold throughout. Packets are counted by their first copy. A packet that came after the waiting
 //! time is lost to every statistic but `late` (RFC 7680 section 2.4). What the data do not allow to be known is
@@ -12,6 +12,7 @@
 
 pub mod bootstrap;
 mod direction;
+pub mod findings;
 mod histogram;
 mod interval;
 pub mod jitter;
@@ -33,4 +34,4 @@ pub use sample::{
     ipdv, pdv, received, sent,
 };
 pub use seen::{dscp_received, ecn_received, ttl};
-pub use summary::{SKETCH_ABOVE, SKETCH_ERROR, Value, stddev_population, summary};
+pub use summary::{INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, stddev_population, summary};

@@ -86,3 +86,9 @@ pub fn duplicate_spacings(passages: &[Passage]) -> Vec<i64> {
     }
     spacings
 }
+
+/// A float as the nearest whole number; beyond the range, its end.
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range becomes its end")]
+pub(crate) fn nearest(value: f64) -> i64 {
+    value.round() as i64
+}

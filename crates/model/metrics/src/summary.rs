@@ -3,7 +3,7 @@
 use romer_record::document::Summary;
 use sketches_ddsketch::{Config, DDSketch};
 
-use crate::interval;
+use crate::interval::{self, Dependence};
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -13,6 +13,12 @@ pub const SKETCH_ERROR: f64 = 0.001;
 const SKETCH_LEAST: f64 = 1e-3;
 /// Bins enough for every magnitude from the least value to 2^64 at the stated error, so that none are merged.
 const SKETCH_BINS: u32 = 32_768;
+
+/// How the intervals of a summary are found, as the documents say it.
+pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the mean and the binomial order statistics for \
+    quantiles; where values depend on those before them (block_length), widened by the variance that the moving-block \
+    bootstrap has for the mean, and for the share of values below the quantile (Kuensch 1989), with the block length of \
+    Politis and White (2004, 2009)";
 
 /// A number that a sample is made of.
 pub trait Value: Copy {
@@ -39,10 +45,8 @@ impl Value for f64 {
 /// Quantiles interpolate linearly between order statistics (Hyndman and Fan's type 7); above [`SKETCH_ABOVE`]
 /// values they come from a sketch with a relative error of [`SKETCH_ERROR`].
 ///
-/// The intervals are at 95 %. The mean's is Student's; the median's is that of the binomial order statistics.
-/// Both are widened where the values depend on each other, by the effective sample size that non-overlapping
-/// batch means give, and are never narrower than those of independent values. Below 25 values there are too
-/// few batches to tell, and independence is assumed.
+/// The intervals are as [`INTERVAL_METHOD`] says; below 25 values there are too few to tell dependence, and independence is
+/// assumed.
 pub fn summary<V: Value>(values: &[V]) -> Summary {
     summarise(values, SKETCH_ABOVE)
 }
@@ -67,7 +71,12 @@ fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
     let mean = moments.and_then(|moments| finite(moments.mean));
     let stddev = moments.filter(|_| series.len() > 1);
     let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
-    let [p25, median, p75] = [0.25, 0.5, 0.75].map(quantile);
+    let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
+    let dependence = Dependence::of(&series, |value| value);
+    let interval = |p: f64, level: Option<f64>| {
+        let [low, high] = interval::ranks_of_quantile(&series, p, level?)?;
+        order.enclosing(low, high)
+    };
     Summary {
         count: series.len() as u64,
         min: quantile(0.0),
@@ -79,14 +88,16 @@ fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
         p25,
         p75,
         p90: quantile(0.9),
-        p95: quantile(0.95),
-        p99: quantile(0.99),
+        p95,
+        p99,
         p99_9: quantile(0.999),
-        mean_interval: mean.zip(stddev).and_then(|(mean, stddev)| interval::of_mean(&series, mean, stddev)),
-        median_interval: median.and_then(|median| {
-            let [low, high] = interval::ranks_of_median(&series, median)?;
-            order.enclosing(low, high)
-        }),
+        mean_interval: mean
+            .zip(stddev)
+            .and_then(|(mean, stddev)| interval::of_mean(&dependence, series.len(), mean, stddev)),
+        median_interval: interval(0.5, median),
+        p95_interval: interval(0.95, p95),
+        p99_interval: interval(0.99, p99),
+        block_length: dependence.block().map(|block| block as u64),
         quantile_error: matches!(order, Order::Sketch(_)).then_some(SKETCH_ERROR),
     }
 }

@@ -56,6 +56,15 @@ pub struct Summary {
     pub mean_interval: Option<[f64; 2]>,
     /// 95 % confidence interval of the median.
     pub median_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of p95.
+    #[serde(default)]
+    pub p95_interval: Option<[f64; 2]>,
+    /// 95 % confidence interval of p99.
+    #[serde(default)]
+    pub p99_interval: Option<[f64; 2]>,
+    /// Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_length: Option<u64>,
     /// Relative error of the quantiles where a sketch stood in for the sorted sample (above 10^7 values).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantile_error: Option<f64>,
@@ -101,6 +110,12 @@ pub struct Measurement {
     /// What happened to the hosts and to the path meanwhile, in order of time.
     #[serde(default)]
     pub events: Vec<Event>,
+    /// Patterns in the packets that chance does not explain.
+    #[serde(default)]
+    pub findings: Vec<crate::finding::Finding>,
+    /// How the intervals of the summaries were found.
+    #[serde(default)]
+    pub interval_method: String,
     /// What a reader should know before trusting the numbers, in words.
     pub warnings: Vec<String>,
 }

@@ -17,6 +17,7 @@ pub mod document;
 pub mod emulation;
 pub mod event;
 pub mod fidelity;
+pub mod finding;
 pub mod log;
 pub mod manifest;
 pub mod respond;

@@ -110,6 +110,7 @@ impl Tally {
             }),
             median_interval: (low >= 1.0).then(|| [self.at_rank(low), self.at_rank(high.min(n - 1.0))]),
             quantile_error: Some(QUANTILE_ERROR),
+            ..Summary::default()
         }
     }
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
-use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic};
+use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
+use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_timebase::Related;
 use romer_timebase::skew::{Heading, correct, relate_clocks, state, usable};
@@ -153,6 +154,8 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
             m.warnings.push(warning);
         }
     }
+    m.findings.extend(other.findings.into_iter().map(|one| Finding { direction: Way::Reverse, ..one }));
+    m.findings.sort_by_key(|finding| finding.at_ns);
     evaluated.related.reverse = back.related.forward;
 }
 
@@ -170,6 +173,7 @@ fn of_table(
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
         (m.reverse, m.round_trip) = Default::default();
+        m.findings.retain(|finding| finding.direction == Way::Forward);
     }
     m.stamps = places(table, m);
     m.warnings.extend(table.about.notes.iter().cloned());

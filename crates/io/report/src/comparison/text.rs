@@ -2,6 +2,7 @@
 
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
 
+use crate::figure::capital;
 use crate::escape;
 use crate::number::{NO_BREAK, percent, time};
 use crate::text::{TextStyle, wrap};
@@ -58,11 +59,6 @@ pub fn text(comparison: &Comparison, style: &TextStyle) -> String {
 
 fn plain(text: &str, unicode: bool) -> String {
     if unicode { text.into() } else { text.replace('±', "+-").replace('µ', "u") }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 fn strong(line: String, style: &TextStyle) -> String {

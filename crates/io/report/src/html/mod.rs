@@ -67,6 +67,7 @@ fn article(
     overview::warnings(m, page);
     overview::table(m, page);
     overview::limits(m, page);
+    overview::findings(m, page);
     for figure in figures(stream) {
         chart(&figure, drawn.len(), page)?;
         drawn.push(data::figure(&figure));

@@ -29,6 +29,19 @@ pub(super) fn warnings(m: &Measurement, page: &mut String) {
     page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 
+/// What stands out in the packets.
+pub(super) fn findings(m: &Measurement, page: &mut String) {
+    if m.findings.is_empty() {
+        return;
+    }
+    let items = m.findings.iter().map(|finding| format!("<li>{}</li>", markup(&WORDS.finding(m, finding))));
+    page.push_str(&format!(
+        "<section><h2>What stands out</h2>\n<ul>{}</ul>\n<p class=\"when\">Each was held against chance: packets without \
+         it would show one as clear with a probability of at most one in a million.</p></section>\n",
+        items.collect::<String>()
+    ));
+}
+
 pub(super) fn class(way: Way) -> &'static str {
     match way {
         Way::Forward => "forward",

@@ -5,6 +5,8 @@ use romer_record::document::{
     ClockState, DelayKind, Direction, Histogram, Limit, MEASUREMENT, Measurement, Metadata, Packets, Summary,
     Traffic,
 };
+use romer_record::document::Way;
+use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Place, Timestamp};
 
@@ -177,6 +179,8 @@ fn document(path: &Path) -> Measurement {
         round_trip: Direction::default(),
         clock: ClockState { method: "shared".into(), ..ClockState::default() },
         events: Vec::new(),
+        findings: Vec::new(),
+        interval_method: String::new(),
         warnings: Vec::new(),
     };
     let kernel = Some(Place::Kernel);
@@ -204,9 +208,53 @@ fn document(path: &Path) -> Measurement {
             Limit { limit: "round_trip.delay_ns.p99<50ms".into(), value: Some(41_234_567.0), held: true },
             Limit { limit: "forward.loss.ratio<0.1%".into(), value: Some(0.0062), held: false },
         ];
+        m.findings = findings();
         m.metadata.comment = Some("Second floor, before the switch was exchanged".into());
     }
     m
+}
+
+/// One of each kind of which a word may change with its numbers.
+fn findings() -> Vec<Finding> {
+    let found = |direction, at: Option<i64>, pattern| Finding {
+        direction,
+        at_ns: at.map(|seconds| seconds * 1_000_000_000),
+        until_ns: None,
+        false_alarm_probability: Some(1e-9),
+        pattern,
+    };
+    vec![
+        found(
+            Way::Reverse,
+            None,
+            Pattern::PeriodicDelaySpikes {
+                period_ns: 30.72e9,
+                period_interval_ns: [30.7e9, 30.74e9],
+                phase_ns: 3e9,
+                height_ns: 24e6,
+                spikes: 5,
+                cycles: 6,
+                strength_ratio: 5.0 / 6.0,
+                multiple_of_ns: Some(10.24e9),
+            },
+        ),
+        found(
+            Way::Forward,
+            None,
+            Pattern::DelayGrid {
+                of: GridOf::Ipdv,
+                step_ns: 10.7e6,
+                offset_ns: Some(2.1e6),
+                points: 8,
+                strength_ratio: 0.97,
+            },
+        ),
+        found(
+            Way::Forward,
+            Some(60),
+            Pattern::RouteChange { ttl_from: 60, ttl_to: 57, delay_step_ns: Some(-2.1e6) },
+        ),
+    ]
 }
 
 fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
@@ -246,7 +294,7 @@ pub(crate) fn summary(mut values: Vec<f64>) -> Summary {
         p99_9: q(0.999),
         mean_interval: Some([mean - 1.96 * stddev / n.sqrt(), mean + 1.96 * stddev / n.sqrt()]),
         median_interval: q(0.5 - half).zip(q(0.5 + half)).map(|(a, b)| [a, b]),
-        quantile_error: None,
+        ..Summary::default()
     }
 }
 

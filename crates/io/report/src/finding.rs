@@ -1,0 +1,185 @@
+//! What stands out, in sentences.
+
+use romer_record::document::{Measurement, Way as Asked};
+use romer_record::finding::{Finding, GridOf, Pattern};
+
+use crate::figure::capital;
+use crate::number::{NO_BREAK, count, counted, percent, time, time_with_half};
+use crate::table::{Way, ways};
+use crate::words::Words;
+
+impl Words {
+    /// A finding as a sentence, with its way in front where there is more than one.
+    pub(crate) fn finding(self, m: &Measurement, finding: &Finding) -> String {
+        let sentence = self.pattern(finding);
+        let way = match finding.direction {
+            Asked::Forward => Way::Forward,
+            Asked::Reverse => Way::Reverse,
+            Asked::RoundTrip | Asked::Both => Way::RoundTrip,
+        };
+        if ways(m) == [way] {
+            return capital(&sentence);
+        }
+        format!("{}: {sentence}", way.name())
+    }
+
+    fn pattern(self, finding: &Finding) -> String {
+        let time = |nanos: f64| time(nanos, self.unicode);
+        let when = finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
+        match &finding.pattern {
+            Pattern::PeriodicDelaySpikes {
+                period_ns,
+                period_interval_ns: [low, high],
+                height_ns,
+                spikes,
+                cycles,
+                multiple_of_ns,
+                ..
+            } => {
+                let of = multiple_of_ns.map_or_else(String::new, |short| {
+                    format!(", {:.0} times the {} found besides", period_ns / short, time(short))
+                });
+                format!(
+                    "every {} packets wait {} longer than usual, {} of {} times{of}.",
+                    time_with_half(*period_ns, (high - low) / 2.0, self.unicode),
+                    time(*height_ns),
+                    count(*spikes),
+                    count(*cycles)
+                )
+            }
+            Pattern::DelayGrid { of, step_ns, offset_ns, points, strength_ratio } => {
+                let what = match of {
+                    GridOf::Delay => "delays",
+                    GridOf::Ipdv => "differences of consecutive delays",
+                };
+                let offset =
+                    offset_ns.map_or_else(String::new, |offset| format!(", offset by {}", time(offset)));
+                format!(
+                    "the {what} keep to multiples of {}{offset}: {} lie near one of {points} points, by chance a quarter would.",
+                    time(*step_ns),
+                    percent(*strength_ratio)
+                )
+            }
+            Pattern::DelayStep { size_ns, .. } => {
+                format!("{when}the delay changed at once: packets take {} from then on.", self.change(*size_ns))
+            }
+            Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns } => {
+                let delay = delay_step_ns
+                    .map_or_else(String::new, |size| format!(", and take {}", self.change(size)));
+                format!(
+                    "{when}the route changed: packets arrive with a TTL of {ttl_to} instead of {ttl_from}{delay}."
+                )
+            }
+            Pattern::SeveralRoutes { ttl_min, ttl_max, changes, .. } => format!(
+                "packets come by several routes at once: their TTL changed {} times between {ttl_min} and {ttl_max}.",
+                count(*changes)
+            ),
+            Pattern::DuplicateBurst { packets, copies, .. } => format!(
+                "{when}{} in a row came more than once, with {} too many.",
+                counted(*packets, "packet", "packets"),
+                counted(*copies, "copy", "copies")
+            ),
+            Pattern::CoalescedArrivals { within_ns, mean_packets, strength_ratio, .. } => format!(
+                "packets that were sent apart arrive together: {} of them within {} of the one before, in groups of \
+                 {mean_packets:.1} on average.",
+                percent(*strength_ratio),
+                time(*within_ns)
+            ),
+        }
+    }
+
+    fn change(self, size: f64) -> String {
+        let side = if size < 0.0 { "less" } else { "longer" };
+        format!("{}{NO_BREAK}{side}", time(size.abs(), self.unicode))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+const fn as_float(nanos: i64) -> f64 {
+    nanos as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_pattern_is_a_sentence() {
+        let say = |at_ns, pattern| {
+            let finding = Finding {
+                direction: Asked::Forward,
+                at_ns,
+                until_ns: None,
+                false_alarm_probability: None,
+                pattern,
+            };
+            Words { unicode: true }.pattern(&finding).replace(NO_BREAK, " ")
+        };
+        let spikes = |multiple_of_ns| Pattern::PeriodicDelaySpikes {
+            period_ns: 10.24e9,
+            period_interval_ns: [10.239e9, 10.241e9],
+            phase_ns: 0.0,
+            height_ns: 24.3e6,
+            spikes: 58,
+            cycles: 59,
+            strength_ratio: 58.0 / 59.0,
+            multiple_of_ns,
+        };
+        for (at, pattern, sentence) in [
+            (
+                None,
+                spikes(None),
+                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, 58 of 59 times.",
+            ),
+            (
+                None,
+                spikes(Some(5.12e9)),
+                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, 58 of 59 times, 2 times the 5.12 s found besides.",
+            ),
+            (
+                None,
+                Pattern::DelayGrid {
+                    of: GridOf::Delay,
+                    step_ns: 10e6,
+                    offset_ns: None,
+                    points: 7,
+                    strength_ratio: 0.5,
+                },
+                "the delays keep to multiples of 10.0 ms: 50.0 % lie near one of 7 points, by chance a quarter would.",
+            ),
+            (
+                Some(24_000_000_000),
+                Pattern::DelayStep { size_ns: 2e6, size_interval_ns: None, strength_ratio: 2.0 },
+                "24.0 s after the start the delay changed at once: packets take 2.00 ms longer from then on.",
+            ),
+            (
+                Some(24_000_000_000),
+                Pattern::RouteChange { ttl_from: 60, ttl_to: 57, delay_step_ns: None },
+                "24.0 s after the start the route changed: packets arrive with a TTL of 57 instead of 60.",
+            ),
+            (
+                None,
+                Pattern::SeveralRoutes { ttl_min: 57, ttl_max: 61, changes: 800, strength_ratio: 0.5 },
+                "packets come by several routes at once: their TTL changed 800 times between 57 and 61.",
+            ),
+            (
+                Some(1_000_000_000),
+                Pattern::DuplicateBurst { first_sequence: 50, packets: 12, copies: 13, strength_ratio: 1.0 },
+                "1.00 s after the start 12 packets in a row came more than once, with 13 copies too many.",
+            ),
+            (
+                None,
+                Pattern::CoalescedArrivals {
+                    within_ns: 100e3,
+                    groups: 90,
+                    mean_packets: 3.04,
+                    strength_ratio: 0.66,
+                },
+                "packets that were sent apart arrive together: 66.0 % of them within 100 µs of the one before, in groups of \
+                 3.0 on average.",
+            ),
+        ] {
+            assert_eq!(say(at, pattern), sentence);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Values near the multiples of a step: of delays, where a medium serves in turns or a clock ticks, and of the
+//! differences of delays, where arrivals keep to a beat that departures do not (seed 000, Bluetooth).
+//!
+//! The modulus of the characteristic function has peaks at the steps' frequencies; these are the candidates. The test then
+//! counts on the points of the grid and half-way between them. A density with one peak can rise above both its neighbours
+//! at one place only; at every further point that does so, chance has to do it.
+
+use romer_record::finding::{GridOf, Pattern};
+
+use super::{Found, Series, convinces, quantile, tail};
+use crate::summary::{real, whole};
+
+/// Values between these quantiles span the range in which steps are looked for.
+const RANGE: [f64; 2] = [0.005, 0.995];
+/// Bins of the range.
+const BINS: usize = 2_048;
+/// Steps in the range: at least and at most.
+const STEPS: [usize; 2] = [3, 200];
+/// Frequencies for each step more.
+const FINE: usize = 4;
+/// Peaks that are tested.
+const CANDIDATES: usize = 12;
+/// Points that hold this many values count.
+const HELD: f64 = 5.0;
+/// Points that must stand out, beyond the one that any density has.
+const POINTS: usize = 2;
+/// The share of values near the points below which a grid is of no use to know.
+const NEAR: f64 = 0.5;
+
+/// The grids of delays and of their differences. A grid of the delays has one of the differences besides; it is told
+/// once.
+pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
+    let differences: Vec<f64> = series
+        .delay
+        .windows(2)
+        .zip(series.sequence.windows(2))
+        .filter(|(_, sequence)| sequence[0].checked_add(1) == Some(sequence[1]))
+        .map(|(delay, _)| delay[1] - delay[0])
+        .collect();
+    let of_delay = grid(&series.delay, GridOf::Delay, absolute);
+    let of_both = of_delay.is_none().then(|| grid(&differences, GridOf::Ipdv, true)).flatten();
+    of_delay.into_iter().chain(of_both).collect()
+}
+
+fn grid(values: &[f64], of: GridOf, absolute: bool) -> Option<Found> {
+    let mut copy = values.to_vec();
+    let [low, high] = RANGE.map(|share| quantile(&mut copy, share));
+    let range = high - low;
+    if values.len() < super::FEWEST || range < real(STEPS[1]) {
+        return None;
+    }
+    let mut bins = vec![0.0_f64; BINS];
+    for value in values {
+        let bin = whole((value - low) / range * real(BINS));
+        if *value >= low && bin < BINS {
+            bins[bin] += 1.0;
+        }
+    }
+    let best = candidates(&bins)
+        .into_iter()
+        .filter_map(|(turns, phase)| {
+            let step = range / turns;
+            tested(values, step, low + phase / std::f64::consts::TAU * step, [low, high])
+        })
+        .min_by(|a, b| a.log_alarm.total_cmp(&b.log_alarm))?;
+    let told = convinces(best.log_alarm) && best.strength >= NEAR;
+    told.then(|| Found {
+        at: None,
+        until: None,
+        log_alarm: Some(best.log_alarm),
+        pattern: Pattern::DelayGrid {
+            of,
+            step_ns: best.step,
+            offset_ns: absolute.then(|| best.offset.rem_euclid(best.step)),
+            points: best.points as u64,
+            strength_ratio: best.strength,
+        },
+    })
+}
+
+/// Steps a range has, and the phase of the values, at the peaks of the characteristic function, the highest first.
+fn candidates(bins: &[f64]) -> Vec<(f64, f64)> {
+    let count: f64 = bins.iter().sum();
+    let turns: Vec<f64> = (STEPS[0] * FINE..=STEPS[1] * FINE).map(|turn| real(turn) / real(FINE)).collect();
+    let power: Vec<(f64, f64)> = turns
+        .iter()
+        .map(|turns| {
+            let angle = std::f64::consts::TAU * turns / real(bins.len());
+            let (sin, cos) = angle.sin_cos();
+            // The middle of the first bin, turned on from bin to bin.
+            let (mut y, mut x) = (angle / 2.0).sin_cos();
+            let (mut real_part, mut imaginary) = (0.0, 0.0);
+            for bin in bins {
+                real_part += bin * x;
+                imaginary += bin * y;
+                (x, y) = (x * cos - y * sin, x * sin + y * cos);
+            }
+            (real_part.hypot(imaginary) / count.max(1.0), imaginary.atan2(real_part))
+        })
+        .collect();
+    let mut peaks: Vec<(f64, f64, f64)> = (1..power.len() - 1)
+        .filter(|index| power[*index].0 >= power[index - 1].0 && power[*index].0 >= power[index + 1].0)
+        .map(|index| {
+            // The top of a parabola through three neighbours.
+            let [before, here, after] = [power[index - 1].0, power[index].0, power[index + 1].0];
+            let bend = before - 2.0 * here + after;
+            let moved = if bend < 0.0 { 0.5 * (before - after) / bend } else { 0.0 };
+            (here, turns[index] + moved / real(FINE), power[index].1)
+        })
+        .collect();
+    peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
+    peaks.truncate(CANDIDATES);
+    peaks.into_iter().map(|(_, turns, phase)| (turns, phase)).collect()
+}
+
+struct Tested {
+    step: f64,
+    offset: f64,
+    points: usize,
+    strength: f64,
+    log_alarm: f64,
+}
+
+/// Counts on the points and half-way between. Values in a row that fall into one window count once: they may depend on
+/// each other.
+fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Option<Tested> {
+    let (step, offset) = refined(values, step, start, [low, high])?;
+    // Points are at even numbers of half-steps; a window reaches an eighth of a step to either side.
+    let half_steps = whole(2.0 * (high - low) / step) + 4;
+    let base = (2.0 * (low - offset) / step).floor() - 1.0;
+    let mut visits = vec![0.0_f64; half_steps];
+    let mut last = None;
+    let (mut near, mut all) = (0.0, 0.0);
+    for value in values.iter().filter(|value| (low..=high).contains(value)) {
+        let place = 2.0 * (value - offset) / step;
+        let index = place.round();
+        all += 1.0;
+        let within = (place - index).abs() <= 0.25;
+        let even = index.rem_euclid(2.0) < 0.5;
+        near += if within && even { 1.0 } else { 0.0 };
+        if within
+            && last != Some(index)
+            && let Some(visits) = visits.get_mut(whole((index - base).max(0.0)))
+        {
+            *visits += 1.0;
+        }
+        last = within.then_some(index);
+    }
+    let even_first = usize::from(base.rem_euclid(2.0) > 0.5);
+    let mut logs: Vec<f64> = (even_first..half_steps)
+        .step_by(2)
+        .filter(|index| *index > 0 && index + 1 < half_steps && visits[*index] >= HELD)
+        .map(|index| {
+            let beside = visits[index - 1].max(visits[index + 1]);
+            tail(visits[index], visits[index] + beside, 0.5)
+        })
+        .collect();
+    let points = logs.len();
+    logs.sort_by(f64::total_cmp);
+    let stand_out = logs.iter().filter(|log| **log < -4.0).count();
+    // Steps and offsets that could have been found.
+    let trials = (real(STEPS[1] * FINE) * real(BINS) * 16.0).ln();
+    let log_alarm = of_sum(-logs.iter().skip(1).sum::<f64>(), real(points.saturating_sub(1))) + trials;
+    (stand_out > POINTS).then(|| Tested { step, offset, points, strength: near / all, log_alarm })
+}
+
+/// Bounds the logarithm of the probability that the surprises of `count` independent things add up to `sum` or more: each
+/// is at most exponential, and their sum at most a gamma variable (Chernoff).
+fn of_sum(sum: f64, count: f64) -> f64 {
+    if count <= 0.0 || sum <= count { 0.0 } else { count - sum + count * (sum / count).ln() }
+}
+
+/// The step and the offset that the values themselves give: the line through the values near each point over the number
+/// of the point.
+fn refined(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Option<(f64, f64)> {
+    let (mut step, mut offset) = (step, start);
+    for _ in 0..3 {
+        let (mut n, mut k, mut v, mut kk, mut kv) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for value in values.iter().filter(|value| (low..=high).contains(value)) {
+            let number = ((value - offset) / step).round();
+            let away = value - offset - number * step;
+            if away.abs() <= step / 4.0 {
+                (n, k, v) = (n + 1.0, k + number, v + away);
+                (kk, kv) = (kk + number * number, kv + number * away);
+            }
+        }
+        let spread = n * kk - k * k;
+        if n < 3.0 || spread <= 0.0 {
+            return None;
+        }
+        let slope = (n * kv - k * v) / spread;
+        offset += (v - slope * k) / n;
+        step += slope;
+        if step <= 0.0 {
+            return None;
+        }
+    }
+    Some((step, offset))
+}

@@ -1,0 +1,157 @@
+//! What stands out in a stream besides its figures: patterns that are looked for, and told where chance does not explain
+//! them.
+//!
+//! | pattern | how it is found | what chance could do |
+//! | --- | --- | --- |
+//! | periodic delay spikes | autocorrelation of the moments at which packets begin to wait long (the excess over the local median, clipped to yes or no), then folding by each candidate ([`periods`]) | hits in a cycle, given how many spikes that cycle has and when packets were sent in it |
+//! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them ([`grids`]) | a density with one peak |
+//! | steps of delay, changes of route | cumulative sums of the signs about the median ([`steps`]), with TTL | the same sums of a stream of that dependence without a step |
+//! | bursts of duplicates | runs of consecutive numbers ([`copies`]) | duplicates that are independent of each other |
+//! | coalesced arrivals | gaps near nothing against those a little longer ([`arrivals`]) | a density of gaps that is smooth near nothing |
+//!
+//! Each test bounds the probability of a false alarm over all that it looks through, at [`FALSE_ALARM`]. Long streams are
+//! looked at in their first [`LOOKED_AT`] packets.
+
+mod arrivals;
+mod copies;
+mod grids;
+mod periods;
+mod steps;
+
+use romer_record::Passage;
+use romer_record::document::{DelayKind, Way};
+use romer_record::finding::{Finding, Pattern};
+
+use crate::sample::{delay, nearest, received};
+use crate::summary::Value as _;
+
+/// The greatest probability of a false alarm that is told.
+pub const FALSE_ALARM: f64 = 1e-6;
+/// Of longer streams the first so many packets are looked at, so that looking takes a second at most.
+pub const LOOKED_AT: usize = 1 << 20;
+/// Fewer packets than this show nothing.
+const FEWEST: usize = 60;
+
+/// A direction's packets that have a delay, in order of departure.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Series {
+    /// Departures after the first one, nanoseconds.
+    at: Vec<f64>,
+    /// Delays, nanoseconds.
+    delay: Vec<f64>,
+    /// Numbers of the packets.
+    sequence: Vec<u64>,
+    /// The median time between two departures.
+    interval: f64,
+}
+
+impl Series {
+    fn of(passages: &[Passage]) -> Self {
+        let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
+        let stamped = received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
+        let mut rows: Vec<(i64, i64, u64)> = stamped
+            .take(LOOKED_AT)
+            .map(|(departure, delay, passage)| {
+                (first.map_or(0, |first| (departure - first).as_nanos()), delay, passage.sequence)
+            })
+            .collect();
+        rows.sort_unstable();
+        let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        let middle = gaps.len() / 2;
+        let interval = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
+        Self {
+            at: rows.iter().map(|row| row.0.value()).collect(),
+            delay: rows.iter().map(|row| row.1.value()).collect(),
+            sequence: rows.iter().map(|row| row.2).collect(),
+            interval: interval.value(),
+        }
+    }
+}
+
+/// What stands out in the ways of a stream, those that hold throughout first, then in order of time. The round trip is
+/// looked at where the delays of neither way are known.
+/// The delays of the ways are of the kind `kind`; those of the round trip are absolute.
+pub fn findings(
+    forward: &[Passage],
+    reverse: &[Passage],
+    round_trip: &[Passage],
+    kind: DelayKind,
+) -> Vec<Finding> {
+    let known = |passages: &[Passage]| received(passages).filter_map(delay).take(FEWEST).count() >= FEWEST;
+    let mut found = Vec::new();
+    for (way, passages) in [(Way::Forward, forward), (Way::Reverse, reverse)] {
+        found.extend(of_way(way, passages, kind == DelayKind::Absolute));
+    }
+    if !known(forward) && !known(reverse) {
+        found.extend(of_way(Way::RoundTrip, round_trip, true));
+    }
+    found.sort_by_key(|finding| finding.at_ns);
+    found
+}
+
+fn of_way(way: Way, passages: &[Passage], absolute: bool) -> Vec<Finding> {
+    let series = Series::of(passages);
+    let mut found = Vec::new();
+    if series.at.len() >= FEWEST {
+        found.extend(periods::spikes(&series));
+        found.extend(grids::grids(&series, absolute));
+    }
+    found.extend(steps::changes(&series, passages));
+    found.extend(copies::bursts(passages));
+    found.extend(arrivals::coalesced(passages));
+    found.into_iter().map(|found: Found| found.of(way)).collect()
+}
+
+/// A finding without its direction.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    at: Option<f64>,
+    until: Option<f64>,
+    /// The logarithm of the bound of the probability of a false alarm.
+    log_alarm: Option<f64>,
+    pattern: Pattern,
+}
+
+impl Found {
+    fn of(self, direction: Way) -> Finding {
+        Finding {
+            direction,
+            at_ns: self.at.map(nearest),
+            until_ns: self.until.map(nearest),
+            // Below what a float can hold it is still not nothing.
+            false_alarm_probability: self.log_alarm.map(|log| log.exp().max(f64::MIN_POSITIVE)),
+            pattern: self.pattern,
+        }
+    }
+}
+
+/// Whether something is as improbable as it must be to be told.
+fn convinces(log_alarm: f64) -> bool {
+    log_alarm <= FALSE_ALARM.ln()
+}
+
+/// Bounds the logarithm of the probability of `hits` or more of `of` events whose probabilities average `chance` (Chernoff
+/// and Hoeffding: the relative entropy times the number). 0, which is certainty, where there are no more than expected.
+fn tail(hits: f64, of: f64, chance: f64) -> f64 {
+    let share = hits / of;
+    if of <= 0.0 || share <= chance {
+        return 0.0;
+    }
+    if chance <= 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    let missed = if share < 1.0 { (1.0 - share) * ((1.0 - share) / (1.0 - chance)).ln() } else { 0.0 };
+    -of * (share * (share / chance).ln() + missed)
+}
+
+/// The quantile `p` of `values`, which are put in another order; 0 of nothing.
+fn quantile(values: &mut [f64], p: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let place = crate::summary::whole(p * crate::summary::real(values.len() - 1));
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Moments that repeat at which packets wait long.
+//!
+//! A packet's excess is its delay above the median of its neighbours; where it rises above a level, a spike begins. The
+//! differences of the moments of spikes, counted in bins, are the autocorrelation of the excess clipped to yes and no;
+//! periods show as peaks of it. A peak is refined by its multiples and then by folding: of the spikes that lie at one
+//! phase, the line through their moments over the numbers of their cycles gives the period and its error.
+//!
+//! The test asks how often a cycle's spikes would lie within the window of that phase, if they lay anywhere among that
+//! cycle's packets: so neither a changing rate of spikes nor the pattern of sending looks like a period. What was found
+//! is taken out, and the rest looked through again.
+
+use romer_record::finding::Pattern;
+
+use super::{Found, Series, convinces, quantile, tail};
+use crate::interval::student_975;
+use crate::summary::{real, whole};
+
+/// Shares of the packets that lie above the levels.
+const LEVELS: [f64; 5] = [0.1, 0.03, 0.01, 0.003, 0.001];
+/// Packets whose median is the level of their neighbourhood.
+const NEIGHBOURS: usize = 101;
+/// Spikes of which all pairs are looked at.
+const PAIRED: usize = 2_000;
+/// A period is as long as so many windows at least, and the stream as so many periods.
+const SHORTEST: f64 = 8.0;
+const CYCLES: f64 = 5.0;
+/// Peaks of the autocorrelation that are folded.
+const CANDIDATES: usize = 48;
+/// A peak that is fewer deviations high is none.
+const STANDS_OUT: f64 = 3.0;
+/// Cycles over which a candidate is folded at first.
+const AT_FIRST: f64 = 32.0;
+/// Bins on either side that tell what is usual.
+const BESIDE: usize = 40;
+/// Of all cycles so many have a spike.
+const SEEN: f64 = 0.5;
+/// How many inter-quartile ranges a spike is high.
+const HIGH: f64 = 2.0;
+/// Periods that are told.
+const MOST: usize = 8;
+
+/// A spike: its packet's place in the series, and its departure.
+#[derive(Clone, Copy, Debug)]
+struct Spike {
+    place: usize,
+    at: f64,
+}
+
+/// The line through the moments of the spikes of a period.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    first: f64,
+    period: f64,
+    error: f64,
+}
+
+impl Fit {
+    /// The cycle of a moment, and how far it lies from that cycle's spike.
+    fn cycle(&self, at: f64) -> (f64, f64) {
+        let cycle = ((at - self.first) / self.period).round();
+        (cycle, at - self.first - cycle * self.period)
+    }
+}
+
+/// A period as it was found.
+#[derive(Clone, Debug)]
+struct Period {
+    fit: Fit,
+    /// The first packets of its spikes.
+    hits: Vec<usize>,
+    cycles: f64,
+    height: f64,
+    log_alarm: f64,
+}
+
+/// The periods with which packets wait long.
+pub(super) fn spikes(series: &Series) -> Vec<Found> {
+    let mut found: Vec<Period> = Vec::new();
+    let mut excess = excess(series);
+    let spread = {
+        let mut values = excess.clone();
+        quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
+    };
+    while found.len() < MOST {
+        let Some(best) = strongest(series, &excess) else { break };
+        take_out(&mut excess, &best.hits);
+        if best.height >= HIGH * spread {
+            found.push(best);
+        }
+    }
+    found.sort_by(|a, b| a.fit.period.total_cmp(&b.fit.period));
+    let told = |(index, one): (usize, &Period)| {
+        let multiple = found[..index].iter().find(|shorter| multiple_of(&one.fit, &shorter.fit));
+        Found {
+            at: None,
+            until: None,
+            log_alarm: Some(one.log_alarm),
+            pattern: Pattern::PeriodicDelaySpikes {
+                period_ns: one.fit.period,
+                period_interval_ns: [-1.0, 1.0].map(|side| one.fit.period + side * one.fit.error),
+                phase_ns: one.fit.first.rem_euclid(one.fit.period),
+                height_ns: one.height,
+                spikes: one.hits.len() as u64,
+                cycles: whole(one.cycles) as u64,
+                strength_ratio: real(one.hits.len()) / one.cycles,
+                multiple_of_ns: multiple.map(|shorter| shorter.fit.period),
+            },
+        }
+    };
+    found.iter().enumerate().map(told).collect()
+}
+
+/// Whether a period is a whole number of times another, so far as both are known.
+fn multiple_of(long: &Fit, short: &Fit) -> bool {
+    let times = (long.period / short.period).round();
+    times >= 2.0 && (long.period - times * short.period).abs() <= 2.0 * (long.error + times * short.error)
+}
+
+/// Each delay above the median of its neighbours.
+fn excess(series: &Series) -> Vec<f64> {
+    let mut excess = Vec::with_capacity(series.delay.len());
+    for block in series.delay.chunks(NEIGHBOURS) {
+        let usual = quantile(&mut block.to_vec(), 0.5);
+        excess.extend(block.iter().map(|delay| delay - usual));
+    }
+    excess
+}
+
+/// Takes spikes out: from their first packets until packets wait no longer than usual.
+fn take_out(excess: &mut [f64], hits: &[usize]) {
+    for hit in hits {
+        for one in excess.iter_mut().skip(*hit).take_while(|one| **one > 0.0) {
+            *one = 0.0;
+        }
+    }
+}
+
+/// The period that chance explains least, if it explains none.
+fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
+    let window = 2.0 * series.interval;
+    let length = series.at.last()? - series.at.first()?;
+    let longest = length / CYCLES;
+    if window <= 0.0 || longest <= SHORTEST * window {
+        return None;
+    }
+    let mut best: Option<Period> = None;
+    for share in LEVELS {
+        let spikes = onsets(series, excess, share, window);
+        for start in candidates(&spikes, window, longest) {
+            let Some(period) = folded(series, &spikes, start, window) else { continue };
+            let trials = trials(length, period.fit.period, window);
+            let period = Period {
+                height: quantile(&mut period.hits.iter().map(|hit| excess[*hit]).collect::<Vec<_>>(), 0.5),
+                log_alarm: period.log_alarm + trials,
+                ..period
+            };
+            if best.as_ref().is_none_or(|best| period.log_alarm < best.log_alarm) {
+                best = Some(period);
+            }
+        }
+    }
+    best.filter(|best| convinces(best.log_alarm))
+}
+
+/// The logarithm of how many periods and phases could have been found: periods that put the last spike into another
+/// window, phases by window, levels, rounds, and windows that overlap.
+fn trials(length: f64, period: f64, window: f64) -> f64 {
+    let octaves = (length / CYCLES / SHORTEST / window).log2().max(1.0);
+    let overlapping = 16.0;
+    ((length / window) * (period / window) * octaves * overlapping * real(LEVELS.len() * MOST)).ln()
+}
+
+/// The moments at which the excess rises above the level that `share` of the packets exceed.
+fn onsets(series: &Series, excess: &[f64], share: f64, window: f64) -> Vec<Spike> {
+    let level = quantile(&mut excess.to_vec(), 1.0 - share).max(0.0);
+    let mut spikes: Vec<Spike> = Vec::new();
+    let mut above = false;
+    for (place, (at, excess)) in series.at.iter().zip(excess).enumerate() {
+        let rises = !above && *excess > level;
+        above = *excess > level;
+        if rises && spikes.last().is_none_or(|last| at - last.at > window) {
+            spikes.push(Spike { place, at: *at });
+        }
+    }
+    spikes
+}
+
+/// Differences of the moments of spikes that occur more often than those beside them, the most striking first.
+fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
+    let spikes = &spikes[..spikes.len().min(PAIRED)];
+    let bins = whole(longest / window).min(1 << 20) + 3;
+    let mut counts = vec![0.0_f64; bins];
+    let mut sums = vec![0.0_f64; bins];
+    for (index, one) in spikes.iter().enumerate() {
+        for other in &spikes[index + 1..] {
+            let apart = other.at - one.at;
+            let bin = whole(apart / window);
+            if bin >= bins {
+                break;
+            }
+            counts[bin] += 1.0;
+            sums[bin] += apart;
+        }
+    }
+    let mut before = vec![0.0; bins + 1];
+    for (bin, count) in counts.iter().enumerate() {
+        before[bin + 1] = before[bin] + count;
+    }
+    let mut peaks: Vec<(f64, f64)> = Vec::new();
+    for bin in whole(SHORTEST)..bins.saturating_sub(2) {
+        // The packet that sees a spike may be the next one: a difference falls into one of two bins.
+        let both = counts[bin] + counts[bin + 1];
+        if both < 3.0 {
+            continue;
+        }
+        let (low, high) = (bin.saturating_sub(BESIDE).max(1), (bin + 2 + BESIDE).min(bins));
+        let usual = 2.0 * (before[high] - before[low] - both) / real((high - low).saturating_sub(2).max(1));
+        let stands_out = (both - usual) / usual.max(0.25).sqrt();
+        if stands_out < STANDS_OUT {
+            continue;
+        }
+        peaks.push((stands_out, (sums[bin] + sums[bin + 1]) / both));
+    }
+    peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut found: Vec<f64> = Vec::new();
+    for (_, apart) in peaks {
+        if found.iter().all(|other| (apart - other).abs() > 0.5 * window) {
+            found.push(apart);
+        }
+        if found.len() == CANDIDATES {
+            break;
+        }
+    }
+    found
+}
+
+/// Folds spikes by a period that is known to about a window: first over the first cycles, every period that puts a spike
+/// elsewhere; then over twice as many each time, around the period that was found.
+fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64) -> Option<Period> {
+    let (first, last) = (spikes.first()?.at, spikes.last()?.at);
+    let mut cycles = AT_FIRST.min((last - first) / start).max(3.0);
+    let mut fit = Fit { first, period: start, error: window };
+    let mut steps = whole(4.0 * cycles);
+    loop {
+        let stretch = &spikes[..spikes.partition_point(|spike| spike.at <= first + cycles * start)];
+        let step = window / (2.0 * cycles);
+        let around = (0..=2 * steps).map(|number| fit.period + (real(number) - real(steps)) * step / 2.0);
+        let mut counts = Vec::new();
+        let tried = around.map(|period| (best_phase(stretch, Fit { period, ..fit }, window, &mut counts), period));
+        let ((hits, phase), period) = tried.max_by_key(|((hits, _), _)| *hits)?;
+        if hits < 3 {
+            return None;
+        }
+        fit = line(stretch, Fit { first: phase, period, error: window }, window)?;
+        if first + cycles * start >= last {
+            break;
+        }
+        cycles *= 2.0;
+        steps = 6;
+    }
+    if fit.period < SHORTEST * window {
+        return None;
+    }
+    tested(series, spikes, fit, window)
+}
+
+/// The phase with the most spikes within half a window on either side, to half a window, and how many. `counts` is room to
+/// count in.
+fn best_phase(spikes: &[Spike], fit: Fit, window: f64, counts: &mut Vec<u32>) -> (u32, f64) {
+    let half = window / 2.0;
+    let bins = whole(fit.period / half).max(1) + 1;
+    counts.clear();
+    counts.resize(bins + 1, 0);
+    for spike in spikes {
+        counts[whole((spike.at - fit.first).rem_euclid(fit.period) / half).min(bins - 1)] += 1;
+    }
+    // The last bin is narrower; what lies at the end lies at the beginning too.
+    counts[bins] = counts[0];
+    let both = (0..bins).map(|bin| (counts[bin] + counts[bin + 1], bin));
+    let (hits, bin) = both.max_by_key(|both| both.0).unwrap_or_default();
+    (hits, fit.first + real(bin + 1) * half)
+}
+
+/// The line through the spikes near a phase, one a cycle.
+fn line(spikes: &[Spike], near: Fit, window: f64) -> Option<Fit> {
+    let points: Vec<(f64, f64)> = spikes
+        .iter()
+        .map(|spike| (near.cycle(spike.at), spike.at))
+        .filter(|((_, away), _)| away.abs() <= window / 2.0)
+        .map(|((cycle, _), at)| (cycle, at))
+        .collect();
+    let n = real(points.len());
+    if points.len() < 3 {
+        return None;
+    }
+    let mean = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
+    let (mut xx, mut xy) = (0.0, 0.0);
+    for (cycle, at) in &points {
+        xx += (cycle - mean.0).powi(2);
+        xy += (cycle - mean.0) * (at - mean.1);
+    }
+    if xx <= 0.0 {
+        return None;
+    }
+    let period = xy / xx;
+    let squares: f64 = points.iter().map(|(cycle, at)| (at - mean.1 - period * (cycle - mean.0)).powi(2)).sum();
+    // A spike is seen by the next packet, at some moment of an interval: the line cannot be surer than that.
+    let noise = (squares / (n - 2.0)).max(window.powi(2) / 48.0);
+    let error = student_975(n - 2.0)? * (noise / xx).sqrt();
+    (period > 0.0).then_some(Fit { first: mean.1 - period * mean.0, period, error })
+}
+
+/// What chance would do with the spikes of each cycle.
+fn tested(series: &Series, spikes: &[Spike], fit: Fit, window: f64) -> Option<Period> {
+    let half = window / 2.0;
+    let last = fit.cycle(*series.at.last()?).0;
+    let mut cycle = fit.cycle(*series.at.first()?).0;
+    let (mut cycles, mut chances) = (0.0, 0.0);
+    let mut hits = Vec::new();
+    while cycle <= last {
+        let center = fit.first + cycle * fit.period;
+        let packets = |from: f64, to: f64| {
+            series.at.partition_point(|at| *at < to) - series.at.partition_point(|at| *at < from)
+        };
+        let there = packets(center - half, center + half);
+        if there > 0 {
+            let from = spikes.partition_point(|spike| spike.at < center - fit.period / 2.0);
+            let to = spikes.partition_point(|spike| spike.at < center + fit.period / 2.0);
+            let all = packets(center - fit.period / 2.0, center + fit.period / 2.0);
+            cycles += 1.0;
+            chances += (real(to - from) * real(there) / real(all.max(1))).min(1.0);
+            let hit = spikes[from..to].iter().find(|spike| (spike.at - center).abs() <= half);
+            hits.extend(hit.map(|spike| spike.place));
+        }
+        cycle += 1.0;
+    }
+    let enough = cycles >= CYCLES && real(hits.len()) >= SEEN * cycles;
+    let log_alarm = tail(real(hits.len()), cycles, chances / cycles);
+    (enough && hits.len() >= 5).then_some(Period { fit, hits, cycles, height: 0.0, log_alarm })
+}

@@ -1,0 +1,297 @@
+//! What is there is found, and of nothing nothing.
+
+use romer_record::Fate;
+use romer_record::finding::GridOf;
+use romer_units::random::{Seed, Stream};
+use romer_units::{Duration, Timestamp};
+
+use super::*;
+
+const MS: f64 = 1e6;
+const S: f64 = 1e9;
+
+/// Chances in a row.
+struct Chance(Stream, u64);
+
+impl Chance {
+    fn new(name: u32, seed: u32) -> Self {
+        Self(Stream::new(Seed([20, 26, 11, 22, 0, seed]), [name, 0]), 0)
+    }
+    fn unit(&mut self) -> f64 {
+        self.1 += 1;
+        self.0.unit(self.1)
+    }
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
+    fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+/// Packets `interval` apart with these delays; `None` is lost.
+fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec<Passage> {
+    let one = |(sequence, delay): (u64, Option<f64>)| {
+        let departure = nearest(7.0 * S + crate::summary::real(usize::try_from(sequence).unwrap()) * interval);
+        Passage {
+            sequence,
+            copy: 0,
+            size: 44,
+            fate: if delay.is_some() { Fate::Arrived } else { Fate::Lost },
+            departure: Some(Timestamp::from_nanos(departure)),
+            arrival: delay.map(|delay| Timestamp::from_nanos(departure + nearest(delay))),
+            delay: delay.map(|delay| Duration::from_nanos(nearest(delay))),
+            ttl: delay.map(|_| 60),
+            tos: None,
+            departure_error: None,
+        }
+    };
+    (0..).zip(delays).map(one).collect()
+}
+
+fn found(passages: &[Passage]) -> Vec<Finding> {
+    findings(passages, &[], &[], DelayKind::Absolute)
+}
+
+/// Ten minutes at 45 ms, 5 % lost, an exponential millisecond of waiting, and a spike of 20 to 30 ms for the packets of
+/// 60 ms whenever one of `periods` is over.
+fn spiky(periods: &[f64], seed: u32) -> Vec<Passage> {
+    let mut chance = Chance::new(1, seed);
+    let interval = 45.0 * MS;
+    let phases: Vec<f64> = periods.iter().map(|period| chance.unit() * period * S).collect();
+    let delays: Vec<Option<f64>> = (0..13_333)
+        .map(|number| {
+            let at = f64::from(number) * interval;
+            let hit = periods.iter().zip(&phases).any(|(period, phase)| {
+                (at - phase).rem_euclid(period * S) < 60.0 * MS && at >= *phase
+            });
+            let spike = if hit { (20.0 + 10.0 * chance.unit()) * MS } else { 0.0 };
+            let delay = 11.0 * MS + chance.exponential() * MS + spike;
+            (chance.unit() > 0.05).then_some(delay)
+        })
+        .collect();
+    passages(interval, delays)
+}
+
+/// Period, error of its interval, multiple.
+fn periods_of(findings: &[Finding]) -> Vec<(f64, f64, Option<f64>)> {
+    let period = |finding: &Finding| match finding.pattern {
+        Pattern::PeriodicDelaySpikes { period_ns, period_interval_ns: [low, high], multiple_of_ns, .. } => {
+            Some((period_ns / S, (high - low) / 2.0 / S, multiple_of_ns.map(|one| one / S)))
+        }
+        _ => None,
+    };
+    findings.iter().filter_map(period).collect()
+}
+
+#[test]
+fn each_of_the_seven_periods_of_the_thesis_is_found() {
+    for (period, seed) in [40.0, 63.0, 71.69, 10.24, 2.97, 7.875, 30.7].into_iter().zip(1..) {
+        let found = found(&spiky(&[period], seed));
+        let periods = periods_of(&found);
+        let [(best, error, None)] = periods[..] else { panic!("{period}: {found:?}") };
+        let most = if period < 11.0 { 0.002 } else { 0.1 };
+        assert!((best - period).abs() < most, "{period}: {best}");
+        assert!((best - period).abs() < 3.0 * error, "{period}: {best} with {error}");
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+}
+
+#[test]
+fn several_periods_are_told_apart_and_a_multiple_is_called_one() {
+    let periods = periods_of(&found(&spiky(&[2.97, 7.875, 10.24, 40.0, 63.0], 11)));
+    for (wanted, one) in [2.97, 7.875, 10.24, 40.0, 63.0].into_iter().zip(&periods) {
+        assert!((wanted - one.0).abs() < 0.1, "{periods:?}");
+    }
+    assert_eq!(periods.len(), 5, "{periods:?}");
+    let periods = periods_of(&found(&spiky(&[10.24, 30.72], 12)));
+    let [(short, _, None), (long, _, Some(of))] = periods[..] else { panic!("{periods:?}") };
+    assert!((long - 3.0 * short).abs() < 0.1 && (of - short).abs() < 1e-6, "{periods:?}");
+}
+
+#[test]
+fn grids_of_the_differences_are_those_of_the_thesis() {
+    // Arrivals keep to a beat; packets every 40.7 or 45.2 ms lie 2.1 and 4.8 ms before it, modulo the beat. Clocks that
+    // are not one are never exact.
+    for (interval, step, offset) in [(40.7, 10.7003, 2.1), (45.2, 10.0002, 4.8)] {
+        let mut chance = Chance::new(2, 1);
+        let delays: Vec<_> = (0..4_000)
+            .map(|number| {
+                let at = f64::from(number) * interval;
+                let slot = (at / step).ceil() + (3.0 * chance.exponential()).floor().min(3.0);
+                Some((slot * step - at + 0.05 * chance.normal() + 5.0) * MS)
+            })
+            .collect();
+        let found = found(&passages(interval * MS, delays));
+        let grid = found.iter().find_map(|one| match one.pattern {
+            Pattern::DelayGrid { of, step_ns, offset_ns, strength_ratio, .. } => {
+                Some((of, step_ns / MS, offset_ns.unwrap() / MS, strength_ratio))
+            }
+            _ => None,
+        });
+        let Some((GridOf::Ipdv, found_step, found_offset, strength)) = grid else { panic!("{found:?}") };
+        assert!((found_step - step).abs() < 0.02 && (found_offset - offset).abs() < 0.05, "{grid:?}");
+        assert!(strength > 0.95, "{grid:?}");
+    }
+}
+
+#[test]
+fn a_grid_of_the_delays_is_told_once_and_without_an_offset_where_that_is_unknown() {
+    let mut chance = Chance::new(3, 1);
+    let delays: Vec<_> = (0..3_000)
+        .map(|_| Some((4.8 + 10.0 * (2.0 * chance.exponential()).floor() + 0.3 * chance.normal()) * MS))
+        .collect();
+    let passages = passages(23.7 * MS, delays);
+    for (kind, known) in [(DelayKind::Absolute, true), (DelayKind::Variable, false)] {
+        let found = findings(&passages, &[], &[], kind);
+        let [Finding { pattern: Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, .. }, .. }] = found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert!((step_ns - 10.0 * MS).abs() < 0.05 * MS);
+        assert_eq!(offset_ns.is_some(), known);
+        assert!(offset_ns.is_none_or(|offset| (offset - 4.8 * MS).abs() < 0.1 * MS), "{offset_ns:?}");
+    }
+}
+
+#[test]
+fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
+    let mut chance = Chance::new(4, 1);
+    let delays: Vec<_> = (0..3_000)
+        .map(|number| Some((10.0 + if number < 1_200 { 0.0 } else { 2.0 } + chance.exponential()) * MS))
+        .collect();
+    let mut passages = passages(20.0 * MS, delays);
+    let steps = found(&passages);
+    let [Finding { at_ns: Some(at), pattern: Pattern::DelayStep { size_ns, size_interval_ns, .. }, .. }] = steps[..]
+    else {
+        panic!("{steps:?}")
+    };
+    assert!((at - 24_000_000_000).abs() < 500_000_000, "{at}");
+    assert!((size_ns - 2.0 * MS).abs() < 0.2 * MS, "{size_ns}");
+    let [low, high] = size_interval_ns.unwrap();
+    assert!(low < 2.0 * MS && 2.0 * MS < high, "{low} {high}");
+    for passage in &mut passages[1_200..] {
+        passage.ttl = Some(57);
+    }
+    let routes = found(&passages);
+    let [
+        Finding {
+            false_alarm_probability: None,
+            pattern: Pattern::RouteChange { ttl_from: 60, ttl_to: 57, delay_step_ns: Some(step) },
+            ..
+        },
+    ] = routes[..]
+    else {
+        panic!("{routes:?}")
+    };
+    assert!((step - 2.0 * MS).abs() < 0.2 * MS);
+    for passage in passages.iter_mut().step_by(2) {
+        passage.ttl = Some(61);
+    }
+    let several = found(&passages);
+    assert!(
+        several.iter().any(|one| matches!(one.pattern, Pattern::SeveralRoutes { ttl_min: 57, ttl_max: 61, .. })),
+        "{several:?}"
+    );
+}
+
+#[test]
+fn copies_in_a_row_are_a_burst_and_copies_here_and_there_are_none() {
+    let mut chance = Chance::new(5, 1);
+    let plain: Vec<_> = (0..2_000).map(|_| Some((5.0 + chance.exponential()) * MS)).collect();
+    let plain = passages(20.0 * MS, plain);
+    let doubled = |which: &dyn Fn(u64) -> bool| -> Vec<Passage> {
+        let copies = |one: &Passage| {
+            let copy = which(one.sequence).then_some(Passage { copy: 1, ..*one });
+            std::iter::once(*one).chain(copy)
+        };
+        plain.iter().flat_map(copies).collect()
+    };
+    let burst = found(&doubled(&|sequence| (700..712).contains(&sequence)));
+    let [Finding { pattern: Pattern::DuplicateBurst { first_sequence: 700, packets: 12, copies: 12, .. }, .. }] =
+        burst[..]
+    else {
+        panic!("{burst:?}")
+    };
+    assert_eq!(found(&doubled(&|sequence| sequence % 10 == 3)), []);
+}
+
+#[test]
+fn packets_that_are_held_back_and_let_go_together_are_found() {
+    let mut chance = Chance::new(6, 1);
+    // Every third moment of sending, whatever waits is let go.
+    let delays: Vec<_> = (0..3_000)
+        .map(|number| {
+            let at = f64::from(number) * 20.0 * MS + 5.0 * MS + 2.0 * chance.exponential() * MS;
+            let gate = (at / (60.0 * MS)).ceil() * 60.0 * MS;
+            let within = f64::from(number % 3) * 0.03 * MS;
+            Some(gate + within - f64::from(number) * 20.0 * MS)
+        })
+        .collect();
+    let found = found(&passages(20.0 * MS, delays));
+    let coalesced = found.iter().find_map(|one| match one.pattern {
+        Pattern::CoalescedArrivals { mean_packets, strength_ratio, .. } => Some((mean_packets, strength_ratio)),
+        _ => None,
+    });
+    let Some((mean, share)) = coalesced else { panic!("{found:?}") };
+    assert!((2.5..3.5).contains(&mean) && share > 0.5, "{mean} {share}");
+}
+
+/// Delays without any pattern, in milliseconds.
+fn noise(kind: u32, chance: &mut Chance, count: usize) -> Vec<f64> {
+    let mut state: f64 = 0.0;
+    let mut walk = |memory: f64, chance: &mut Chance| {
+        state = memory * state + (1.0 - memory * memory).sqrt() * chance.normal();
+        state
+    };
+    let mut backlog: f64 = 0.0;
+    (0..count)
+        .map(|number| match kind {
+            0 => 50.0 + chance.normal(),
+            1 => chance.exponential(),
+            2 => 10.0 * chance.unit(),
+            3 => (1.0 - chance.unit()).powf(-1.0 / 1.5),
+            4 => 50.0 + walk(0.5, chance),
+            5 => 50.0 + walk(0.9, chance),
+            6 => 50.0 + walk(0.99, chance),
+            7 => {
+                // One server at nine tenths, Lindley's recursion.
+                backlog = (backlog + 18.0 * chance.exponential() - 20.0 * chance.exponential()).max(0.0);
+                backlog
+            }
+            // A mean that swings once, slowly.
+            _ => (1.2 + (crate::summary::real(number) / 500.0).sin()) * chance.exponential(),
+        })
+        .collect()
+}
+
+#[test]
+fn of_nothing_nothing_is_found() {
+    // At 1e-6 a false alarm among these has a probability of a few in ten thousand; the seeds are fixed.
+    for kind in 0..9 {
+        for seed in 0..6 {
+            let mut chance = Chance::new(100 + kind, seed);
+            let delays = noise(kind, &mut chance, 3_000);
+            let lost: Vec<_> =
+                delays.into_iter().map(|delay| (chance.unit() > 0.02).then_some(delay * MS)).collect();
+            let found = found(&passages(20.0 * MS, lost));
+            assert_eq!(found, [], "kind {kind}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn few_packets_and_none_show_nothing() {
+    assert_eq!(found(&[]), []);
+    assert_eq!(found(&passages(20.0 * MS, (0..59).map(|_| Some(MS)))), []);
+    assert_eq!(found(&passages(20.0 * MS, (0..500).map(|_| Some(MS)))), [], "all the same");
+    assert_eq!(found(&passages(0.0, (0..500).map(|_| Some(MS)))), [], "all at once");
+}
+
+#[test]
+fn the_bound_of_a_tail_holds_the_tail() {
+    // 8 or more of 10 fair coins: 56/1024.
+    assert!(tail(8.0, 10.0, 0.5).exp() >= 56.0 / 1024.0 && tail(8.0, 10.0, 0.5) < 0.0);
+    assert!((tail(10.0, 10.0, 0.5).exp() - 1.0 / 1024.0).abs() < 1e-12);
+    assert_eq!((tail(4.0, 10.0, 0.5), tail(0.0, 0.0, 0.5)), (0.0, 0.0));
+}
