@@ -25,7 +25,8 @@ impl Words {
 
     fn pattern(self, finding: &Finding) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
-        let when = finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
+        let when =
+            finding.at_ns.map_or_else(String::new, |at| format!("{} after the start ", time(as_float(at))));
         match &finding.pattern {
             Pattern::PeriodicDelaySpikes {
                 period_ns,
@@ -61,7 +62,10 @@ impl Words {
                 )
             }
             Pattern::DelayStep { size_ns, .. } => {
-                format!("{when}the delay changed at once: packets take {} from then on.", self.change(*size_ns))
+                format!(
+                    "{when}the delay changed at once: packets take {} from then on.",
+                    self.change(*size_ns)
+                )
             }
             Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns } => {
                 let delay = delay_step_ns

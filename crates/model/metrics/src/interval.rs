@@ -207,13 +207,20 @@ mod tests {
         for (n, rank) in [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (20, Some(6)), (100, Some(40))]
         {
             assert_eq!(binomial_ranks(n, 0.5).map(|ranks| ranks[0]), rank, "n = {n}");
-            assert_eq!(binomial_ranks(n, 0.5).map(|ranks| n + 1 - ranks[1]), rank, "both sides alike, n = {n}");
+            assert_eq!(
+                binomial_ranks(n, 0.5).map(|ranks| n + 1 - ranks[1]),
+                rank,
+                "both sides alike, n = {n}"
+            );
         }
         // The normal limit takes over without a step.
         for p in [0.5, 0.95] {
             let exact = binomial_ranks(BINOMIAL_EXACT, p).unwrap();
             let limit = binomial_ranks(BINOMIAL_EXACT + 1, p).unwrap();
-            assert!(exact.iter().zip(&limit).all(|(exact, limit)| exact.abs_diff(*limit) <= 2), "{exact:?} {limit:?}");
+            assert!(
+                exact.iter().zip(&limit).all(|(exact, limit)| exact.abs_diff(*limit) <= 2),
+                "{exact:?} {limit:?}"
+            );
         }
     }
 }

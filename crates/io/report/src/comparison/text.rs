@@ -2,8 +2,8 @@
 
 use romer_record::comparison::{ComparedDirection, ComparedFigure, Comparison};
 
-use crate::figure::capital;
 use crate::escape;
+use crate::figure::capital;
 use crate::number::{NO_BREAK, percent, time};
 use crate::text::{TextStyle, wrap};
 

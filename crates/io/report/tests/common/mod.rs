@@ -1,11 +1,11 @@
 //! A made-up path, always the same, for the tests and the example.
 #![allow(dead_code, reason = "each test program uses a part, so that no expectation fits all")]
 
+use romer_record::document::Way;
 use romer_record::document::{
     ClockState, DelayKind, Direction, Histogram, Limit, MEASUREMENT, Measurement, Metadata, Packets, Summary,
     Traffic,
 };
-use romer_record::document::Way;
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Place, Timestamp};

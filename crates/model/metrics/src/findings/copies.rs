@@ -23,7 +23,8 @@ pub(super) fn bursts(passages: &[Passage]) -> Vec<Found> {
     let arrived = arrived(passages);
     let count = real(arrived.len());
     let all = real(arrived.iter().filter(|packet| packet.copies > 0).count());
-    let runs = arrived.chunk_by(|a, b| a.copies > 0 && b.copies > 0 && a.sequence.checked_add(1) == Some(b.sequence));
+    let runs = arrived
+        .chunk_by(|a, b| a.copies > 0 && b.copies > 0 && a.sequence.checked_add(1) == Some(b.sequence));
     runs.filter_map(|run| {
         let packets = real(run.len());
         let log_alarm = count.ln() + packets * (all / count).ln();

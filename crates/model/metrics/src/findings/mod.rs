@@ -48,7 +48,8 @@ struct Series {
 impl Series {
     fn of(passages: &[Passage]) -> Self {
         let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-        let stamped = received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
+        let stamped =
+            received(passages).filter_map(|passage| Some((passage.departure?, delay(passage)?, passage)));
         let mut rows: Vec<(i64, i64, u64)> = stamped
             .take(LOOKED_AT)
             .map(|(departure, delay, passage)| {

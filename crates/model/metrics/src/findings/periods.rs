@@ -246,7 +246,8 @@ fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64) -> Option<
         let step = window / (2.0 * cycles);
         let around = (0..=2 * steps).map(|number| fit.period + (real(number) - real(steps)) * step / 2.0);
         let mut counts = Vec::new();
-        let tried = around.map(|period| (best_phase(stretch, Fit { period, ..fit }, window, &mut counts), period));
+        let tried =
+            around.map(|period| (best_phase(stretch, Fit { period, ..fit }, window, &mut counts), period));
         let ((hits, phase), period) = tried.max_by_key(|((hits, _), _)| *hits)?;
         if hits < 3 {
             return None;
@@ -303,7 +304,8 @@ fn line(spikes: &[Spike], near: Fit, window: f64) -> Option<Fit> {
         return None;
     }
     let period = xy / xx;
-    let squares: f64 = points.iter().map(|(cycle, at)| (at - mean.1 - period * (cycle - mean.0)).powi(2)).sum();
+    let squares: f64 =
+        points.iter().map(|(cycle, at)| (at - mean.1 - period * (cycle - mean.0)).powi(2)).sum();
     // A spike is seen by the next packet, at some moment of an interval: the line cannot be surer than that.
     let noise = (squares / (n - 2.0)).max(window.powi(2) / 48.0);
     let error = student_975(n - 2.0)? * (noise / xx).sqrt();

@@ -37,9 +37,9 @@ pub(super) fn changes(series: &Series, passages: &[Passage]) -> Vec<Found> {
     let mut found = routes(passages);
     let length = series.at.last().copied().unwrap_or(0.0);
     for step in steps(series) {
-        let near = found.iter_mut().find(|one| {
-            one.at.zip(step.at).is_some_and(|(one, step)| (one - step).abs() <= SAME * length)
-        });
+        let near = found
+            .iter_mut()
+            .find(|one| one.at.zip(step.at).is_some_and(|(one, step)| (one - step).abs() <= SAME * length));
         match (near.map(|one| &mut one.pattern), &step.pattern) {
             (Some(Pattern::RouteChange { delay_step_ns, .. }), Pattern::DelayStep { size_ns, .. }) => {
                 *delay_step_ns = Some(*size_ns);
@@ -110,9 +110,10 @@ fn steps(series: &Series) -> Vec<Found> {
         let (before, after) = (summary(before), summary(after));
         let size = after.median? - before.median?;
         let spread = before.iqr?.max(after.iqr?).max(1.0);
-        let half = before.median_interval.zip(after.median_interval).map(|(before, after)| {
-            (before[1] - before[0]).hypot(after[1] - after[0]) / 2.0
-        });
+        let half = before
+            .median_interval
+            .zip(after.median_interval)
+            .map(|(before, after)| (before[1] - before[0]).hypot(after[1] - after[0]) / 2.0);
         (size.abs() >= LARGE * spread).then(|| Found {
             at: series.at.get(change.from * each).copied(),
             until: None,
@@ -150,7 +151,15 @@ fn median(values: &[f64]) -> f64 {
 
 /// The signs of values about a level.
 fn signs(values: &[f64], level: f64) -> impl Iterator<Item = f64> {
-    values.iter().map(move |value| if *value > level { 1.0 } else if *value < level { -1.0 } else { 0.0 })
+    values.iter().map(move |value| {
+        if *value > level {
+            1.0
+        } else if *value < level {
+            -1.0
+        } else {
+            0.0
+        }
+    })
 }
 
 /// Where the level changes if it does, and the logarithm of the probability that a stream without a step shows as much.

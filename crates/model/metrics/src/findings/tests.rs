@@ -32,7 +32,8 @@ impl Chance {
 /// Packets `interval` apart with these delays; `None` is lost.
 fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec<Passage> {
     let one = |(sequence, delay): (u64, Option<f64>)| {
-        let departure = nearest(7.0 * S + crate::summary::real(usize::try_from(sequence).unwrap()) * interval);
+        let departure =
+            nearest(7.0 * S + crate::summary::real(usize::try_from(sequence).unwrap()) * interval);
         Passage {
             sequence,
             copy: 0,
@@ -62,9 +63,10 @@ fn spiky(periods: &[f64], seed: u32) -> Vec<Passage> {
     let delays: Vec<Option<f64>> = (0..13_333)
         .map(|number| {
             let at = f64::from(number) * interval;
-            let hit = periods.iter().zip(&phases).any(|(period, phase)| {
-                (at - phase).rem_euclid(period * S) < 60.0 * MS && at >= *phase
-            });
+            let hit = periods
+                .iter()
+                .zip(&phases)
+                .any(|(period, phase)| (at - phase).rem_euclid(period * S) < 60.0 * MS && at >= *phase);
             let spike = if hit { (20.0 + 10.0 * chance.unit()) * MS } else { 0.0 };
             let delay = 11.0 * MS + chance.exponential() * MS + spike;
             (chance.unit() > 0.05).then_some(delay)
@@ -76,9 +78,9 @@ fn spiky(periods: &[f64], seed: u32) -> Vec<Passage> {
 /// Period, error of its interval, multiple.
 fn periods_of(findings: &[Finding]) -> Vec<(f64, f64, Option<f64>)> {
     let period = |finding: &Finding| match finding.pattern {
-        Pattern::PeriodicDelaySpikes { period_ns, period_interval_ns: [low, high], multiple_of_ns, .. } => {
-            Some((period_ns / S, (high - low) / 2.0 / S, multiple_of_ns.map(|one| one / S)))
-        }
+        Pattern::PeriodicDelaySpikes {
+            period_ns, period_interval_ns: [low, high], multiple_of_ns, ..
+        } => Some((period_ns / S, (high - low) / 2.0 / S, multiple_of_ns.map(|one| one / S))),
         _ => None,
     };
     findings.iter().filter_map(period).collect()
@@ -144,7 +146,8 @@ fn a_grid_of_the_delays_is_told_once_and_without_an_offset_where_that_is_unknown
     let passages = passages(23.7 * MS, delays);
     for (kind, known) in [(DelayKind::Absolute, true), (DelayKind::Variable, false)] {
         let found = findings(&passages, &[], &[], kind);
-        let [Finding { pattern: Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, .. }, .. }] = found[..]
+        let [Finding { pattern: Pattern::DelayGrid { of: GridOf::Delay, step_ns, offset_ns, .. }, .. }] =
+            found[..]
         else {
             panic!("{found:?}")
         };
@@ -162,7 +165,8 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
         .collect();
     let mut passages = passages(20.0 * MS, delays);
     let steps = found(&passages);
-    let [Finding { at_ns: Some(at), pattern: Pattern::DelayStep { size_ns, size_interval_ns, .. }, .. }] = steps[..]
+    let [Finding { at_ns: Some(at), pattern: Pattern::DelayStep { size_ns, size_interval_ns, .. }, .. }] =
+        steps[..]
     else {
         panic!("{steps:?}")
     };
@@ -190,7 +194,9 @@ fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
     }
     let several = found(&passages);
     assert!(
-        several.iter().any(|one| matches!(one.pattern, Pattern::SeveralRoutes { ttl_min: 57, ttl_max: 61, .. })),
+        several
+            .iter()
+            .any(|one| matches!(one.pattern, Pattern::SeveralRoutes { ttl_min: 57, ttl_max: 61, .. })),
         "{several:?}"
     );
 }
@@ -208,8 +214,11 @@ fn copies_in_a_row_are_a_burst_and_copies_here_and_there_are_none() {
         plain.iter().flat_map(copies).collect()
     };
     let burst = found(&doubled(&|sequence| (700..712).contains(&sequence)));
-    let [Finding { pattern: Pattern::DuplicateBurst { first_sequence: 700, packets: 12, copies: 12, .. }, .. }] =
-        burst[..]
+    let [
+        Finding {
+            pattern: Pattern::DuplicateBurst { first_sequence: 700, packets: 12, copies: 12, .. }, ..
+        },
+    ] = burst[..]
     else {
         panic!("{burst:?}")
     };
@@ -230,7 +239,9 @@ fn packets_that_are_held_back_and_let_go_together_are_found() {
         .collect();
     let found = found(&passages(20.0 * MS, delays));
     let coalesced = found.iter().find_map(|one| match one.pattern {
-        Pattern::CoalescedArrivals { mean_packets, strength_ratio, .. } => Some((mean_packets, strength_ratio)),
+        Pattern::CoalescedArrivals { mean_packets, strength_ratio, .. } => {
+            Some((mean_packets, strength_ratio))
+        }
         _ => None,
     });
     let Some((mean, share)) = coalesced else { panic!("{found:?}") };
