@@ -76,6 +76,11 @@ impl Process {
         self.child.id()
     }
 
+    /// Whether it has not ended yet.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// The next line of its standard output; empty at the end of it.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();

@@ -1,19 +1,31 @@
 //! A benchmark of the laboratory's router. The rates are low, so that a busy machine keeps up; what must agree must
 //! agree frame for frame at any rate.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::common::lab::Lab;
-use crate::common::process::{self, Ended};
+use crate::common::process::{self, Ended, Process};
 use crate::common::{at, count, number, schema};
 
-/// A benchmark from host A over the router, with these arguments; settled and patient enough for a busy machine.
-fn bench(lab: &Lab, arguments: &[&str]) -> Ended {
+/// The command of a benchmark from host A over the router, kept in `folder`, with these arguments.
+fn command(lab: &Lab, folder: &Path, arguments: &[&str]) -> Command {
     let prefix = lab.prefix();
     let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/t1")].map(str::to_owned);
     let mut command = lab.romer("A", ["bench"]);
-    command.args(arguments).args(ports).args(["--json", "-", "--quiet"]);
-    process::run(&mut command)
+    command.args(arguments).args(ports).arg("--out").arg(folder);
+    command
+}
+
+/// Such a benchmark, without the test of the tester, run to its end.
+fn bench(lab: &Lab, arguments: &[&str]) -> Ended {
+    bench_in(lab, tempfile::tempdir().unwrap().path(), arguments)
+}
+
+fn bench_in(lab: &Lab, folder: &Path, arguments: &[&str]) -> Ended {
+    process::run(command(lab, folder, arguments).args(["--skip-self-test", "--json", "-", "--quiet"]))
 }
 
 fn document(ended: Ended) -> Value {
@@ -289,4 +301,106 @@ fn the_classes_of_a_scheduler_are_judged_each_by_itself() {
         verdicts(&found).iter().filter(|(subject, holds)| subject.starts_with("class") && !holds).count()
             >= 2
     );
+    // A router that takes the first for the last is caught, and both are named.
+    lab.filter(
+        "R",
+        "table ip test { chain c { type filter hook forward priority 0 ; ip dscp ef meta priority set 1:30 ; \
+         ip dscp cs0 meta priority set 1:10 ; } ; }",
+    );
+    let swapped = verdicts(&judged("strict").with_code(6).document());
+    let named = |begins: &str| swapped.iter().any(|(subject, holds)| subject.starts_with(begins) && !holds);
+    assert!(named("class first") && named("class third"), "{swapped:?}");
+    assert!(named("classes first and third"), "{swapped:?}");
+}
+
+#[test]
+fn a_device_that_was_away_is_waited_for_and_its_absence_is_no_loss() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    // The second case takes the router's far link away the first time that it is set, until that was noticed.
+    let [once, run] = ["once", "run"].map(|name| folder.path().join(name));
+    let router = format!("nsenter --net=/run/netns/{}R ip link set r1", lab.prefix());
+    let noticed = format!("grep -q device-silent {}/trials.log", run.display());
+    let away = format!(
+        "away=test -e {0} || {{ touch {0}; {router} down; \
+         (until {noticed}; do sleep 0.1; done; {router} up) >/dev/null 2>&1 & }}",
+        once.display()
+    );
+    let loads = ["--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit", "--seed", "1,2,3,4,5,6"];
+    let times = ["--trial", "200ms", "--settle", "100ms"];
+    let cases = ["--case", "none=true", "--case", &away];
+    let found = document(bench_in(&lab, &run, &[&["load-sweep"], &loads[..], &times, &cases].concat()));
+    assert_eq!(trials(&found)[0]["case"], "none", "the seed has it first");
+    let events = at(&found, "/events").as_array().unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert!(kinds.starts_with(&["device-silent", "device-rebooted"]), "{events:#?}");
+    for trial in trials(&found).iter().filter(|trial| is_valid(trial)) {
+        assert_eq!(count(trial, "/lost"), 0, "{trial:#}");
+    }
+}
+
+#[test]
+fn the_tester_is_tested_first_and_says_what_may_be_claimed() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["load-sweep", "--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "100ms", "--settle", "50ms", "--subtract-baseline", "--limit", "loss_ratio<=100%"];
+    let mut command = command(&lab, &folder.path().join("run"), &[&arguments[..], &times].concat());
+    let ended = process::run(command.args(["--json", "-", "--quiet"]));
+    let found = document(ended);
+    let tests = at(&found, "/self_test/tests").as_array().unwrap();
+    for name in ["line-rate", "line-rate-marked", "above-line-rate", "gap-100us", "loopback-latency"] {
+        assert!(tests.iter().any(|test| test["name"] == name), "{name}: {tests:#?}");
+    }
+    assert!(!at(&found, "/self_test/claims").as_array().unwrap().is_empty());
+    assert_eq!(found["calibration"]["subtracted"], true);
+    assert!(number(&found, "/calibration/median_ns") > 0.0);
+    assert_eq!(found["limits"][0]["held"], true);
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    assert!(page.contains("What the tester itself allows to be claimed"));
+}
+
+#[test]
+fn a_killed_benchmark_goes_on_where_it_was() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let arguments = ["load-sweep", "--frame-sizes", "64,128", "--loads", "20%,30%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "300ms", "--settle", "100ms", "--repeat", "2", "--skip-self-test", "--quiet"];
+    let mut killed = Process::start(&mut command(&lab, &run, &[&arguments[..], &times].concat()));
+    let kept = || {
+        let log = std::fs::read_to_string(run.join("trials.log")).unwrap_or_default();
+        log.lines().filter(|line| line.contains("{\"trial\":")).count()
+    };
+    while kept() < 2 {
+        assert!(killed.is_running(), "it ended before two trials were kept");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    killed.signal("KILL");
+    killed.wait();
+    let before = kept();
+    let resume = |more: &[&str]| {
+        let mut command = lab.romer("A", ["bench"]);
+        process::run(command.args(more).arg("--resume").arg(&run).args(["--json", "-", "--quiet"]))
+    };
+    let prefix = lab.prefix();
+    let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/t1")].map(str::to_owned);
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let changed = resume(&[&["load-sweep", "--loads", "10%"], &ports[..]].concat()).with_code(2);
+    assert!(changed.stderr.starts_with("error: the plan has changed ("), "{changed:?}");
+    assert_eq!(changed.stderr.lines().count(), 1);
+    let whole = document(resume(&[]));
+    assert_eq!(whole["partial"], false);
+    let trials = trials(&whole).iter().filter(|trial| is_valid(trial)).count();
+    assert!(trials <= 8 && kept() >= 8.max(before), "{trials}");
+    let places: std::collections::BTreeSet<String> = at(&whole, "/trials")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {} {}", one["frame_size"], one["duration_ns"], one["repeat"]))
+        .collect();
+    assert_eq!(places.len(), 4, "both sizes in both repeats");
+    assert!(at(&whole, "/events").as_array().unwrap().iter().any(|event| event["kind"] == "resumed"));
+    let again = resume(&[]).with_code(2);
+    assert!(again.stderr.starts_with("error: the benchmark is complete ("), "{again:?}");
 }

@@ -87,6 +87,8 @@ enum Part {
     Many,
     /// What a voice stream costs, irtt beside it.
     Voice,
+    /// The benchmark's generator and analyser on a link, trafgen and iperf 3 beside them, and a sweep of the lab's router.
+    Bench,
 }
 
 /// Where and how it was measured.
@@ -197,6 +199,7 @@ fn plan(arguments: &Arguments) -> Plan {
         fast: wants(Part::Fast),
         many: wants(Part::Many),
         voice: wants(Part::Voice),
+        bench: wants(Part::Bench),
         long: arguments.long,
         patience: StdDuration::from_secs(arguments.patience),
         stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),

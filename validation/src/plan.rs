@@ -44,6 +44,7 @@ pub(crate) struct Plan {
     pub(crate) fast: bool,
     pub(crate) many: bool,
     pub(crate) voice: bool,
+    pub(crate) bench: bool,
     /// How long the machine is given to become quiet before each measurement.
     pub(crate) patience: StdDuration,
     /// A voice stream of an hour.
@@ -57,7 +58,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Whether anything is to be measured by `romer` as a program of its own.
     pub(crate) fn needs_program(&self) -> bool {
-        self.peers || self.fast || self.many || self.voice
+        self.peers || self.fast || self.many || self.voice || self.bench
     }
 
     /// Whether anything is to be measured in each state of the machine.

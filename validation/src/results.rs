@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::figures::{Figures, Lateness, median};
 use crate::scale::fast::Fast;
+use crate::scale::frames::{Frames, Sweep};
 use crate::scale::many::Many;
 use crate::scale::voice::{Of, Voice};
 use crate::watch::{Condition, HostGaps};
@@ -23,6 +24,14 @@ pub(crate) const MOST_GROWTH_KIB: f64 = 1_024.0;
 pub(crate) const MOST_MANY_FACTOR: f64 = 1.5;
 /// Most of a core that a voice stream costs.
 pub(crate) const MOST_VOICE_PERCENT: f64 = 1.0;
+
+/// Most lateness of a benchmark's frames at a tenth of 100 Mbit/s: median and 99 %.
+pub(crate) const MOST_LATENESS_P50_NS: f64 = 1_000.0;
+pub(crate) const MOST_LATENESS_P99_NS: f64 = 20_000.0;
+/// The longest sweep.
+pub(crate) const MOST_SWEEP_SECONDS: f64 = 1_800.0;
+/// Share of the places of a sweep whose differences have an interval: trials that the host has spoilt have none.
+pub(crate) const LEAST_WITH_INTERVAL: f64 = 0.9;
 
 /// Who says how long a round trip was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -138,7 +147,7 @@ pub(crate) struct Claim {
     /// Of what the figure is.
     pub(crate) subject: String,
     pub(crate) figure: f64,
-    /// `ns`, `ratio`, `count`, `kib` or `percent`.
+    /// `ns`, `ratio`, `count`, `kib`, `percent` or `seconds`.
     pub(crate) unit: &'static str,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,
@@ -172,6 +181,10 @@ pub(crate) struct Results {
     /// One target alone, then all.
     pub(crate) many: Vec<[Many; 2]>,
     pub(crate) voice: Vec<Voice>,
+    /// The benchmark's generator and analyser.
+    pub(crate) frames: Vec<Frames>,
+    /// A sweep of the laboratory's router; `None` where it was not made.
+    pub(crate) sweep: Option<Sweep>,
 }
 
 impl Results {
@@ -182,7 +195,9 @@ impl Results {
         let fast = self.fast.iter().map(|fast| fast.circumstances);
         let many = self.many.iter().flatten().map(|many| many.circumstances);
         let voice = self.voice.iter().map(|voice| voice.circumstances);
-        trips.chain(wakes).chain(fast).chain(many).chain(voice)
+        let frames = self.frames.iter().map(|frames| frames.circumstances);
+        let sweep = self.sweep.iter().map(|sweep| sweep.circumstances);
+        trips.chain(wakes).chain(fast).chain(many).chain(voice).chain(frames).chain(sweep)
     }
 
     /// The samples of one kind, one of each run.
@@ -278,6 +293,8 @@ impl Results {
         self.claim_fast(&mut claims);
         self.claim_many(&mut claims);
         self.claim_voice(&mut claims);
+        self.claim_frames(&mut claims);
+        self.claim_sweep(&mut claims);
         claims
     }
 
@@ -309,6 +326,66 @@ impl Results {
                     .in_units("kib"),
                 );
             }
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of frames are below 2^53")]
+    fn claim_frames(&self, claims: &mut Vec<Claim>) {
+        let subject = |run: &Frames| format!("run {}", run.circumstances.run);
+        for run in &self.frames {
+            let missing = run.asked.saturating_sub(run.with_latency);
+            claims.push(
+                Claim::at_most(
+                    "148,809 frames of 64 octets a second from generator to analyser: frames of the schedule without a \
+                     recorded latency",
+                    subject(run),
+                    missing as f64,
+                    0.0,
+                )
+                .in_units("count"),
+            );
+        }
+        for (claim, limit, of) in [
+            (
+                "14,881 frames a second: lateness of the departures, median",
+                MOST_LATENESS_P50_NS,
+                (|run| run.lateness_p50_ns) as fn(&Frames) -> f64,
+            ),
+            (
+                "14,881 frames a second: lateness of the departures, 99 %, those that a gap of the host touched among them",
+                MOST_LATENESS_P99_NS,
+                |run| run.lateness_p99_ns,
+            ),
+        ] {
+            let all: Vec<f64> = self.frames.iter().map(of).collect();
+            if let Some(figure) = median(&all) {
+                claims.push(Claim::at_most(claim, "median of the runs".into(), figure, limit));
+            }
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of places are below 2^53")]
+    fn claim_sweep(&self, claims: &mut Vec<Claim>) {
+        let Some(sweep) = &self.sweep else { return };
+        claims.push(
+            Claim::at_most(
+                "a sweep of the laboratory's router, 5 sizes, 10 loads and 3 cases, takes at most 30 minutes",
+                format!("{} trials", sweep.trials),
+                sweep.seconds,
+                MOST_SWEEP_SECONDS,
+            )
+            .in_units("seconds"),
+        );
+        for case in ["classify", "remark"] {
+            let with_interval = sweep.middle(case).map_or(0.0, |(places, _)| {
+                places.min(usize::from(u16::MAX)) as f64 / sweep.places.max(1) as f64
+            });
+            claims.push(Claim::at_least(
+                "the sweep tells what a case costs over the one before it with an interval: share of the sizes and loads",
+                case.into(),
+                with_interval,
+                LEAST_WITH_INTERVAL,
+            ));
         }
     }
 

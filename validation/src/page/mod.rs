@@ -11,7 +11,7 @@ use crate::figures::{Figures, Lateness, median};
 use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
-pub(crate) use scale::{progress_fast, progress_many, progress_voice};
+pub(crate) use scale::{progress_fast, progress_frames, progress_many, progress_sweep, progress_voice};
 
 /// Microseconds, with the digits that mean something.
 fn us(nanos: f64) -> String {
@@ -81,6 +81,7 @@ pub(crate) fn verdict(claim: &Claim) -> String {
         "ns" => format!("{} us", us(value)),
         "kib" => format!("{value:.0} KiB"),
         "percent" => format!("{value:.2} %"),
+        "seconds" => format!("{value:.0} s"),
         "ratio" if value < 10.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     };
@@ -107,6 +108,8 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     scale::fast(&mut out, results);
     scale::many(&mut out, results);
     scale::voice(&mut out, results);
+    scale::frames(&mut out, results);
+    scale::sweep(&mut out, results);
     gaps(&mut out, results);
     out
 }

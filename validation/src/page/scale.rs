@@ -3,6 +3,7 @@
 use super::{Out, head, percent, row, us};
 use crate::results::Results;
 use crate::scale::fast::{Fast, INTERVAL};
+use crate::scale::frames::{Frames, SWEEP, Sweep};
 use crate::scale::many::Many;
 use crate::scale::voice::Voice;
 
@@ -44,6 +45,104 @@ pub(crate) fn progress_voice(voice: &Voice) -> String {
         percent(voice.sender_ratio),
         percent(voice.responder_ratio),
     )
+}
+
+/// Generator and analyser in a line.
+pub(crate) fn progress_frames(run: &Frames) -> String {
+    format!(
+        "  bench    {} of {} frames with latency; at most {:.0}/s without loss, trafgen {:.0}/s, iperf 3 {:.0}/s; late by {} us, 99 % {}",
+        run.with_latency,
+        run.asked,
+        run.highest_pps.unwrap_or_default(),
+        run.trafgen_pps,
+        run.iperf3_pps,
+        us(run.lateness_p50_ns),
+        us(run.lateness_p99_ns),
+    )
+}
+
+/// The sweep in a line.
+pub(crate) fn progress_sweep(sweep: &Sweep) -> String {
+    format!("  sweep    {} trials in {:.0} s, {} of them invalid", sweep.trials, sweep.seconds, sweep.invalid)
+}
+
+pub(super) fn frames(out: &mut Out, results: &Results) {
+    if results.frames.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n## Frames from generator to analyser\n\n`romer bench` over the link between the two hosts, frames of 64 octets, ten \
+         seconds at 148,809 a second and at 14,881. *Highest*: the throughput that a search to 1 % of 1,000 Mbit/s finds \
+         without one frame lost. trafgen sends as fast as one core can, and nobody but a counter looks at its frames; iperf 3 \
+         sends datagrams of 18 octets as fast as it can. *Late*: how long after its moment a frame is given to the \
+         interface, those among them that a gap of the host touched. *Own latency*: what the self-test finds on this link \
+         at a tenth of the line's rate, in microseconds; the deviations of round trips by kernel stamps above are its floor.\n",
+    );
+    let names = [
+        "run",
+        "frames",
+        "sent",
+        "with latency",
+        "lost",
+        "highest, /s",
+        "trafgen, /s",
+        "iperf 3, /s",
+        "lost",
+        "late: median",
+        "99 %",
+        "own latency: least",
+        "median",
+        "deviation",
+        "longest gap",
+        "gaps, share of the time",
+    ];
+    head(out, 1, &names);
+    for run in &results.frames {
+        let own = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), us);
+        #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a gap")]
+        let longest = run.longest_gap_ns as f64;
+        let cells = [
+            run.circumstances.run.to_string(),
+            run.asked.to_string(),
+            run.sent.to_string(),
+            run.with_latency.to_string(),
+            run.lost.to_string(),
+            run.highest_pps.map_or_else(|| "-".to_owned(), |pps| format!("{pps:.0}")),
+            format!("{:.0}", run.trafgen_pps),
+            format!("{:.0}", run.iperf3_pps),
+            percent(run.iperf3_lost_ratio),
+            us(run.lateness_p50_ns),
+            us(run.lateness_p99_ns),
+            own(run.baseline.least_ns),
+            own(run.baseline.median_ns),
+            own(run.baseline.stddev_ns),
+            us(longest),
+            percent(run.circumstances.host.stolen_ratio),
+        ];
+        row(out, cells.iter().map(String::as_str));
+    }
+}
+
+pub(super) fn sweep(out: &mut Out, results: &Results) {
+    let Some(sweep) = &results.sweep else { return };
+    let text = format!(
+        "\n## A sweep of the laboratory's router\n\nFrames of {} octets at {} of 20 Mbit/s, trials of 1 s, {} repeats, in the cases \
+         none, classify and remark: {} trials in {:.0} s, of which {} told nothing of the router. What a case costs over \
+         the one before it, in the median latency, in microseconds: of the size and load that lies in the middle, with its \
+         interval of 95 %.\n",
+        SWEEP[0], SWEEP[1], sweep.repeats, sweep.trials, sweep.seconds, sweep.invalid,
+    );
+    out.push_str(&text);
+    head(out, 2, &["case", "over", "sizes and loads", "cost", "interval"]);
+    for case in ["classify", "remark"] {
+        let Some((places, middle)) = sweep.middle(case) else { continue };
+        let interval = middle.interval.map_or_else(
+            || "-".to_owned(),
+            |[low, high]| format!("{} to {}", us(low), us(high)),
+        );
+        let cost = us(middle.mean.unwrap_or_default());
+        row(out, [case, middle.from.as_str(), &places.to_string(), &cost, &interval]);
+    }
 }
 
 pub(super) fn fast(out: &mut Out, results: &Results) {

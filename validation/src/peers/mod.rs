@@ -73,7 +73,7 @@ impl Told {
 }
 
 /// Waits until somebody listens at `port` of `host`.
-fn ready_after(host: &str, protocol: &str, port: u16) -> Result<()> {
+pub(crate) fn ready_after(host: &str, protocol: &str, port: u16) -> Result<()> {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         // A socket of IPv6 may serve IPv4 as well.

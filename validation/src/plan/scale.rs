@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::Bench;
 use crate::page;
 use crate::scale::fast::{self, Fast};
+use crate::scale::frames;
 use crate::scale::many;
 use crate::scale::voice::{self, Of};
 use crate::watch::{Condition, during};
@@ -26,7 +27,7 @@ const VOICE_LONG: StdDuration = StdDuration::from_secs(3_600);
 pub(super) fn carry_out(bench: &mut Bench<'_>) -> Result<()> {
     let Some(program) = bench.plan.program.clone() else { return Ok(()) };
     for run in 1..=bench.plan.runs.min(RUNS) {
-        if bench.plan.fast || bench.plan.many {
+        if bench.plan.fast || bench.plan.many || bench.plan.bench {
             bench.begin(run);
         }
         if bench.plan.fast {
@@ -35,10 +36,17 @@ pub(super) fn carry_out(bench: &mut Bench<'_>) -> Result<()> {
         if bench.plan.many {
             bench.many(&program)?;
         }
+        if bench.plan.bench {
+            bench.frames(&program)?;
+        }
     }
     if bench.plan.voice {
         bench.begin(1);
         bench.voice(&program)?;
+    }
+    if bench.plan.bench {
+        bench.begin(1);
+        bench.sweep(&program)?;
     }
     Ok(())
 }
@@ -87,6 +95,29 @@ impl Bench<'_> {
         if let Ok(pair) = <[_; 2]>::try_from(pair) {
             self.results.many.push(pair);
         }
+        Ok(())
+    }
+
+    fn frames(&mut self, program: &std::path::Path) -> Result<()> {
+        self.go_on()?;
+        self.rest();
+        let (hosts, interrupted) = (self.hosts, self.interrupted);
+        let (found, _, host) = during(Condition::Idle, || frames::run(hosts, program, interrupted))?;
+        let circumstances = self.circumstances(Condition::Idle, host);
+        let run = found.beside(circumstances, frames::trafgen(hosts)?, frames::iperf3(hosts)?);
+        (self.say)(&page::progress_frames(&run));
+        self.results.frames.push(run);
+        Ok(())
+    }
+
+    fn sweep(&mut self, program: &std::path::Path) -> Result<()> {
+        self.go_on()?;
+        self.rest();
+        let interrupted = self.interrupted;
+        let ((found, seconds), _, host) = during(Condition::Idle, || frames::sweep(program, interrupted))?;
+        let sweep = frames::swept(&found, seconds, self.circumstances(Condition::Idle, host));
+        (self.say)(&page::progress_sweep(&sweep));
+        self.results.sweep = Some(sweep);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! own, as users have them, so that memory and processor time are theirs alone.
 
 pub(crate) mod fast;
+pub(crate) mod frames;
 pub(crate) mod many;
 mod process;
 pub(crate) mod voice;
@@ -62,24 +63,36 @@ fn measure(hosts: &Hosts, program: &Path, folder: &Path, arguments: &[&str]) -> 
 
 /// Runs `command` to its end, and looks all the while at what it and `other` use. Gives the looks at each.
 fn watched(
-    mut command: Command,
+    command: Command,
     other: &impl AsRef<Child>,
     interrupted: &AtomicBool,
 ) -> Result<[Vec<Usage>; 2]> {
+    let mut looks = [Vec::new(), Vec::new()];
+    to_the_end(command, interrupted, |own, at| {
+        for (looks, process) in looks.iter_mut().zip([own, other.as_ref()]) {
+            looks.extend(Usage::of(process.id(), at));
+        }
+    })?;
+    Ok(looks)
+}
+
+/// Runs `command` to its end, with a look at it now and then.
+fn to_the_end(
+    mut command: Command,
+    interrupted: &AtomicBool,
+    mut look: impl FnMut(&Child, StdDuration),
+) -> Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
     let mut running = Running(command.spawn().context("cannot start a program")?);
     let begin = Instant::now();
-    let mut looks = [Vec::new(), Vec::new()];
     loop {
         if interrupted.load(Ordering::Acquire) {
             bail!(Interrupted);
         }
-        for (looks, process) in looks.iter_mut().zip([&running.0, other.as_ref()]) {
-            looks.extend(Usage::of(process.id(), begin.elapsed()));
-        }
+        look(&running.0, begin.elapsed());
         if let Some(status) = running.0.try_wait().context("cannot wait for a program")? {
             if status.success() {
-                return Ok(looks);
+                return Ok(());
             }
             bail!("a program ended with {status}");
         }

@@ -1,5 +1,6 @@
 //! `romer bench`.
 
+mod folder;
 mod plan;
 pub(crate) mod stream;
 pub(crate) mod values;
@@ -8,20 +9,24 @@ mod words;
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr};
 
+use romer_bench::limits::Limit;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
-use romer_bench::{BenchError, Progress};
+use romer_bench::{BenchError, Progress, Watcher};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
 use romer_method::priority::Discipline;
 use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
 use romer_port::PortName;
+use romer_record::benchmark::BenchmarkEntry;
 use romer_units::{Duration, FrameSize};
 
 use crate::args::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
 use crate::failure::Failure;
 use crate::measure::random_seed;
-use crate::{output, signals};
+use crate::{output, report, signals};
+
+use folder::Folder;
 
 /// The sizes of RFC 2544 section 9.1.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
@@ -30,46 +35,60 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// The least load that a search tries.
 const LEAST_LOAD: f64 = 0.001;
 
+/// How long each test of the tester itself sends, where trials are not shorter.
+const SELF_TEST: Duration = Duration::from_millis(500);
+
 /// Benchmarks, and gives the exit code.
 pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
-    match &arguments.wish {
-        Wish::Procedure(name) => procedure(arguments, *name),
-        Wish::Plan(path) => {
+    match (&arguments.wish, &arguments.resume) {
+        (Some(Wish::Procedure(name)), _) => procedure(arguments, *name),
+        (Some(Wish::Plan(path)), _) => {
             let planned = plan::arguments(path)?;
             match &planned.wish {
-                Wish::Procedure(name) => procedure(&planned, *name),
-                Wish::Plan(_) => Err(Failure::own("a plan names a plan (bench): it was read as one")),
+                Some(Wish::Procedure(name)) => procedure(&planned, *name),
+                Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
             }
         }
+        (None, Some(folder)) => run(&folder::arguments(folder)?),
+        (None, None) => Err(Failure::own("nothing says what is to be found out (bench)")),
     }
 }
 
 fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     output::check_target(arguments.html.as_deref(), arguments.output.force)?;
-    let options = options(arguments, name)?;
+    let mut options = options(arguments, name)?;
+    let past = match &arguments.resume {
+        Some(folder) => Some(folder::take_up(folder, arguments.trials.seed, &mut options)?),
+        None => None,
+    };
     if arguments.trials.dry_run {
         output::print(&words::dry_run(&options));
         return Ok(0);
     }
+    let (kept, past) = match past {
+        Some((kept, past)) => (kept, Some(past)),
+        None => (Folder::new(arguments, &options)?, None),
+    };
     let stop = signals::interruption()?;
     let prose = !arguments.output.quiet;
-    let mut line = words::Line::new(prose && io::stderr().is_terminal());
+    let mut looker =
+        Looker { options: &options, kept, prose, begun: false, line: words::Line::new(prose && io::stderr().is_terminal()) };
     let document = if name == ProcedureName::SelfTest {
         romer_bench::self_test(&options, &stop, arguments.trials.trial)
     } else {
-        romer_bench::run(&options, &stop, &mut |progress: &Progress<'_>| {
-            // Only now it is certain that there will be a benchmark.
-            if prose && progress.trial == 1 {
-                output::eprint_line(&words::beginning(&options));
-            }
-            line.show(progress);
-        })
+        romer_bench::run(&options, past, &stop, &mut looker)
     };
-    line.clear();
-    let document = document?;
+    looker.line.clear();
+    let mut kept = looker.kept;
+    let mut document = document?;
+    document.limits = Limit::judge_all(&arguments.claims.limit, &document);
+    let page = romer_report::benchmark::page(&document);
+    let kept = kept.open()?;
+    kept.finish(&document, &page)?;
     if prose && !arguments.output.json_to_stdout() {
         output::print(&words::summary(&document));
+        output::print(&words::kept(kept.folder(), document.partial));
     }
     if let Some(file) = &arguments.output.json {
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
@@ -77,23 +96,65 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         output::write_document(file, &text, arguments.output.force)?;
     }
     if let Some(file) = &arguments.html {
-        output::write_document(file, &romer_report::benchmark::page(&document), arguments.output.force)?;
+        output::write_document(file, &page, arguments.output.force)?;
     }
     let broken = document.verdicts.iter().filter(|verdict| !verdict.holds).count();
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(130);
     }
-    if let Some(gone) = document.events.iter().find(|event| event.kind == "device-gone") {
+    if let Some(gone) = document.events.iter().rfind(|event| event.kind == "device-gone") {
         return Err(Failure::with_code(
             5,
             format!(
-                "the benchmark has ended before its time (device): {}; see to the device, and begin again",
-                gone.text
+                "the benchmark has ended before its time (device): {}; see to the device, and go on with --resume {}",
+                gone.text,
+                kept.folder().display()
             ),
         ));
     }
     // What the device was held to is a stated limit.
-    Ok(if broken > 0 { 6 } else { 0 })
+    if broken > 0 {
+        return Ok(6);
+    }
+    report::hold(&document.limits)
+}
+
+/// Who looks on, and keeps.
+struct Looker<'a> {
+    options: &'a BenchOptions,
+    kept: Folder,
+    prose: bool,
+    begun: bool,
+    line: words::Line,
+}
+
+impl Looker<'_> {
+    /// Only now it is certain that there will be a benchmark.
+    fn begin(&mut self) {
+        if self.prose && !self.begun {
+            output::eprint_line(&words::beginning(self.options));
+        }
+        self.begun = true;
+    }
+}
+
+impl Watcher for Looker<'_> {
+    fn tests_itself(&mut self) {
+        self.begin();
+        self.line.say("the tester itself is tested");
+    }
+
+    fn begins(&mut self, progress: &Progress<'_>) {
+        self.begin();
+        self.line.show(progress);
+    }
+
+    fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
+        self.kept.open().and_then(|kept| kept.keep(entry)).map_err(|error| BenchError::Keep {
+            text: error.to_string(),
+            code: error.exit_class().code(),
+        })
+    }
 }
 
 impl From<BenchError> for Failure {
@@ -164,6 +225,8 @@ fn options(arguments: &BenchArgs, procedure: ProcedureName) -> Result<BenchOptio
         cases,
         claims,
         labels: labels.collect(),
+        self_test: (!arguments.trials.skip_self_test).then(|| SELF_TEST.min(arguments.trials.trial)),
+        subtract_baseline: arguments.trials.subtract_baseline,
         seed: arguments.trials.seed.unwrap_or_else(random_seed),
     })
 }

@@ -1,6 +1,9 @@
 //! Bringing the device into a case.
 
+use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration as StdDuration;
 
 use crate::BenchError;
 use crate::options::Case;
@@ -8,19 +11,43 @@ use crate::options::Case;
 /// Octets of what a command says that a message shows.
 const SHOWN: usize = 200;
 
-/// Runs the case's command in a shell, and waits for its end.
+/// How long the last words of a command that has ended are waited for, where something that it has left behind still
+/// holds its standard error.
+const LAST_WORDS: StdDuration = StdDuration::from_millis(200);
+
+/// Runs the case's command in a shell, and waits for its end; what it leaves running in the background goes on.
 pub(crate) fn set(case: &Case) -> Result<(), BenchError> {
     let Some(command) = &case.command else { return Ok(()) };
     let failed = |why: String| BenchError::Case { name: case.name.clone(), command: command.clone(), why };
-    let ended = Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).output();
-    let ended = ended.map_err(|error| failed(error.to_string()))?;
-    if ended.status.success() {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+    let (tell, said) = mpsc::channel();
+    let heard = child.stderr.take().map(|stderr| {
+        std::thread::Builder::new().name("bench-case".into()).spawn(move || listen(stderr, &tell)).map(drop)
+    });
+    heard.transpose().map_err(|error| failed(error.to_string()))?;
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
+    let mut octets = Vec::new();
+    while let Ok(part) = said.recv_timeout(LAST_WORDS) {
+        octets.extend_from_slice(&part);
+    }
+    let said = String::from_utf8_lossy(&octets);
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
     let last: String = last.trim().chars().take(SHOWN).collect();
-    Err(failed(format!("its command ended with {}: {last}", ended.status)))
+    Err(failed(format!("its command ended with {status}: {last}")))
+}
+
+/// Hands on what is said, for as long as somebody wants to know.
+fn listen(mut from: impl Read, to: &mpsc::Sender<Vec<u8>>) {
+    let mut octets = [0; 4_096];
+    // Somebody who no longer listens is no reason to let the writer wait.
+    while let Ok(count @ 1..) = from.read(&mut octets) {
+        let _ = to.send(octets.get(..count).unwrap_or_default().to_vec());
+    }
 }
 
 #[cfg(test)]
@@ -37,5 +64,7 @@ mod tests {
         assert!(set(&Case { name: "x".into(), command: None }).is_ok());
         let error = set(&case("echo first >&2; echo no such queue >&2; exit 3")).unwrap_err();
         assert!(error.to_string().contains("exit status: 3: no such queue"), "{error}");
+        // What is left behind is not waited for: this would take an hour.
+        assert!(set(&case("sleep 3600 & echo $! >/dev/null; kill -0 $! && (sleep 0.2; kill $!) &")).is_ok());
     }
 }

@@ -3,8 +3,9 @@
 use romer_method::analysis::{LATENCY_DEFINITION, conversion};
 use romer_method::campaign::Finding;
 use romer_method::statistics::{Point, breaks, paired, repeats};
-use romer_method::{Ask, Frames};
+use romer_method::{Ask, Frames, Outcome};
 use romer_record::benchmark::{BenchmarkResult, Difference, Policed, SoftSpot, Trial};
+use romer_units::Duration;
 
 use crate::options::BenchOptions;
 use crate::tester::{TrialRecord, real};
@@ -26,14 +27,11 @@ pub(crate) struct Kept {
 /// The trial as the document has it.
 pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_ns: i64) -> Trial {
     let figures = &record.figures;
-    let size = ask.frames.size().map(romer_units::FrameSize::octets);
+    let (size, mixture) = frames_words(&ask.frames);
     Trial {
         case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
         frame_size: size,
-        mixture: match &ask.frames {
-            Frames::Size(_) => None,
-            Frames::Mixture(imix) => Some(imix.to_string()),
-        },
+        mixture,
         repeat: ask.repeat,
         purpose: ask.purpose.into(),
         at_ns,
@@ -43,6 +41,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         carried: figures.carried,
         unsent: record.unsent,
         lost: figures.outcome.lost,
+        first_loss_ns: figures.outcome.first_loss_at.map(Duration::as_nanos),
+        last_loss_ns: figures.outcome.last_loss_at.map(Duration::as_nanos),
         tester_drops: record.tester_drops,
         loss_ratio_bound: figures.loss_ratio_bound,
         duplicated: figures.duplicated,
@@ -71,17 +71,39 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
     }
 }
 
+/// The one size of frames, or the name of their mixture.
+pub(crate) fn frames_words(frames: &Frames) -> (Option<u32>, Option<String>) {
+    match frames {
+        Frames::Size(size) => (Some(size.octets()), None),
+        Frames::Mixture(imix) => (None, Some(imix.to_string())),
+    }
+}
+
+/// What the procedure was told of a trial.
+pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
+    Outcome {
+        intended: trial.intended_load.frames,
+        offered: trial.offered.frames,
+        carried: trial.carried.frames,
+        lost: trial.lost,
+        tester_failed: trial.invalid.is_some(),
+        last_loss_at: trial.last_loss_ns.map(Duration::from_nanos),
+        first_loss_at: trial.first_loss_ns.map(Duration::from_nanos),
+    }
+}
+
 /// A quantity of a trial: its name, and how it is found.
 type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
 
 /// What a sweep tells, repeat by repeat.
-const QUANTITIES: [Quantity; 10] = [
+const QUANTITIES: [Quantity; 11] = [
     ("carried_percent", |trial| Some(trial.carried.percent)),
     ("carried_payload_percent", |trial| Some(trial.carried.payload_percent)),
     ("carried_pps", |trial| Some(trial.carried.pps)),
     ("loss_ratio", |trial| (trial.offered.frames > 0).then(|| real(trial.lost) / real(trial.offered.frames))),
     ("latency_mean_ns", |trial| trial.latency_ns.mean),
     ("latency_median_ns", |trial| trial.latency_ns.median),
+    ("latency_p99_ns", |trial| trial.latency_ns.p99),
     ("jitter_peak_to_peak_ns", |trial| trial.jitter_ns.peak_to_peak.mean),
     ("jitter_inter_arrival_difference_ns", |trial| trial.jitter_ns.inter_arrival_difference.mean),
     ("jitter_delay_difference_ns", |trial| trial.jitter_ns.delay_difference.mean),
@@ -225,6 +247,12 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
         }
     }
     summed
+}
+
+/// Every quantity that results may be of.
+pub(crate) fn quantities() -> impl Iterator<Item = &'static str> {
+    let swept = QUANTITIES.iter().map(|(name, _)| *name);
+    swept.chain(FOUND.iter().map(|(_, name, _)| *name)).chain(["throughput_pps"])
 }
 
 fn result(

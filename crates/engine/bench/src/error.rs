@@ -48,6 +48,26 @@ pub enum BenchError {
         /// How it ended.
         why: String,
     },
+    /// What was kept does not follow from the plan.
+    #[error(
+        "the benchmark cannot go on (trial {0} of those that were kept): it is not the one that the plan asks for; begin \
+         a new one"
+    )]
+    OtherTrials(usize),
+    /// A trial cannot be kept.
+    #[error("{text}")]
+    Keep {
+        /// Why, with a mend.
+        text: String,
+        /// The exit code that goes with it.
+        code: u8,
+    },
+    /// The tester itself cannot be tested.
+    #[error(
+        "the tester cannot be tested (self-test): {0}; see that this user may make network namespaces (`romer doctor`), or \
+         leave the test out with --skip-self-test"
+    )]
+    SelfTest(HostError),
     /// The system refused something.
     #[error("the benchmark failed (system): {0}; see `romer doctor`")]
     Host(#[from] HostError),
@@ -61,7 +81,9 @@ impl BenchError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Port { .. } | Self::NextHop { .. } | Self::Case { .. } | Self::Host(_) => 4,
+            Self::OtherTrials(_) => 3,
+            Self::Keep { code, .. } => *code,
+            Self::Port { .. } | Self::NextHop { .. } | Self::Case { .. } | Self::SelfTest(_) | Self::Host(_) => 4,
             Self::Silent(_) => 5,
             Self::Thread(_) => 1,
         }

@@ -138,11 +138,42 @@ pub struct BenchOptions {
     pub claims: Claims,
     /// What is known of the device.
     pub labels: BTreeMap<String, String>,
+    /// How long each test of the tester itself sends before the benchmark; `None`: there is none.
+    pub self_test: Option<Duration>,
+    /// The tester's own part, as its test has found it, is taken out of every latency.
+    pub subtract_baseline: bool,
     /// Seed of the order, of sizes and gaps.
     pub seed: Seed,
 }
 
 impl BenchOptions {
+    /// Everything that the trials depend on, in words, by the option that says it: two benchmarks in which all of it is
+    /// the same ask for the same trials.
+    pub fn asked(&self) -> BTreeMap<String, String> {
+        let cases = self.cases.iter().map(|case| format!("{}={:?}", case.name, case.command));
+        let all = [
+            ("procedure", self.name.to_owned()),
+            ("trials", format!("{:?}", self.procedure)),
+            ("tx", self.tx.to_string()),
+            ("rx", self.rx.to_string()),
+            ("source", self.source.to_string()),
+            ("destination", self.destination.to_string()),
+            ("next-hop", self.next_hop.map_or_else(|| "asked for".into(), |mac| mac.to_string())),
+            ("line-rate", self.line.bits().to_string()),
+            ("stream", format!("{:?}", self.streams)),
+            ("frame-sizes", format!("{:?}", self.frames)),
+            ("repeat", self.repeats.to_string()),
+            ("settle", self.settle.to_string()),
+            ("case", cases.collect::<Vec<_>>().join(", ")),
+            ("what the device is held to", format!("{:?}", self.claims)),
+            ("dut-label", format!("{:?}", self.labels)),
+            ("skip-self-test", self.self_test.is_none().to_string()),
+            ("subtract-baseline", self.subtract_baseline.to_string()),
+            ("seed", self.seed.to_string()),
+        ];
+        all.into_iter().map(|(name, words)| (name.to_owned(), words)).collect()
+    }
+
     /// The line, where frames really take their time on it; `None` for interfaces of software.
     pub const fn real_line(&self) -> Option<LineRate> {
         if self.virtual_line { None } else { Some(self.line) }

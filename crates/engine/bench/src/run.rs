@@ -7,11 +7,15 @@ use romer_host::clock::monotonic_now;
 use romer_host::host_info;
 use romer_method::Ask;
 use romer_method::campaign::{Campaign, Design, Procedure};
-use romer_record::benchmark::{BENCHMARK, Benchmark, BenchmarkEvent, Device, Setup};
+use romer_record::benchmark::{
+    BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, Setup, Trial,
+};
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::document::{Kept, Summed, found, sweep, trial};
+use crate::bed::Bed;
+use crate::document::{Kept, Summed, found, frames_words, outcome_of, sweep, trial};
 use crate::options::BenchOptions;
+use crate::self_test::Proof;
 use crate::tester::{Tester, TrialRecord};
 use crate::verdicts::verdicts;
 use crate::{BenchError, cases, frames};
@@ -20,6 +24,8 @@ use crate::{BenchError, cases, frames};
 const PROMPT: Duration = Duration::from_secs(1);
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
+/// A rate counts as proved up to so much above the one that was held: a test has whole frames only.
+const NEARLY: f64 = 1.001;
 
 /// How far a benchmark is.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +41,7 @@ pub struct Progress<'a> {
     /// The name of its case.
     pub case: &'a str,
     /// What the one before came to.
-    pub last: Option<&'a romer_record::benchmark::Trial>,
+    pub last: Option<&'a Trial>,
 }
 
 /// Every trial that can be foreseen, without making any: how many, and how long they take.
@@ -51,7 +57,7 @@ pub fn plan(options: &BenchOptions) -> (Vec<Ask>, Duration) {
     }
     let around =
         around(options).checked_mul(i64::try_from(most).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX);
-    (asks, sending + around)
+    (asks, sending + around + crate::self_test::time(options))
 }
 
 /// What a trial takes beside its sending: settling before and after, and looking whether the device forwards.
@@ -69,56 +75,100 @@ fn design(options: &BenchOptions) -> Design {
     }
 }
 
-/// A benchmark that is under way.
-struct Running<'a> {
-    options: &'a BenchOptions,
-    stop: &'a AtomicBool,
-    tester: Tester,
-    begin: Timestamp<Monotonic>,
-    case: Option<usize>,
-    kept: Vec<Kept>,
-    events: Vec<BenchmarkEvent>,
+/// Who looks on while a benchmark is made.
+pub trait Watcher {
+    /// The tester itself is about to be tested.
+    fn tests_itself(&mut self) {}
+
+    /// A trial begins.
+    fn begins(&mut self, progress: &Progress<'_>);
+
+    /// Something is to be kept; the benchmark goes on when it is.
+    ///
+    /// # Errors
+    /// It cannot be, and the benchmark ends.
+    fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError>;
 }
 
-/// Runs all of it; ends early, with what there is, when `stop` is set.
+/// What an interrupted benchmark has already come to.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// When it began.
+    pub started: SystemTime,
+    /// What was kept of it, in its order.
+    pub entries: Vec<BenchmarkEntry>,
+}
+
+/// Runs all of it, after what there is of it already; ends early, with what there is, when `stop` is set.
 ///
 /// # Errors
-/// [`BenchError`]: a port, the next hop, a case, or the device's forwarding at the beginning.
+/// [`BenchError`]: a port, the next hop, a case, the device's forwarding at the beginning, or what was kept is of
+/// another benchmark.
 pub fn run(
     options: &BenchOptions,
+    past: Option<Past>,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(&Progress<'_>),
+    watcher: &mut dyn Watcher,
 ) -> Result<Benchmark, BenchError> {
     check(options)?;
-    let started = SystemTime::now();
+    let tester = Tester::open(options)?;
+    run_on(tester, options, past, stop, watcher)
+}
+
+/// The same, on any bed.
+pub(crate) fn run_on<B: Bed>(
+    bed: B,
+    options: &BenchOptions,
+    past: Option<Past>,
+    stop: &AtomicBool,
+    watcher: &mut dyn Watcher,
+) -> Result<Benchmark, BenchError> {
+    for frames in &options.frames {
+        bed.longest(options, frames)?;
+    }
+    let past = past.unwrap_or_else(|| Past { started: SystemTime::now(), entries: Vec::new() });
     let mut running = Running {
         options,
         stop,
-        tester: Tester::open(options)?,
+        bed,
+        watcher,
         begin: monotonic_now(),
+        offset: Duration::ZERO,
         case: None,
+        begun: false,
+        proof: None,
         kept: Vec::new(),
         events: Vec::new(),
     };
-    for frames in &options.frames {
-        running.tester.longest(options, frames)?;
-    }
     let mut campaign = Campaign::new(&design(options));
-    let mut partial = false;
-    while let Some(ask) = campaign.next_trial() {
-        let (trial, left) = campaign.progress();
-        let rest = around(options).checked_mul(i64::try_from(left + 1).unwrap_or(i64::MAX));
-        let rest = campaign.time_left() + ask.length() + rest.unwrap_or(Duration::MAX);
-        let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
-        let last = running.kept.last().map(|kept| &kept.trial);
-        tell(&Progress { trial, of: trial + left, left: rest, ask: &ask, case, last });
-        let Some(record) = running.one(&ask)? else {
-            partial = true;
-            break;
-        };
-        campaign.judge(&record.figures.outcome);
+    let mut pending = running.take_up(&mut campaign, &past)?;
+    let mut partial = stop.load(Ordering::Acquire);
+    while !partial && let Some(ask) = pending.take().or_else(|| campaign.next_trial()) {
+        running.tell(&campaign, &ask);
+        match running.one(&ask)? {
+            Some(record) => campaign.judge(&record.figures.outcome),
+            None => partial = true,
+        }
     }
-    Ok(running.document(&campaign, started, partial))
+    Ok(running.document(&campaign, past.started, partial))
+}
+
+/// A benchmark that is under way.
+struct Running<'a, B> {
+    options: &'a BenchOptions,
+    stop: &'a AtomicBool,
+    bed: B,
+    watcher: &'a mut dyn Watcher,
+    begin: Timestamp<Monotonic>,
+    /// How long before that the benchmark began, where it was interrupted.
+    offset: Duration,
+    case: Option<usize>,
+    /// A trial was made since the ports were opened.
+    begun: bool,
+    /// What the tester's own test came to.
+    proof: Option<Proof>,
+    kept: Vec<Kept>,
+    events: Vec<BenchmarkEvent>,
 }
 
 /// What no thread should have to find out.
@@ -141,37 +191,102 @@ pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
     Ok(())
 }
 
-impl Running<'_> {
+impl<B: Bed> Running<'_, B> {
+    /// Goes through what was kept as if it were made now; the trial that was to be made again, if one was.
+    fn take_up(&mut self, campaign: &mut Campaign, past: &Past) -> Result<Option<Ask>, BenchError> {
+        let mut pending = None;
+        let mut last = Duration::ZERO;
+        for entry in &past.entries {
+            match entry {
+                BenchmarkEntry::SelfTest { self_test, calibration } => {
+                    self.proof = Some(Proof { found: self_test.clone(), baseline: calibration.clone() });
+                }
+                BenchmarkEntry::Event(event) => self.events.push(event.clone()),
+                BenchmarkEntry::Trial { trial, judged } => {
+                    let number = self.kept.len() + 1;
+                    let ask = pending.take().or_else(|| campaign.next_trial());
+                    let ask = ask.filter(|ask| is_of(self.options, ask, trial));
+                    let ask = ask.ok_or(BenchError::OtherTrials(number))?;
+                    if *judged {
+                        campaign.judge(&outcome_of(trial));
+                    }
+                    last = Duration::from_nanos(trial.at_ns.saturating_add(trial.duration_ns));
+                    self.kept.push(Kept {
+                        case: ask.case,
+                        frames: ask.frames.clone(),
+                        load: ask.load(),
+                        trial: trial.as_ref().clone(),
+                    });
+                    pending = (!judged).then_some(ask);
+                }
+            }
+        }
+        if past.entries.is_empty() {
+            return Ok(None);
+        }
+        let since = SystemTime::now().duration_since(past.started).unwrap_or_default();
+        self.offset = Duration::from_std(since).max(last);
+        let away = (self.offset - last).as_secs_f64();
+        let text = format!("the benchmark goes on {away:.0} s after the last trial that was kept of it");
+        self.event("resumed", text)?;
+        Ok(pending)
+    }
+
+    /// Tests the tester itself, where that is wanted and was not done; whether to go on.
+    fn prove(&mut self) -> Result<bool, BenchError> {
+        let Some(length) = self.options.self_test.filter(|_| self.proof.is_none()) else { return Ok(true) };
+        self.watcher.tests_itself();
+        let Some(proof) = self.bed.prove(self.options, length, self.stop)? else { return Ok(false) };
+        self.watcher.keep(&BenchmarkEntry::SelfTest {
+            self_test: proof.found.clone(),
+            calibration: proof.baseline.clone(),
+        })?;
+        self.proof = Some(proof);
+        Ok(true)
+    }
+
+    /// How far it is.
+    fn tell(&mut self, campaign: &Campaign, ask: &Ask) {
+        let options = self.options;
+        let (trial, left) = campaign.progress();
+        let rest = around(options).checked_mul(i64::try_from(left + 1).unwrap_or(i64::MAX));
+        let rest = campaign.time_left() + ask.length() + rest.unwrap_or(Duration::MAX);
+        let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+        let last = self.kept.last().map(|kept| &kept.trial);
+        self.watcher.begins(&Progress { trial, of: trial + left, left: rest, ask, case, last });
+    }
+
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
     fn one(&mut self, ask: &Ask) -> Result<Option<TrialRecord>, BenchError> {
         let mut again = 0;
         loop {
-            if !self.ready(ask)? {
+            // The device first: that it does not forward is better told at once.
+            if !self.ready(ask)? || !self.prove()? {
                 return Ok(None);
             }
-            let at = (monotonic_now() - self.begin).as_nanos();
-            let mut record = self.tester.trial(self.options, ask, self.stop)?;
+            let at = self.now();
+            let mut record = self.bed.trial(self.options, ask, self.baseline(), self.stop)?;
             if self.stop.load(Ordering::Acquire) {
                 return Ok(None);
             }
+            self.begun = true;
             self.look_after(&mut record)?;
+            let unproven = self.bound(ask, &mut record);
             if record.clock_set {
-                self.event("clock-set", "the host's clock was set during a trial".into());
+                self.event("clock-set", "the host's clock was set during a trial".into())?;
             }
-            let invalid = record.invalid.clone();
-            self.kept.push(Kept {
-                case: ask.case,
-                frames: ask.frames.clone(),
-                load: ask.load(),
-                trial: trial(self.options, ask, &record, at),
-            });
-            match invalid {
-                Some(why) if again < AGAIN => {
-                    self.event("trial-repeated", format!("a trial is made again: {why}"));
+            let repeated = record.invalid.is_some() && !unproven && again < AGAIN;
+            let trial = trial(self.options, ask, &record, at);
+            self.watcher
+                .keep(&BenchmarkEntry::Trial { trial: Box::new(trial.clone()), judged: !repeated })?;
+            self.kept.push(Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial });
+            match record.invalid.clone() {
+                Some(why) if repeated => {
+                    self.event("trial-repeated", format!("a trial is made again: {why}"))?;
                     again += 1;
                 }
                 Some(why) => {
-                    self.event("tester-overloaded", format!("a trial tells nothing of the device: {why}"));
+                    self.event("tester-overloaded", format!("a trial tells nothing of the device: {why}"))?;
                     return Ok(Some(record));
                 }
                 None => return Ok(Some(record)),
@@ -179,49 +294,91 @@ impl Running<'_> {
         }
     }
 
+    /// What of a latency is the tester's own and is taken out of it.
+    fn baseline(&self) -> Duration {
+        let known = self.proof.as_ref().and_then(|proof| proof.baseline.as_ref());
+        let median = known.filter(|_| self.options.subtract_baseline).and_then(|baseline| baseline.median_ns);
+        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a latency")]
+        median.map_or(Duration::ZERO, |nanos| Duration::from_nanos(nanos.round() as i64))
+    }
+
+    /// A loss at a rate for which the tester has not proved itself may be its own; whether that is so.
+    fn bound(&self, ask: &Ask, record: &mut TrialRecord) -> bool {
+        let Some(proof) = self.proof.as_ref() else { return false };
+        let proven = proof.found.highest_pps.unwrap_or(0.0);
+        let most = ask.phases.iter().map(|phase| phase.load).fold(0.0, f64::max);
+        let asked = ask.frames.frames_per_second(self.options.line, most);
+        if record.invalid.is_some() || record.figures.outcome.lost == 0 || asked <= proven * NEARLY {
+            return false;
+        }
+        record.invalid = Some(format!(
+            "{} frames did not come at {asked:.0} frames a second, and the tester has proved itself up to {proven:.0} only: \
+             they may be its own loss",
+            record.figures.outcome.lost
+        ));
+        record.figures.outcome.tester_failed = true;
+        true
+    }
+
+    fn now(&self) -> i64 {
+        (monotonic_now() - self.begin + self.offset).as_nanos()
+    }
+
     /// Brings the device into the case and sees that it forwards; whether to go on.
     fn ready(&mut self, ask: &Ask) -> Result<bool, BenchError> {
-        let changed = self.case != Some(ask.case);
-        if changed && let Some(case) = self.options.cases.get(ask.case) {
-            cases::set(case)?;
-            self.case = Some(ask.case);
+        loop {
+            let changed = self.case != Some(ask.case);
+            if changed && let Some(case) = self.options.cases.get(ask.case) {
+                cases::set(case)?;
+                self.case = Some(ask.case);
+            }
+            std::thread::sleep(self.options.settle.to_std());
+            match self.forwards()? {
+                Standing::Forwards => return Ok(true),
+                Standing::Ends => return Ok(false),
+                // What has been away may have forgotten its case.
+                Standing::IsBack => self.case = None,
+            }
         }
-        std::thread::sleep(self.options.settle.to_std());
-        self.forwards(self.kept.is_empty())
     }
 
     /// Waits until the device forwards. One that has never done so is an error, one that has stopped an event.
-    fn forwards(&mut self, first: bool) -> Result<bool, BenchError> {
+    fn forwards(&mut self) -> Result<Standing, BenchError> {
         let options = self.options;
-        let begin = monotonic_now();
-        let prompt = if first { options.patience } else { PROMPT };
-        let sent = match self.tester.probe(options, prompt, self.stop)? {
-            Ok(_) => return Ok(!self.stop.load(Ordering::Acquire)),
+        let prompt = if self.begun { PROMPT } else { options.patience };
+        let before = monotonic_now();
+        let stopped = || self.stop.load(Ordering::Acquire);
+        let sent = match self.bed.probe(options, prompt, self.stop)? {
+            Ok(_) if stopped() => return Ok(Standing::Ends),
+            Ok(_) => return Ok(Standing::Forwards),
             Err(sent) => sent,
         };
-        if self.stop.load(Ordering::Acquire) {
-            return Ok(false);
+        if stopped() {
+            return Ok(Standing::Ends);
         }
-        if first {
+        if !self.begun && self.kept.is_empty() {
             return Err(self.silent(sent, prompt));
         }
-        self.event("device-silent", "the device has stopped forwarding; it is waited for".into());
-        match self.tester.probe(options, options.patience, self.stop)? {
-            Ok(_) => {
-                let away = monotonic_now() - begin;
-                self.event(
-                    "device-back",
-                    format!("the device forwards again after {:.1} s", away.as_secs_f64()),
-                );
-                std::thread::sleep(options.settle.to_std());
-                Ok(true)
-            }
-            Err(_) => {
+        let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
+        self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
+        if self.bed.probe(options, options.patience, self.stop)?.is_err() {
+            if !stopped() {
                 let waited = options.patience;
-                self.event("device-gone", format!("the device did not forward again within {waited}"));
-                Ok(false)
+                self.event("device-gone", format!("the device did not forward again within {waited}"))?;
             }
+            return Ok(Standing::Ends);
         }
+        let away = (monotonic_now() - before).as_secs_f64();
+        if link.is_empty() {
+            self.event("device-back", format!("the device forwards again after {away:.1} s"))?;
+        } else {
+            let text = format!(
+                "the device forwards again after {away:.1} s, and its link had been down: it has rebooted, or the link \
+                 was taken from it"
+            );
+            self.event("device-rebooted", text)?;
+        }
+        Ok(Standing::IsBack)
     }
 
     fn silent(&self, sent: u64, waited: Duration) -> BenchError {
@@ -234,21 +391,22 @@ impl Running<'_> {
     /// A trial whose end is all lost is looked at: did the device carry too little, or had it gone?
     fn look_after(&mut self, record: &mut TrialRecord) -> Result<(), BenchError> {
         let outcome = &record.figures.outcome;
-        let suspicious = outcome.lost > 0 && (outcome.carried == 0 || ends_in_silence(record));
+        let suspicious = outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end);
         if !suspicious || record.invalid.is_some() {
             return Ok(());
         }
-        if self.tester.probe(self.options, PROMPT, self.stop)?.is_err() && !self.stop.load(Ordering::Acquire)
-        {
+        if self.bed.probe(self.options, PROMPT, self.stop)?.is_err() && !self.stop.load(Ordering::Acquire) {
             record.invalid = Some("the device stopped forwarding during the trial".into());
             record.figures.outcome.tester_failed = true;
         }
         Ok(())
     }
 
-    fn event(&mut self, kind: &str, text: String) {
-        let at_ns = (monotonic_now() - self.begin).as_nanos();
-        self.events.push(BenchmarkEvent { at_ns, kind: kind.into(), text });
+    fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
+        let event = BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text };
+        self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
+        self.events.push(event);
+        Ok(())
     }
 
     fn document(self, campaign: &Campaign, started: SystemTime, partial: bool) -> Benchmark {
@@ -258,8 +416,10 @@ impl Running<'_> {
             _ => found(options, campaign.findings()),
         };
         let verdicts = verdicts(options, &self.kept);
-        let rfc3339 = |time| humantime::format_rfc3339_micros(time).to_string();
         let partial = partial || self.events.iter().any(|event| event.kind == "device-gone");
+        let warnings = warnings(options, self.proof.as_ref(), &self.kept);
+        let (self_test, calibration) =
+            self.proof.map_or((None, None), |proof| (Some(proof.found), proof.baseline));
         Benchmark {
             schema: BENCHMARK.into(),
             started: rfc3339(started),
@@ -272,27 +432,47 @@ impl Running<'_> {
                 software: options.labels.get("software").cloned(),
                 labels: options.labels.clone(),
             },
-            setup: setup(options, &self.tester),
-            warnings: warnings(options, &self.kept),
+            setup: setup(options, &self.bed),
+            warnings,
             trials: self.kept.into_iter().map(|kept| kept.trial).collect(),
             results,
             differences,
             verdicts,
             soft_spots,
             events: self.events,
-            calibration: None,
-            self_test: None,
+            calibration: calibration
+                .map(|baseline| Baseline { subtracted: options.subtract_baseline, ..baseline }),
+            self_test,
             limits: Vec::new(),
         }
     }
 }
 
-/// Whether nothing came in the last tenth of the trial.
-fn ends_in_silence(record: &TrialRecord) -> bool {
-    record.figures.quiet_end
+/// How the device stands before a trial.
+enum Standing {
+    Forwards,
+    /// It had stopped, and forwards again.
+    IsBack,
+    /// The benchmark ends here.
+    Ends,
 }
 
-pub(crate) fn setup(options: &BenchOptions, tester: &Tester) -> Setup {
+/// A time of day as documents have it.
+pub fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_micros(time).to_string()
+}
+
+/// Whether a trial that was kept is the one that is asked for.
+fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
+    let case = options.cases.get(ask.case).map(|case| case.name.as_str());
+    let (size, mixture) = frames_words(&ask.frames);
+    case == Some(trial.case.as_str())
+        && (size, &mixture) == (trial.frame_size, &trial.mixture)
+        && (ask.repeat, ask.purpose) == (trial.repeat, trial.purpose.as_str())
+        && ask.length().as_nanos() == trial.duration_ns
+}
+
+pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
     let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
     let trial = match &options.procedure {
         Procedure::Sweep { length, .. } | Procedure::FrameLoss { length, .. } => *length,
@@ -306,7 +486,7 @@ pub(crate) fn setup(options: &BenchOptions, tester: &Tester) -> Setup {
         rx: options.rx.to_string(),
         source: options.source.to_string(),
         destination: options.destination.to_string(),
-        next_hop: tester.next_hop().to_string(),
+        next_hop: bed.next_hop().to_string(),
         line_rate_bps: crate::tester::real(options.line.bits()),
         streams: options.streams.iter().map(frames::words).collect(),
         trial_ns: trial.as_nanos(),
@@ -317,12 +497,22 @@ pub(crate) fn setup(options: &BenchOptions, tester: &Tester) -> Setup {
         software: env!("CARGO_PKG_VERSION").into(),
         kernel: host_info::kernel_release().unwrap_or_default(),
         rate_layer: "l1".into(),
-        probes: tester.probes(),
+        probes: bed.probes(),
     }
 }
 
-fn warnings(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
+fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
     let mut warnings = Vec::new();
+    match proof {
+        None => warnings.push(
+            "the tester was not tested (--skip-self-test): nothing says how much of a loss or a latency is its own"
+                .into(),
+        ),
+        Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
+            warnings.push("the tester is not in all what it is asked for: see its claims".into());
+        }
+        Some(_) => {}
+    }
     let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
     if invalid > 0 {
         warnings.push(format!(

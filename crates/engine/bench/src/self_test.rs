@@ -2,22 +2,31 @@
 //!
 //! What a symbol generator showed there is shown here by the two ends of one link: the gaps between departures as they
 //! were, frames that were marked, reception above the line's rate, given gaps, and the latency of the link alone.
+//!
+//! Before a benchmark they are made over a virtual link beside the device: they prove the tester's program and host,
+//! though not the network cards of its ports, for which there is the procedure `self-test` over a cable.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
+use romer_host::link::Network;
+use romer_host::netns;
 use romer_method::arrangement::Pace;
 use romer_method::{Ask, Frames, Phase};
 use romer_metrics::summary;
-use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem};
+use romer_port::PortName;
+use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial};
 use romer_record::document::Summary;
-use romer_units::{Dscp, Duration, FrameSize};
+use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
+use romer_wire::ethernet::MacAddress;
 
 use crate::BenchError;
+use crate::bed::Bed;
 use crate::document::trial;
-use crate::options::{BenchOptions, StreamOptions};
-use crate::run::{check, setup};
+use crate::options::{BenchOptions, Claims, StreamOptions};
+use crate::run::{check, rfc3339, setup};
 use crate::tester::{Tester, TrialRecord};
 
 /// A gap that was asked for is met where half of the departures are no further from it than this.
@@ -26,6 +35,15 @@ const NEAR: f64 = 2_000.0;
 const ABOVE: f64 = 1.1;
 /// The load at which the latency of the link alone is measured.
 const LIGHT: f64 = 0.1;
+
+/// How long is waited at the most around a test beside the device, where nothing but a link has to settle.
+const SETTLE: Duration = Duration::from_millis(100);
+/// What a test takes beside that.
+const LEAD: Duration = Duration::from_millis(50);
+/// Frames that a test sends at the most.
+const MOST_FRAMES: f64 = 4e6;
+/// How often the highest rate that is held is looked for between one that is and one that is not.
+const HALVINGS: u32 = 4;
 
 /// One test: what is sent, and what is to come of it.
 struct Test {
@@ -36,6 +54,15 @@ struct Test {
     load: f64,
     /// The time from one departure to the next, nanoseconds; `None` where the latency counts.
     gap: Option<f64>,
+}
+
+/// What the tests came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proof {
+    /// Test by test, and what may be claimed.
+    pub(crate) found: SelfTest,
+    /// The tester's own part of a latency.
+    pub(crate) baseline: Option<Baseline>,
 }
 
 /// Runs the tests between two ports with a link of their own.
@@ -49,49 +76,8 @@ pub fn self_test(
 ) -> Result<Benchmark, BenchError> {
     check(options)?;
     let started = SystemTime::now();
-    let begin = monotonic_now();
     let mut tester = Tester::open(options)?;
-    if tester.probe(options, options.patience, stop)?.is_err() {
-        return Err(BenchError::Silent(format!(
-            "{} to {}): nothing came; the self-test needs a link from one port to the other",
-            options.tx, options.rx
-        )));
-    }
-    let mut found = SelfTest::default();
-    let mut trials = Vec::new();
-    let mut baseline = None;
-    for test in tests(options) {
-        if stop.load(Ordering::Acquire) {
-            break;
-        }
-        let own = BenchOptions {
-            streams: vec![StreamOptions { pace: test.pace, dscp: test.dscp, ..StreamOptions::default() }],
-            ..options.clone()
-        };
-        let ask = Ask {
-            case: 0,
-            frames: Frames::Size(FrameSize::MINIMUM),
-            phases: vec![Phase { load: test.load, length }],
-            repeat: 0,
-            purpose: test.name,
-        };
-        let at = (monotonic_now() - begin).as_nanos();
-        let record = tester.trial(&own, &ask, stop)?;
-        let item = judge(&test, &record);
-        if record.invalid.is_none() {
-            let pps = record.figures.carried.pps;
-            if item.held && found.highest_pps.is_none_or(|highest| pps > highest) {
-                found.highest_pps = Some(pps);
-            }
-            if test.gap.is_none() {
-                baseline = Some(baseline_of(&record.figures.latency));
-            }
-        }
-        found.tests.push(item);
-        trials.push(trial(&own, &ask, &record, at));
-    }
-    found.claims = claims(&found, baseline.as_ref());
-    let rfc3339 = |time| humantime::format_rfc3339_micros(time).to_string();
+    let (proof, trials) = prove(options, &mut tester, stop, length)?;
     Ok(Benchmark {
         schema: BENCHMARK.into(),
         started: rfc3339(started),
@@ -107,32 +93,202 @@ pub fn self_test(
         verdicts: Vec::new(),
         soft_spots: Vec::new(),
         events: Vec::new(),
-        calibration: baseline,
-        self_test: Some(found),
+        calibration: proof.baseline,
+        self_test: Some(proof.found),
         limits: Vec::new(),
         warnings: Vec::new(),
     })
 }
 
-fn tests(options: &BenchOptions) -> Vec<Test> {
-    let line_gap = options.line.frame_time(FrameSize::MINIMUM);
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of one frame")]
-    let nanos = |duration: Duration| duration.as_nanos() as f64;
-    let full = |name, dscp, load, words: &str| Test {
+/// Runs the tests over a virtual link in a namespace of their own, which ends with them: the ports of the benchmark
+/// itself have the device between them. `None` where they were interrupted.
+pub(crate) fn beside(
+    options: &BenchOptions,
+    length: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<Proof>, BenchError> {
+    let own = beside_options(options)?;
+    let tested = netns::in_a_new_one(|| {
+        let network = Network::open(None).map_err(BenchError::SelfTest)?;
+        let [tx, rx] = [own.tx.interface(), own.rx.interface()];
+        let made = network.add_veth(tx, rx, None);
+        made.and_then(|()| network.set_up(tx, true)).and_then(|()| network.set_up(rx, true)).map_err(BenchError::SelfTest)?;
+        let mut tester = Tester::open(&own)?;
+        prove(&own, &mut tester, stop, length)
+    });
+    let (proof, _) = tested.map_err(BenchError::SelfTest)??;
+    Ok((!stop.load(Ordering::Acquire)).then_some(proof))
+}
+
+/// The options of a benchmark whose ports are the two ends of a virtual link of this thread's namespace.
+fn beside_options(options: &BenchOptions) -> Result<BenchOptions, BenchError> {
+    let port = |name: &str| {
+        name.parse::<PortName>().map_err(|source| BenchError::Port { port: options.tx.clone(), source: Box::new(source) })
+    };
+    Ok(BenchOptions {
+        tx: port("test0")?,
+        rx: port("test1")?,
+        source: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)),
+        destination: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 66)),
+        // Nobody's, so that no host answers.
+        next_hop: Some(MacAddress([2, 0, 0, 0x18, 0, 0x66])),
+        virtual_line: true,
+        streams: vec![StreamOptions::default()],
+        frames: vec![Frames::Size(FrameSize::MINIMUM)],
+        settle: options.settle.min(SETTLE),
+        claims: Claims::default(),
+        subtract_baseline: false,
+        ..options.clone()
+    })
+}
+
+/// How long the tests of a benchmark take, where there are any.
+pub(crate) fn time(options: &BenchOptions) -> Duration {
+    let Some(length) = options.self_test else { return Duration::ZERO };
+    tests(options).iter().fold(Duration::ZERO, |sum, _| sum + length + options.settle.min(SETTLE) + LEAD)
+}
+
+/// All tests, each made again once where it was not held: the host may have been away.
+fn prove(
+    options: &BenchOptions,
+    tester: &mut Tester,
+    stop: &AtomicBool,
+    length: Duration,
+) -> Result<(Proof, Vec<Trial>), BenchError> {
+    if tester.probe(options, options.patience, stop)?.is_err() && !stop.load(Ordering::Acquire) {
+        return Err(BenchError::Silent(format!(
+            "{} to {}): nothing came; the self-test needs a link from one port to the other",
+            options.tx, options.rx
+        )));
+    }
+    let begin = monotonic_now();
+    let mut proving = Proving { options, tester, stop, length, begin, proof: Proof::default(), trials: Vec::new() };
+    for test in tests(options) {
+        let item = proving.make(&test)?;
+        proving.proof.found.tests.extend(item);
+    }
+    proving.find_highest()?;
+    let Proving { mut proof, trials, .. } = proving;
+    proof.found.claims = claims(&proof.found, proof.baseline.as_ref());
+    Ok((proof, trials))
+}
+
+/// The tests under way.
+struct Proving<'a> {
+    options: &'a BenchOptions,
+    tester: &'a mut Tester,
+    stop: &'a AtomicBool,
+    length: Duration,
+    begin: Timestamp<Monotonic>,
+    proof: Proof,
+    trials: Vec<Trial>,
+}
+
+impl Proving<'_> {
+    /// Makes a test, and once more where it was not held; `None` where that was interrupted.
+    fn make(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
+        let first = self.once(test)?;
+        if first.as_ref().is_none_or(|item| item.held) {
+            return Ok(first);
+        }
+        Ok(self.once(test)?.or(first))
+    }
+
+    fn once(&mut self, test: &Test) -> Result<Option<SelfTestItem>, BenchError> {
+        if self.stop.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let own = BenchOptions {
+            streams: vec![StreamOptions { pace: test.pace, dscp: test.dscp, ..StreamOptions::default() }],
+            ..self.options.clone()
+        };
+        let frames = Frames::Size(FrameSize::MINIMUM);
+        let pps = frames.frames_per_second(self.options.line, test.load);
+        let ask = Ask {
+            case: 0,
+            frames,
+            phases: vec![Phase { load: test.load, length: shortened(self.length, pps) }],
+            repeat: 0,
+            purpose: test.name,
+        };
+        let at = (monotonic_now() - self.begin).as_nanos();
+        let record = self.tester.trial(&own, &ask, Duration::ZERO, self.stop)?;
+        if self.stop.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let item = judge(test, &record);
+        if item.held {
+            let highest = &mut self.proof.found.highest_pps;
+            let intended = record.figures.intended.pps;
+            *highest = Some(highest.map_or(intended, |highest| highest.max(intended)));
+        }
+        if record.invalid.is_none() && test.gap.is_none() {
+            self.proof.baseline = Some(baseline_of(&record.figures.latency));
+        }
+        self.trials.push(trial(&own, &ask, &record, at));
+        Ok(Some(item))
+    }
+
+    /// Where the line's rate was not held: the highest that is, by halving.
+    fn find_highest(&mut self) -> Result<(), BenchError> {
+        let whole = Frames::Size(FrameSize::MINIMUM).frames_per_second(self.options.line, 1.0);
+        let mut low = self.proof.found.highest_pps.unwrap_or(0.0) / whole;
+        let mut high = 1.0;
+        let mut best = None;
+        for _ in 0..HALVINGS {
+            if low >= high {
+                break;
+            }
+            let load = f64::midpoint(low, high);
+            let words = format!("at {:.1} % of the line's rate", load * 100.0);
+            let Some(item) = self.make(&full(self.options, "highest-rate", Dscp::DEFAULT, load, &words))? else {
+                break;
+            };
+            if item.held {
+                low = load;
+                best = Some(item);
+            } else {
+                high = load;
+            }
+        }
+        self.proof.found.tests.extend(best);
+        Ok(())
+    }
+}
+
+/// So long, or as long as there is room for the frames.
+fn shortened(length: Duration, pps: f64) -> Duration {
+    #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+    let most = (MOST_FRAMES * 1e9 / pps.max(1.0)) as i64;
+    length.min(Duration::from_nanos(most))
+}
+
+/// Frames of 64 octets at a share of the line's rate.
+fn full(options: &BenchOptions, name: &'static str, dscp: Dscp, load: f64, words: &str) -> Test {
+    let gap = nanos(options.line.frame_time(FrameSize::MINIMUM)) / load;
+    Test {
         name,
-        asked: format!("frames of 64 octets {words}, {:.0} ns apart", nanos(line_gap) / load),
+        asked: format!("frames of 64 octets {words}, {gap:.0} ns apart"),
         pace: Pace::Constant,
         dscp,
         load,
-        gap: Some(nanos(line_gap) / load),
-    };
+        gap: Some(gap),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a frame or a gap")]
+const fn nanos(duration: Duration) -> f64 {
+    duration.as_nanos() as f64
+}
+
+fn tests(options: &BenchOptions) -> Vec<Test> {
     let mut tests = vec![
-        full("line-rate", Dscp::DEFAULT, 1.0, "at the line's rate"),
-        full("line-rate-marked", Dscp::EF, 1.0, "marked EF at the line's rate"),
-        full("above-line-rate", Dscp::DEFAULT, ABOVE, "at 110 % of the line's rate"),
+        full(options, "line-rate", Dscp::DEFAULT, 1.0, "at the line's rate"),
+        full(options, "line-rate-marked", Dscp::EF, 1.0, "marked EF at the line's rate"),
+        full(options, "above-line-rate", Dscp::DEFAULT, ABOVE, "at 110 % of the line's rate"),
     ];
     // Preamble and frame, then the gap.
-    let frame = nanos(line_gap) * 72.0 / 84.0;
+    let frame = nanos(options.line.frame_time(FrameSize::MINIMUM)) * 72.0 / 84.0;
     for (name, micros) in [("gap-100us", 100), ("gap-150us", 150), ("gap-200us", 200)] {
         tests.push(Test {
             name,
@@ -205,7 +361,8 @@ fn baseline_of(latency: &Summary) -> Baseline {
         least_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
-        method: "a link from one port to the other, frames of 64 octets at a tenth of the line's rate".into(),
+        method: "the tester alone, over a link from one port to the other: frames of 64 octets at a tenth of the line's rate"
+            .into(),
         subtracted: false,
     }
 }

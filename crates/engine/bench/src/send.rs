@@ -87,7 +87,7 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
     }
     // What is left was due and was not sent.
     while let Some(due) = next {
-        count(&mut sent, &sending, due);
+        sent.intend(&sending.overheads, due);
         next = sending.arrangement.next();
     }
     sent
@@ -152,7 +152,7 @@ fn flush(
         }
         let (taken, stopped) = sender.send(&frames[..waiting]);
         for (due, _, mark) in &batch.frames[first..first + taken] {
-            count(sent, sending, *due);
+            sent.intend(&sending.overheads, *due);
             if let Some(left) = sent.left.get_mut(usize::from(due.stream)) {
                 let stamp = i64::try_from(mark.sent).unwrap_or(i64::MAX);
                 left.push(Left { due: due.at.as_nanos(), sent: stamp, octets: due.octets });
@@ -166,7 +166,7 @@ fn flush(
         if matches!(stopped, Some(Stopped::Down | Stopped::Oversize)) || now > last {
             sent.stopped = stopped.or(Some(Stopped::Busy));
             for (due, _, _) in &batch.frames[first..] {
-                count(sent, sending, *due);
+                sent.intend(&sending.overheads, *due);
             }
             break;
         }
@@ -181,11 +181,15 @@ fn flush(
     batch.frames.clear();
 }
 
-fn count(sent: &mut Sent, sending: &Sending<'_>, due: Due) {
-    if let Some(intended) = sent.intended.get_mut(usize::from(due.stream)) {
-        *intended += 1;
+impl Sent {
+    /// Counts a frame that was due; `overheads`: octets of headers of each stream.
+    pub(crate) fn intend(&mut self, overheads: &[u32], due: Due) {
+        let stream = usize::from(due.stream);
+        if let Some(intended) = self.intended.get_mut(stream) {
+            *intended += 1;
+        }
+        let overhead = overheads.get(stream).copied().unwrap_or(0);
+        self.intended_octets[0] += u64::from(due.octets + FrameSize::OVERHEAD);
+        self.intended_octets[1] += u64::from(due.octets.saturating_sub(overhead));
     }
-    let overhead = sending.overheads.get(usize::from(due.stream)).copied().unwrap_or(0);
-    sent.intended_octets[0] += u64::from(due.octets + FrameSize::OVERHEAD);
-    sent.intended_octets[1] += u64::from(due.octets.saturating_sub(overhead));
 }

@@ -12,13 +12,15 @@ use romer_method::{Ask, Frames, policing};
 use romer_port::{HostGuard, PortName, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
 use romer_units::random::Stream;
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, ask as question, read};
 use romer_wire::test_frame::{Mark, Signature, locate};
 
+use crate::bed::Bed;
 use crate::frames::{Store, flows, known, sizes_of};
 use crate::options::BenchOptions;
+use crate::self_test::{Proof, beside};
 use crate::receive::{Host, Received, Receiving, receive};
 use crate::send::{Sending, Sent, send};
 use crate::{BenchError, next_hop};
@@ -38,31 +40,29 @@ const CLOCK_SET: i64 = 50_000;
 
 /// A trial that was run.
 #[derive(Clone, Debug)]
-pub struct TrialRecord {
+pub(crate) struct TrialRecord {
     /// What it came to.
-    pub figures: Figures,
-    /// When it began.
-    pub begin: Timestamp<Monotonic>,
+    pub(crate) figures: Figures,
     /// Frames that were due and were not sent.
-    pub unsent: u64,
+    pub(crate) unsent: u64,
     /// Frames that the tester itself may have dropped.
-    pub tester_drops: u64,
+    pub(crate) tester_drops: u64,
     /// Why it tells nothing of the device.
-    pub invalid: Option<String>,
+    pub(crate) invalid: Option<String>,
     /// Most frames given at once to make up for lost time.
-    pub longest_catch_up: u64,
+    pub(crate) longest_catch_up: u64,
     /// Time that the host took away from the sender.
-    pub gaps: Gaps,
+    pub(crate) gaps: Gaps,
     /// A clock was set meanwhile.
-    pub clock_set: bool,
+    pub(crate) clock_set: bool,
     /// What the policer did, where one is judged.
-    pub policed: Option<policing::Verdict>,
+    pub(crate) policed: Option<policing::Verdict>,
     /// Times from each departure of the first stream to the next, nanoseconds.
-    pub gaps_between: Vec<i64>,
+    pub(crate) gaps_between: Vec<i64>,
 }
 
 /// The two ports.
-pub struct Tester {
+pub(crate) struct Tester {
     sender: TestSender,
     receiver: TestReceiver,
     host: Host,
@@ -81,7 +81,7 @@ impl Tester {
     ///
     /// # Errors
     /// A port cannot be had, or nobody answers for the next hop.
-    pub fn open(options: &BenchOptions) -> Result<Self, BenchError> {
+    pub(crate) fn open(options: &BenchOptions) -> Result<Self, BenchError> {
         let failed = |port: &PortName| {
             let port = port.clone();
             move |source| BenchError::Port { port, source: Box::new(source) }
@@ -115,16 +115,6 @@ impl Tester {
             None => tester.find_next_hop(options)?,
         };
         Ok(tester)
-    }
-
-    /// The link-layer address that frames are sent to.
-    pub const fn next_hop(&self) -> MacAddress {
-        self.macs[0]
-    }
-
-    /// Frames that were sent to see whether the device forwards.
-    pub const fn probes(&self) -> u64 {
-        self.probes
     }
 
     fn signature(&mut self) -> Signature {
@@ -167,13 +157,12 @@ impl Tester {
         }
         found.ok_or_else(silent)
     }
+}
 
+impl Bed for Tester {
     /// Teaches the device where the destination is, and sends frames of the first stream until one of them comes
-    /// out; how many were sent, or `None` where none came within `patience`.
-    ///
-    /// # Errors
-    /// The frame cannot be made, or the system refuses to wait.
-    pub fn probe(
+    /// out.
+    fn probe(
         &mut self,
         options: &BenchOptions,
         patience: Duration,
@@ -224,13 +213,11 @@ impl Tester {
     }
 
     /// Runs a trial, and waits for what is still under way at its end.
-    ///
-    /// # Errors
-    /// The frames cannot be made, are too many to be kept or too long for the ports, or the system refuses a thread.
-    pub fn trial(
+    fn trial(
         &mut self,
         options: &BenchOptions,
         ask: &Ask,
+        baseline: Duration,
         stop: &AtomicBool,
     ) -> Result<TrialRecord, BenchError> {
         let signature = self.signature();
@@ -288,14 +275,19 @@ impl Tester {
             Ok::<_, BenchError>((sent, received))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
-        Ok(record(options, ask, begin, clock_set, sent, received))
+        Ok(record(options, ask, baseline, clock_set, sent, received))
     }
 
-    /// Octets of the longest frame, which the ports take.
-    ///
-    /// # Errors
-    /// They do not.
-    pub(crate) fn longest(&self, options: &BenchOptions, frames: &Frames) -> Result<usize, BenchError> {
+    fn prove(
+        &mut self,
+        options: &BenchOptions,
+        length: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Option<Proof>, BenchError> {
+        beside(options, length, stop)
+    }
+
+    fn longest(&self, options: &BenchOptions, frames: &Frames) -> Result<usize, BenchError> {
         let mut longest = 0;
         for (stream, flow) in options.streams.iter().zip(flows(options)) {
             let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
@@ -312,6 +304,18 @@ impl Tester {
         }
         Ok(usize::try_from(longest).unwrap_or(0))
     }
+
+    fn link_is_down(&self, options: &BenchOptions) -> bool {
+        [&options.tx, &options.rx].into_iter().any(|port| look_at(port).is_ok_and(|link| !link.running))
+    }
+
+    fn next_hop(&self) -> MacAddress {
+        self.macs[0]
+    }
+
+    fn probes(&self) -> u64 {
+        self.probes
+    }
 }
 
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there.
@@ -326,10 +330,11 @@ fn drain(sent: &Sent, count: &AtomicU64, settle: Duration) {
     }
 }
 
-fn record(
+/// What a trial comes to.
+pub(crate) fn record(
     options: &BenchOptions,
     ask: &Ask,
-    begin: Timestamp<Monotonic>,
+    baseline: Duration,
     clock_set: bool,
     sent: Sent,
     received: Received,
@@ -342,6 +347,7 @@ fn record(
         came: received.came,
         length: ask.length(),
         line: Some(options.line),
+        baseline,
     };
     let mut figures = figures(&flight);
     let outcome = &mut figures.outcome;
@@ -361,7 +367,6 @@ fn record(
     };
     outcome.tester_failed = invalid.is_some();
     TrialRecord {
-        begin,
         unsent,
         tester_drops: tester_drops.min(outcome.lost),
         invalid,

@@ -4,37 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use romer_record::document::{self, Direction, Measurement, Summary};
-use romer_units::Duration;
+use romer_record::limit::{self, Relation};
 use serde_json::Value;
 
 /// The directions of the document.
 const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
 /// The longest text of a limit that is looked at.
 const LONGEST: usize = 200;
-
-/// How a value is compared with its bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-}
-
-impl Relation {
-    /// Longer signs first, so that `<=` is not read as `<`.
-    const SIGNS: [(&'static str, Self); 4] =
-        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
-
-    fn holds(self, value: f64, bound: f64) -> bool {
-        match self {
-            Self::Below => value < bound,
-            Self::AtMost => value <= bound,
-            Self::Above => value > bound,
-            Self::AtLeast => value >= bound,
-        }
-    }
-}
 
 /// A limit on one number of the measurement document.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,17 +32,12 @@ impl FromStr for Limit {
         if text.len() > LONGEST {
             return Err(format!("{shown:?}... is too long; write for instance 'forward.delay_ns.p99<30ms'"));
         }
-        let (place, (sign, relation)) = Relation::SIGNS
-            .iter()
-            .filter_map(|one| Some((text.find(one.0)?, *one)))
-            .min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))
-            .ok_or_else(|| {
-                format!("{shown:?} compares nothing; write a number of the document, <, <=, > or >=, and a bound, such as 'forward.delay_ns.p99<30ms'")
-            })?;
-        let path: Vec<String> = text[..place].trim().split('.').map(str::to_owned).collect();
+        let (path, relation, wanted) = limit::split(text).ok_or_else(|| {
+            format!("{shown:?} compares nothing; write a number of the document, <, <=, > or >=, and a bound, such as 'forward.delay_ns.p99<30ms'")
+        })?;
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
         known(&path).map_err(|why| format!("{shown:?}: {why}"))?;
-        let bound =
-            bound(&path, text[place + sign.len()..].trim()).map_err(|why| format!("{shown:?}: {why}"))?;
+        let bound = limit::bound(&path, wanted).map_err(|why| format!("{shown:?}: {why}"))?;
         Ok(Self { text: text.into(), path, relation, bound })
     }
 }
@@ -163,25 +134,6 @@ fn known(path: &[String]) -> Result<(), String> {
         return Err(format!("{} is not one number; go on to one of {}", path.join("."), names(value)));
     }
     Ok(())
-}
-
-/// The bound in the unit of the number at `path`.
-fn bound(path: &[String], text: &str) -> Result<f64, String> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let is_count = path.last().is_some_and(|name| name == "count");
-    if path.iter().any(|name| name.ends_with("_ns")) && !is_count {
-        let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
-        #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
-        return Ok(duration.as_nanos() as f64);
-    }
-    if path.last().is_some_and(|name| name == "ratio") {
-        let percent = text
-            .strip_suffix('%')
-            .and_then(number)
-            .ok_or("a ratio is bounded in percent; write for instance 1%")?;
-        return Ok(percent / 100.0);
-    }
-    number(text).ok_or_else(|| format!("{text:?} is no number; write for instance 5"))
 }
 
 #[cfg(test)]

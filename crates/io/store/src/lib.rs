@@ -6,12 +6,16 @@
 //! `measurement.json` and `report.html` are put beside it, and only when all that is safe on the disk is the log
 //! removed ([`NewRun::finish`]).
 //!
+//! A benchmark's folder ([`BenchmarkRun`]) holds its plan and a log of its trials, each kept as it ends, and at the end
+//! its document and page.
+//!
 //! Two promises are kept apart. An entry is *acknowledged* when the kernel has taken it with `write(2)`: from then
 //! on it survives the death of this program, however sudden, because the page cache is the kernel's. It survives
 //! the loss of power when it has been *synchronised* (`fdatasync(2)`), which happens once a second on a thread of
 //! its own, never where packets are handled.
 #![forbid(unsafe_code)]
 
+mod benchmark;
 mod calibration;
 mod durable;
 mod error;
@@ -24,6 +28,7 @@ mod run;
 mod runs;
 mod writer;
 
+pub use benchmark::BenchmarkRun;
 pub use calibration::CalibrationFile;
 pub use error::{ExitClass, StoreError};
 pub use log_thread::{Kept, LogOutcome, LogSender, LogThread};

@@ -53,13 +53,42 @@ impl Location {
     /// # Errors
     /// As of [`NewRun::create`].
     pub fn check(&self) -> Result<(), StoreError> {
+        self.check_for(&RUN)
+    }
+
+    /// The same for what is of this kind.
+    pub(crate) fn check_for(&self, kind: &Kind) -> Result<(), StoreError> {
         match self {
             Self::Under { runs, .. } => make_runs(runs),
-            Self::Folder { path, force } if path.exists() => holds_a_run(path, *force).map(drop),
+            Self::Folder { path, force } if path.exists() => holds_one(kind, path, *force).map(drop),
             Self::Folder { .. } => Ok(()),
         }
     }
+
+    /// Makes the folder for what begins at `created` (RFC 3339).
+    pub(crate) fn make(&self, kind: &Kind, created: &str) -> Result<PathBuf, StoreError> {
+        match self {
+            Self::Under { runs, name } => make_namesake(runs, created, name),
+            Self::Folder { path, force } => {
+                claim(kind, path, *force)?;
+                Ok(path.clone())
+            }
+        }
+    }
 }
+
+/// What a folder of ours holds.
+pub(crate) struct Kind {
+    /// Everything that it may hold by our hand.
+    pub(crate) files: &'static [&'static str],
+    /// Whether it is one, of this format, so that it may be replaced.
+    pub(crate) is_one: fn(&Path) -> bool,
+    /// The file that is locked while it is written.
+    pub(crate) log: &'static str,
+}
+
+/// A run of a measurement. One whose manifest is damaged, or a newer romer's, is not ours to throw away.
+const RUN: Kind = Kind { files: &FILES, is_one: |folder| read_manifest(folder).is_ok(), log: LOG_FILE };
 
 /// What a run ends with.
 #[derive(Clone, Copy, Debug)]
@@ -90,13 +119,7 @@ impl NewRun {
     /// # Errors
     /// [`StoreError::Exists`], [`StoreError::NotReplaceable`], [`StoreError::InUse`], [`StoreError::Io`].
     pub fn create(location: &Location, mut manifest: Manifest) -> Result<Self, StoreError> {
-        let folder = match location {
-            Location::Under { runs, name } => make_namesake(runs, &manifest.created, name)?,
-            Location::Folder { path, force } => {
-                claim(path, *force)?;
-                path.clone()
-            }
-        };
+        let folder = location.make(&RUN, &manifest.created)?;
         manifest.schema = MANIFEST.into();
         manifest.status = Status::Running;
         manifest.name = name_of(&folder);
@@ -255,7 +278,7 @@ impl Run {
             Status::Complete => State::Complete,
             Status::Partial => State::Partial,
             Status::Recovered => State::Recovered,
-            Status::Running if is_locked(folder) => State::Running,
+            Status::Running if is_locked(&folder.join(LOG_FILE)) => State::Running,
             Status::Running => State::Killed,
         };
         Ok(Self { folder: folder.to_path_buf(), manifest, state })
@@ -284,7 +307,7 @@ impl Run {
     pub fn clear_away_log(&self) -> Result<(), StoreError> {
         let log = self.folder.join(LOG_FILE);
         let ended = matches!(self.state, State::Complete | State::Partial | State::Recovered);
-        if !ended || !exists(&log)? || !exists(&self.folder.join(ROWS_FILE))? || is_locked(&self.folder) {
+        if !ended || !exists(&log)? || !exists(&self.folder.join(ROWS_FILE))? || is_locked(&log) {
             return Ok(());
         }
         fs::remove_file(&log).map_err(StoreError::io("remove the packet log", &log))
@@ -366,10 +389,10 @@ impl Run {
     }
 }
 
-/// Whether the run in `folder` is being written: its writer holds a lock on the log, which the kernel lifts when
+/// Whether what `log` belongs to is being written: its writer holds a lock on the log, which the kernel lifts when
 /// the writer dies.
-fn is_locked(folder: &Path) -> bool {
-    File::open(folder.join(LOG_FILE))
+fn is_locked(log: &Path) -> bool {
+    File::open(log)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
@@ -468,15 +491,15 @@ fn folder_name(created: &str, name: &str) -> String {
     format!("{time}Z-{}", if plain.is_empty() { "run" } else { plain })
 }
 
-/// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds a run that no one writes.
-fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
+/// Makes `folder`, or takes it where it is empty, or, with `force`, where it holds one of this kind that no one writes.
+fn claim(kind: &Kind, folder: &Path, force: bool) -> Result<(), StoreError> {
     if !folder.exists() {
         fs::create_dir_all(folder).map_err(StoreError::io("make the run's folder", folder))?;
     }
-    if !holds_a_run(folder, force)? {
+    if !holds_one(kind, folder, force)? {
         return folder.parent().map_or(Ok(()), durable::sync_folder);
     }
-    for name in FILES {
+    for name in kind.files {
         let path = folder.join(name);
         match fs::remove_file(&path) {
             Ok(()) => {}
@@ -487,8 +510,8 @@ fn claim(folder: &Path, force: bool) -> Result<(), StoreError> {
     durable::sync_folder(folder)
 }
 
-/// Whether the folder holds a run that may be replaced, or nothing.
-fn holds_a_run(folder: &Path, force: bool) -> Result<bool, StoreError> {
+/// Whether the folder holds one of this kind that may be replaced, or nothing.
+fn holds_one(kind: &Kind, folder: &Path, force: bool) -> Result<bool, StoreError> {
     if folder.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(StoreError::NotAFolder { path: folder.to_path_buf() });
     }
@@ -499,11 +522,10 @@ fn holds_a_run(folder: &Path, force: bool) -> Result<bool, StoreError> {
     if !force {
         return Err(StoreError::Exists { path: folder.to_path_buf() });
     }
-    // A run whose manifest is damaged, or a newer romer's, is not ours to throw away.
-    if read_manifest(folder).is_err() {
+    if !(kind.is_one)(folder) {
         return Err(StoreError::NotReplaceable { path: folder.to_path_buf() });
     }
-    if is_locked(folder) {
+    if is_locked(&folder.join(kind.log)) {
         return Err(StoreError::InUse { path: folder.to_path_buf() });
     }
     Ok(true)

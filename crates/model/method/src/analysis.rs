@@ -81,6 +81,8 @@ pub struct Flight {
     pub length: Duration,
     /// The line.
     pub line: Option<LineRate>,
+    /// What is taken out of every latency: the tester's own part, where that is wanted.
+    pub baseline: Duration,
 }
 
 /// The figures of a trial.
@@ -205,7 +207,7 @@ fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
                 fate: Fate::Arrived,
                 departure,
                 arrival: Some(Timestamp::from_nanos(arrived.received)),
-                delay: Some(Duration::from_nanos(arrived.received - left.sent)),
+                delay: Some(Duration::from_nanos(arrived.received - left.sent) - flight.baseline),
                 ttl: None,
                 tos: Some(arrived.tos),
                 departure_error: None,

@@ -10,6 +10,46 @@ use crate::document::{Histogram, Jitter, Limit, Summary};
 /// The name of the benchmark document's schema.
 pub const BENCHMARK: &str = "romer/benchmark/1";
 
+/// The name of the schema of an interrupted benchmark's plan.
+pub const BENCHMARK_PLAN: &str = "romer/benchmark-plan/1";
+
+/// What a benchmark's folder says of what was asked for, so that it can go on after an interruption.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkPlan {
+    /// `romer/benchmark-plan/1`.
+    pub schema: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The command's arguments after `romer bench`.
+    pub arguments: Vec<String>,
+    /// Seed of the order of trials, of random sizes and gaps.
+    pub seed: [u32; 6],
+    /// Everything that the trials depend on, in words: a benchmark goes on only where all of it is the same.
+    pub asked: BTreeMap<String, String>,
+}
+
+/// What is kept of a benchmark while it goes on, in its order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BenchmarkEntry {
+    /// The tester's own test.
+    SelfTest {
+        /// What it came to.
+        self_test: SelfTest,
+        /// The tester's own part of the latency.
+        calibration: Option<Baseline>,
+    },
+    /// A trial that has ended.
+    Trial {
+        /// It.
+        trial: Box<Trial>,
+        /// The procedure was told of it; otherwise it was to be made again.
+        judged: bool,
+    },
+    /// Something that happened.
+    Event(BenchmarkEvent),
+}
+
 /// What a device under test did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
@@ -143,6 +183,12 @@ pub struct Trial {
     pub unsent: u64,
     /// Frames offered that did not come.
     pub lost: u64,
+    /// When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
+    #[serde(default)]
+    pub first_loss_ns: Option<i64>,
+    /// When the last of them had been.
+    #[serde(default)]
+    pub last_loss_ns: Option<i64>,
     /// Of those, how many the tester itself may have dropped unread.
     pub tester_drops: u64,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
@@ -352,7 +398,8 @@ pub struct SoftSpot {
 pub struct BenchmarkEvent {
     /// When, nanoseconds after the benchmark began.
     pub at_ns: i64,
-    /// `device-silent`, `device-back`, `device-rebooted`, `tester-overloaded`, `clock-set`, `case-failed`.
+    /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-gone`,
+    /// `trial-repeated`, `tester-overloaded`, `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,
@@ -387,7 +434,8 @@ pub struct SelfTest {
 /// One test of the tester.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestItem {
-    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `gap-100us`, `gap-150us`, `gap-200us`, `loopback-latency`.
+    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
+    /// `gap-150us`, `gap-200us`, `loopback-latency`.
     pub name: String,
     /// Whether it was met.
     pub held: bool,

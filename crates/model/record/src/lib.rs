@@ -18,6 +18,7 @@ pub mod emulation;
 pub mod event;
 pub mod fidelity;
 pub mod finding;
+pub mod limit;
 pub mod log;
 pub mod manifest;
 pub mod respond;
@@ -34,6 +35,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("comparison", schemars::schema_for!(comparison::Comparison)),
         ("demo", schemars::schema_for!(document::Demo)),
         ("benchmark", schemars::schema_for!(benchmark::Benchmark)),
+        ("benchmark-plan", schemars::schema_for!(benchmark::BenchmarkPlan)),
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),

@@ -3,10 +3,11 @@
 //! Virtual time runs in [`True`] nanoseconds, which no host can read; a host reads its own [`HostClock`], which is
 //! off, runs at its own rate and may step. A [`Network`] carries datagrams over [`Link`]s that lose (singly and in
 //! bursts), duplicate, delay, hold back, re-mark and re-route them, every fate drawn from the seed: the same seed
-//! gives the same run on any machine. Our tests run the session machines in it; a dry run of a scenario can, too.
+//! gives the same run on any machine. A [`device::Device`] is one under a benchmark, whose truth is known. Our tests run the session machines in it; a dry run of a scenario can, too.
 #![forbid(unsafe_code)]
 
 pub mod clocks;
+pub mod device;
 
 use std::collections::BTreeMap;
 

@@ -172,6 +172,15 @@ pub fn with_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> R
     on_fresh_thread(|| enter(name).map(|()| work()))
 }
 
+/// Runs `work` on a fresh thread inside a new namespace that has no name and ends with it, whatever becomes of this
+/// program.
+///
+/// # Errors
+/// The rights are missing (`EPERM`: it takes `CAP_SYS_ADMIN`), or the kernel has reached its limit of namespaces.
+pub fn in_a_new_one<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, HostError> {
+    on_fresh_thread(|| unshare(libc::CLONE_NEWNET).map(|()| work()))
+}
+
 /// Runs `work` on a thread of its own, so that what it does to its namespaces ends with it.
 pub(crate) fn on_fresh_thread<T: Send>(
     work: impl FnOnce() -> Result<T, HostError> + Send,

@@ -53,6 +53,8 @@ pub struct TesterLink {
     pub mtu: u32,
     /// It is of software (veth and the like), so that frames take no time on a line.
     pub virtual_line: bool,
+    /// It can carry frames now: it is up, and so is its other end.
+    pub running: bool,
 }
 
 /// Looks at an interface that is to be used.
@@ -63,7 +65,7 @@ pub struct TesterLink {
 pub fn look_at(name: &PortName) -> Result<TesterLink, PortError> {
     let link = Network::open(name.namespace())?.link(name.interface())?;
     let mac = link.mac.ok_or_else(|| PortError::NotEthernet(name.interface().into()))?;
-    Ok(TesterLink { mac, mtu: link.mtu, virtual_line: link.kind.is_some() })
+    Ok(TesterLink { mac, mtu: link.mtu, virtual_line: link.kind.is_some(), running: link.running })
 }
 
 /// Why the kernel took fewer frames than it was given.

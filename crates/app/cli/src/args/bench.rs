@@ -1,15 +1,17 @@
 //! Arguments of `romer bench`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use clap::Args;
+use romer_bench::limits::Limit;
 use romer_port::PortName;
 use romer_traffic::Imix;
 use romer_units::random::Seed;
 use romer_units::{Duration, LineRate};
 use romer_wire::ethernet::MacAddress;
 
-use super::shared::OutputArgs;
+use super::shared::{KeepArgs, OutputArgs};
 use romer_method::policing::Profile;
 
 use crate::bench::stream::StreamArgument;
@@ -20,7 +22,8 @@ use crate::values;
 #[derive(Debug, Args)]
 #[command(
     long_about = "Benchmark a device between two ports: test frames leave by one and are taken in by the other, each \
-        with its stream, number and stamp, so that the fate and the latency of every single one is known.\n\n\
+        with its stream, number and stamp, so that the fate and the latency of every single one is known. First the tester \
+        itself is tested, over a link beside the device.\n\n\
         throughput   the highest load that loses nothing (RFC 2544 section 26.1)\n\
         load-sweep   offered against carried load, latency and jitter at each load (seed 003)\n\
         latency      the same, at the loads given\n\
@@ -31,6 +34,7 @@ use crate::values;
         priority     whether each class gets what its scheduler owes it\n\
         self-test    the tester itself, over a link from one port to the other (seed 003 section 2.7)\n\n\
         All of it can stand in a file: romer bench PLAN.toml, with the options' names as keys, [[stream]] and [[case]].\n\n\
+        Every trial is kept as it ends: a benchmark that was interrupted goes on by romer bench --resume DIR.\n\n\
         Frames that the tester could not send are told apart and are never counted as lost. Run it against devices of \
         your own, in a network of their own (RFC 6815).",
     after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \
@@ -40,8 +44,8 @@ use crate::values;
 )]
 pub(crate) struct BenchArgs {
     /// throughput, load-sweep, latency, frame-loss, back-to-back, recovery, policing, priority, self-test; or a plan, FILE.toml
-    #[arg(value_name = "PROCEDURE|PLAN.toml", value_parser = bench_values::wish)]
-    pub(crate) wish: Wish,
+    #[arg(value_name = "PROCEDURE|PLAN.toml", value_parser = bench_values::wish, required_unless_present = "resume")]
+    pub(crate) wish: Option<Wish>,
     /// The port that sends: [NETNS/]IFACE
     #[arg(long, value_name = "IF", value_parser = bench_values::port)]
     pub(crate) tx: Option<PortName>,
@@ -69,6 +73,12 @@ pub(crate) struct BenchArgs {
     /// Write a page with figures and tables of the results
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<String>,
+    /// Go on with an interrupted benchmark: the same trials in the same order, from the first that was not kept
+    #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Output")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Where the trials are kept, each as it ends.
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
     /// Where the results go.
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -132,6 +142,12 @@ pub(crate) struct BenchTrialArgs {
     /// What is known of the device: model=..., software=..., or anything else; may be repeated
     #[arg(long = "dut-label", value_name = "K=V", value_parser = values::parsed::<Label>)]
     pub(crate) labels: Vec<Label>,
+    /// Leave out the test of the tester itself, which else comes first and bounds what the results may claim
+    #[arg(long)]
+    pub(crate) skip_self_test: bool,
+    /// Take the tester's own part, as its test has found it, out of every latency
+    #[arg(long, conflicts_with = "skip_self_test")]
+    pub(crate) subtract_baseline: bool,
     /// Seed of the order of trials, of random sizes and gaps [default: a random one]
     #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
@@ -156,6 +172,9 @@ pub(crate) struct BenchClaimArgs {
     /// With which code point frames come out, in all cases (IN=OUT) or in one (CASE:IN=OUT), such as remark:cs0=ef
     #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = values::parsed::<MarkingArgument>)]
     pub(crate) markings: Vec<MarkingArgument>,
+    /// A limit on a result in all cases, sizes and loads, such as 'loss_ratio<=0.1%' (broken: exit code 6); may be repeated
+    #[arg(long, value_name = "LIMIT", value_parser = values::parsed::<Limit>)]
+    pub(crate) limit: Vec<Limit>,
 }
 
 /// What is asked for.

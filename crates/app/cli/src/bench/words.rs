@@ -84,14 +84,18 @@ impl Line {
         Self { shown }
     }
 
-    pub(super) fn show(&mut self, progress: &Progress<'_>) {
-        if !self.shown {
-            return;
+    pub(super) fn say(&self, text: &str) {
+        if self.shown {
+            let text: String = romer_report::escape::terminal(text).chars().take(118).collect();
+            let _ = write!(io::stderr().lock(), "\r\u{1b}[K{text}");
         }
+    }
+
+    pub(super) fn show(&self, progress: &Progress<'_>) {
         let last = progress.last.map_or(String::new(), |trial| {
             format!(" (before: {:.1} % carried, {} lost)", trial.carried.percent, trial.lost)
         });
-        let text = format!(
+        self.say(&format!(
             "trial {} of {}: {}, {}, {:.2} %; {} left{last}",
             progress.trial,
             progress.of,
@@ -99,12 +103,10 @@ impl Line {
             size(progress.ask),
             progress.ask.load() * 100.0,
             people(progress.left)
-        );
-        let text: String = romer_report::escape::terminal(&text).chars().take(118).collect();
-        let _ = write!(io::stderr().lock(), "\r\u{1b}[K{text}");
+        ));
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&self) {
         if self.shown {
             let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
         }
@@ -116,14 +118,18 @@ pub(super) fn summary(document: &Benchmark) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = &document.self_test {
-        for test in &found.tests {
+        let alone = document.procedure == "self-test";
+        // Beside a benchmark, what was held is told by the claims.
+        for test in found.tests.iter().filter(|test| alone || !test.held) {
             let held = if test.held { "held" } else { "NOT HELD" };
-            let _ = writeln!(text, "{held}: {}: {}; {}", test.name, test.asked, test.found);
+            let _ = writeln!(text, "tester, {held}: {}: {}; {}", test.name, test.asked, test.found);
         }
         for claim in &found.claims {
-            let _ = writeln!(text, "{claim}");
+            let _ = writeln!(text, "tester: {claim}");
         }
-        return text;
+        if alone {
+            return text;
+        }
     }
     let columns: &[&str] = match document.procedure.as_str() {
         "throughput" => &["throughput_percent", "throughput_pps"],
@@ -161,6 +167,11 @@ pub(super) fn summary(document: &Benchmark) -> String {
             verdict.case, verdict.subject, verdict.expected, verdict.found
         );
     }
+    for limit in &document.limits {
+        let held = if limit.held { "held" } else { "BROKEN" };
+        let worst = limit.value.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
+        let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
+    }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
         let [low, high] = difference.interval.unwrap_or_default();
         let _ = writeln!(
@@ -184,6 +195,13 @@ pub(super) fn summary(document: &Benchmark) -> String {
         let _ = writeln!(text, "warning: {warning}");
     }
     text.lines().map(|line| romer_report::escape::terminal(line) + "\n").collect()
+}
+
+/// Where it is, and how it goes on.
+pub(super) fn kept(folder: &std::path::Path, partial: bool) -> String {
+    let shown = romer_report::escape::terminal(&folder.to_string_lossy());
+    let more = if partial { format!("; it goes on with: romer bench --resume {shown}") } else { String::new() };
+    format!("kept in {shown}{more}\n")
 }
 
 fn value(result: &BenchmarkResult) -> String {

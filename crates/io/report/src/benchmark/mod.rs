@@ -355,7 +355,15 @@ pub fn page(document: &Benchmark) -> String {
             !one.holds,
         )
     });
+    let tester = document.self_test.iter().flat_map(|found| &found.claims);
+    list(&mut html, "What the tester itself allows to be claimed", tester.map(|one| (one.clone(), false)).collect());
     list(&mut html, "Verdicts", judged.collect());
+    let limits = document.limits.iter().map(|one| {
+        let (held, worst) = (if one.held { "held" } else { "broken" }, one.value);
+        let worst = worst.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
+        (format!("{held}: {} ({worst})", one.limit), !one.held)
+    });
+    list(&mut html, "Limits", limits.collect());
     let different = document.differences.iter().filter(|one| one.significant).map(|one| {
         let [low, high] = one.interval.unwrap_or_default();
         let at = one.load_percent.map_or(String::new(), |load| format!(" at {load:.1} %"));

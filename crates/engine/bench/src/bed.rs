@@ -1,0 +1,52 @@
+//! What trials are run on.
+
+use std::sync::atomic::AtomicBool;
+
+use romer_method::{Ask, Frames};
+use romer_units::Duration;
+use romer_wire::ethernet::MacAddress;
+
+use crate::BenchError;
+use crate::options::BenchOptions;
+use crate::self_test::Proof;
+use crate::tester::TrialRecord;
+
+/// A tester with a device between its ports: the real one, or in our tests one with a simulated device.
+pub(crate) trait Bed {
+    /// Runs a trial; `baseline` is taken out of every latency.
+    fn trial(
+        &mut self,
+        options: &BenchOptions,
+        ask: &Ask,
+        baseline: Duration,
+        stop: &AtomicBool,
+    ) -> Result<TrialRecord, BenchError>;
+
+    /// Sends frames until one comes out: how many were sent, or `Err` with that where none came within `patience`.
+    fn probe(
+        &mut self,
+        options: &BenchOptions,
+        patience: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Result<u64, u64>, BenchError>;
+
+    /// Tests the tester itself, each test for so long; `None` where it was interrupted.
+    fn prove(
+        &mut self,
+        options: &BenchOptions,
+        length: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Option<Proof>, BenchError>;
+
+    /// Octets of the longest frame, which the ports take; an error where they do not.
+    fn longest(&self, options: &BenchOptions, frames: &Frames) -> Result<usize, BenchError>;
+
+    /// Whether a link to the device is down.
+    fn link_is_down(&self, options: &BenchOptions) -> bool;
+
+    /// The link-layer address that frames are sent to.
+    fn next_hop(&self) -> MacAddress;
+
+    /// Frames that were sent to see whether the device forwards.
+    fn probes(&self) -> u64;
+}

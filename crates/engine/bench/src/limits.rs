@@ -1,0 +1,124 @@
+//! Stated limits on results (`--limit 'throughput_percent>=90%'`) and whether they held.
+
+use std::fmt;
+use std::str::FromStr;
+
+use romer_record::benchmark::{Benchmark, BenchmarkResult};
+use romer_record::document;
+use romer_record::limit::{self, Relation};
+
+use crate::document::quantities;
+
+/// The longest text of a limit that is looked at.
+const LONGEST: usize = 200;
+/// What a result has of its repeats.
+const STATISTICS: [&str; 5] = ["mean", "min", "max", "median", "stddev"];
+
+/// A limit on one quantity in all its results: of every case, size and load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    text: String,
+    quantity: String,
+    statistic: String,
+    relation: Relation,
+    bound: f64,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    /// Reads `QUANTITY[.STATISTIC] RELATION BOUND`, such as `loss_ratio<=0.1%` or `latency_mean_ns.max<200us`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(80).collect();
+        if text.len() > LONGEST {
+            return Err(format!("{shown:?}... is too long; write for instance 'loss_ratio<=0.1%'"));
+        }
+        let (path, relation, wanted) = limit::split(text).ok_or_else(|| {
+            format!("{shown:?} compares nothing; write a quantity of the results, <, <=, > or >=, and a bound, such as 'loss_ratio<=0.1%'")
+        })?;
+        let (quantity, statistic) = path.split_once('.').unwrap_or((path, "mean"));
+        if !quantities().any(|known| known == quantity) {
+            let known: Vec<&str> = quantities().collect();
+            return Err(format!("{shown:?}: {quantity:?} is no quantity of the results; choose one of {}", known.join(", ")));
+        }
+        if !STATISTICS.contains(&statistic) {
+            return Err(format!("{shown:?}: {statistic:?} is not in a result; choose one of {}", STATISTICS.join(", ")));
+        }
+        let bound = limit::bound(&[quantity.to_owned()], wanted).map_err(|why| format!("{shown:?}: {why}"))?;
+        Ok(Self { text: text.into(), quantity: quantity.into(), statistic: statistic.into(), relation, bound })
+    }
+}
+
+impl fmt::Display for Limit {
+    /// As it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Limit {
+    /// The verdicts of `limits`, each with the value that is worst for it. What was not found does not hold.
+    pub fn judge_all(limits: &[Self], document: &Benchmark) -> Vec<document::Limit> {
+        limits.iter().map(|limit| limit.judge(&document.results)).collect()
+    }
+
+    fn judge(&self, results: &[BenchmarkResult]) -> document::Limit {
+        let here = results.iter().filter(|result| result.quantity == self.quantity);
+        let values: Vec<Option<f64>> = here.map(|result| self.of(result)).collect();
+        let known = values.iter().flatten().copied();
+        let worst = match self.relation {
+            Relation::Below | Relation::AtMost => known.reduce(f64::max),
+            Relation::Above | Relation::AtLeast => known.reduce(f64::min),
+        };
+        let all = !values.is_empty() && values.iter().all(Option::is_some);
+        let held = all && worst.is_some_and(|value| self.relation.holds(value, self.bound));
+        document::Limit { limit: self.text.clone(), value: worst, held }
+    }
+
+    fn of(&self, result: &BenchmarkResult) -> Option<f64> {
+        match self.statistic.as_str() {
+            "min" => result.min,
+            "max" => result.max,
+            "median" => result.median,
+            "stddev" => result.stddev,
+            _ => result.mean,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_result_decides() {
+        let result = |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
+        let judge = |text: &str, means: &[Option<f64>]| {
+            let limit: Limit = text.parse().unwrap();
+            limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>())
+        };
+        let two = [Some(0.001), Some(0.02)];
+        assert_eq!((judge("loss_ratio<=2%", &two).held, judge("loss_ratio<2%", &two).held), (true, false));
+        assert_eq!(judge("loss_ratio<1%", &two).value, Some(0.02));
+        assert_eq!(judge("loss_ratio>0%", &two).value, Some(0.001));
+        assert!(!judge("loss_ratio<=2%", &[Some(0.0), None]).held, "what is not known does not hold");
+        assert!(!judge("loss_ratio<=2%", &[]).held);
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_what_there_is() {
+        for (text, part) in [
+            ("loss_ratio", "compares nothing"),
+            ("los<1%", "choose one of carried_percent"),
+            ("loss_ratio.p98<1%", "choose one of mean"),
+            ("loss_ratio<0.5", "percent"),
+            ("latency_mean_ns<5", "unit"),
+            ("throughput_pps>=many", "no number"),
+        ] {
+            let why = text.parse::<Limit>().unwrap_err();
+            assert!(why.contains(part), "{text:?}: {why}");
+        }
+        assert!("throughput_percent>=90%".parse::<Limit>().is_ok());
+        assert!("latency_p99_ns.max<2ms".parse::<Limit>().is_ok());
+    }
+}

@@ -1,0 +1,507 @@
+//! Every procedure against simulated devices whose truth is known, and every fault caught and named.
+//!
+//! The devices are those of `romer-sim`; the tester is all of ours but the two ports. What chance decides is drawn from
+//! fixed seeds; where a bound says how far a result may be from the truth, a fresh seed would break it with a
+//! probability below 1e-6.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use romer_method::analysis::{Came, Left, UNTAGGED};
+use romer_method::arrangement::{Arrangement, Pace};
+use romer_method::bursts::Limits;
+use romer_method::campaign::Procedure;
+use romer_method::policing::{Profile, Unit};
+use romer_method::priority::Discipline;
+use romer_method::search::Goal;
+use romer_method::{Ask, Frames, mlr};
+use romer_record::benchmark::{Benchmark, BenchmarkEntry, SelfTest, Trial};
+use romer_sim::device::{Device, Given, Policer, Service, Stalls};
+use romer_units::random::Seed;
+use romer_units::{Dscp, Duration, FrameSize, LineRate};
+use romer_wire::ethernet::MacAddress;
+
+use crate::BenchError;
+use crate::bed::Bed;
+use crate::frames::{flows, known};
+use crate::options::{BenchOptions, Case, Claims, StreamOptions};
+use crate::receive::Received;
+use crate::run::{Past, Progress, Watcher, run_on};
+use crate::self_test::Proof;
+use crate::send::Sent;
+use crate::tester::{TrialRecord, record};
+
+/// 10 Mbit/s: 14,881 frames of 64 octets a second.
+const LINE: u64 = 10_000_000;
+
+/// A tester with a simulated device between its ports.
+#[derive(Clone)]
+struct Simulated {
+    device: Device,
+    /// Trials made up to now.
+    trials: u32,
+    /// In this trial, counted from 0, the device reboots in the middle.
+    reboots: Option<u32>,
+    away: bool,
+    /// It does not come back.
+    gone: bool,
+    /// Frames a second that the tester sends at the most.
+    sends: f64,
+    /// Frames a second above which the tester itself loses one of a hundred without knowing.
+    loses_above: f64,
+}
+
+impl Simulated {
+    fn with(device: Device) -> Self {
+        Self { device, trials: 0, reboots: None, away: false, gone: false, sends: f64::INFINITY, loses_above: f64::INFINITY }
+    }
+}
+
+impl Bed for Simulated {
+    fn trial(
+        &mut self,
+        options: &BenchOptions,
+        ask: &Ask,
+        baseline: Duration,
+        _: &AtomicBool,
+    ) -> Result<TrialRecord, BenchError> {
+        let flows = flows(options);
+        let overheads: Vec<u32> = flows.iter().map(|flow| flow.overhead).collect();
+        let mut sent = Sent { left: vec![Vec::new(); flows.len()], ..Sent::default() };
+        sent.intended = vec![0; flows.len()];
+        let tos: Vec<u8> = known(options).iter().map(|stream| stream.tos).collect();
+        let mut given: Vec<(Given, u32)> = Vec::new();
+        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of one frame")]
+        let apart = (1e9 / self.sends) as i64;
+        let mut free = 0;
+        for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, options.seed) {
+            sent.intend(&overheads, due);
+            let at = due.at.as_nanos();
+            if at < free {
+                continue;
+            }
+            let stream = usize::from(due.stream);
+            let sequence = u32::try_from(sent.left[stream].len()).unwrap();
+            sent.left[stream].push(Left { due: at, sent: at, octets: due.octets });
+            free = at + apart;
+            given.push((Given { at, class: stream, octets: due.octets, tos: tos[stream] }, sequence));
+        }
+        let mut device = self.device.clone();
+        if self.reboots == Some(self.trials) {
+            device.dies_at = Some(Duration::from_nanos(ask.length().as_nanos() / 2));
+            self.away = true;
+        }
+        let [a, b, c, d, e, _] = options.seed.0;
+        self.trials += 1;
+        let frames: Vec<Given> = given.iter().map(|(frame, _)| *frame).collect();
+        let rate = ask.frames.frames_per_second(options.line, ask.load());
+        let taken = device.carry(&frames, Seed([a, b, c, d, e, self.trials]));
+        let taken = taken.iter().filter(|one| rate <= self.loses_above || one.place % 100 != 50);
+        let came = taken.map(|one| {
+            let (frame, sequence) = given[one.place];
+            Came {
+                received: one.at,
+                sent: frame.at,
+                sequence,
+                stream: u16::try_from(frame.class).unwrap(),
+                octets: u16::try_from(frame.octets).unwrap(),
+                tos: one.tos,
+                priority: UNTAGGED,
+            }
+        });
+        let received = Received { came: came.collect(), ..Received::default() };
+        Ok(record(options, ask, baseline, false, sent, received))
+    }
+
+    /// Who is patient sees the device come back.
+    fn probe(
+        &mut self,
+        options: &BenchOptions,
+        patience: Duration,
+        _: &AtomicBool,
+    ) -> Result<Result<u64, u64>, BenchError> {
+        if self.away && patience >= options.patience && !self.gone {
+            self.away = false;
+        }
+        Ok(if self.away { Err(1) } else { Ok(1) })
+    }
+
+    fn prove(&mut self, _: &BenchOptions, _: Duration, _: &AtomicBool) -> Result<Option<Proof>, BenchError> {
+        let highest = self.sends.min(self.loses_above).min(1e6);
+        let found = SelfTest { highest_pps: Some(highest), ..SelfTest::default() };
+        Ok(Some(Proof { found, baseline: None }))
+    }
+
+    fn longest(&self, _: &BenchOptions, _: &Frames) -> Result<usize, BenchError> {
+        Ok(1_518)
+    }
+
+    fn link_is_down(&self, _: &BenchOptions) -> bool {
+        self.away
+    }
+
+    fn next_hop(&self) -> MacAddress {
+        MacAddress([2, 0, 0, 0, 0, 1])
+    }
+
+    fn probes(&self) -> u64 {
+        0
+    }
+}
+
+/// Keeps all, and stops after so many trials.
+#[derive(Default)]
+struct Keeper {
+    entries: Vec<BenchmarkEntry>,
+    stop: AtomicBool,
+    stop_after: Option<usize>,
+}
+
+struct Hand<'a>(&'a mut Vec<BenchmarkEntry>, &'a AtomicBool, Option<usize>);
+
+impl Watcher for Hand<'_> {
+    fn begins(&mut self, _: &Progress<'_>) {}
+
+    fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
+        self.0.push(entry.clone());
+        let trials = self.0.iter().filter(|entry| matches!(entry, BenchmarkEntry::Trial { .. })).count();
+        if self.2.is_some_and(|after| trials >= after) {
+            self.1.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+fn run(options: &BenchOptions, bed: Simulated) -> Benchmark {
+    let mut keeper = Keeper::default();
+    let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
+    run_on(bed, options, None, &keeper.stop, &mut hand).unwrap()
+}
+
+fn sizes(sizes: &[u32]) -> Vec<Frames> {
+    sizes.iter().map(|size| Frames::Size(FrameSize::new(*size).unwrap())).collect()
+}
+
+fn options(procedure: Procedure) -> BenchOptions {
+    BenchOptions {
+        name: "load-sweep",
+        tx: "a".parse().unwrap(),
+        rx: "b".parse().unwrap(),
+        source: "198.18.0.2".parse().unwrap(),
+        destination: "198.19.0.2".parse().unwrap(),
+        next_hop: None,
+        line: LineRate::new(LINE).unwrap(),
+        virtual_line: true,
+        streams: vec![StreamOptions::default()],
+        frames: sizes(&[128]),
+        procedure,
+        criterion: String::new(),
+        repeats: 1,
+        settle: Duration::ZERO,
+        patience: Duration::from_secs(5),
+        cases: vec![Case { name: "as it is".into(), command: None }],
+        claims: Claims::default(),
+        labels: BTreeMap::new(),
+        self_test: Some(Duration::from_millis(1)),
+        subtract_baseline: false,
+        seed: Seed([1, 2, 3, 4, 5, 6]),
+    }
+}
+
+fn sweep(loads: &[f64]) -> BenchOptions {
+    options(Procedure::Sweep { loads: loads.to_vec(), length: Duration::from_secs(1) })
+}
+
+fn goal(loss_ratio: f64) -> Goal {
+    let second = Duration::from_secs(1);
+    Goal { loss_ratio, least: 0.01, most: 1.0, resolution: 0.005, short: second, full: second }
+}
+
+/// A device that carries so much of the line and holds so many frames.
+fn carries(share: f64, buffer: usize) -> Device {
+    Device::sound(share * 1e7, buffer)
+}
+
+fn value(document: &Benchmark, quantity: &str) -> f64 {
+    let found = document.results.iter().find(|result| result.quantity == quantity);
+    found.and_then(|result| result.mean).unwrap_or_else(|| panic!("no {quantity}: {:#?}", document.results))
+}
+
+fn broken(document: &Benchmark) -> Vec<&str> {
+    document.verdicts.iter().filter(|one| !one.holds).map(|one| one.subject.as_str()).collect()
+}
+
+#[test]
+fn a_sweep_finds_what_is_carried_and_how_long_it_takes() {
+    let device = Device { latency: Duration::from_micros(40), ..carries(0.6, 20) };
+    let options = BenchOptions { frames: sizes(&[64, 512]), ..sweep(&[0.2, 0.5, 0.8]) };
+    let document = run(&options, Simulated::with(device));
+    assert_eq!(document.trials.len(), 6);
+    for trial in &document.trials {
+        // All below 60 %, and 60 % above it, with the buffer's 20 frames.
+        let truth = trial.intended_load.percent.min(60.0);
+        let more = 25.0 * 100.0 / trial.intended_load.frames as f64 * trial.intended_load.percent / 100.0;
+        assert!((trial.carried.percent - truth).abs() < 0.1 + more, "{} {truth}", trial.carried.percent);
+        let own = f64::from(trial.frame_size.unwrap() + 20) * 8e9 / 6e6 + 40_000.0;
+        assert!((trial.latency_ns.min.unwrap() - own).abs() < 2.0, "{:?} {own}", trial.latency_ns.min);
+        if trial.intended_load.percent > 60.0 {
+            // The last of the buffer waits for all before it.
+            let most = trial.latency_ns.max.unwrap() - 40_000.0;
+            let full = (own - 40_000.0) * 21.0;
+            assert!((most / full - 1.0).abs() < 0.06, "{most} {full}");
+        }
+    }
+    assert_eq!(broken(&document), Vec::<&str>::new());
+}
+
+#[test]
+fn throughput_is_the_capacity_and_what_the_buffer_swallows() {
+    for (share, buffer) in [(0.3, 10), (0.77, 10), (0.5, 200)] {
+        let options = BenchOptions { name: "throughput", ..options(Procedure::Throughput(goal(0.0))) };
+        let document = run(&options, Simulated::with(carries(share, buffer)));
+        let found = value(&document, "throughput_percent");
+        // In a second 8,446 frames of 128 octets make 100 %.
+        let swallowed = f64::from(u32::try_from(buffer).unwrap() + 2) / 84.46;
+        assert!(found > share * 100.0 - 0.5 && found < share * 100.0 + swallowed, "{share}: {found}");
+    }
+}
+
+#[test]
+fn noise_breaks_the_criterion_without_loss_and_not_the_one_that_allows_for_it() {
+    let noisy = Device { noise: 0.001, ..carries(0.5, 10) };
+    let strict = options(Procedure::Throughput(goal(0.0)));
+    let strict = run(&strict, Simulated::with(noisy.clone()));
+    // 84 frames at the least load lose nothing with 92 %; 1,000 frames do with 37 %, 14,000 with 1e-6.
+    assert!(value(&strict, "throughput_percent") < 50.0);
+    let allowed = run(&options(Procedure::Throughput(goal(0.005))), Simulated::with(noisy.clone()));
+    // 0.1 % of 4,200 frames is 4 lost; 21 or more have a probability below 1e-8. Above 50.5 % half a percent is lost to
+    // capacity alone.
+    let found = value(&allowed, "throughput_percent");
+    assert!(found > 49.0 && found < 51.0, "{found}");
+    let goals = vec![mlr::Goal {
+        final_length: Duration::from_secs(1),
+        length_sum: Duration::from_secs(3),
+        loss_ratio: 0.005,
+        exceed_ratio: 0.5,
+    }];
+    let plan = mlr::Plan { goals, loads: [0.01, 1.0], width: 0.005, first_length: Duration::from_millis(500) };
+    let mlr = run(&options(Procedure::Mlr(plan)), Simulated::with(noisy));
+    let found = value(&mlr, "throughput_percent");
+    assert!(found > 49.0 && found < 51.0, "{found}");
+}
+
+#[test]
+fn stalls_are_seen_in_latency_and_jitter() {
+    let stalls = Stalls { every: Duration::from_millis(100), length: Duration::from_millis(5) };
+    let device = Device { stalls: Some(stalls), ..carries(1.0, 1_000) };
+    let document = run(&sweep(&[0.2]), Simulated::with(device));
+    let trial = &document.trials[0];
+    // A frame waits for the whole of a stall but what was over of it when it came: below one distance of frames.
+    let most = trial.latency_ns.max.unwrap();
+    assert!(most > 4.4e6 && most < 5.2e6, "{most}");
+    let peak = trial.jitter_ns.peak_to_peak.mean.unwrap();
+    assert!((peak - (most - trial.latency_ns.min.unwrap())).abs() < 1.0, "{peak}");
+}
+
+#[test]
+fn frame_loss_is_what_the_capacity_leaves() {
+    let procedure = Procedure::FrameLoss { step: 0.1, most: 1.0, length: Duration::from_secs(1) };
+    let document = run(&options(procedure), Simulated::with(carries(0.65, 5)));
+    let losses: Vec<f64> = document.trials.iter().map(|one| one.lost as f64 / one.offered.frames as f64).collect();
+    // 100 % to 70 % lose 1 - 65/load; 60 % and 50 % lose nothing, and end it.
+    assert_eq!(losses.len(), 6);
+    for (loss, load) in losses.iter().zip([100.0, 90.0, 80.0, 70.0]) {
+        assert!((loss - (1.0 - 65.0 / load)).abs() < 0.002, "{losses:?}");
+    }
+    assert!(losses[4] + losses[5] < 1e-9);
+}
+
+#[test]
+fn the_longest_burst_tells_the_buffer() {
+    let limits = Limits { longest: Duration::from_secs(2), step: 1, line: LineRate::new(LINE).unwrap() };
+    let procedure = Procedure::BackToBack { goal: goal(0.0), limits };
+    let document = run(&options(procedure), Simulated::with(carries(0.5, 500)));
+    // Half leaves meanwhile: twice the buffer fits.
+    let found = value(&document, "burst_frames");
+    assert!((found - 1_000.0).abs() <= 6.0, "{found}");
+    // The throughput is found too high by what the buffer swallows in its second.
+    let truth = 500.0 / 8_445.95 * 1e9;
+    let corrected = value(&document, "corrected_buffer_ns");
+    assert!((corrected / truth - 1.0).abs() < 0.15, "{corrected} {truth}");
+}
+
+#[test]
+fn recovery_is_how_long_the_device_sulks() {
+    let device = Device { sulks: Duration::from_millis(300), ..carries(0.5, 10) };
+    let lengths = [Duration::from_secs(1), Duration::from_secs(1)];
+    let document = run(&options(Procedure::Recovery { goal: goal(0.0), lengths }), Simulated::with(device));
+    // 300 ms from the last frame that found no room, which is within some ms of the overload's end; then one of twenty
+    // frames is lost of the 2,100 a second: none of the last 270 with a probability of 1e-6.
+    let found = value(&document, "recovery_ns");
+    assert!(found > 300e6 - 130e6 - 20e6 && found <= 300e6, "{found}");
+}
+
+/// A policer of 1,000 frames a second in bursts of 20.
+fn policed(policer: Policer) -> Benchmark {
+    let claims = Claims {
+        profile: Some(Profile { rate: 1_000.0, depth: 20.0, unit: Unit::Frames, tolerance: 1.0 }),
+        ..Claims::default()
+    };
+    let options = BenchOptions { claims, name: "policing", ..sweep(&[0.1, 0.4]) };
+    run(&options, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }))
+}
+
+#[test]
+fn a_policer_is_right_only_where_it_is() {
+    let right = Policer { rate: 1_000.0, depth: 20.0, remark: None };
+    let document = policed(right);
+    assert_eq!(broken(&document), Vec::<&str>::new());
+    assert!(document.verdicts.len() >= 4);
+    let remarking = policed(Policer { remark: Some(8), ..right });
+    assert_eq!(broken(&remarking), Vec::<&str>::new(), "what is remarked did not pass unchanged");
+    let slow = policed(Policer { rate: 900.0, ..right });
+    assert!(broken(&slow).iter().all(|one| one.starts_with("in profile")) && !broken(&slow).is_empty());
+    let fast = policed(Policer { rate: 1_200.0, ..right });
+    assert!(broken(&fast).iter().any(|one| one.starts_with("out of profile")), "{:?}", fast.verdicts);
+}
+
+/// Three classes of which each offers 60 % of what the line carries.
+fn classes(service: Service, discipline: Discipline, swaps: Option<[usize; 2]>) -> Benchmark {
+    let stream = |name: &str, weight| StreamOptions {
+        name: name.into(),
+        share: 1.0 / 3.0,
+        weight,
+        // In step, streams of one rate meet a full queue in turns.
+        pace: Pace::Poisson,
+        ..StreamOptions::default()
+    };
+    let claims = Claims { scheduler: Some((discipline, 5e6 * 128.0 / 148.0)), ..Claims::default() };
+    let options = BenchOptions {
+        claims,
+        name: "priority",
+        streams: vec![stream("voice", 3.0), stream("video", 2.0), stream("rest", 1.0)],
+        ..sweep(&[0.9])
+    };
+    run(&options, Simulated::with(Device { service, swaps, ..carries(0.5, 20) }))
+}
+
+#[test]
+fn a_scheduler_is_right_only_where_it_is() {
+    let weights = || Service::Weighted(vec![3.0, 2.0, 1.0]);
+    for (service, discipline) in [
+        (Service::Strict, Discipline::Strict),
+        (weights(), Discipline::Weighted),
+        (Service::Fifo, Discipline::Fifo),
+    ] {
+        let document = classes(service, discipline, None);
+        assert_eq!(broken(&document), Vec::<&str>::new(), "{:#?}", document.verdicts);
+    }
+    assert!(!broken(&classes(Service::Fifo, Discipline::Strict, None)).is_empty());
+    assert!(!broken(&classes(Service::Strict, Discipline::Weighted, None)).is_empty());
+    let swapped = classes(Service::Strict, Discipline::Strict, Some([0, 2]));
+    let named = broken(&swapped);
+    assert!(named.iter().any(|one| one.starts_with("class voice")), "{named:?}");
+    assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
+}
+
+#[test]
+fn what_is_broken_is_named() {
+    let only = |device: Device, options: &BenchOptions| {
+        let document = run(options, Simulated::with(device));
+        broken(&document).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let several = BenchOptions { frames: sizes(&[64, 128, 256]), ..sweep(&[0.3]) };
+    let drops = Device { drops_size: Some(128), ..carries(1.0, 100) };
+    assert_eq!(only(drops, &several), ["frames of 128 octets"]);
+    let reorders = Device { reorders: 0.01, ..carries(1.0, 100) };
+    assert_eq!(only(reorders, &sweep(&[0.3])), ["order"]);
+    let duplicates = Device { duplicates: 0.01, ..carries(1.0, 100) };
+    assert!(only(duplicates, &sweep(&[0.3])).contains(&"copies".to_owned()));
+    let claims =
+        Claims { markings: vec![(None, Dscp::EF, Dscp::EF)], ..Claims::default() };
+    let voice = StreamOptions { dscp: Dscp::EF, ..StreamOptions::default() };
+    let marked = BenchOptions { claims, streams: vec![voice], ..sweep(&[0.3]) };
+    assert_eq!(only(carries(1.0, 100), &marked), Vec::<String>::new());
+    let remarks = Device { remarks: [(46, 10)].into(), ..carries(1.0, 100) };
+    assert_eq!(only(remarks, &marked), ["code point ef"]);
+}
+
+#[test]
+fn a_reboot_is_an_event_and_none_of_it_is_loss() {
+    let bed = Simulated { reboots: Some(2), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), bed);
+    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+    assert!(kinds.contains(&"device-silent") && kinds.contains(&"device-rebooted"), "{kinds:?}");
+    let bad: Vec<&Trial> = document.trials.iter().filter(|trial| trial.invalid.is_some()).collect();
+    assert_eq!((bad.len(), document.trials.len()), (1, 5), "it is made again");
+    for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
+        assert_eq!((result.count, result.mean), (1, Some(0.0)));
+    }
+    let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), gone);
+    assert!(document.partial && document.events.iter().any(|event| event.kind == "device-gone"));
+}
+
+#[test]
+fn the_testers_overload_is_never_the_devices_loss() {
+    // 8,446 frames of 128 octets a second are the line; the tester sends 4,000 at the most, the device carries 90 %.
+    let slow = Simulated { sends: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
+    let document = run(&options(Procedure::Throughput(goal(0.0))), slow);
+    let found = value(&document, "throughput_percent");
+    assert!(found < 48.0, "{found}");
+    let bounds: Vec<&str> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
+    assert!(!bounds.is_empty() && bounds.iter().all(|bound| bound.contains("tester")), "{bounds:?}");
+    // What it loses without knowing is above the rate for which it has proved itself.
+    let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
+    let document = run(&sweep(&[0.3, 0.6, 0.8]), lossy.clone());
+    for result in document.results.iter().filter(|one| one.quantity == "loss_ratio") {
+        let proven = result.load_percent.unwrap() < 47.0;
+        assert_eq!(result.mean, proven.then_some(0.0), "{result:?}");
+    }
+    let document = run(&options(Procedure::Throughput(goal(0.0))), lossy);
+    assert!(document.results.iter().any(|one| one.bounded_by.is_some()));
+    // Without the test it would have been taken for the device's.
+    let blind = BenchOptions { self_test: None, ..sweep(&[0.8]) };
+    let lossy = Simulated { loses_above: 4_000.0, ..Simulated::with(carries(0.9, 100)) };
+    let document = run(&blind, lossy);
+    assert!(document.warnings.iter().any(|warning| warning.contains("--skip-self-test")));
+    assert!(value(&document, "loss_ratio") > 0.009);
+}
+
+/// What of a document does not depend on when it was made.
+fn timeless(document: &Benchmark) -> (Vec<Trial>, String, String) {
+    let trials = document.trials.iter().map(|trial| Trial { at_ns: 0, ..trial.clone() });
+    (trials.collect(), format!("{:?}", document.results), format!("{:?}", document.verdicts))
+}
+
+#[test]
+fn wherever_a_benchmark_is_interrupted_it_goes_on_to_the_same_results() {
+    let limits = Limits { longest: Duration::from_millis(200), step: 8, line: LineRate::new(LINE).unwrap() };
+    let tenth = Duration::from_millis(100);
+    let short = Goal { resolution: 0.05, short: tenth, full: tenth, ..goal(0.0) };
+    for procedure in [
+        Procedure::Sweep { loads: vec![0.2, 0.4, 0.7], length: Duration::from_millis(100) },
+        Procedure::BackToBack { goal: short, limits },
+    ] {
+        let options = BenchOptions { frames: sizes(&[64, 128]), ..options(procedure) };
+        let bed = || Simulated::with(carries(0.6, 50));
+        let whole = run(&options, bed());
+        for after in (1..whole.trials.len()).step_by(4) {
+            let mut keeper = Keeper { stop_after: Some(after), ..Keeper::default() };
+            let mut hand = Hand(&mut keeper.entries, &keeper.stop, keeper.stop_after);
+            let part = run_on(bed(), &options, None, &keeper.stop, &mut hand).unwrap();
+            assert!(part.partial && part.trials.len() == after, "{after}");
+            let past = Past { started: std::time::SystemTime::now(), entries: keeper.entries.clone() };
+            let mut rest = Keeper::default();
+            let mut hand = Hand(&mut rest.entries, &rest.stop, None);
+            let more = run_on(bed(), &options, Some(past.clone()), &rest.stop, &mut hand).unwrap();
+            assert_eq!(timeless(&more), timeless(&whole), "after {after}");
+            assert!(more.events.iter().any(|event| event.kind == "resumed"));
+            // Another order of trials is another benchmark.
+            let other = BenchOptions { frames: sizes(&[512]), ..options.clone() };
+            let stop = AtomicBool::new(false);
+            let refused = run_on(bed(), &other, Some(past), &stop, &mut Hand(&mut Vec::new(), &stop, None));
+            assert!(matches!(refused, Err(BenchError::OtherTrials(1))));
+        }
+    }
+}

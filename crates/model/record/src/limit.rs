@@ -1,0 +1,63 @@
+//! How limits on the numbers of documents are written: `NUMBER RELATION BOUND`, the bound with the unit of the number.
+
+use romer_units::Duration;
+
+/// How a value is compared with its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+impl Relation {
+    /// Longer signs first, so that `<=` is not read as `<`.
+    const SIGNS: [(&'static str, Self); 4] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
+
+    /// Whether `value` is on the right side of `bound`.
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => value < bound,
+            Self::AtMost => value <= bound,
+            Self::Above => value > bound,
+            Self::AtLeast => value >= bound,
+        }
+    }
+}
+
+/// What is compared, how, and with what; `None` where nothing is.
+pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
+    let signs = Relation::SIGNS.iter().filter_map(|one| Some((text.find(one.0)?, *one)));
+    let (place, (sign, relation)) = signs.min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))?;
+    Some((text[..place].trim(), relation, text[place + sign.len()..].trim()))
+}
+
+/// The bound in the unit of the number at `path`: a time where it is one (`_ns`), percent of a ratio or a percentage, a
+/// plain number of anything else.
+///
+/// # Errors
+/// In words: it is none, or in no such unit.
+pub fn bound(path: &[String], text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    let last = path.last().map_or("", String::as_str);
+    if path.iter().any(|name| name.ends_with("_ns")) && last != "count" {
+        let duration = text.parse::<Duration>().map_err(|error| error.to_string())?;
+        #[expect(clippy::cast_precision_loss, reason = "a bound, not a clock")]
+        return Ok(duration.as_nanos() as f64);
+    }
+    let is_ratio = last == "ratio" || path.iter().any(|name| name.ends_with("_ratio"));
+    if is_ratio || path.iter().any(|name| name.ends_with("_percent")) {
+        let percent = text
+            .strip_suffix('%')
+            .and_then(number)
+            .ok_or("a ratio is bounded in percent; write for instance 1%")?;
+        return Ok(if is_ratio { percent / 100.0 } else { percent });
+    }
+    number(text).ok_or_else(|| format!("{text:?} is no number; write for instance 5"))
+}
