@@ -344,7 +344,8 @@ fn the_tester_is_tested_first_and_says_what_may_be_claimed() {
     let lab = Lab::router();
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["load-sweep", "--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit"];
-    let times = ["--trial", "100ms", "--settle", "50ms", "--subtract-baseline", "--limit", "loss_ratio<=100%"];
+    let times =
+        ["--trial", "100ms", "--settle", "50ms", "--subtract-baseline", "--limit", "loss_ratio<=100%"];
     let mut command = command(&lab, &folder.path().join("run"), &[&arguments[..], &times].concat());
     let ended = process::run(command.args(["--json", "-", "--quiet"]));
     let found = document(ended);

@@ -136,10 +136,9 @@ pub(super) fn sweep(out: &mut Out, results: &Results) {
     head(out, 2, &["case", "over", "sizes and loads", "cost", "interval"]);
     for case in ["classify", "remark"] {
         let Some((places, middle)) = sweep.middle(case) else { continue };
-        let interval = middle.interval.map_or_else(
-            || "-".to_owned(),
-            |[low, high]| format!("{} to {}", us(low), us(high)),
-        );
+        let interval = middle
+            .interval
+            .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", us(low), us(high)));
         let cost = us(middle.mean.unwrap_or_default());
         row(out, [case, middle.from.as_str(), &places.to_string(), &cost, &interval]);
     }

@@ -167,7 +167,8 @@ pub(crate) fn iperf3(hosts: &Hosts) -> Result<[f64; 2]> {
     client.args(["-t", &PEERS.as_secs().to_string()]);
     let told = client.stdin(Stdio::null()).output().context("cannot run iperf3")?;
     drop(server);
-    sums(&serde_json::from_slice(&told.stdout).context("iperf3 tells no JSON")?).context("iperf3 tells no sums")
+    sums(&serde_json::from_slice(&told.stdout).context("iperf3 tells no JSON")?)
+        .context("iperf3 tells no sums")
 }
 
 fn sums(document: &Value) -> Option<[f64; 2]> {

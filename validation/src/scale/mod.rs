@@ -62,11 +62,7 @@ fn measure(hosts: &Hosts, program: &Path, folder: &Path, arguments: &[&str]) -> 
 }
 
 /// Runs `command` to its end, and looks all the while at what it and `other` use. Gives the looks at each.
-fn watched(
-    command: Command,
-    other: &impl AsRef<Child>,
-    interrupted: &AtomicBool,
-) -> Result<[Vec<Usage>; 2]> {
+fn watched(command: Command, other: &impl AsRef<Child>, interrupted: &AtomicBool) -> Result<[Vec<Usage>; 2]> {
     let mut looks = [Vec::new(), Vec::new()];
     to_the_end(command, interrupted, |own, at| {
         for (looks, process) in looks.iter_mut().zip([own, other.as_ref()]) {

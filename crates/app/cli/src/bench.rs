@@ -46,7 +46,9 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
             let planned = plan::arguments(path)?;
             match &planned.wish {
                 Some(Wish::Procedure(name)) => procedure(&planned, *name),
-                Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
+                Some(Wish::Plan(_)) | None => {
+                    Err(Failure::own("a plan names a plan (bench): it was read as one"))
+                }
             }
         }
         (None, Some(folder)) => run(&folder::arguments(folder)?),
@@ -72,8 +74,13 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     };
     let stop = signals::interruption()?;
     let prose = !arguments.output.quiet;
-    let mut looker =
-        Looker { options: &options, kept, prose, begun: false, line: words::Line::new(prose && io::stderr().is_terminal()) };
+    let mut looker = Looker {
+        options: &options,
+        kept,
+        prose,
+        begun: false,
+        line: words::Line::new(prose && io::stderr().is_terminal()),
+    };
     let document = if name == ProcedureName::SelfTest {
         romer_bench::self_test(&options, &stop, arguments.trials.trial)
     } else {
@@ -150,10 +157,10 @@ impl Watcher for Looker<'_> {
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
-        self.kept.open().and_then(|kept| kept.keep(entry)).map_err(|error| BenchError::Keep {
-            text: error.to_string(),
-            code: error.exit_class().code(),
-        })
+        self.kept
+            .open()
+            .and_then(|kept| kept.keep(entry))
+            .map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
     }
 }
 

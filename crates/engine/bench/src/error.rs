@@ -83,7 +83,11 @@ impl BenchError {
             Self::Usage(_) => 2,
             Self::OtherTrials(_) => 3,
             Self::Keep { code, .. } => *code,
-            Self::Port { .. } | Self::NextHop { .. } | Self::Case { .. } | Self::SelfTest(_) | Self::Host(_) => 4,
+            Self::Port { .. }
+            | Self::NextHop { .. }
+            | Self::Case { .. }
+            | Self::SelfTest(_)
+            | Self::Host(_) => 4,
             Self::Silent(_) => 5,
             Self::Thread(_) => 1,
         }

@@ -39,13 +39,26 @@ impl FromStr for Limit {
         let (quantity, statistic) = path.split_once('.').unwrap_or((path, "mean"));
         if !quantities().any(|known| known == quantity) {
             let known: Vec<&str> = quantities().collect();
-            return Err(format!("{shown:?}: {quantity:?} is no quantity of the results; choose one of {}", known.join(", ")));
+            return Err(format!(
+                "{shown:?}: {quantity:?} is no quantity of the results; choose one of {}",
+                known.join(", ")
+            ));
         }
         if !STATISTICS.contains(&statistic) {
-            return Err(format!("{shown:?}: {statistic:?} is not in a result; choose one of {}", STATISTICS.join(", ")));
+            return Err(format!(
+                "{shown:?}: {statistic:?} is not in a result; choose one of {}",
+                STATISTICS.join(", ")
+            ));
         }
-        let bound = limit::bound(&[quantity.to_owned()], wanted).map_err(|why| format!("{shown:?}: {why}"))?;
-        Ok(Self { text: text.into(), quantity: quantity.into(), statistic: statistic.into(), relation, bound })
+        let bound =
+            limit::bound(&[quantity.to_owned()], wanted).map_err(|why| format!("{shown:?}: {why}"))?;
+        Ok(Self {
+            text: text.into(),
+            quantity: quantity.into(),
+            statistic: statistic.into(),
+            relation,
+            bound,
+        })
     }
 }
 
@@ -92,7 +105,8 @@ mod tests {
 
     #[test]
     fn the_worst_result_decides() {
-        let result = |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
+        let result =
+            |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
         let judge = |text: &str, means: &[Option<f64>]| {
             let limit: Limit = text.parse().unwrap();
             limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>())

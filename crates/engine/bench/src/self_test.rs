@@ -112,7 +112,9 @@ pub(crate) fn beside(
         let network = Network::open(None).map_err(BenchError::SelfTest)?;
         let [tx, rx] = [own.tx.interface(), own.rx.interface()];
         let made = network.add_veth(tx, rx, None);
-        made.and_then(|()| network.set_up(tx, true)).and_then(|()| network.set_up(rx, true)).map_err(BenchError::SelfTest)?;
+        made.and_then(|()| network.set_up(tx, true))
+            .and_then(|()| network.set_up(rx, true))
+            .map_err(BenchError::SelfTest)?;
         let mut tester = Tester::open(&own)?;
         prove(&own, &mut tester, stop, length)
     });
@@ -123,7 +125,8 @@ pub(crate) fn beside(
 /// The options of a benchmark whose ports are the two ends of a virtual link of this thread's namespace.
 fn beside_options(options: &BenchOptions) -> Result<BenchOptions, BenchError> {
     let port = |name: &str| {
-        name.parse::<PortName>().map_err(|source| BenchError::Port { port: options.tx.clone(), source: Box::new(source) })
+        name.parse::<PortName>()
+            .map_err(|source| BenchError::Port { port: options.tx.clone(), source: Box::new(source) })
     };
     Ok(BenchOptions {
         tx: port("test0")?,
@@ -162,7 +165,8 @@ fn prove(
         )));
     }
     let begin = monotonic_now();
-    let mut proving = Proving { options, tester, stop, length, begin, proof: Proof::default(), trials: Vec::new() };
+    let mut proving =
+        Proving { options, tester, stop, length, begin, proof: Proof::default(), trials: Vec::new() };
     for test in tests(options) {
         let item = proving.make(&test)?;
         proving.proof.found.tests.extend(item);
@@ -241,7 +245,8 @@ impl Proving<'_> {
             }
             let load = f64::midpoint(low, high);
             let words = format!("at {:.1} % of the line's rate", load * 100.0);
-            let Some(item) = self.make(&full(self.options, "highest-rate", Dscp::DEFAULT, load, &words))? else {
+            let Some(item) = self.make(&full(self.options, "highest-rate", Dscp::DEFAULT, load, &words))?
+            else {
                 break;
             };
             if item.held {

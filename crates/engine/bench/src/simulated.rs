@@ -53,7 +53,15 @@ struct Simulated {
 
 impl Simulated {
     fn with(device: Device) -> Self {
-        Self { device, trials: 0, reboots: None, away: false, gone: false, sends: f64::INFINITY, loses_above: f64::INFINITY }
+        Self {
+            device,
+            trials: 0,
+            reboots: None,
+            away: false,
+            gone: false,
+            sends: f64::INFINITY,
+            loses_above: f64::INFINITY,
+        }
     }
 }
 
@@ -284,7 +292,8 @@ fn noise_breaks_the_criterion_without_loss_and_not_the_one_that_allows_for_it() 
         loss_ratio: 0.005,
         exceed_ratio: 0.5,
     }];
-    let plan = mlr::Plan { goals, loads: [0.01, 1.0], width: 0.005, first_length: Duration::from_millis(500) };
+    let plan =
+        mlr::Plan { goals, loads: [0.01, 1.0], width: 0.005, first_length: Duration::from_millis(500) };
     let mlr = run(&options(Procedure::Mlr(plan)), Simulated::with(noisy));
     let found = value(&mlr, "throughput_percent");
     assert!(found > 49.0 && found < 51.0, "{found}");
@@ -307,7 +316,8 @@ fn stalls_are_seen_in_latency_and_jitter() {
 fn frame_loss_is_what_the_capacity_leaves() {
     let procedure = Procedure::FrameLoss { step: 0.1, most: 1.0, length: Duration::from_secs(1) };
     let document = run(&options(procedure), Simulated::with(carries(0.65, 5)));
-    let losses: Vec<f64> = document.trials.iter().map(|one| one.lost as f64 / one.offered.frames as f64).collect();
+    let losses: Vec<f64> =
+        document.trials.iter().map(|one| one.lost as f64 / one.offered.frames as f64).collect();
     // 100 % to 70 % lose 1 - 65/load; 60 % and 50 % lose nothing, and end it.
     assert_eq!(losses.len(), 6);
     for (loss, load) in losses.iter().zip([100.0, 90.0, 80.0, 70.0]) {
@@ -417,8 +427,7 @@ fn what_is_broken_is_named() {
     assert_eq!(only(reorders, &sweep(&[0.3])), ["order"]);
     let duplicates = Device { duplicates: 0.01, ..carries(1.0, 100) };
     assert!(only(duplicates, &sweep(&[0.3])).contains(&"copies".to_owned()));
-    let claims =
-        Claims { markings: vec![(None, Dscp::EF, Dscp::EF)], ..Claims::default() };
+    let claims = Claims { markings: vec![(None, Dscp::EF, Dscp::EF)], ..Claims::default() };
     let voice = StreamOptions { dscp: Dscp::EF, ..StreamOptions::default() };
     let marked = BenchOptions { claims, streams: vec![voice], ..sweep(&[0.3]) };
     assert_eq!(only(carries(1.0, 100), &marked), Vec::<String>::new());

@@ -155,7 +155,9 @@ fn read(text: &str, path: &Path) -> Result<(Vec<BenchmarkEntry>, usize), StoreEr
         let Some(whole) = line.strip_suffix('\n') else { break };
         let last = good + line.len() == text.len();
         let sum = |digits: &str| u32::from_str_radix(digits, 16).ok();
-        match whole.split_once(' ').filter(|(digits, json)| sum(digits) == Some(crc32fast::hash(json.as_bytes())))
+        match whole
+            .split_once(' ')
+            .filter(|(digits, json)| sum(digits) == Some(crc32fast::hash(json.as_bytes())))
         {
             Some((_, json)) => {
                 let entry = serde_json::from_str(json);

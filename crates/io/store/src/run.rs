@@ -392,8 +392,7 @@ impl Run {
 /// Whether what `log` belongs to is being written: its writer holds a lock on the log, which the kernel lifts when
 /// the writer dies.
 fn is_locked(log: &Path) -> bool {
-    File::open(log)
-        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    File::open(log).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn exists(path: &Path) -> Result<bool, StoreError> {

@@ -34,7 +34,8 @@ impl Relation {
 /// What is compared, how, and with what; `None` where nothing is.
 pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
     let signs = Relation::SIGNS.iter().filter_map(|one| Some((text.find(one.0)?, *one)));
-    let (place, (sign, relation)) = signs.min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))?;
+    let (place, (sign, relation)) =
+        signs.min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))?;
     Some((text[..place].trim(), relation, text[place + sign.len()..].trim()))
 }
 

@@ -152,7 +152,8 @@ impl Device {
             if lost {
                 continue;
             }
-            let mut tos = self.remarks.get(&(frame.tos >> 2)).map_or(frame.tos, |code| code << 2 | frame.tos & 3);
+            let mut tos =
+                self.remarks.get(&(frame.tos >> 2)).map_or(frame.tos, |code| code << 2 | frame.tos & 3);
             if let (Some(policer), Some((tokens, last))) = (self.policer, policed.as_mut()) {
                 *tokens = (*tokens + real(frame.at - *last) * policer.rate / 1e9).min(policer.depth);
                 *last = frame.at;

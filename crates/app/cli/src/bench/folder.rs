@@ -50,10 +50,9 @@ impl Folder {
         }
         match self {
             Self::Open(run) => Ok(run),
-            Self::New(location, _) => Err(StoreError::NotARun {
-                path: format!("{location:?}").into(),
-                why: "it could not be made",
-            }),
+            Self::New(location, _) => {
+                Err(StoreError::NotARun { path: format!("{location:?}").into(), why: "it could not be made" })
+            }
         }
     }
 }
@@ -81,7 +80,9 @@ pub(super) fn arguments(folder: &Path) -> Result<BenchArgs, Failure> {
     let words = ["romer", "bench"].map(OsString::from).into_iter();
     let words = words.chain(plan.arguments.iter().map(OsString::from)).chain(std::env::args_os().skip(2));
     match read(words)? {
-        Invocation::Run(Cli { command: Command::Bench(arguments) }) if arguments.wish.is_some() => Ok(*arguments),
+        Invocation::Run(Cli { command: Command::Bench(arguments) }) if arguments.wish.is_some() => {
+            Ok(*arguments)
+        }
         _ => Err(Failure::with_code(
             3,
             format!(

@@ -169,7 +169,8 @@ pub(super) fn summary(document: &Benchmark) -> String {
     }
     for limit in &document.limits {
         let held = if limit.held { "held" } else { "BROKEN" };
-        let worst = limit.value.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
+        let worst =
+            limit.value.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
         let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
@@ -200,7 +201,8 @@ pub(super) fn summary(document: &Benchmark) -> String {
 /// Where it is, and how it goes on.
 pub(super) fn kept(folder: &std::path::Path, partial: bool) -> String {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let more = if partial { format!("; it goes on with: romer bench --resume {shown}") } else { String::new() };
+    let more =
+        if partial { format!("; it goes on with: romer bench --resume {shown}") } else { String::new() };
     format!("kept in {shown}{more}\n")
 }
 

@@ -356,7 +356,11 @@ pub fn page(document: &Benchmark) -> String {
         )
     });
     let tester = document.self_test.iter().flat_map(|found| &found.claims);
-    list(&mut html, "What the tester itself allows to be claimed", tester.map(|one| (one.clone(), false)).collect());
+    list(
+        &mut html,
+        "What the tester itself allows to be claimed",
+        tester.map(|one| (one.clone(), false)).collect(),
+    );
     list(&mut html, "Verdicts", judged.collect());
     let limits = document.limits.iter().map(|one| {
         let (held, worst) = (if one.held { "held" } else { "broken" }, one.value);
