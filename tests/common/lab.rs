@@ -210,8 +210,16 @@ impl Lab {
         Run { ended: process::run(command.args(["--json", "-"])), home }
     }
 
-    /// A measurement from host A, and the folder that holds its run in `run`.
+    /// A measurement from host A, and the folder that holds its run in `run`. It does not look for the way, so that what
+    /// is counted on it are probes.
     pub(crate) fn measuring(&self, arguments: &[&str]) -> (Command, TempDir) {
+        let (mut command, home) = self.finding_the_way(arguments);
+        command.arg("--no-route");
+        (command, home)
+    }
+
+    /// The same, which looks for the way first and last.
+    pub(crate) fn finding_the_way(&self, arguments: &[&str]) -> (Command, TempDir) {
         let home = tempfile::tempdir().unwrap();
         let mut command = self.romer("A", ["measure"]);
         command.args(arguments).arg("--out").arg(home.path().join("run"));

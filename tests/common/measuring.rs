@@ -1,11 +1,16 @@
 //! Measurements that go on while something happens.
 
+use std::process::Command;
+
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::lab::{Lab, kept};
 use super::process::Process;
 use super::{at, count};
+
+const COMMON: [&str; 7] =
+    ["--duration", "100s", "--interval", "10ms", "--stream", "--stream-interval", "100ms"];
 
 /// A measurement from host A, one probe every 10 ms, that goes on while something happens.
 pub(crate) struct Measuring {
@@ -16,9 +21,15 @@ pub(crate) struct Measuring {
 impl Measuring {
     /// Begins, and waits until probes are back.
     pub(crate) fn begin(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
-        let common =
-            ["--duration", "100s", "--interval", "10ms", "--stream", "--stream-interval", "100ms", target];
-        let (mut command, home) = lab.measuring(&common);
+        Self::start(lab.measuring(&[&COMMON, &[target][..]].concat()), arguments)
+    }
+
+    /// The same, which looks for the way first and last.
+    pub(crate) fn finding_the_way(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
+        Self::start(lab.finding_the_way(&[&COMMON, &[target][..]].concat()), arguments)
+    }
+
+    fn start((mut command, home): (Command, TempDir), arguments: &[&str]) -> Self {
         let process = Process::start(command.args(arguments));
         let mut measuring = Self { process, home };
         measuring.await_returned(100);

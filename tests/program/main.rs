@@ -25,6 +25,7 @@ mod model;
 mod nat;
 mod offline;
 mod recorded;
+mod route;
 mod streams;
 mod targets;
 mod threads;

@@ -81,6 +81,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         ttl: None,
         source: None,
         interface: None,
+        route: false,
         waiting_time: WAITING_TIME,
         skew: romer_record::manifest::SkewRequest::default(),
         limits: Vec::new(),

@@ -240,6 +240,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         ttl: None,
         source: None,
         interface: None,
+        route: false,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
         limits: Vec::new(),

@@ -208,6 +208,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         ttl: arguments.ttl,
         source: arguments.source,
         interface: arguments.interface.clone(),
+        route: !arguments.no_route,
         waiting_time: arguments.waiting_time,
         skew: arguments.clocks.request(None)?,
         limits: arguments.limit.clone(),

@@ -359,6 +359,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         ttl: None,
         source: None,
         interface: None,
+        route: true,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
         limits,

@@ -142,6 +142,7 @@ fn options(
         ttl: None,
         source: None,
         interface: None,
+        route: false,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
         limits: Vec::new(),

@@ -247,6 +247,9 @@ impl Page {
         if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
             self.note("Packets", &self.words.packets(&m.round_trip), Paint::Plain, lines);
         }
+        if let Some(route) = self.words.route(&m.metadata) {
+            self.note("Route", &route, Paint::Plain, lines);
+        }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
         let mut stamps = self.words.stamps(m);
         if let Some(error) = self.words.location_error(m) {

@@ -1,11 +1,16 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
-use romer_record::document::{self, ClockState, DelayKind, Direction, Limit, Measurement, Summary, Traffic};
+use romer_record::document::{
+    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary, Traffic,
+};
 use romer_record::event::Event;
 use romer_units::{Dscp, Place};
 
 use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
 use crate::table::Way;
+
+/// Routers that are named of a long way: half of them at its beginning, half at its end.
+const ROUTERS: usize = 4;
 
 /// Sentences, with or without characters beyond ASCII. Nothing in them is escaped yet.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +30,32 @@ impl Words {
     /// What happened, and when.
     pub(crate) fn event(self, event: &Event) -> String {
         format!("{} after the start: {}", self.time_of(event.at_ns), event.detail)
+    }
+
+    /// The way to the target as it was found first, where it was looked for.
+    pub(crate) fn route(self, metadata: &Metadata) -> Option<String> {
+        let hops = metadata.route.as_ref()?;
+        let has_start = hops.iter().any(|hop| hop.at_start.is_some());
+        let answers: Vec<Option<&HopAnswer>> =
+            hops.iter().map(|hop| if has_start { &hop.at_start } else { &hop.at_end }.as_ref()).collect();
+        let Some(end) = answers.iter().rposition(Option::is_some) else {
+            return Some("nobody on the way answered".into());
+        };
+        let reached = answers[end].is_some_and(|answer| answer.target);
+        let routers = if reached { &answers[..end] } else { &answers[..=end] };
+        let mut named: Vec<&str> =
+            routers.iter().map(|answer| answer.map_or("(silent)", |answer| answer.address.as_str())).collect();
+        if named.len() > ROUTERS {
+            let dots = if self.unicode { "…" } else { "..." };
+            named.splice(ROUTERS / 2..named.len() - ROUTERS / 2, [dots]);
+        }
+        let by = named.join(", ");
+        let count = counted(u64::try_from(end + 1).unwrap_or(u64::MAX), "hop", "hops");
+        Some(match (reached, routers.is_empty()) {
+            (true, true) => "the target is the first hop".into(),
+            (true, false) => format!("{count}: {by}, then the target"),
+            (false, _) => format!("{by}, then nobody answered"),
+        })
     }
 
     /// The result in one or two sentences.
@@ -400,4 +431,30 @@ pub(crate) fn heading<'a, M: std::borrow::Borrow<Measurement> + 'a>(
     let Some(m) = measurements.get(index).map(std::borrow::Borrow::borrow) else { return String::new() };
     let same = measurements.iter().filter(|other| (*other).borrow().target == m.target).count();
     if same > 1 { format!("{}, stream {index}", m.target) } else { m.target.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::document::Hop;
+
+    use super::*;
+
+    fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {
+        let answer = |(address, target): (&str, bool)| HopAnswer { address: address.into(), target };
+        let hops = answers.iter().zip(1..).map(|(found, hop)| Hop { hop, at_start: found.map(answer), at_end: None });
+        let metadata = Metadata { route: Some(hops.collect()), ..Metadata::default() };
+        Words { unicode: false }.route(&metadata)
+    }
+
+    #[test]
+    fn a_route_is_told_in_a_line_however_long_it_is() {
+        let (router, target) = (|address| Some((address, false)), Some(("192.0.2.1", true)));
+        assert_eq!(route(&[]).unwrap(), "nobody on the way answered");
+        assert_eq!(route(&[target]).unwrap(), "the target is the first hop");
+        assert_eq!(route(&[router("a"), None, target]).unwrap(), "3 hops: a, (silent), then the target");
+        assert_eq!(route(&[None, router("b")]).unwrap(), "(silent), b, then nobody answered");
+        let long: Vec<_> = ["a", "b", "c", "d", "e"].map(router).into_iter().chain([target]).collect();
+        assert_eq!(route(&long).unwrap(), "6 hops: a, b, ..., d, e, then the target");
+        assert_eq!(Words { unicode: false }.route(&Metadata::default()), None);
+    }
 }

@@ -6,6 +6,7 @@
 //!   token bucket for each address prefix.
 //! - [`control`]: the messages of the control channel and both ends' machines, by which the responder's own log
 //!   comes back to the sender.
+//! - [`route`]: the search for the routers on the way.
 //! - [`association`]: the datagram with which a sender proves the address of its test packets.
 #![forbid(unsafe_code)]
 
@@ -13,4 +14,5 @@ pub mod association;
 pub mod control;
 pub mod limit;
 pub mod reflector;
+pub mod route;
 pub mod sender;

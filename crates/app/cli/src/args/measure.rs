@@ -69,6 +69,9 @@ pub(crate) struct MeasureArgs {
     /// Authenticate the tests with the key in this file, which both ends have (mode 0600, 32 octets or more)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Do not look for the routers on the way, which is done before the first probe and after the last
+    #[arg(long)]
+    pub(crate) no_route: bool,
     /// Wait so long for a probe or its reflection before it counts as lost
     #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,

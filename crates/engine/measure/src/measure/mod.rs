@@ -10,7 +10,9 @@ mod live;
 mod options;
 mod preparing;
 mod receiving;
+mod route;
 mod sending;
+mod side_by_side;
 mod stream;
 mod targets;
 
@@ -28,7 +30,7 @@ use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
-use romer_units::Duration;
+use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::evaluate::{Evaluated, evaluate};
 use crate::{MeasureError, SOFTWARE};
@@ -110,18 +112,22 @@ pub fn measure(
     let mut run = NewRun::create(&options.location, manifest)?;
     let log = run.start_log(log_queue(&streams))?;
     observer.on_start(run.folder(), streams.len());
-    let partial = exchange(options, &mut streams, &log, interrupted, observer)?;
+    let began = clock::monotonic_now();
+    let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
     bring_home(&mut streams, &log.sender(), observer);
+    route::look_again(&mut streams, began, observer);
     let folder = run.folder().to_path_buf();
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     conclude(run, &streams, dead, &rows, partial, not_kept)
 }
 
-/// Sends and receives until everything is back. Gives whether it was interrupted.
+/// Sends and receives until everything is back, with times of events told from `began`. Gives whether it was
+/// interrupted.
 fn exchange(
     options: &MeasureOptions,
     streams: &mut [Prepared],
     log: &LogThread,
+    began: Timestamp<Monotonic>,
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<bool, MeasureError> {
@@ -133,7 +139,7 @@ fn exchange(
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
     let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
-    let mut happenings = Happenings::begin(&shared, clock::monotonic_now());
+    let mut happenings = Happenings::begin(&shared, began);
     let mut live = Live::new(options, streams, live_receiver, log);
     let threads = options.threads;
     let partial = std::thread::scope(|scope| {
@@ -349,6 +355,12 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
         manifest.far_log_complete = parts.iter().all(|part| part.manifest.far_log_complete);
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
+        for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {
+            if !manifest.events.contains(event) {
+                manifest.events.push(event.clone());
+            }
+        }
+        manifest.events.sort_by_key(|event| event.at_ns);
         (parts[0].shared.number, manifest)
     });
     let dead = dead.iter().map(|one| (one.number, one.manifest.clone()));

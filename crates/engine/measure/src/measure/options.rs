@@ -70,6 +70,8 @@ pub struct MeasureOptions {
     pub source: Option<IpAddr>,
     /// Interface of the probes.
     pub interface: Option<String>,
+    /// Look for the routers on the way to each target, at the start and at the end.
+    pub route: bool,
     /// How long a reflection is waited for.
     pub waiting_time: Duration,
     /// How the clocks are related.

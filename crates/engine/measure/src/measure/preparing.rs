@@ -18,6 +18,7 @@ use romer_wire::compact;
 use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
+use super::route::Pathfinder;
 use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
@@ -41,6 +42,8 @@ pub(super) struct Prepared {
     pub(super) instead: Option<String>,
     /// Datagrams that the far end's kernel dropped because its program was too slow.
     pub(super) far_drops: u64,
+    /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
+    pub(super) pathfinder: Option<Pathfinder>,
 }
 
 impl Prepared {
@@ -142,7 +145,7 @@ pub(super) fn prepare(
     );
     let conversation = conversation.map(|conversation| associate(conversation, &shared)).transpose()?;
     let interval = schedule.interval();
-    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0 })
+    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0, pathfinder: None })
 }
 
 /// Why stamps of the network card cannot be had, by what the driver of the outgoing interface says.
@@ -184,7 +187,7 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketAddr, MeasureError> {
+pub(super) fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketAddr, MeasureError> {
     let any =
         if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     match options.source {
@@ -197,13 +200,9 @@ fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketA
     }
 }
 
-/// The socket that sends the probes, and the one that receives the reflections.
-fn open(
-    options: &MeasureOptions,
-    local: SocketAddr,
-    target: SocketAddr,
-) -> Result<(StampingSocket, Option<StampingSocket>), MeasureError> {
-    let socket_options = SocketOptions {
+/// How sockets for what is sent to a target are set up.
+pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
+    SocketOptions {
         interface: options.interface.clone(),
         dscp: options.dscp,
         ecn: options.ecn,
@@ -212,7 +211,16 @@ fn open(
         dont_fragment: true,
         path_errors: true,
         ..SocketOptions::default()
-    };
+    }
+}
+
+/// The socket that sends the probes, and the one that receives the reflections.
+fn open(
+    options: &MeasureOptions,
+    local: SocketAddr,
+    target: SocketAddr,
+) -> Result<(StampingSocket, Option<StampingSocket>), MeasureError> {
+    let socket_options = socket_options(options);
     let socket = StampingSocket::bind(local, &socket_options).map_err(|error| {
         let (place, mend) = match (&options.interface, options.source) {
             (Some(interface), _) if error.errno() == Some(19) => (

@@ -1,9 +1,5 @@
 //! The targets of a run, prepared side by side: one that does not answer holds up none of the others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
 use romer_traffic::TrafficModel;
@@ -11,11 +7,10 @@ use romer_units::random::Seed;
 
 use super::options::StreamOptions;
 use super::preparing::{self, Prepared};
+use super::route::Pathfinder;
+use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
 use crate::MeasureError;
-
-/// Targets that are prepared at a time.
-const AT_A_TIME: usize = 64;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -71,32 +66,9 @@ pub(super) fn prepare(
 
 /// What became of each target, in their order.
 fn all(options: &MeasureOptions) -> Vec<Answer> {
-    let count = options.streams.len();
-    let answers: Vec<Mutex<Option<Answer>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(stream), Some(answer)) = (options.streams.get(place), answers.get(place)) else {
-                return;
-            };
-            let found = one(options, stream, u16::try_from(place).unwrap_or(u16::MAX));
-            *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 1..count.min(AT_A_TIME) {
-            // Where the system gives no more threads, those that there are do the work.
-            if thread::Builder::new().name("romer-prepare".into()).spawn_scoped(scope, work).is_err() {
-                break;
-            }
-        }
-        work();
-    });
-    answers
-        .into_iter()
-        .filter_map(|answer| answer.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect()
+    side_by_side("romer-prepare", options.streams.len(), |place| {
+        one(options, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
+    })
 }
 
 /// All directions of one target.
@@ -111,7 +83,11 @@ fn one(options: &MeasureOptions, stream: &StreamOptions, number: u16) -> Answer 
     let prepared = ways.iter().map(|way| {
         preparing::prepare(options, &of_part(stream, options.direction, *way), *way, number, &mut notes)
     });
-    let prepared = prepared.collect();
+    let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
+    if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
+        first.pathfinder = Pathfinder::begin(options, first.shared.target);
+        first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
+    }
     Answer { prepared, notes }
 }
 

@@ -254,6 +254,7 @@ impl Reflecting {
                     // What the request asked for, or its own code point, without its ECN bits: what comes back was
                     // marked alike.
                     tos: written.dscp.map(Dscp::tos).or(datagram.tos.map(|tos| tos & 0b1111_1100)),
+                    ttl: None,
                     id,
                 };
                 let sent = port.socket.send(&outgoing).ok().map(|sent| sent.user);

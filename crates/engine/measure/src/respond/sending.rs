@@ -232,6 +232,7 @@ impl Sending {
             to: self.path.to,
             from: self.path.from,
             tos: Some(self.tos),
+            ttl: None,
             id: wire_sequence(due.sequence),
         };
         let mut record = FarSent {

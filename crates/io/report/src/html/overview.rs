@@ -177,7 +177,7 @@ pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     items.extend(meta.nic_driver.clone().map(|driver| ("Network driver", driver)));
     items.extend(meta.clock_source.clone().map(|source| ("Clock source", source)));
     items.extend(meta.responder_software.clone().map(|software| ("Responder", software)));
-    items.extend(meta.route.as_ref().map(|route| ("Route", route.join(", "))));
+    items.extend(WORDS.route(meta).map(|route| ("Route", route)));
     items.extend(m.ended.as_ref().map(|ended| ("Ended", WORDS.moment(ended))));
     list("Circumstances", &items, page);
     if !meta.command.is_empty() {

@@ -21,7 +21,7 @@ impl ControlWriter {
         Self { bytes: [0; CONTROL_LEN], length: 0 }
     }
 
-    /// Adds a message. The callers here add at most three, of 20 octets at most, so that it always fits.
+    /// Adds a message. The callers here add at most four, of 20 octets at most, so that it always fits.
     pub(crate) fn push(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
         let whole = HEADER + data.len();
         let Some(space) = self.bytes.get_mut(self.length..self.length + whole.next_multiple_of(8)) else {

@@ -8,6 +8,8 @@ use super::{StampingSocket, address};
 use crate::HostError;
 use crate::clock::Realtime;
 
+/// Octets of a datagram that are kept of what an ICMP error returns of it.
+pub const QUOTED: usize = 8;
 /// Events that are taken with one call.
 const BATCH: usize = 16;
 /// What `ee_info` says of a software stamp (`SCM_TSTAMP_SND`).
@@ -53,6 +55,9 @@ pub struct PathError {
     pub icmp_type: u8,
     /// ICMP or ICMPv6 code.
     pub icmp_code: u8,
+    /// The first octets of the datagram's payload; `None` where the report returned fewer of it. RFC 792 asks for none,
+    /// RFC 1812 and RFC 4443 for as many as there is room for.
+    pub quoted: Option<[u8; QUOTED]>,
 }
 
 /// Room for transmit events, allocated once.
@@ -119,10 +124,12 @@ impl StampingSocket {
         let mut names = [[0; address::ADDRESS_LEN]; BATCH];
         let mut controls = [[0; CONTROL_LEN]; BATCH];
         let mut headers = [const { empty_header() }; BATCH];
-        // Stamps come without a packet, and of an ICMP error the addresses are enough: no payload is wanted.
+        // Stamps come without a packet, and of an ICMP error's packet its beginning is enough.
+        let mut quotes = [[0_u8; QUOTED]; BATCH];
         let mut vectors = [const { libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 } }; BATCH];
-        let rooms = names.iter_mut().zip(&mut vectors).zip(&mut controls);
-        for (header, ((name, vector), control)) in headers.iter_mut().zip(rooms) {
+        let rooms = names.iter_mut().zip(&mut vectors).zip(&mut quotes).zip(&mut controls);
+        for (header, (((name, vector), quote), control)) in headers.iter_mut().zip(rooms) {
+            *vector = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
             *header = receive_header(name, vector, control);
         }
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
@@ -130,13 +137,20 @@ impl StampingSocket {
         for (index, header) in headers[..count].iter().enumerate() {
             let name = &names[index][..header.msg_hdr.msg_namelen as usize];
             let control = &controls[index][..header.msg_hdr.msg_controllen.min(CONTROL_LEN)];
-            self.sort(name, control, events);
+            let quoted = (header.msg_len as usize >= QUOTED).then_some(quotes[index]);
+            self.sort(name, control, quoted, events);
         }
         Ok(count)
     }
 
     /// Puts one message of the error queue where it belongs.
-    fn sort(&self, name: &[u8], control: &[u8], events: &mut TransmitEvents) {
+    fn sort(
+        &self,
+        name: &[u8],
+        control: &[u8],
+        quoted: Option<[u8; QUOTED]>,
+        events: &mut TransmitEvents,
+    ) {
         let mut stamp = None;
         let mut report = None;
         for message in messages(control) {
@@ -150,7 +164,7 @@ impl StampingSocket {
         }
         let Some(report) = report else { return };
         if report.origin != libc::SO_EE_ORIGIN_TIMESTAMPING {
-            events.path_errors.push(report.path_error(address::decode(name)));
+            events.path_errors.push(report.path_error(address::decode(name), quoted));
         } else if let (Some(nanos), SENT, Some(identities)) = (stamp, report.info, &self.identities) {
             let kernel = Realtime::from_nanos(nanos);
             match identities.id_of(report.data, kernel) {
@@ -186,7 +200,7 @@ impl Report {
         })
     }
 
-    fn path_error(&self, to: Option<SocketAddr>) -> PathError {
+    fn path_error(&self, to: Option<SocketAddr>, quoted: Option<[u8; QUOTED]>) -> PathError {
         let kind = match (self.origin, self.icmp_type, self.icmp_code) {
             _ if self.errno == libc::EMSGSIZE => PathErrorKind::TooLong { mtu: self.info },
             // RFC 792: destination unreachable (3), of which code 3 is the port; time exceeded (11).
@@ -201,6 +215,13 @@ impl Report {
             (libc::SO_EE_ORIGIN_LOCAL, ..) if self.errno == libc::EHOSTUNREACH => PathErrorKind::Unreachable,
             _ => PathErrorKind::Other,
         };
-        PathError { to, reporter: self.reporter, kind, icmp_type: self.icmp_type, icmp_code: self.icmp_code }
+        PathError {
+            to,
+            reporter: self.reporter,
+            kind,
+            icmp_type: self.icmp_type,
+            icmp_code: self.icmp_code,
+            quoted,
+        }
     }
 }

@@ -47,7 +47,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_units::{Dscp, Duration, Ecn};
 
-pub use events::{PathError, PathErrorKind, TransmitEvents, TransmitStamp};
+pub use events::{PathError, PathErrorKind, QUOTED, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
 pub use txtime::{DepartureTime, departure_time};

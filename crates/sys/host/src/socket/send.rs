@@ -32,6 +32,8 @@ pub struct Outgoing<'a> {
     pub from: Option<Source>,
     /// The whole TOS or traffic-class octet, ECN bits included; `None` takes the socket's.
     pub tos: Option<u8>,
+    /// Time to live or hop limit, from 1; `None` takes the socket's.
+    pub ttl: Option<u8>,
     /// The number by which its transmit stamp will be known.
     pub id: u32,
 }
@@ -39,7 +41,7 @@ pub struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// A datagram with the socket's own source address and class.
     pub const fn new(payload: &'a [u8], to: SocketAddr, id: u32) -> Self {
-        Self { payload, to, from: None, tos: None, id }
+        Self { payload, to, from: None, tos: None, ttl: None, id }
     }
 }
 
@@ -71,6 +73,9 @@ impl StampingSocket {
         }
         if let Some(tos) = datagram.tos {
             push_class(&mut control, datagram.to, tos);
+        }
+        if let Some(ttl) = datagram.ttl {
+            push_ttl(&mut control, datagram.to, ttl);
         }
         let mut retries = if self.path_errors { RETRIES } else { 0 };
         if matches!(self.identities, Some(Identities::Given)) {
@@ -169,6 +174,15 @@ fn push_class(control: &mut ControlWriter, to: SocketAddr, tos: u8) {
         control.push(libc::IPPROTO_IP, libc::IP_TOS, &value);
     } else {
         control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value);
+    }
+}
+
+fn push_ttl(control: &mut ControlWriter, to: SocketAddr, ttl: u8) {
+    let value = i32::from(ttl).to_ne_bytes();
+    if to.is_ipv4() {
+        control.push(libc::IPPROTO_IP, libc::IP_TTL, &value);
+    } else {
+        control.push(libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &value);
     }
 }
 

@@ -1,0 +1,93 @@
+//! The circumstances of a measurement: hosts, clocks, the way between them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Circumstances of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metadata {
+    /// The user's words.
+    pub comment: Option<String>,
+    /// Name of the measuring host.
+    pub host: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Driver of the outgoing interface.
+    pub nic_driver: Option<String>,
+    /// Its clock source.
+    pub clock_source: Option<String>,
+    /// Its synchronisation.
+    pub clock_sync: ClockSync,
+    /// The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not asked for.
+    pub route: Option<Vec<Hop>>,
+    /// The command that repeats this measurement.
+    pub command: String,
+    /// Version of romer.
+    pub software: String,
+    /// Version of romer at the far end, where it is one.
+    pub responder_software: Option<String>,
+    /// Synchronisation of the far end's clock, where a romer there tells it.
+    #[serde(default)]
+    pub responder_clock_sync: Option<ClockSync>,
+}
+
+/// What a host says of its clock's synchronisation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockSync {
+    /// The kernel holds its clock for synchronised.
+    pub synchronised: Option<bool>,
+    /// The kernel's estimate of its error.
+    pub estimated_error_ns: Option<i64>,
+    /// The kernel's bound of its error.
+    pub maximum_error_ns: Option<i64>,
+    /// `ok`, `leap-second` or `error`, as the kernel says (adjtimex).
+    #[serde(default)]
+    pub state: Option<String>,
+    /// By how much the kernel speeds the clock up (positive) or slows it down.
+    #[serde(default)]
+    pub frequency_ppm: Option<f64>,
+    /// International atomic time minus this clock, seconds; 0 where nobody has told the kernel.
+    #[serde(default)]
+    pub tai_offset_s: Option<i32>,
+    /// Daemons that were seen to run: `chronyd`, `ntpd`, `ntpd-rs`, `systemd-timesyncd`, `ptp4l`, `phc2sys`.
+    #[serde(default)]
+    pub keepers: Vec<String>,
+    /// What chrony says, where it runs and answers.
+    #[serde(default)]
+    pub chrony: Option<Chrony>,
+}
+
+/// What chrony says of the clock that it keeps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Chrony {
+    /// The server that it follows; empty for none.
+    pub reference: String,
+    /// Distance from a reference clock; 0 where it follows nobody.
+    pub stratum: u8,
+    /// By how much the clock is behind (positive) or ahead of what chrony holds for true.
+    pub offset_ns: i64,
+    /// The bound that chrony states for the clock's error.
+    pub bound_ns: i64,
+    /// How well the clock's rate is known.
+    pub skew_ppm: f64,
+}
+
+/// One hop of the way to the target: who answered to probes whose time to live, or hop limit, ran out there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hop {
+    /// Its number, from 1.
+    pub hop: u8,
+    /// Who answered before the first probe; `null` where nobody did, or the way had ended.
+    pub at_start: Option<HopAnswer>,
+    /// Who answered after the last probe, likewise.
+    pub at_end: Option<HopAnswer>,
+}
+
+/// Who answered from a hop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopAnswer {
+    /// Its address.
+    pub address: String,
+    /// It is the target: the way ends here.
+    pub target: bool,
+}

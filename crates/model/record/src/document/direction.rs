@@ -1,0 +1,187 @@
+//! What is found of one direction.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Summary;
+
+/// Whether a delay is the whole of it, or what it has above its least value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayKind {
+    /// The whole delay.
+    Absolute,
+    /// The part above the minimum; the clocks' offset is not known.
+    Variable,
+}
+
+/// One direction's results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Direction {
+    /// Packet counts.
+    pub packets: Packets,
+    /// What `delay_ns` is; `null` where there is none.
+    pub delay_kind: Option<DelayKind>,
+    /// Delay after clock correction (RFC 7679; RFC 2681 for the round trip).
+    pub delay_ns: Summary,
+    /// Delay variation of consecutive packets, signed (RFC 3393).
+    pub ipdv_ns: Summary,
+    /// Delay above the least one (RFC 5481).
+    pub pdv_ns: Summary,
+    /// The jitters, each by its definition.
+    pub jitter_ns: Jitter,
+    /// Between departures.
+    pub inter_departure_ns: Summary,
+    /// Between arrivals.
+    pub inter_arrival_ns: Summary,
+    /// Real departure minus scheduled one.
+    pub departure_error_ns: Option<Summary>,
+    /// Distributions.
+    pub histograms: Histograms,
+    /// Loss and its pattern.
+    pub loss: Loss,
+    /// Reordering.
+    pub reordering: Reordering,
+    /// Duplication.
+    pub duplicates: Duplicates,
+    /// Hops.
+    pub ttl: Ttl,
+    /// Code points sent and received.
+    pub dscp: DscpSeen,
+    /// ECN bits sent and received.
+    #[serde(default)]
+    pub ecn: EcnSeen,
+}
+
+/// Packet counts of a direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Packets {
+    /// Left the sending host.
+    pub sent: Option<u64>,
+    /// Arrived in time, each counted once.
+    pub received: Option<u64>,
+    /// Did not arrive in time; `null` where the direction of the loss cannot be known.
+    pub lost: Option<u64>,
+    /// Further copies that arrived.
+    pub duplicated: Option<u64>,
+    /// Arrived after a packet with a higher number (RFC 4737).
+    pub reordered: Option<u64>,
+    /// Arrived after the waiting time; among the lost.
+    pub late: Option<u64>,
+    /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
+    pub corrupted: Option<u64>,
+    /// The host itself refused to send; neither sent nor lost.
+    pub not_sent: Option<u64>,
+}
+
+/// The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Jitter {
+    /// Method 1: greatest delay minus least (one value).
+    pub peak_to_peak: Summary,
+    /// Method 2: absolute difference of consecutive inter-arrival times, packets in order of sending.
+    pub inter_arrival_difference: Summary,
+    /// Method 2 with packets in order of arrival; only where packets were reordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inter_arrival_difference_in_order_of_arrival: Option<Summary>,
+    /// Method 3: absolute difference of consecutive delays.
+    pub delay_difference: Summary,
+    /// Method 4: absolute deviation of each delay from the mean.
+    pub deviation_from_mean: Summary,
+    /// RFC 3550 section 6.4.1, in order of arrival, after the last packet.
+    pub rfc3550: Option<f64>,
+}
+
+/// Distributions of a direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// Of `delay_ns`.
+    pub delay: Histogram,
+    /// Of the absolute differences of consecutive delays.
+    pub jitter: Histogram,
+    /// Of `inter_departure_ns`.
+    pub inter_departure: Histogram,
+    /// Of `inter_arrival_ns`.
+    pub inter_arrival: Histogram,
+}
+
+/// Counts between edges: `counts[i]` values lie in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`), the last edge
+/// included. Empty where there are no values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histogram {
+    /// One more than there are counts.
+    pub bin_edges_ns: Vec<i64>,
+    /// Values in each bin.
+    pub counts: Vec<u64>,
+}
+
+/// Loss and its pattern (RFC 7680, RFC 3357).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// Lost over sent.
+    pub ratio: Option<f64>,
+    /// 95 % interval of the ratio (Wilson's, on the assumption that losses are independent).
+    pub ratio_interval: Option<[f64; 2]>,
+    /// Lengths of the loss periods, in packets.
+    pub periods: Vec<u64>,
+    /// Distances between consecutive losses, in packets.
+    pub distances: Vec<u64>,
+}
+
+/// Reordering (RFC 4737).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reordering {
+    /// Reordered over received.
+    pub ratio: Option<f64>,
+    /// Extent of each reordered packet (RFC 4737 section 4.2.3).
+    pub extents: Vec<u64>,
+}
+
+/// Duplication (RFC 5560).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Duplicates {
+    /// Time from the first copy of a packet to each further one.
+    pub spacing_ns: Summary,
+}
+
+/// Time to live, or hop limit, on arrival.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ttl {
+    /// Least.
+    pub min: Option<u8>,
+    /// Greatest.
+    pub max: Option<u8>,
+    /// Where it changed.
+    pub changes: Vec<TtlChange>,
+}
+
+/// A change of the time to live between consecutive arrivals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TtlChange {
+    /// First packet with the new value.
+    pub sequence: u64,
+    /// Value before.
+    pub from: u8,
+    /// Value after.
+    pub to: u8,
+}
+
+/// Code points on the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DscpSeen {
+    /// Sent.
+    pub sent: Option<u8>,
+    /// Received, with the number of packets that had each.
+    pub received: BTreeMap<String, u64>,
+}
+
+/// ECN bits on the way (RFC 3168), by name: `not-ect`, `ect0`, `ect1`, `ce`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EcnSeen {
+    /// Sent.
+    pub sent: Option<String>,
+    /// Received, with the number of packets that had each.
+    pub received: BTreeMap<String, u64>,
+}
