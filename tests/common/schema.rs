@@ -31,10 +31,14 @@ impl<'a> Check<'a> {
         self.faults.push(format!("{place}: {what}"));
     }
 
-    /// Whether `value` follows `schema`, without telling why not.
-    fn passes(&self, schema: &Value, value: &Value) -> bool {
+    /// Whether `value` follows `schema`, without telling why not; `besides` others, it may have members of its own.
+    fn passes(&self, schema: &Value, value: &Value, besides: bool) -> bool {
         let mut check = Check { root: self.root, faults: Vec::new() };
-        check.value(schema, value, "");
+        if besides {
+            check.keywords(schema, value, "");
+        } else {
+            check.value(schema, value, "");
+        }
         check.faults.is_empty()
     }
 
@@ -55,6 +59,10 @@ impl<'a> Check<'a> {
         let mut names = BTreeSet::new();
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             names.extend(properties.keys().cloned());
+            // Beside members of its own, an object may have those of one of several alternatives.
+            for alternatives in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema.get(*keyword)) {
+                names.extend(list(alternatives).iter().flat_map(|schema| self.members(schema)));
+            }
         }
         if let Some(reference) = schema.get("$ref") {
             names.extend(self.members(self.resolve(reference)));
@@ -78,7 +86,10 @@ impl<'a> Check<'a> {
                     self.fault(place, format!("{value} is none of {argument}"));
                 }
                 "enum" => {}
-                "anyOf" | "oneOf" => self.alternatives(keyword, list(argument), value, place),
+                "anyOf" | "oneOf" => {
+                    let besides = keywords.contains_key("properties");
+                    self.alternatives(keyword, list(argument), value, place, besides);
+                }
                 "properties" | "required" | "additionalProperties" => {
                     if let Value::Object(members) = value {
                         self.object(keyword, argument, keywords, members, place);
@@ -115,8 +126,9 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn alternatives(&mut self, keyword: &str, schemas: &[Value], value: &Value, place: &str) {
-        let fitting = schemas.iter().filter(|schema| self.passes(schema, value)).count();
+    /// `besides`: the object has other members than those of its alternative, which has not to name them.
+    fn alternatives(&mut self, keyword: &str, schemas: &[Value], value: &Value, place: &str, besides: bool) {
+        let fitting = schemas.iter().filter(|schema| self.passes(schema, value, besides)).count();
         if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
             self.fault(place, format!("{fitting} of {} alternatives fit {value}", schemas.len()));
         }

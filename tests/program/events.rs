@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::Measuring;
 use crate::common::process;
-use crate::common::{at, count};
+use crate::common::{at, count, schema};
 
 fn ip(lab: &Lab, arguments: &[&str]) {
     process::run(lab.command("A", "ip").args(arguments)).with_code(0);
@@ -90,4 +90,35 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
     let document = measuring.end();
     assert_kinds(&document, &["pause", "not-sent"]);
     assert_not_taken_for_loss(&document);
+}
+
+#[test]
+fn what_happens_to_the_responder_is_told_at_both_ends() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &[]);
+    responder.signal("STOP");
+    // Longer than what counts as standing still.
+    std::thread::sleep(Duration::from_secs(3));
+    responder.signal("CONT");
+    measuring.await_told(&["the responder stood still for"]);
+    for state in ["down", "up"] {
+        process::run(lab.command("B", "ip").args(["link", "set", "t1", state])).with_code(0);
+    }
+    measuring.await_told(&[
+        "interface t1 of the responder's host went down",
+        "interface t1 of the responder's host is up again",
+    ]);
+    measuring.await_more();
+    let document = measuring.end();
+    let kinds = ["pause", "link-down", "link-up"];
+    assert_kinds(&document, &kinds);
+    let events = at(&document, "/events").as_array().unwrap();
+    let theirs = events.iter().filter(|event| kinds.iter().any(|kind| event["kind"] == *kind));
+    assert!(theirs.clone().all(|event| event["side"] == "responder"), "{document:#}");
+    responder.signal("TERM");
+    let ended = responder.wait().with_code(0);
+    let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+    schema::assert_valid(&own, "respond");
+    assert_kinds(&own, &kinds);
 }

@@ -67,7 +67,10 @@ impl TwoRouters {
         );
         for at in [Self::at_first, Self::at_second] {
             // What is looked for is the way, and not how many errors a router tells a second.
-            at(&routers, "echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; echo 0 > /proc/sys/net/ipv6/icmp/ratelimit");
+            at(
+                &routers,
+                "echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; echo 0 > /proc/sys/net/ipv6/icmp/ratelimit",
+            );
         }
         routers.go_by(0);
         routers
@@ -98,7 +101,8 @@ impl TwoRouters {
     fn await_passage(&self, target: &str) {
         let since = Instant::now();
         loop {
-            let options = ["--stamp-only", "--count", "5", "--interval", "5ms", "--waiting-time", "200ms", target];
+            let options =
+                ["--stamp-only", "--count", "5", "--interval", "5ms", "--waiting-time", "200ms", target];
             let ended = self.lab.try_measure(&options).ended;
             if ended.code == Some(0) && count(&ended.document(), "/round_trip/packets/lost") == 0 {
                 return;
@@ -129,7 +133,8 @@ fn the_routers_on_the_way_are_found_and_the_responder_counts_no_probe_for_it() {
     for (family, target) in TARGETS.into_iter().enumerate() {
         routers.await_passage(target);
         for direction in ["round-trip", "both"] {
-            let options = ["--direction", direction, "--count", "20", "--interval", "5ms", "--json", "-", target];
+            let options =
+                ["--direction", direction, "--count", "20", "--interval", "5ms", "--json", "-", target];
             let (mut command, _home) = routers.lab.finding_the_way(&options);
             let ended = process::run(&mut command).with_code(0);
             let document = ended.document();

@@ -27,8 +27,18 @@ fn respond(arguments: &[&str]) -> (Process, String) {
 }
 
 fn measure(control: &str, folder: &Path, key: Option<&Path>) -> Ended {
-    let mut command =
-        romer(["measure", control, "--count", "10", "--interval", "2ms", "--json", "-", "--force"]);
+    let mut command = romer([
+        "measure",
+        control,
+        "--count",
+        "10",
+        "--interval",
+        "2ms",
+        "--json",
+        "-",
+        "--force",
+        "--no-route",
+    ]);
     command.arg("--out").arg(folder.join("run"));
     if let Some(key) = key {
         command.arg("--key-file").arg(key);

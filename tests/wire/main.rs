@@ -7,5 +7,6 @@ mod common;
 mod control;
 mod datagrams;
 mod keys;
+mod sessions;
 mod table;
 mod tap;

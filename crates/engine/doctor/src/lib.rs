@@ -94,6 +94,7 @@ pub fn examine(options: &Options) -> Doctor {
         limits::memory(&limits::try_locking(), &rights),
         limits::idle(&limits::Idle::read(), &rights),
         network::access(&network::look_at_access(), &rights),
+        links::xdp(&interfaces),
         network::parts(&network::look_at_parts(), &rights),
         network::departure(departure),
         clocks::time_namespace(clocks::time_offsets()),

@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
+use romer_host::xdp::{XdpSupport, xdp_support};
 use romer_record::document::Finding;
 use serde_json::{Map, Value};
 
@@ -13,6 +14,7 @@ use crate::rights::Rights;
 
 const STAMPS: &str = "nic_stamps";
 const OFFLOADS: &str = "offloads";
+const XDP: &str = "xdp_modes";
 /// The offloads by which a packet that is seen is not the packet that was on the link, with the names that ethtool
 /// gives them.
 const JOINING: [(Offload, &str); 3] = [
@@ -34,6 +36,8 @@ pub(crate) struct Interface {
     stamping: Stamping,
     /// Each of [`JOINING`]; `None` where the driver does not have it.
     joining: [Option<bool>; 3],
+    /// What the driver says of XDP; `None` where the kernel does not tell.
+    xdp: Option<XdpSupport>,
 }
 
 impl Interface {
@@ -53,7 +57,10 @@ pub(crate) fn interfaces() -> Result<Vec<Interface>, HostError> {
     let network = Network::open(None)?;
     let links = network.links()?;
     let up = links.iter().filter(|link| link.up && !is_loopback(&network, &link.name));
-    Ok(up.map(|link| read(&network, &link.name)).collect())
+    let xdp = xdp_support().ok().flatten().unwrap_or_default();
+    Ok(up
+        .map(|link| Interface { xdp: xdp.get(&link.index).copied(), ..read(&network, &link.name) })
+        .collect())
 }
 
 /// Whether the interface has an address that only loopback has.
@@ -72,6 +79,7 @@ fn read(network: &Network, name: &str) -> Interface {
         hardware_clock: hardware_clock(name),
         stamping: network.stamping(name).unwrap_or_default(),
         joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
+        xdp: None,
     }
 }
 
@@ -173,6 +181,67 @@ fn switch_off(interface: &Interface, rights: &Rights) -> String {
     rights.command(&format!("ethtool -K {} {}", crate::rights::quoted(&interface.name), states.join(" ")))
 }
 
+/// In which modes XDP can be had.
+pub(crate) fn xdp(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
+    const MODES: &str = "romer emulate takes frames natively where the driver does that, before the kernel makes packets \
+                         of them. Elsewhere XDP is generic, behind that, and no faster than packet sockets, which do for \
+                         200,000 packets a second.";
+    let interfaces = match interfaces {
+        Ok(interfaces) => interfaces,
+        Err(error) => return unknown(XDP, error, MODES),
+    };
+    let those = |wanted: fn(&Interface) -> bool| -> Vec<String> {
+        interfaces.iter().filter(|one| wanted(one)).map(xdp_named).collect()
+    };
+    let native = those(|one| one.xdp.is_some_and(|xdp| xdp.native));
+    let generic = those(|one| one.xdp.is_some_and(|xdp| !xdp.native));
+    let untold = those(|one| one.xdp.is_none());
+    let mut found: Vec<String> = Vec::new();
+    for (modes, names) in [
+        ("Native and generic", &native),
+        ("Generic only", &generic),
+        ("Generic, and native as the driver may", &untold),
+    ] {
+        if !names.is_empty() {
+            found.push(format!("{modes}: {}.", shortened(names, "interfaces")));
+        }
+    }
+    let finding = match (interfaces.is_empty(), generic.is_empty(), untold.is_empty()) {
+        (true, ..) => good(XDP, "No interface is up, loopback aside.", MODES),
+        (false, true, true) => good(XDP, found.join(" "), MODES),
+        (false, _, false) => limited(
+            XDP,
+            found.join(" "),
+            MODES,
+            "Linux 6.3 and later tell what a driver can; romer emulate finds it out by trying, and says which it has.",
+        ),
+        (false, false, true) => limited(
+            XDP,
+            found.join(" "),
+            MODES,
+            "Use an interface whose driver has native XDP, where that matters.",
+        ),
+    };
+    let values = interfaces.iter().map(|one| {
+        let of = |pick: fn(XdpSupport) -> bool| Value::from(one.xdp.map(pick));
+        let fields = [
+            ("native", of(|xdp| xdp.native)),
+            ("redirect", of(|xdp| xdp.redirect)),
+            ("zero_copy", of(|xdp| xdp.zero_copy)),
+        ];
+        (one.name.clone(), object(fields))
+    });
+    finding.value("interfaces", Value::Object(values.collect()))
+}
+
+fn xdp_named(interface: &Interface) -> String {
+    let copies = interface.xdp.is_some_and(|xdp| xdp.zero_copy);
+    match (&interface.driver, copies) {
+        (Some(driver), true) => format!("{} ({driver}, without copying)", interface.name),
+        _ => named(interface),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,7 +254,29 @@ mod tests {
             hardware_clock: clock.map(str::to_owned),
             stamping: Stamping::default(),
             joining,
+            xdp: None,
         }
+    }
+
+    #[test]
+    fn the_modes_of_xdp_are_told_in_words() {
+        let with = |name, native, zero_copy| Interface {
+            xdp: Some(XdpSupport { native, redirect: native, zero_copy }),
+            ..interface(name, [None; 3], None)
+        };
+        let fast = with("eth0", true, true);
+        let finding = xdp(&Ok(vec![fast.clone()]));
+        assert_eq!(finding.verdict, Verdict::Good);
+        assert_eq!(finding.found, "Native and generic: eth0 (virtio_net, without copying).");
+        let finding = xdp(&Ok(vec![fast, with("eth1", false, false)]));
+        assert_eq!(finding.verdict, Verdict::Limited);
+        assert!(finding.found.ends_with("Generic only: eth1 (virtio_net)."), "{}", finding.found);
+        assert_eq!(finding.values["interfaces"]["eth1"]["native"], false);
+        let untold = xdp(&Ok(vec![interface("eth2", [None; 3], None)]));
+        assert!(untold.mend.is_some_and(|mend| mend.contains("6.3")));
+        assert_eq!(untold.values["interfaces"]["eth2"]["native"], Value::Null);
+        assert_eq!(xdp(&Ok(vec![])).verdict, Verdict::Good);
+        assert_eq!(xdp(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use romer_report::text::TextStyle;
 use romer_units::Duration;
 
 /// The findings, in their order.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 28] = [
     "kernel_stamps",
     "stolen_time",
     "pacing",
@@ -37,6 +37,7 @@ const NAMES: [&str; 27] = [
     "locked_memory",
     "idle_states",
     "packet_access",
+    "xdp_modes",
     "kernel_parts",
     "departure_time",
     "time_namespace",

@@ -14,6 +14,7 @@ pub mod key;
 pub mod limits;
 pub mod measure;
 pub mod names;
+mod occurrences;
 pub mod qtcp;
 pub mod reading;
 pub mod respond;

@@ -43,8 +43,10 @@ impl Words {
         };
         let reached = answers[end].is_some_and(|answer| answer.target);
         let routers = if reached { &answers[..end] } else { &answers[..=end] };
-        let mut named: Vec<&str> =
-            routers.iter().map(|answer| answer.map_or("(silent)", |answer| answer.address.as_str())).collect();
+        let mut named: Vec<&str> = routers
+            .iter()
+            .map(|answer| answer.map_or("(silent)", |answer| answer.address.as_str()))
+            .collect();
         if named.len() > ROUTERS {
             let dots = if self.unicode { "…" } else { "..." };
             named.splice(ROUTERS / 2..named.len() - ROUTERS / 2, [dots]);
@@ -441,7 +443,11 @@ mod tests {
 
     fn route(answers: &[Option<(&str, bool)>]) -> Option<String> {
         let answer = |(address, target): (&str, bool)| HopAnswer { address: address.into(), target };
-        let hops = answers.iter().zip(1..).map(|(found, hop)| Hop { hop, at_start: found.map(answer), at_end: None });
+        let hops = answers.iter().zip(1..).map(|(found, hop)| Hop {
+            hop,
+            at_start: found.map(answer),
+            at_end: None,
+        });
         let metadata = Metadata { route: Some(hops.collect()), ..Metadata::default() };
         Words { unicode: false }.route(&metadata)
     }

@@ -16,8 +16,8 @@ use crate::calibration::Share;
 use crate::event::Event;
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
-    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, Loss, Packets, Reordering, Ttl,
-    TtlChange,
+    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, Loss, Packets,
+    Reordering, Ttl, TtlChange,
 };
 
 /// The name of the measurement document's schema.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::Event;
+
 /// The name of the responder's schema.
 pub const RESPOND: &str = "romer/respond/1";
 
@@ -37,6 +39,12 @@ pub struct Respond {
     pub tlvs: RespondTlvs,
     /// Sessions.
     pub sessions: RespondSessions,
+    /// What happened to the responder and its host, the latest 256; times are told from its start.
+    #[serde(default)]
+    pub events: Vec<Event>,
+    /// Events before those.
+    #[serde(default)]
+    pub events_forgotten: u64,
 }
 
 /// The responder's clock.

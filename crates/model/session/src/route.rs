@@ -167,7 +167,8 @@ impl Trace {
     /// When to look again if no answer comes; `None` where nothing is to be waited for.
     pub fn wait_until(&self) -> Option<Timestamp<Monotonic>> {
         let last = self.start + LONGEST;
-        let next = self.waiting().filter(|sent| sent.hop < self.end).map(|sent| sent.at + self.patience).min()?;
+        let next =
+            self.waiting().filter(|sent| sent.hop < self.end).map(|sent| sent.at + self.patience).min()?;
         Some(next.min(last))
     }
 
@@ -206,7 +207,8 @@ pub struct Change {
 /// they have the time. Where the way has become longer or shorter, the nearer of the two ends differs.
 pub fn changes(before: &[Option<Found>], after: &[Option<Found>]) -> Vec<Change> {
     let hops = (1..).zip(before.iter().zip(after));
-    let both = hops.filter_map(|(hop, (before, after))| Some(Change { hop, before: (*before)?, after: (*after)? }));
+    let both =
+        hops.filter_map(|(hop, (before, after))| Some(Change { hop, before: (*before)?, after: (*after)? }));
     both.filter(|change| change.before != change.after).collect()
 }
 

@@ -18,6 +18,7 @@ pub mod features;
 pub mod gaps;
 pub mod host_info;
 pub mod link;
+mod netlink;
 pub mod netns;
 pub mod pacing;
 pub mod process;
@@ -28,5 +29,6 @@ mod sys;
 pub mod thread;
 pub mod userns;
 pub mod watch;
+pub mod xdp;
 
 pub use error::HostError;

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
@@ -45,6 +46,8 @@ pub(super) struct Told {
     pub(super) departed: Option<u64>,
     /// Where it sees our datagrams come from.
     pub(super) seen_at: Option<String>,
+    /// What happened to it, in its own words and times.
+    pub(super) events: Vec<Event>,
 }
 
 impl Told {
@@ -55,6 +58,7 @@ impl Told {
             Message::Heard(progress) => self.progress = Some(progress),
             Message::Departed(departed) => self.departed = Some(departed.count),
             Message::Associated(associated) => self.seen_at = Some(associated.address),
+            Message::Events(events) => self.events.extend(events.events),
             _ => {}
         }
     }
@@ -225,7 +229,7 @@ impl Conversation {
                 Ok(None) | Err(_) => self.broken = true,
             }
         }
-        if told.entries.is_empty() { None } else { Some(told) }
+        if told.entries.is_empty() && told.events.is_empty() { None } else { Some(told) }
     }
 
     /// Asks how far the far end has come, where `every` has passed since it was asked. It is taken for gone when it has
@@ -249,9 +253,9 @@ impl Conversation {
         }
     }
 
-    /// Hands the records of a far end that was told to stop to `keep` as they come. Gives the totals, or `None` where
-    /// they did not come.
-    pub(super) fn finish(mut self, mut keep: impl FnMut(&Entry)) -> Option<End> {
+    /// Hands what a far end that was told to stop tells to `keep` as it comes. Gives the totals, or `None` where they did
+    /// not come.
+    pub(super) fn finish(mut self, mut keep: impl FnMut(Told)) -> Option<End> {
         if self.broken {
             return None;
         }
@@ -263,7 +267,7 @@ impl Conversation {
                 Ok(Some(message)) => {
                     let mut told = Told::default();
                     told.take(message);
-                    told.entries.iter().for_each(&mut keep);
+                    keep(told);
                 }
                 Ok(None) | Err(_) => return None,
             }

@@ -4,14 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use romer_host::watch::{NetworkChange, Watch, read_clocks};
+use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
-use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
+use romer_timebase::steps::{ClockChange, ClockWatch};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
+use crate::occurrences::{clock_event, event, reading};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -61,16 +62,6 @@ pub(super) struct Happenings {
     /// How many of them were told.
     told: usize,
     next_drops: Timestamp<Monotonic>,
-}
-
-fn reading() -> Reading {
-    let clocks = read_clocks();
-    Reading {
-        realtime: clocks.realtime,
-        monotonic: clocks.monotonic,
-        boottime: clocks.boottime,
-        within: clocks.within,
-    }
 }
 
 impl Happenings {
@@ -139,28 +130,29 @@ impl Happenings {
         own.map(|(_, event)| event.clone()).collect()
     }
 
+    /// The far end of stream `stream` told of this.
+    pub(super) fn told(&mut self, stream: usize, event: Event) {
+        self.keep(Some(stream), event);
+    }
+
     /// Notes an event, and gives its place; `None` where there are too many.
     fn note(&mut self, stream: Option<usize>, kind: EventKind, side: Side, detail: String) -> Option<usize> {
+        let event = event(kind, side, detail, self.start);
+        self.keep(stream, event)
+    }
+
+    fn keep(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
         if self.events.len() >= MOST {
             return None;
         }
         let last = self.events.len() + 1 == MOST;
-        let now = clock::now();
-        let (kind, detail) = if last {
-            (EventKind::Missed, "more happened to this host than is kept".to_owned())
+        let one = if last {
+            let detail = "more happened to the hosts than is kept".to_owned();
+            event(EventKind::Missed, Side::Sender, detail, self.start)
         } else {
-            (kind, detail)
+            one
         };
-        let event = Event {
-            at_ns: (now.monotonic - self.start).as_nanos(),
-            until_ns: None,
-            kind,
-            side,
-            detail,
-            clock_ns: now.realtime.as_nanos(),
-            step: None,
-        };
-        self.events.push((stream, event));
+        self.events.push((stream, one));
         (!last).then(|| self.events.len() - 1)
     }
 
@@ -170,30 +162,9 @@ impl Happenings {
 
     fn look_at_clocks(&mut self) {
         for change in self.clocks.look(reading()) {
-            let (kind, detail) = match change {
-                ClockChange::Step(step) => {
-                    let size = Duration::from_nanos(step.size_ns);
-                    (EventKind::ClockStep, format!("this host's clock was set, by {size}"))
-                }
-                ClockChange::Suspended(time) => (
-                    EventKind::Suspend,
-                    format!("this host was suspended for {}", Duration::from_nanos(time)),
-                ),
-                ClockChange::Paused(time) => {
-                    (EventKind::Pause, format!("the program stood still for {}", Duration::from_nanos(time)))
-                }
-            };
-            let place = self.note(None, kind, Side::Sender, detail);
-            let Some(event) = self.event(place) else { continue };
-            match change {
-                ClockChange::Step(step) => event.step = Some(step),
-                ClockChange::Suspended(_) => {}
-                ClockChange::Paused(time) => {
-                    event.until_ns = Some(event.at_ns);
-                    event.at_ns -= time;
-                    event.clock_ns -= time;
-                    self.next_drops = clock::monotonic_now();
-                }
+            self.keep(None, clock_event(change, Side::Sender, self.start));
+            if matches!(change, ClockChange::Paused(_)) {
+                self.next_drops = clock::monotonic_now();
             }
         }
     }

@@ -26,6 +26,7 @@ use std::time::Duration as StdDuration;
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
+use romer_record::event::Event;
 use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{KEEP_ALIVE, Message};
@@ -33,6 +34,7 @@ use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::evaluate::{Evaluated, evaluate};
+use crate::occurrences::told_by_far_end;
 use crate::{MeasureError, SOFTWARE};
 use happenings::Happenings;
 use live::Live;
@@ -45,6 +47,8 @@ use targets::{Dead, Targets};
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
 /// Entries that a probe makes as a rule: its departure, its stamp, and what the other end has of it.
 const ENTRIES_OF_ONE: i64 = 3;
+/// Events of a stream up to which those are kept that its far end tells at its end.
+const LATE_EVENTS: usize = 2_000;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on; where many packets come, more often.
@@ -114,7 +118,7 @@ pub fn measure(
     observer.on_start(run.folder(), streams.len());
     let began = clock::monotonic_now();
     let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
-    bring_home(&mut streams, &log.sender(), observer);
+    bring_home(&mut streams, &log.sender(), began, observer);
     route::look_again(&mut streams, began, observer);
     let folder = run.folder().to_path_buf();
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
@@ -164,7 +168,7 @@ fn exchange(
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
             }
-            take_news(streams, &log.sender(), &mut happenings, observer);
+            take_news(streams, &log.sender(), began, &mut happenings, observer);
             live.look(observer);
             happenings.look(observer);
             if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
@@ -270,6 +274,7 @@ const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
 fn take_news(
     streams: &mut [Prepared],
     log: &LogSender,
+    began: Timestamp<Monotonic>,
     happenings: &mut Happenings,
     observer: &mut dyn Observer,
 ) {
@@ -295,6 +300,10 @@ fn take_news(
         for entry in &told.entries {
             log.append(shared.number, entry);
         }
+        let relation = stream.manifest.clock_relation;
+        for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, began)) {
+            happenings.told(place, event);
+        }
         if let (Some(progress), Way::Forward) = (told.progress, shared.way) {
             shared.returned.store(progress.received, Ordering::Release);
         }
@@ -316,7 +325,12 @@ fn what_is_left(way: Way) -> &'static str {
 }
 
 /// Ends the conversations and brings the rest of the far logs home.
-fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Observer) {
+fn bring_home(
+    streams: &mut [Prepared],
+    log: &LogSender,
+    began: Timestamp<Monotonic>,
+    observer: &mut dyn Observer,
+) {
     // All are told before any is waited for, so that they finish side by side.
     for conversation in streams.iter_mut().filter_map(|stream| stream.conversation.as_mut()) {
         conversation.tell(&Message::Stop);
@@ -325,8 +339,17 @@ fn bring_home(streams: &mut [Prepared], log: &LogSender, observer: &mut dyn Obse
         stream.manifest.ended = Some(rfc3339_now());
         let Some(conversation) = stream.conversation.take() else { continue };
         let number = stream.shared.number;
-        // Nothing is in a hurry any more.
-        let end = conversation.finish(|entry| log.append_patiently(number, entry));
+        let manifest = &mut stream.manifest;
+        let end = conversation.finish(|told| {
+            // Nothing is in a hurry any more.
+            told.entries.iter().for_each(|entry| log.append_patiently(number, entry));
+            let relation = manifest.clock_relation;
+            let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
+            for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len())) {
+                observer.on_note(number, &event.detail);
+                manifest.events.push(event);
+            }
+        });
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.far_log_complete = lost == Some(0);
@@ -356,7 +379,12 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {
-            if !manifest.events.contains(event) {
+            // What happened to a host was told of each of its streams, with one reading of its clock.
+            let same = |own: &Event| {
+                (own.kind, own.side, own.clock_ns) == (event.kind, event.side, event.clock_ns)
+                    && own.detail == event.detail
+            };
+            if !manifest.events.iter().any(same) {
                 manifest.events.push(event.clone());
             }
         }

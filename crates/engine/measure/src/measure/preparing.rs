@@ -18,8 +18,8 @@ use romer_wire::compact;
 use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
-use super::route::Pathfinder;
 use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
+use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
 use crate::{MeasureError, circumstances};
@@ -145,7 +145,17 @@ pub(super) fn prepare(
     );
     let conversation = conversation.map(|conversation| associate(conversation, &shared)).transpose()?;
     let interval = schedule.interval();
-    Ok(Prepared { shared, schedule, interval, floor, manifest, conversation, instead, far_drops: 0, pathfinder: None })
+    Ok(Prepared {
+        shared,
+        schedule,
+        interval,
+        floor,
+        manifest,
+        conversation,
+        instead,
+        far_drops: 0,
+        pathfinder: None,
+    })
 }
 
 /// Why stamps of the network card cannot be had, by what the driver of the outgoing interface says.
@@ -187,7 +197,10 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-pub(super) fn local_address(options: &MeasureOptions, target: SocketAddr) -> Result<SocketAddr, MeasureError> {
+pub(super) fn local_address(
+    options: &MeasureOptions,
+    target: SocketAddr,
+) -> Result<SocketAddr, MeasureError> {
     let any =
         if target.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     match options.source {

@@ -148,15 +148,11 @@ impl Pathfinder {
 
 /// Looks once more for the way to each target of which it was known at the start, side by side, and tells where it has
 /// changed. `began` is the moment from which times of events are told.
-pub(super) fn look_again(
-    streams: &mut [Prepared],
-    began: Timestamp<Monotonic>,
-    observer: &mut dyn Observer,
-) {
+pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, observer: &mut dyn Observer) {
     // `None` for streams that have no pathfinder.
-    let routes = side_by_side("romer-route", streams.len(), |place| {
-        streams[place].pathfinder.as_ref().map(Pathfinder::look)
-    });
+    let pathfinders: Vec<_> = streams.iter().map(|stream| stream.pathfinder.as_ref()).collect();
+    let routes =
+        side_by_side("romer-route", pathfinders.len(), |place| pathfinders[place].map(Pathfinder::look));
     for (stream, at_end) in streams.iter_mut().zip(routes) {
         let (Some(pathfinder), Some(at_end)) = (&stream.pathfinder, at_end) else { continue };
         stream.manifest.metadata.route = Some(hops(&pathfinder.at_start, &at_end));

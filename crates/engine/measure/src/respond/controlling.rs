@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use romer_host::clock;
 use romer_host::socket::{SocketOptions, Waker};
 use romer_host::stream::{Waited, wait_many};
+use romer_host::{clock, host_info};
 use romer_record::document::Way;
+use romer_record::event::EventKind;
 use romer_session::control::{
     Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome, possession,
 };
@@ -24,6 +25,7 @@ use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
+use crate::occurrences::{Occurrence, Occurrences};
 use crate::{SOFTWARE, ThreadOptions};
 
 /// Conversations at a time beside those that have a session.
@@ -59,6 +61,8 @@ struct Connection {
     server: Server,
     outbox: Vec<u8>,
     session: Option<Granted>,
+    /// The interface by which this end reaches the sender, as far as is known.
+    interface: Option<String>,
     closing: bool,
 }
 
@@ -92,6 +96,7 @@ pub(super) struct Controlling {
     by_session: HashMap<u32, usize>,
     next_session: u32,
     keepers: &'static Keepers,
+    occurrences: Occurrences,
 }
 
 impl Controlling {
@@ -101,6 +106,7 @@ impl Controlling {
         test_port: u16,
         options: &RespondOptions,
         links: Links,
+        occurrences: Occurrences,
     ) -> Self {
         let welcome = Welcome {
             version: VERSION,
@@ -123,6 +129,7 @@ impl Controlling {
             by_session: HashMap::new(),
             next_session: 0,
             keepers: clock_keepers(),
+            occurrences,
         }
     }
 
@@ -133,6 +140,7 @@ impl Controlling {
             for (index, _) in connections.iter().enumerate().filter(|(_, ready)| **ready) {
                 self.converse(index);
             }
+            self.tell_occurrences();
             self.take_notes();
             self.keep_time();
             self.sweep();
@@ -182,6 +190,7 @@ impl Controlling {
                 server,
                 outbox: Vec::new(),
                 session: None,
+                interface: None,
                 closing: false,
             });
         }
@@ -325,6 +334,10 @@ impl Controlling {
     /// The session's address is proved, and may be a new one.
     fn associated(&mut self, index: usize, address: SocketAddr, path: Option<Box<Path>>) -> Vec<Action> {
         let connection = &mut self.connections[index];
+        // While there is no route, what is known of it is the best that there is.
+        if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
+            connection.interface = Some(interface);
+        }
         if let (Some(session), Some(path)) = (&mut connection.session, path) {
             match &session.sender {
                 Some(sender) => sender.redirect(*path),
@@ -356,6 +369,36 @@ impl Controlling {
         }
     }
 
+    /// Tells all senders what has happened to this host, as far as it concerns them.
+    fn tell_occurrences(&mut self) {
+        for Occurrence { interface, event } in self.occurrences.look() {
+            for index in 0..self.connections.len() {
+                let connection = &mut self.connections[index];
+                if interface.is_some() && interface != connection.interface {
+                    continue;
+                }
+                let actions = connection.server.on_event(event.clone());
+                if !actions.is_empty() {
+                    self.carry_out(index, actions);
+                }
+            }
+        }
+    }
+
+    /// Tells of probes that this host refused to send.
+    fn refused(&mut self, index: usize, count: u64, errno: i32) -> Vec<Action> {
+        let why = io::Error::from_raw_os_error(errno);
+        let hint = match why.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
+            }
+            _ => "",
+        };
+        let detail = format!("the responder's host did not send {count} probes: {why}{hint}");
+        let event = self.occurrences.note(EventKind::NotSent, detail);
+        self.connections[index].server.on_event(event)
+    }
+
     fn take_notes(&mut self) {
         // Bounded, so that a flood of records does not keep others from being heard.
         for _ in 0..65_536 {
@@ -365,6 +408,7 @@ impl Controlling {
                 | Note::Record { session, .. }
                 | Note::Departure { session, .. }
                 | Note::Departed { session, .. }
+                | Note::Refused { session, .. }
                 | Note::Flushed { session, .. } => session,
             };
             let Some(index) = self.by_session.get(&session).copied() else { continue };
@@ -379,9 +423,12 @@ impl Controlling {
                 }
                 Note::Departure { record, .. } => server.on_departure(record),
                 Note::Departed { count, .. } => server.on_departed(count),
+                Note::Refused { count, errno, .. } => self.refused(index, count, errno),
                 Note::Flushed { lost, kernel_drops, .. } => {
                     server.on_losses(lost, kernel_drops);
-                    server.finish()
+                    // What has happened up to now is told before the last word.
+                    self.tell_occurrences();
+                    self.connections[index].server.finish()
                 }
             };
             if !actions.is_empty() {

@@ -1,6 +1,7 @@
 //! The totals as a document.
 
 use std::net::SocketAddr;
+use std::sync::PoisonError;
 
 use romer_record::respond::{
     RESPOND, Respond, RespondClock, RespondRefused, RespondReplies, RespondRequests, RespondSessions,
@@ -20,6 +21,7 @@ impl Responder {
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
         let error = clock_error();
+        let happened = self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Respond {
             schema: RESPOND.into(),
             software: SOFTWARE.into(),
@@ -68,6 +70,8 @@ impl Responder {
                 without_place: counts.without_place,
                 evicted: counts.evicted,
             },
+            events: happened.events.into(),
+            events_forgotten: happened.forgotten,
         }
     }
 }

@@ -24,6 +24,7 @@ use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
+use crate::occurrences::{Occurrences, Remembered};
 use crate::{MeasureError, ThreadOptions};
 
 /// How a responder is to be set up.
@@ -95,6 +96,7 @@ pub struct Responder {
     wakers: [Arc<Waker>; 2],
     threads: Vec<JoinHandle<()>>,
     totals: Arc<Mutex<Totals>>,
+    remembered: Arc<Mutex<Remembered>>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
     _locked: Option<LockedMemory>,
@@ -120,6 +122,7 @@ impl Responder {
         let wakers = [new_waker()?, new_waker()?];
         let stop = Arc::new(AtomicBool::new(false));
         let totals = Arc::new(Mutex::new(Totals::default()));
+        let remembered = Arc::new(Mutex::new(Remembered::default()));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
         let test_port = test_addresses.first().map_or(stamp::PORT, SocketAddr::port);
@@ -155,12 +158,14 @@ impl Responder {
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
             },
+            Occurrences::begin(Arc::clone(&remembered)),
         );
         let mut responder = Self {
             stop,
             wakers,
             threads: Vec::new(),
             totals,
+            remembered,
             test_addresses,
             control_addresses,
             _locked: locked,

@@ -69,6 +69,8 @@ pub(super) enum Note {
     Record { session: u32, record: Far, first: bool },
     /// A probe of ours has left.
     Departure { session: u32, record: FarSent },
+    /// This host has refused so many probes of ours in a row, at last for this reason (the system's error number).
+    Refused { session: u32, count: u64, errno: i32 },
     /// All probes of ours have left.
     Departed { session: u32, count: u64 },
     /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams

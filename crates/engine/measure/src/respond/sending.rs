@@ -97,6 +97,8 @@ impl FarSender {
             tos: stream.dscp << 2 | (stream.ecn & 0b11),
             sent: 0,
             lost: 0,
+            refused: 0,
+            errno: 0,
         };
         let floor = stream.floor;
         let thread = std::thread::Builder::new()
@@ -158,6 +160,9 @@ struct Sending {
     tos: u8,
     sent: u64,
     lost: u64,
+    /// Probes that this host refuses at present, one after the other, and why.
+    refused: u64,
+    errno: i32,
 }
 
 impl Sending {
@@ -166,6 +171,7 @@ impl Sending {
         if self.is_abandoned() {
             return;
         }
+        self.tell_refusals();
         self.await_stamps();
         self.tell(Note::Departed { session: self.listener.session, count: self.sent });
         while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
@@ -247,8 +253,13 @@ impl Sending {
             Ok(sent) => {
                 record.user_ns = Realtime::as_nanos(sent.user);
                 self.sent += 1;
+                self.tell_refusals();
             }
-            Err(_) => record.refused = true,
+            Err(error) => {
+                record.refused = true;
+                self.refused += 1;
+                self.errno = error.errno().unwrap_or(0);
+            }
         }
         if self.waiting.len() >= PENDING {
             self.hand_over_first();
@@ -278,6 +289,16 @@ impl Sending {
             !stamped || one.record.refused || one.record.kernel_ns.is_some() || one.until <= now
         }) {
             self.hand_over_first();
+        }
+    }
+
+    /// The probes that this host refused are over, if there were any.
+    fn tell_refusals(&mut self) {
+        let count = std::mem::take(&mut self.refused);
+        if count > 0 {
+            let note = Note::Refused { session: self.listener.session, count, errno: self.errno };
+            // A queue that is full has more to tell than that.
+            let _ = self.listener.notes.try_send(note);
         }
     }
 

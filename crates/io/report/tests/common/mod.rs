@@ -3,8 +3,8 @@
 
 use romer_record::document::Way;
 use romer_record::document::{
-    ClockState, DelayKind, Direction, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement, Metadata, Packets, Summary,
-    Traffic,
+    ClockState, DelayKind, Direction, Histogram, Hop, HopAnswer, Limit, MEASUREMENT, Measurement, Metadata,
+    Packets, Summary, Traffic,
 };
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
@@ -211,8 +211,10 @@ fn document(path: &Path) -> Measurement {
         m.findings = findings();
         let answer = |address: &str| HopAnswer { address: address.into(), target: address == "203.0.113.17" };
         let hops = [Some("192.0.2.1"), None, Some("198.51.100.9"), Some("203.0.113.17")];
-        let hops = hops.into_iter().zip(1..).map(|(found, hop)| {
-            Hop { hop, at_start: found.map(answer), at_end: found.map(answer) }
+        let hops = hops.into_iter().zip(1..).map(|(found, hop)| Hop {
+            hop,
+            at_start: found.map(answer),
+            at_end: found.map(answer),
         });
         m.metadata.route = Some(hops.collect());
         m.metadata.comment = Some("Second floor, before the switch was exchanged".into());

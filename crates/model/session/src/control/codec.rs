@@ -27,6 +27,7 @@ const ASK: u8 = 13;
 const HEARD: u8 = 14;
 const DEPARTURES: u8 = 15;
 const DEPARTED: u8 = 16;
+const EVENTS: u8 = 17;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 
@@ -83,6 +84,7 @@ impl Message {
                 }
             }
             Self::Departed(body) => json(DEPARTED, body, out),
+            Self::Events(body) => json(EVENTS, body, out),
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -122,6 +124,7 @@ impl Message {
                     .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
             ),
             DEPARTED => Self::Departed(unjson(kind, body)?),
+            EVENTS => Self::Events(unjson(kind, body)?),
             unknown => Self::Unknown(unknown),
         })
     }
@@ -174,12 +177,13 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, End, Granted, Heard, Hello,
-        Proof, RefusalCode, Refused, Request, Welcome,
+        Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, End, Events, Granted,
+        Heard, Hello, Proof, RefusalCode, Refused, Request, Welcome,
     };
     use super::*;
     use proptest::prelude::*;
     use romer_record::document::Way;
+    use romer_record::event::{ClockStep, Event, EventKind, Side};
     use romer_record::log::{FAR_LONGEST, FAR_SENT_LONGEST, Far, FarSent};
 
     const _: () = assert!(FAR_SENT_LONGEST <= FAR_LONGEST, "a frame holds as many of either");
@@ -225,6 +229,17 @@ mod tests {
             Message::Heard(Heard { received: 1, departed: 2 }),
             Message::Departures(vec![FarSent { sequence: 1, size: 14, ..FarSent::default() }; 3]),
             Message::Departed(Departed { count: 4 }),
+            Message::Events(Events {
+                events: vec![Event {
+                    at_ns: 1,
+                    until_ns: None,
+                    kind: EventKind::ClockStep,
+                    side: Side::Responder,
+                    detail: "set".into(),
+                    clock_ns: 2,
+                    step: Some(ClockStep { size_ns: 3, before_ns: 4, after_ns: 5 }),
+                }],
+            }),
         ]
     }
 

@@ -21,6 +21,7 @@
 //!   association datagram ~~~>   again every few seconds: it keeps a NAT's mapping, and tells a new one
 //!                           <-  associated (where it came from now)
 //!   ... test packets over UDP; records when the responder's buffer fills ...
+//!                           <-  events (what happened to the responder's host)
 //!                           <-  log (records)
 //!   stop                    ->
 //!                           <-  log (records), end (totals)
@@ -52,6 +53,7 @@ pub use server::{Action, Limits, Server, Session};
 pub use stream::FarStream;
 
 use romer_record::document::{ClockSync, Way};
+use romer_record::event::Event;
 use romer_record::log::{Far, FarSent};
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -248,6 +250,13 @@ pub struct Departed {
     pub count: u64,
 }
 
+/// What happened to the responder or its host while the session runs; each is told once, soon after it was noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// With times from a beginning of the responder's own.
+    pub events: Vec<Event>,
+}
+
 /// Something was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Complaint {
@@ -312,6 +321,8 @@ pub enum Message {
     Departures(Vec<FarSent>),
     /// All probes of the responder have left.
     Departed(Departed),
+    /// Something happened to the responder or its host.
+    Events(Events),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

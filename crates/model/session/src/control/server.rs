@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use romer_record::document::ClockSync;
+use romer_record::event::Event;
 use romer_record::log::{Far, FarSent};
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
@@ -12,7 +13,7 @@ use super::granting::refusal;
 use super::possession;
 use super::{
     Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed, End,
-    Granted, Heard, Hello, Message, Proof, Request, SILENCE, VERSION, Welcome, hex,
+    Events, Granted, Heard, Hello, Message, Proof, Request, SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -411,6 +412,14 @@ impl Server {
         }
         self.records.push(record);
         if 2 * self.records.len() >= self.limits.buffered_records { self.drain() } else { Vec::new() }
+    }
+
+    /// Something happened to the responder or its host.
+    pub fn on_event(&mut self, event: Event) -> Vec<Action> {
+        if self.is_over() || self.request.is_none() {
+            return Vec::new();
+        }
+        vec![Action::Send(Message::Events(Events { events: vec![event] }))]
     }
 
     /// Records of this session were lost before they came here, and datagrams before they were read.

@@ -144,13 +144,7 @@ impl StampingSocket {
     }
 
     /// Puts one message of the error queue where it belongs.
-    fn sort(
-        &self,
-        name: &[u8],
-        control: &[u8],
-        quoted: Option<[u8; QUOTED]>,
-        events: &mut TransmitEvents,
-    ) {
+    fn sort(&self, name: &[u8], control: &[u8], quoted: Option<[u8; QUOTED]>, events: &mut TransmitEvents) {
         let mut stamp = None;
         let mut report = None;
         for message in messages(control) {

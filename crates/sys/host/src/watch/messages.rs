@@ -3,9 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NetworkChange;
+use crate::netlink::{attribute, message, u32_at};
 
-/// Length of `struct nlmsghdr`.
-const HEADER: usize = 16;
 /// Lengths of `struct ifinfomsg`, `ifaddrmsg` and `rtmsg`.
 const LINK: usize = 16;
 const ADDRESS: usize = 8;
@@ -20,14 +19,6 @@ pub(super) fn read(bytes: &[u8]) -> Vec<NetworkChange> {
         rest = behind;
     }
     changes
-}
-
-/// The first message: its type, its body, and what follows.
-fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
-    let kind = u16_at(bytes, 4)?;
-    let body = bytes.get(HEADER..length)?;
-    Some((kind, body, bytes.get(aligned(length)..).unwrap_or_default()))
 }
 
 fn change(kind: u16, body: &[u8]) -> Option<NetworkChange> {
@@ -84,20 +75,6 @@ fn route(body: &[u8], added: bool) -> Option<NetworkChange> {
     Some(NetworkChange::Route { to, prefix, gateway, interface, added })
 }
 
-/// The value of the attribute `wanted`.
-fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16_at(bytes, 0)?);
-        // The two upper bits say how the value is made.
-        let kind = u16_at(bytes, 2)? & 0x3fff;
-        let value = bytes.get(4..length)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        bytes = bytes.get(aligned(length)..)?;
-    }
-}
-
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
         return Some(IpAddr::V4(octets.into()));
@@ -105,21 +82,10 @@ fn ip(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(|octets| IpAddr::V6(octets.into()))
 }
 
-const fn aligned(length: usize) -> usize {
-    length.saturating_add(3) & !3
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_ne_bytes)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::{HEADER, aligned};
     use proptest::prelude::*;
 
     fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {

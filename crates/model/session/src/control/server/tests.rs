@@ -103,6 +103,30 @@ fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_to
 }
 
 #[test]
+fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before_or_after() {
+    let event = Event {
+        at_ns: 1,
+        until_ns: None,
+        kind: romer_record::event::EventKind::Pause,
+        side: romer_record::event::Side::Responder,
+        detail: "stood still".into(),
+        clock_ns: 2,
+        step: None,
+    };
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    assert!(server.on_event(event.clone()).is_empty());
+    say(&mut server, &Message::Request(request()));
+    let told = [Action::Send(Message::Events(Events { events: vec![event.clone()] }))];
+    assert_eq!(server.on_event(event.clone()), told);
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    say(&mut server, &Message::Stop);
+    assert_eq!(server.on_event(event.clone()), told, "before the totals");
+    server.finish();
+    assert!(server.on_event(event).is_empty());
+}
+
+#[test]
 fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted() {
     let mut server = server(Limits { buffered_records: 8, ..Limits::default() });
     say(&mut server, &hello());

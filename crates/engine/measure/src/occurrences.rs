@@ -1,0 +1,287 @@
+//! What happens to a host, as events: the same at the end that measures and at the responder.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use romer_host::clock;
+use romer_host::link::Network;
+use romer_host::watch::{NetworkChange, Watch, read_clocks};
+use romer_record::event::{Event, EventKind, Side};
+use romer_record::manifest::ClockRelation;
+use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
+use romer_units::{Duration, Monotonic, Timestamp};
+
+/// Events that a responder remembers: the latest.
+const REMEMBERED: usize = 256;
+/// Characters of a far end's words that are kept.
+const LONGEST_WORDS: usize = 300;
+
+/// All clocks of this host, as a [`ClockWatch`] wants them.
+pub(crate) fn reading() -> Reading {
+    let clocks = read_clocks();
+    Reading {
+        realtime: clocks.realtime,
+        monotonic: clocks.monotonic,
+        boottime: clocks.boottime,
+        within: clocks.within,
+    }
+}
+
+/// An event of now, with its time told from `start`.
+pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestamp<Monotonic>) -> Event {
+    let now = clock::now();
+    Event {
+        at_ns: (now.monotonic - start).as_nanos(),
+        until_ns: None,
+        kind,
+        side,
+        detail,
+        clock_ns: now.realtime.as_nanos(),
+        step: None,
+    }
+}
+
+/// What a look at the clocks has shown, at the end of this `side`.
+pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>) -> Event {
+    let [clock, host, program] = match side {
+        Side::Responder => ["the responder's clock", "the responder's host", "the responder"],
+        Side::Sender | Side::Path => ["this host's clock", "this host", "the program"],
+    };
+    let (kind, detail) = match change {
+        ClockChange::Step(step) => {
+            let size = Duration::from_nanos(step.size_ns);
+            (EventKind::ClockStep, format!("{clock} was set, by {size}"))
+        }
+        ClockChange::Suspended(time) => {
+            (EventKind::Suspend, format!("{host} was suspended for {}", Duration::from_nanos(time)))
+        }
+        ClockChange::Paused(time) => {
+            (EventKind::Pause, format!("{program} stood still for {}", Duration::from_nanos(time)))
+        }
+    };
+    let mut event = event(kind, side, detail, start);
+    match change {
+        ClockChange::Step(step) => event.step = Some(step),
+        ClockChange::Suspended(_) => {}
+        ClockChange::Paused(time) => {
+            event.until_ns = Some(event.at_ns);
+            event.at_ns -= time;
+            event.clock_ns -= time;
+        }
+    }
+    event
+}
+
+/// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
+/// another moment. `None` for what happened to the clock that both ends read, which this end sees itself.
+pub(crate) fn told_by_far_end(
+    told: &Event,
+    relation: ClockRelation,
+    start: Timestamp<Monotonic>,
+) -> Option<Event> {
+    if relation == ClockRelation::Shared && matches!(told.kind, EventKind::ClockStep | EventKind::Suspend) {
+        return None;
+    }
+    let detail = told.detail.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect();
+    let now = event(told.kind, Side::Responder, detail, start);
+    let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
+    Some(Event {
+        at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
+        until_ns: length.map(|_| now.at_ns),
+        clock_ns: told.clock_ns,
+        step: told.step.filter(|_| told.kind == EventKind::ClockStep),
+        ..now
+    })
+}
+
+/// Events that are remembered: the latest, and how many there were before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remembered {
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) forgotten: u64,
+}
+
+/// A happening at the responder, with the interface that it is about, if it is about one.
+#[derive(Clone, Debug)]
+pub(crate) struct Occurrence {
+    pub(crate) interface: Option<String>,
+    pub(crate) event: Event,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    up: bool,
+    mtu: Option<u32>,
+}
+
+/// Watches the host of a responder.
+#[derive(Debug)]
+pub(crate) struct Occurrences {
+    watch: Option<Watch>,
+    clocks: ClockWatch,
+    start: Timestamp<Monotonic>,
+    links: BTreeMap<String, Link>,
+    remembered: Arc<Mutex<Remembered>>,
+}
+
+impl Occurrences {
+    /// Begins to watch the network namespace of the current thread, and the clocks. Where the system gives no watch of
+    /// the network, only the clocks are watched.
+    pub(crate) fn begin(remembered: Arc<Mutex<Remembered>>) -> Self {
+        let watch = Watch::new().ok();
+        let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
+        let links = links.into_iter().map(|link| (link.name, Link { up: link.running, mtu: Some(link.mtu) }));
+        Self {
+            watch,
+            clocks: ClockWatch::new(reading()),
+            start: clock::monotonic_now(),
+            links: links.collect(),
+            remembered,
+        }
+    }
+
+    /// What has happened since the last look.
+    pub(crate) fn look(&mut self) -> Vec<Occurrence> {
+        let start = self.start;
+        let mut all: Vec<Occurrence> = self
+            .clocks
+            .look(reading())
+            .into_iter()
+            .map(|change| Occurrence { interface: None, event: clock_event(change, Side::Responder, start) })
+            .collect();
+        for change in self.watch.as_mut().map(Watch::changes).unwrap_or_default() {
+            match change {
+                NetworkChange::Link { name, up, mtu, .. } => self.link(&name, up, mtu, &mut all),
+                NetworkChange::Missed => {
+                    let detail =
+                        "the network of the responder's host changed faster than it could be followed";
+                    all.push(Occurrence {
+                        interface: None,
+                        event: event(EventKind::Missed, Side::Responder, detail.into(), start),
+                    });
+                }
+                NetworkChange::Address { .. } | NetworkChange::Route { .. } => {}
+            }
+        }
+        all.iter().for_each(|occurrence| self.remember(&occurrence.event));
+        all
+    }
+
+    /// Something else happened to this end.
+    pub(crate) fn note(&self, kind: EventKind, detail: String) -> Event {
+        let event = event(kind, Side::Responder, detail, self.start);
+        self.remember(&event);
+        event
+    }
+
+    fn link(&mut self, name: &str, up: bool, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
+        let before = match mtu {
+            Some(_) => self.links.insert(name.to_owned(), Link { up, mtu }),
+            // It is gone, and its name may be another's.
+            None => self.links.remove(name),
+        };
+        let Some(before) = before else { return };
+        let mut tell = |kind, detail| {
+            let event = event(kind, Side::Responder, detail, self.start);
+            all.push(Occurrence { interface: Some(name.to_owned()), event });
+        };
+        match (before.up, up) {
+            (true, false) => {
+                tell(EventKind::LinkDown, format!("interface {name} of the responder's host went down"));
+            }
+            (false, true) => {
+                tell(EventKind::LinkUp, format!("interface {name} of the responder's host is up again"));
+            }
+            _ => {}
+        }
+        if let (Some(before), Some(now)) = (before.mtu, mtu)
+            && before != now
+        {
+            let detail = format!(
+                "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}"
+            );
+            tell(EventKind::MtuChange, detail);
+        }
+    }
+
+    fn remember(&self, event: &Event) {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.events.len() >= REMEMBERED {
+            remembered.events.pop_front();
+            remembered.forgotten += 1;
+        }
+        remembered.events.push_back(event.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::event::ClockStep;
+
+    use super::*;
+
+    fn occurrences() -> (Occurrences, Arc<Mutex<Remembered>>) {
+        let remembered = Arc::new(Mutex::new(Remembered::default()));
+        let own = Occurrences {
+            watch: None,
+            clocks: ClockWatch::new(reading()),
+            start: clock::monotonic_now(),
+            links: BTreeMap::from([("t1".to_owned(), Link { up: true, mtu: Some(1_500) })]),
+            remembered: Arc::clone(&remembered),
+        };
+        (own, remembered)
+    }
+
+    #[test]
+    fn a_link_tells_what_it_does_and_not_how_it_is() {
+        let (mut own, _) = occurrences();
+        let mut all = Vec::new();
+        own.link("t1", true, Some(1_500), &mut all);
+        own.link("new", false, Some(1_500), &mut all);
+        assert!(all.is_empty(), "{all:?}");
+        own.link("t1", false, Some(1_000), &mut all);
+        own.link("t1", true, Some(1_000), &mut all);
+        own.link("t1", false, None, &mut all);
+        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
+        assert_eq!(
+            kinds,
+            [EventKind::LinkDown, EventKind::MtuChange, EventKind::LinkUp, EventKind::LinkDown]
+        );
+        assert!(all.iter().all(|one| one.interface.as_deref() == Some("t1")));
+    }
+
+    #[test]
+    fn only_the_latest_events_are_remembered_and_the_others_are_counted() {
+        let (own, remembered) = occurrences();
+        for number in 0..REMEMBERED + 10 {
+            own.note(EventKind::NotSent, number.to_string());
+        }
+        let remembered = remembered.lock().unwrap();
+        assert_eq!((remembered.events.len(), remembered.forgotten), (REMEMBERED, 10));
+        assert_eq!(remembered.events[0].detail, "10");
+    }
+
+    #[test]
+    fn what_a_far_end_tells_is_timed_by_this_end_and_kept_short() {
+        let start = clock::monotonic_now() - Duration::from_secs(100);
+        let step = Some(ClockStep { size_ns: 5, before_ns: 1, after_ns: 9 });
+        let told = Event {
+            at_ns: 7_000_000_000,
+            until_ns: Some(10_000_000_000),
+            kind: EventKind::Pause,
+            side: Side::Sender,
+            detail: format!("\x1b[2J{}", "x".repeat(1_000)),
+            clock_ns: 42,
+            step,
+        };
+        let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
+        assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));
+        assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
+        assert!(kept.until_ns >= Some(100_000_000_000));
+        assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
+        let stepped = Event { kind: EventKind::ClockStep, ..told };
+        assert_eq!(told_by_far_end(&stepped, ClockRelation::Shared, start), None);
+        let kept = told_by_far_end(&stepped, ClockRelation::Unknown, start).unwrap();
+        assert_eq!(kept.step, step, "the rows are put right by it");
+    }
+}
