@@ -178,3 +178,67 @@ fn a_long_log_is_read_in_any_order_of_its_lines() {
     );
     assert!((number(&document, "/forward/delay_ns/max") - 6.0).abs() < 1e-6);
 }
+
+/// Round trips 20 ms apart, each way at least so long and an exponential time longer, by a generator of its own.
+fn round_trips(folder: &Path, name: &str, seed: u64, ways: &[f64]) -> std::path::PathBuf {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut waited = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        #[expect(clippy::cast_precision_loss, reason = "a made-up delay")]
+        let unit = ((state >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
+        -unit.ln()
+    };
+    let mut lines = String::new();
+    for sequence in 0..800_i64 {
+        let left = 1_700_000_000_000_000_000 + sequence * 20_000_000;
+        #[expect(clippy::cast_possible_truncation, reason = "a made-up delay")]
+        let there = ways.iter().map(|mean| (1e6 * mean * (1.0 + waited())) as i64).sum::<i64>();
+        writeln!(lines, "{sequence},44,{left},{0},{0},{1}", left + there / 2, left + there).unwrap();
+    }
+    table(folder, name, FOUR, &lines)
+}
+
+#[test]
+fn two_networks_in_series_take_the_sum_of_their_delays_and_another_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let a = round_trips(path, "a.csv", 1, &[2.0]);
+    let b = round_trips(path, "b.csv", 2, &[3.0]);
+    let both = round_trips(path, "both.csv", 3, &[2.0, 3.0]);
+    let other = round_trips(path, "other.csv", 4, &[3.0, 3.0]);
+    let concatenated = |against: &Path| {
+        let mut command = romer(["analyze", "--quiet", "--json", "-", "--concatenate"]);
+        let document =
+            process::run(command.args([&a, &b]).arg("--against").arg(against)).with_code(0).document();
+        schema::assert_valid(&document, "concatenation");
+        document
+    };
+    let same = concatenated(&both);
+    let directions = at(&same, "/directions").as_array().unwrap();
+    let place = directions.iter().position(|one| one["direction"] == "round_trip").unwrap();
+    let of = |document: &Value, what: &str| at(document, &format!("/directions/{place}/{what}")).clone();
+    assert_eq!(of(&same, "independence/independent"), true, "{same:#}");
+    assert_eq!(of(&same, "test/held"), true, "{same:#}");
+    // Twice 2 and twice 3 ms.
+    let mean = of(&same, "predicted_delay_ns/mean").as_f64().unwrap();
+    assert!((mean - 10e6).abs() < 0.5e6, "{mean}");
+    let differs = concatenated(&other);
+    assert_eq!(of(&differs, "test/held"), false, "{differs:#}");
+    let text = process::run(romer(["analyze", "--concatenate"]).args([&a, &b])).with_code(0).stdout;
+    assert!(text.contains("A + B") && text.contains("nothing shows that"), "{text}");
+}
+
+#[test]
+fn a_call_is_judged_for_the_codec_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = round_trips(folder.path(), "call.csv", 5, &[2.0]);
+    let r = |codec: &str| {
+        let document = analyzed(&log, &["--codec", codec, "--late", "2%"]);
+        assert_eq!(number(&document, "/voice/0/late_ratio").to_string(), "0.02");
+        number(&document, "/voice/0/r")
+    };
+    // 93.2 less Ie, and less what two packets of a hundred cost each codec.
+    assert!((93.2 - r("g711") - 95.0 * 2.0 / (2.0 + 25.1)).abs() < 0.2, "{}", r("g711"));
+    assert!((r("g729a-vad") - r("ie=11,bpl=19,lookahead=5ms")).abs() < 1e-9);
+    assert!(r("g711-no-plc") < r("g729a-vad"));
+}

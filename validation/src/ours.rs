@@ -84,6 +84,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         route: false,
         waiting_time: WAITING_TIME,
         skew: romer_record::manifest::SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         comment: None,
         command: "romer-validation".into(),

@@ -3,19 +3,26 @@
 use std::path::Path;
 
 use romer_measure::analysis::{self, Analysis};
+use romer_measure::evaluate::Evaluated;
 use romer_measure::limits::Limit;
 use romer_measure::measure::WAITING_TIME;
-use romer_measure::reading;
+use romer_measure::reading::{self, Otherwise};
 use romer_record::document::Measurement;
+use romer_report::comparison::Subject;
+use romer_report::concatenation;
 use romer_store::document_of;
 
 use crate::args::AnalyzeArgs;
+use crate::compare::with_packets;
 use crate::failure::Failure;
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
 pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    if let Some([a, b]) = arguments.concatenate.as_deref() {
+        return in_series(a, b, arguments);
+    }
     // clap sees to it that there is one of the two.
     let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
     let (measurements, kept) = if input.is_dir() && arguments.capture_a.is_none() {
@@ -25,6 +32,50 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     };
     show(&measurements, kept, arguments)?;
     if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&measurements) }
+}
+
+/// Adds the delays of two networks, and gives the exit code.
+fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure> {
+    let one = |path: &Path| {
+        let mut streams = with_packets(path)?;
+        match streams.len() {
+            1 => Ok((path.to_string_lossy().into_owned(), streams.swap_remove(0))),
+            count => Err(Failure::usage(format!(
+                "it is not said which stream ({}): it has {count}, and networks in series are of one stream each; export \
+                 the one that is meant with `romer report --csv FILE --stream N`",
+                path.display()
+            ))),
+        }
+    };
+    let (a, b) = (one(a)?, one(b)?);
+    let against = arguments.against.as_deref().map(one).transpose()?;
+    let found = concatenation::concatenate(&of(&a), &of(&b), against.as_ref().map(of).as_ref());
+    let Some(found) = found else {
+        return Err(Failure::with_code(
+            3,
+            format!(
+                "nothing can be added ({}, {}): they have no direction in common with at least {} delays in each; give \
+                 measurements of the same directions",
+                a.0,
+                b.0,
+                concatenation::LEAST
+            ),
+        ));
+    };
+    let output = &arguments.output;
+    if !output.quiet && !output.json_to_stdout() {
+        output::print(&concatenation::text(&found, &output::style(output.color)));
+    }
+    if let Some(file) = &output.json {
+        let mut text = serde_json::to_string_pretty(&found).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(file, &text, output.force)?;
+    }
+    Ok(0)
+}
+
+fn of((name, stream): &(String, Evaluated)) -> Subject<'_> {
+    Subject { name, stream: stream.for_report() }
 }
 
 fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
@@ -40,7 +91,11 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Fai
     }
     let given = arguments.clocks.is_given() || arguments.calibration.is_some();
     let request = arguments.clocks.request(arguments.calibration)?;
-    let reading = reading::read_by(input, given.then_some(&request))?;
+    let otherwise = Otherwise {
+        skew: given.then_some(request),
+        voice: arguments.voice.is_given().then(|| arguments.voice.request()),
+    };
+    let reading = reading::read_by(input, &otherwise)?;
     if reading.recovered && !arguments.output.quiet {
         output::eprint_line(report::RECOVERED);
     }
@@ -60,6 +115,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Measurement, Failure
         reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
+        voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
         command: command::as_given(),
     };

@@ -99,12 +99,16 @@ fn one_of(mut found: Vec<Found>, arguments: &CompareArgs, name: &str) -> Result<
 }
 
 fn load(path: &Path) -> Result<Vec<Found>, Failure> {
-    if path.is_dir() {
-        let streams = reading::read(path)?.streams;
-        return Ok(streams.into_iter().map(|stream| Found::Whole(Box::new(stream))).collect());
-    }
-    if is_json(path)? {
+    if !path.is_dir() && is_json(path)? {
         return document(path);
+    }
+    Ok(with_packets(path)?.into_iter().map(|stream| Found::Whole(Box::new(stream))).collect())
+}
+
+/// The streams of a run, or the one of a packet log.
+pub(crate) fn with_packets(path: &Path) -> Result<Vec<Evaluated>, Failure> {
+    if path.is_dir() {
+        return Ok(reading::read(path)?.streams);
     }
     let analysis = Analysis {
         capture_b: None,
@@ -112,10 +116,11 @@ fn load(path: &Path) -> Result<Vec<Found>, Failure> {
         reverse: None,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         command: crate::command::as_given(),
     };
-    Ok(vec![Found::Whole(Box::new(analysis::analyze(&analysis)?))])
+    Ok(vec![analysis::analyze(&analysis)?])
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

@@ -243,6 +243,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         route: false,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         comment: Some("demonstration between two hosts of this machine".into()),
         command: format!("romer demo --duration {}", arguments.duration),

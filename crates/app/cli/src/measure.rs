@@ -211,6 +211,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         route: !arguments.no_route,
         waiting_time: arguments.waiting_time,
         skew: arguments.clocks.request(None)?,
+        voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
         command: command::with_seed(fresh_seed),

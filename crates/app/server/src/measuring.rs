@@ -362,6 +362,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         route: true,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits,
         comment,
         calibration: calibration(),

@@ -145,6 +145,7 @@ fn options(
         route: false,
         waiting_time: WAITING_TIME,
         skew: SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         comment: None,
         command: "romer calibrate".into(),

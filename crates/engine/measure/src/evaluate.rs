@@ -5,9 +5,11 @@ use std::borrow::Cow;
 
 use crate::limits::Limit;
 use romer_metrics::findings::findings;
+use romer_metrics::voice::voice;
 use romer_metrics::{DirectionContext, INTERVAL_METHOD, direction, marking_words};
 use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
+use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
@@ -85,9 +87,11 @@ pub(crate) fn evaluate_by(
         clock: with_steps(stream, related.clock.clone()),
         events: stream.events.clone(),
         findings: findings(&related.forward, &related.reverse, &related.round_trip, related.delay_kind),
+        voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, rows, partial),
     };
+    measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
     if left_out > 0 {
@@ -99,6 +103,13 @@ pub(crate) fn evaluate_by(
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
     Evaluated { measurement, related, selection }
+}
+
+/// What a call over the path would be worth.
+fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
+    let ways =
+        [(Way::Forward, &related.forward[..], &m.forward), (Way::Reverse, &related.reverse[..], &m.reverse)];
+    voice(&stream.voice, ways, related.delay_kind, m.round_trip.delay_ns.min)
 }
 
 /// The rows with steps of the clocks taken out, and without the probes that never left; and how many stamps had to be

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use romer_record::RoundTrip;
 use romer_record::manifest::{SkewRequest, Status, Stream};
+use romer_record::voice::VoiceRequest;
 use romer_store::{Finished, Rows, Run, State};
 
 use crate::MeasureError;
@@ -30,21 +31,31 @@ pub struct Reading {
 /// # Errors
 /// [`MeasureError::Store`] where the folder is no run, is being written, or is damaged.
 pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
-    read_by(folder, None)
+    read_by(folder, &Otherwise::default())
 }
 
-/// The same, with the clocks related in another way than during the run. What is in the folder stays as it is.
+/// What is to be computed in another way than the run asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Otherwise {
+    /// How the clocks are related.
+    pub skew: Option<SkewRequest>,
+    /// For which call a verdict is wanted.
+    pub voice: Option<VoiceRequest>,
+}
+
+/// The same, computed in another way than during the run. What is in the folder stays as it is.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_by(folder: &Path, skew: Option<&SkewRequest>) -> Result<Reading, MeasureError> {
+pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<Reading, MeasureError> {
     let run = Run::open(folder)?;
     let Rows { streams: rows, .. } = run.rows()?;
     let killed = run.state() == State::Killed;
     // Why a run that ended in good order is a part stands in its manifest, by stream.
     let cut = killed || matches!(run.state(), State::Recovered | State::Running);
     let streams = evaluated(&run, &rows, cut);
-    let again = |run: &Run| skew.map(|skew| by_another(run, &rows, cut, skew));
+    let again =
+        |run: &Run| (*otherwise != Otherwise::default()).then(|| by_another(run, &rows, cut, otherwise));
     if !killed {
         // Nothing depends on it; a folder that cannot be written keeps it.
         let _ = run.clear_away_log();
@@ -73,18 +84,20 @@ fn evaluated(run: &Run, rows: &BTreeMap<u16, Vec<RoundTrip>>, killed: bool) -> V
         .collect()
 }
 
-/// The documents with the clocks related as `skew` says.
+/// The documents computed in another way.
 fn by_another(
     run: &Run,
     rows: &BTreeMap<u16, Vec<RoundTrip>>,
     killed: bool,
-    skew: &SkewRequest,
+    otherwise: &Otherwise,
 ) -> Vec<Evaluated> {
     let nothing = Vec::new();
     let streams = run.manifest().streams.iter().zip(0..);
     streams
         .map(|(stream, number)| {
-            let stream = Stream { skew: skew.clone(), ..stream.clone() };
+            let skew = otherwise.skew.clone().unwrap_or_else(|| stream.skew.clone());
+            let voice = otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone());
+            let stream = Stream { skew, voice, ..stream.clone() };
             evaluate(&stream, rows.get(&number).unwrap_or(&nothing), killed)
         })
         .collect()

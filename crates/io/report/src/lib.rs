@@ -2,7 +2,8 @@
 //!
 //! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
 //! singletons behind it: [`text`] is the summary read in ten seconds on a terminal, [`html`] the page that is kept
-//! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements.
+//! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements,
+//! [`concatenation`] what two networks in series add up to.
 //!
 //! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
@@ -11,6 +12,7 @@
 pub mod benchmark;
 mod chart;
 pub mod comparison;
+pub mod concatenation;
 pub mod escape;
 pub mod fidelity;
 mod figure;
@@ -22,6 +24,7 @@ mod number;
 pub mod svg;
 mod table;
 pub mod text;
+mod voice;
 mod words;
 
 use romer_record::Passage;

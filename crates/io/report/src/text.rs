@@ -256,6 +256,9 @@ impl Page {
             stamps = format!("{stamps} {error}");
         }
         self.note("Stamps", &stamps, Paint::Plain, lines);
+        for voice in &m.voice {
+            self.note("Voice", &self.words.voice(m, voice), Paint::Plain, lines);
+        }
         if let Some(calibration) = self.words.calibration(m) {
             self.note("Tool", &calibration, Paint::Plain, lines);
         }

@@ -169,3 +169,16 @@ fn little_or_nothing_measured_makes_a_page_too() {
         let _ = summary(&[made.measurement], None, &plain(80));
     }
 }
+
+#[test]
+fn networks_in_series_read_as_it_is_kept() {
+    let [a, b, c] = [1, 2, 3].map(|_| make(&good()));
+    let subject =
+        |name, made: &'static common::Made| romer_report::comparison::Subject { name, stream: made.stream() };
+    let [a, b, c] = [a, b, c].map(|made| &*Box::leak(Box::new(made)));
+    let found =
+        romer_report::concatenation::concatenate(&subject("a", a), &subject("b", b), Some(&subject("c", c)))
+            .unwrap();
+    golden("series-80.txt", &romer_report::concatenation::text(&found, &plain(80)));
+    golden("series-52.txt", &romer_report::concatenation::text(&found, &plain(52)));
+}

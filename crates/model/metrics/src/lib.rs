@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
+pub mod concatenation;
 mod direction;
 pub mod findings;
 mod histogram;
@@ -22,6 +23,7 @@ mod reordering;
 mod sample;
 mod seen;
 mod summary;
+pub mod voice;
 
 pub use direction::{DirectionContext, direction};
 pub use histogram::histogram;

@@ -121,6 +121,9 @@ pub struct Measurement {
     /// Patterns in the packets that chance does not explain.
     #[serde(default)]
     pub findings: Vec<crate::finding::Finding>,
+    /// What a telephone call over the path would be worth, for each way that is known (ITU-T G.107).
+    #[serde(default)]
+    pub voice: Vec<crate::voice::Voice>,
     /// How the intervals of the summaries were found.
     #[serde(default)]
     pub interval_method: String,

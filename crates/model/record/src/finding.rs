@@ -22,7 +22,6 @@ pub struct Finding {
     /// The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
     pub false_alarm_probability: Option<f64>,
     /// What it is.
-    #[serde(flatten)]
     pub pattern: Pattern,
 }
 
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_is_one_flat_object_with_its_kind() {
+    fn a_finding_has_its_kind_in_its_pattern() {
         let finding = Finding {
             direction: Way::RoundTrip,
             at_ns: Some(5),
@@ -139,8 +138,8 @@ mod tests {
             pattern: Pattern::RouteChange { ttl_from: 64, ttl_to: 63, delay_step_ns: None },
         };
         let value = serde_json::to_value(&finding).unwrap();
-        assert_eq!(value["kind"], "route-change");
-        assert_eq!((&value["direction"], &value["ttl_to"]), (&"round_trip".into(), &63.into()));
+        assert_eq!(value["pattern"]["kind"], "route-change");
+        assert_eq!((&value["direction"], &value["pattern"]["ttl_to"]), (&"round_trip".into(), &63.into()));
         assert_eq!(serde_json::from_value::<Finding>(value).unwrap(), finding);
     }
 }

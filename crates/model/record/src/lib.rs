@@ -13,6 +13,7 @@ mod assemble;
 pub mod benchmark;
 pub mod calibration;
 pub mod comparison;
+pub mod concatenation;
 pub mod document;
 pub mod emulation;
 pub mod event;
@@ -23,6 +24,7 @@ pub mod log;
 pub mod manifest;
 pub mod respond;
 mod singleton;
+pub mod voice;
 
 pub use assemble::{assemble, assemble_as};
 pub use singleton::{Fate, Passage, RoundTrip, Stamps};
@@ -33,6 +35,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("measurement", schemars::schema_for!(document::Measurement)),
         ("measurements", schemars::schema_for!(document::Measurements)),
         ("comparison", schemars::schema_for!(comparison::Comparison)),
+        ("concatenation", schemars::schema_for!(concatenation::Concatenation)),
         ("demo", schemars::schema_for!(document::Demo)),
         ("benchmark", schemars::schema_for!(benchmark::Benchmark)),
         ("benchmark-plan", schemars::schema_for!(benchmark::BenchmarkPlan)),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::PlaceError;
 use crate::document::{Metadata, Traffic};
 use crate::event::Event;
+use crate::voice::VoiceRequest;
 
 /// The name of the manifest's schema.
 pub const MANIFEST: &str = "romer/manifest/1";
@@ -81,6 +82,9 @@ pub struct Stream {
     /// How the clocks are to be related, where they are not one.
     #[serde(default)]
     pub skew: SkewRequest,
+    /// For which telephone call a verdict is wanted.
+    #[serde(default)]
+    pub voice: VoiceRequest,
     /// Limits that were stated, as they were written.
     #[serde(default)]
     pub limits: Vec<String>,

@@ -6,7 +6,7 @@ use clap::Args;
 use romer_measure::limits::Limit;
 use romer_units::Duration;
 
-use super::shared::{OutputArgs, SkewArgs};
+use super::shared::{OutputArgs, SkewArgs, VoiceArgs};
 use crate::values;
 
 /// Arguments of `romer analyze`.
@@ -23,11 +23,12 @@ use crate::values;
         names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
         romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'\n  \
-        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw"
+        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw\n  \
+        romer analyze --concatenate bluetooth.csv cable.csv --against both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
     /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
-    #[arg(value_name = "RUN|FILE", required_unless_present = "capture_a", conflicts_with = "capture_a")]
+    #[arg(value_name = "RUN|FILE", required_unless_present_any = ["capture_a", "concatenate"], conflicts_with = "capture_a")]
     pub(crate) input: Option<PathBuf>,
     /// The packets of the other direction, of a log that goes one way
     #[arg(long, value_name = "FILE", conflicts_with = "capture_a")]
@@ -38,6 +39,12 @@ pub(crate) struct AnalyzeArgs {
     /// A capture of the same stream, taken where it ends
     #[arg(long, value_name = "FILE", requires = "capture_a")]
     pub(crate) capture_b: Option<PathBuf>,
+    /// Two networks in series: add the delays of these two runs or packet logs, of one stream each
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late"])]
+    pub(crate) concatenate: Option<Vec<PathBuf>>,
+    /// Hold the sum against a measurement of both in series
+    #[arg(long, value_name = "C", requires = "concatenate")]
+    pub(crate) against: Option<PathBuf>,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,
@@ -49,6 +56,8 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) calibration: Option<u64>,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

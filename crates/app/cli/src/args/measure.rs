@@ -10,7 +10,7 @@ use romer_traffic::{DepartureJitter, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 
-use super::shared::{KeepArgs, OutputArgs, SkewArgs, StampPlace, ThreadArgs};
+use super::shared::{KeepArgs, OutputArgs, SkewArgs, StampPlace, ThreadArgs, VoiceArgs};
 use crate::turns::{self, Start};
 use crate::values;
 
@@ -83,6 +83,8 @@ pub(crate) struct MeasureArgs {
     pub(crate) subtract_baseline: bool,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,
+    #[command(flatten)]
+    pub(crate) voice: VoiceArgs,
     /// Words to keep with the run
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,

@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Answer test packets: a STAMP reflector, and the far end of romer's own sessions
     Respond(RespondArgs),
     /// Compute a run's document once more, or that of a packet log: CSV, Qtcp, irtt, captures
-    Analyze(AnalyzeArgs),
+    Analyze(Box<AnalyzeArgs>),
     /// Tell whether two measurements differ, by how much, and how sure that is
     Compare(CompareArgs),
     /// Read a run again: summary, page, JSON, CSV; completes a run whose program was killed

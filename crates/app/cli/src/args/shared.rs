@@ -6,6 +6,7 @@ use clap::Args;
 use romer_host::thread::Policy;
 use romer_measure::ThreadOptions;
 use romer_record::manifest::SkewRequest;
+use romer_record::voice::{Codec, VoiceRequest};
 use romer_timebase::skew::Method;
 use romer_units::Duration;
 
@@ -71,6 +72,35 @@ impl SkewArgs {
     /// Whether anything was stated.
     pub(crate) fn is_given(&self) -> bool {
         self.skew.is_some() || self.path_minimum.is_some()
+    }
+}
+
+/// The telephone call that a verdict is wanted for.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Voice")]
+pub(crate) struct VoiceArgs {
+    /// The codec of the call that is judged: g711, g711-no-plc, g729a-vad, g723.1-vad, gsm-efr, or its values (G.113) as
+    /// ie=IE,bpl=BPL,frame=D,lookahead=D [default: g711; of a run, its own]
+    #[arg(long, value_name = "CODEC", value_parser = values::parsed::<Codec>, allow_hyphen_values = true)]
+    pub(crate) codec: Option<Codec>,
+    /// The share of packets that may come too late to be played: the jitter buffer is as long as that needs [default: 1%]
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) late: Option<f64>,
+}
+
+impl VoiceArgs {
+    /// As the engine takes it.
+    pub(crate) fn request(&self) -> VoiceRequest {
+        let default = VoiceRequest::default();
+        VoiceRequest {
+            codec: self.codec.clone().unwrap_or(default.codec),
+            late_ratio: self.late.unwrap_or(default.late_ratio),
+        }
+    }
+
+    /// Whether anything was stated.
+    pub(crate) fn is_given(&self) -> bool {
+        self.codec.is_some() || self.late.is_some()
     }
 }
 

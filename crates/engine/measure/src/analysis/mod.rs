@@ -12,6 +12,7 @@ use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
+use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_timebase::skew::{Heading, correct, relate_clocks, state, usable};
 use romer_units::{Duration, Timestamp};
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub waiting_time: Duration,
     /// How the clocks are related.
     pub skew: SkewRequest,
+    /// For which telephone call a verdict is wanted.
+    pub voice: VoiceRequest,
     /// Limits that the results are held against.
     pub limits: Vec<Limit>,
     /// The command that repeats this.
@@ -155,6 +158,7 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
         }
     }
     m.findings.extend(other.findings.into_iter().map(|one| Finding { direction: Way::Reverse, ..one }));
+    m.voice.extend(other.voice.into_iter().map(|one| Voice { direction: Way::Reverse, ..one }));
     m.findings.sort_by_key(|finding| finding.at_ns);
     evaluated.related.reverse = back.related.forward;
 }
@@ -174,6 +178,7 @@ fn of_table(
     if shape == Shape::OneWay {
         (m.reverse, m.round_trip) = Default::default();
         m.findings.retain(|finding| finding.direction == Way::Forward);
+        m.voice.retain(|voice| voice.direction == Way::Forward);
     }
     m.stamps = places(table, m);
     m.warnings.extend(table.about.notes.iter().cloned());
@@ -205,6 +210,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         unreachable: None,
         stamp_request: StampRequest::Kernel,
         skew: analysis.skew.clone(),
+        voice: analysis.voice.clone(),
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use romer_record::document::Way;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
+use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
 use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
@@ -76,6 +77,8 @@ pub struct MeasureOptions {
     pub waiting_time: Duration,
     /// How the clocks are related.
     pub skew: SkewRequest,
+    /// For which telephone call a verdict is wanted.
+    pub voice: VoiceRequest,
     /// Limits that the results are held against.
     pub limits: Vec<Limit>,
     /// The user's words.

@@ -387,6 +387,7 @@ fn manifest(
         unreachable: None,
         stamp_request: options.stamp,
         skew: options.skew.clone(),
+        voice: options.voice.clone(),
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),
         events: Vec::new(),

@@ -126,6 +126,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         stamp_request: StampRequest::Kernel,
         // Its clocks differ by what the test wants to see.
         skew: SkewRequest { method: "none".into(), ..SkewRequest::default() },
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

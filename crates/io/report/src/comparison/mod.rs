@@ -197,7 +197,7 @@ impl fmt::Display for Figure {
 }
 
 /// The name of a direction in the document.
-fn field(way: Way) -> &'static str {
+pub(crate) fn field(way: Way) -> &'static str {
     match way {
         Way::Forward => "forward",
         Way::Reverse => "reverse",
@@ -234,7 +234,7 @@ fn is_known(direction: &Direction) -> bool {
     direction.delay_ns.count > 0 || direction.packets.sent.is_some()
 }
 
-fn side(subject: &Subject<'_>) -> Side {
+pub(crate) fn side(subject: &Subject<'_>) -> Side {
     let m = subject.stream.measurement;
     Side {
         name: subject.name.into(),
@@ -258,7 +258,7 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
     }
 }
 
-fn passages_of<'a>(passages: Passages<'a>, way: Way) -> &'a [Passage] {
+pub(crate) fn passages_of<'a>(passages: Passages<'a>, way: Way) -> &'a [Passage] {
     match way {
         Way::Forward => passages.forward,
         Way::Reverse => passages.reverse,

@@ -147,6 +147,7 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
     }
     items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
     items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
+    items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
     for event in &m.clock.events {
         let size = event
             .size_ns

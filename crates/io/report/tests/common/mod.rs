@@ -180,6 +180,7 @@ fn document(path: &Path) -> Measurement {
         clock: ClockState { method: "shared".into(), ..ClockState::default() },
         events: Vec::new(),
         findings: Vec::new(),
+        voice: Vec::new(),
         interval_method: String::new(),
         warnings: Vec::new(),
     };

@@ -111,6 +111,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         unreachable: None,
         stamp_request: StampRequest::Best,
         skew: romer_record::manifest::SkewRequest::default(),
+        voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         calibration: None,
         events: Vec::new(),

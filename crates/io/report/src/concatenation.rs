@@ -1,0 +1,303 @@
+//! Two networks in series: what their delays add up to, and whether a third measurement, of both in series, agrees.
+
+use romer_metrics::bootstrap::{SEED, Statistic};
+use romer_metrics::concatenation::{FEWEST, RESAMPLES, Sums, independence};
+use romer_metrics::{delays, received, summary};
+use romer_record::Passage;
+use romer_record::comparison::Side;
+use romer_record::concatenation::{
+    CONCATENATION, ConcatenatedDirection, ConcatenatedFigure, Concatenation, DistributionTest, Independence,
+};
+use romer_record::document::{DelayKind, Summary};
+
+use crate::comparison::{Subject, field, passages_of, side};
+use crate::escape;
+use crate::figure::capital;
+use crate::number::{NO_BREAK, time};
+use crate::table::Way;
+use crate::text::{TextStyle, wrap};
+
+/// A direction has so many delays at least.
+pub const LEAST: usize = FEWEST;
+/// The figures that are shown.
+const FIGURES: [(&str, Statistic); 4] = [
+    ("mean", Statistic::Mean),
+    ("median", Statistic::Quantile(0.5)),
+    ("p95", Statistic::Quantile(0.95)),
+    ("p99", Statistic::Quantile(0.99)),
+];
+/// Below this probability a test says no.
+const LEVEL: f64 = 0.05;
+/// The widest that prose is set.
+const WIDEST: usize = 110;
+
+/// Adds the delays of `a` and `b`, and holds the sums against `against`. Directions are those that all have, with their
+/// packets; `None` where there are none.
+pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_>>) -> Option<Concatenation> {
+    let directions: Vec<ConcatenatedDirection> =
+        Way::ALL.into_iter().filter_map(|way| direction(way, a, b, against)).collect();
+    if directions.is_empty() {
+        return None;
+    }
+    let mut warnings = Vec::new();
+    if directions.iter().any(|direction| direction.delay_kind == DelayKind::Variable) {
+        warnings.push(
+            "a whole delay is not known: delays are those above the median, and only the shapes of their distributions are \
+             compared"
+                .into(),
+        );
+    }
+    if directions.iter().all(|direction| direction.independence.is_none()) {
+        warnings.push(
+            "the two were not measured at the same time: that their delays are independent is taken for granted".into(),
+        );
+    }
+    Some(Concatenation {
+        schema: CONCATENATION.into(),
+        a: side(a),
+        b: side(b),
+        against: against.map(side),
+        method: format!(
+            "the convolution of the two samples; independence by the rank correlation of packets sent at the same moment; \
+             the distributions by the greatest difference of their functions, and all intervals at 95 %, from {RESAMPLES} \
+             samples drawn anew by moving blocks (Kuensch 1989; block length by Politis and White 2004)"
+        ),
+        seed: SEED.0.map(|part| part.wrapping_add(104)),
+        directions,
+        warnings,
+    })
+}
+
+fn direction(
+    way: Way,
+    a: &Subject<'_>,
+    b: &Subject<'_>,
+    c: Option<&Subject<'_>>,
+) -> Option<ConcatenatedDirection> {
+    let all: Vec<&Subject<'_>> = [Some(a), Some(b), c].into_iter().flatten().collect();
+    let absolute =
+        all.iter().all(|one| way.of(one.stream.measurement).delay_kind == Some(DelayKind::Absolute));
+    let values = |one: &Subject<'_>| -> Option<Vec<f64>> {
+        let delays = floats(&delays(passages_of(one.stream.passages?, way)));
+        if delays.len() < FEWEST {
+            return None;
+        }
+        let about = if absolute { 0.0 } else { summary(&delays).median? };
+        Some(delays.into_iter().map(|delay| delay - about).collect())
+    };
+    let (first, second) = (values(a)?, values(b)?);
+    let measured = match c {
+        Some(one) => Some(values(one)?),
+        None => None,
+    };
+    let sums = Sums::of(&first, &second)?;
+    let held = measured.as_ref().and_then(|measured| sums.against(measured, &FIGURES.map(|figure| figure.1)));
+    let measured_delay = measured.as_ref().map(|measured| summary(measured));
+    let figures: Vec<ConcatenatedFigure> = FIGURES
+        .iter()
+        .enumerate()
+        .map(|(index, (name, statistic))| {
+            let (predicted, interval) = sums.statistic(*statistic);
+            let found = measured_delay.as_ref().and_then(|summary| figure_of(summary, name));
+            ConcatenatedFigure {
+                name: (*name).into(),
+                predicted_ns: predicted,
+                predicted_interval_ns: interval,
+                measured_ns: found,
+                difference_ns: found.map(|found| found - predicted),
+                difference_interval_ns: held.as_ref().map(|held| held.difference_intervals[index]),
+            }
+        })
+        .collect();
+    let independence = together(way, a, b);
+    let test = held.map(|held| DistributionTest {
+        distance: held.distance,
+        p_value: held.p_value,
+        held: held.p_value >= LEVEL,
+    });
+    Some(ConcatenatedDirection {
+        direction: field(way).into(),
+        delay_kind: if absolute { DelayKind::Absolute } else { DelayKind::Variable },
+        words: words(way, independence.as_ref(), test.as_ref(), &figures),
+        independence,
+        predicted_delay_ns: predicted(sums.values()),
+        measured_delay_ns: measured_delay,
+        test,
+        figures,
+    })
+}
+
+fn figure_of(summary: &Summary, name: &str) -> Option<f64> {
+    match name {
+        "mean" => summary.mean,
+        "median" => summary.median,
+        "p95" => summary.p95,
+        _ => summary.p99,
+    }
+}
+
+/// The summary of the sums. How many there are says nothing, and they are in no order.
+fn predicted(sums: &[f64]) -> Summary {
+    Summary {
+        mean_interval: None,
+        median_interval: None,
+        p95_interval: None,
+        p99_interval: None,
+        block_length: None,
+        ..summary(sums)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
+fn floats(values: &[i64]) -> Vec<f64> {
+    values.iter().map(|value| *value as f64).collect()
+}
+
+/// Delays by the moment on the measuring host's clock, in order.
+fn by_moment(subject: &Subject<'_>, way: Way) -> Option<Vec<(i64, i64)>> {
+    let moment = |passage: &Passage| match way {
+        Way::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        Way::Forward | Way::RoundTrip => passage.departure.map(romer_units::Timestamp::as_nanos),
+    };
+    let passages = passages_of(subject.stream.passages?, way);
+    let mut moments: Vec<(i64, i64)> = received(passages)
+        .filter_map(|passage| Some((moment(passage)?, passage.delay?.as_nanos())))
+        .collect();
+    moments.sort_unstable();
+    Some(moments)
+}
+
+/// Whether delays at the same moments depend on each other, where both were measured at the same time by one host.
+fn together(way: Way, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> {
+    if a.stream.measurement.metadata.host != b.stream.measurement.metadata.host {
+        return None;
+    }
+    let (first, second) = (by_moment(a, way)?, by_moment(b, way)?);
+    let interval = |moments: &[(i64, i64)]| {
+        let mut gaps: Vec<i64> = moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+    };
+    let near = interval(&first).max(interval(&second));
+    let mut pairs = Vec::new();
+    let mut last = None;
+    for (at, delay) in &first {
+        let place = second.partition_point(|other| other.0 < *at);
+        let beside = [place.checked_sub(1), Some(place)].into_iter().flatten();
+        let nearest = beside
+            .filter(|place| *place < second.len())
+            .min_by_key(|place| second[*place].0.saturating_sub(*at).saturating_abs());
+        let Some(place) = nearest.filter(|place| Some(*place) != last) else { continue };
+        if second[place].0.saturating_sub(*at).saturating_abs() <= near {
+            pairs.push((*delay, second[place].1));
+            last = Some(place);
+        }
+    }
+    let (one, other): (Vec<i64>, Vec<i64>) = pairs.into_iter().unzip();
+    let pairs: Vec<(f64, f64)> = floats(&one).into_iter().zip(floats(&other)).collect();
+    let (rank_correlation, p_value) = independence(&pairs)?;
+    Some(Independence { pairs: pairs.len() as u64, rank_correlation, p_value, independent: p_value >= LEVEL })
+}
+
+fn words(
+    way: Way,
+    independence: Option<&Independence>,
+    test: Option<&DistributionTest>,
+    figures: &[ConcatenatedFigure],
+) -> String {
+    let mut text = match independence {
+        Some(found) if found.independent => format!(
+            "{}: nothing shows that the delays of A and B depend on each other (rank correlation {:.2}, p {:.2}).",
+            way.name(),
+            found.rank_correlation,
+            found.p_value
+        ),
+        Some(found) => format!(
+            "{}: the delays of A and B depend on each other (rank correlation {:.2}, p {:.1e}), so that the sum is not what \
+             they have in series.",
+            way.name(),
+            found.rank_correlation,
+            found.p_value
+        ),
+        None => format!("{}: that the delays of A and B are independent could not be tested.", way.name()),
+    };
+    let median = figures.iter().find(|figure| figure.name == "median");
+    match (test, median.and_then(|median| median.difference_ns)) {
+        (Some(test), Some(_)) if test.held => {
+            text.push_str(&format!(
+                " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, p {:.2}).",
+                test.distance, test.p_value
+            ));
+        }
+        (Some(test), Some(difference)) => {
+            let side = if difference < 0.0 { "shorter" } else { "longer" };
+            text.push_str(&format!(
+                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, p {:.3}): the \
+                 median is {} {side}.",
+                test.distance,
+                test.p_value,
+                time(difference.abs(), true)
+            ));
+        }
+        _ => {}
+    }
+    text
+}
+
+/// A concatenation for a terminal. The text ends with a newline; what came from outside is escaped.
+pub fn text(found: &Concatenation, style: &TextStyle) -> String {
+    let width = style.width.clamp(40, WIDEST);
+    let plain = |text: String| if style.unicode { text } else { text.replace('µ', "u") };
+    let mut lines = Vec::new();
+    for (letter, side) in [("A", Some(&found.a)), ("B", Some(&found.b)), ("C", found.against.as_ref())] {
+        lines.extend(side.into_iter().flat_map(|side: &Side| {
+            let line = if side.target == side.name {
+                format!("{letter}  {}", side.name)
+            } else {
+                format!("{letter}  {}, {}", side.name, side.target)
+            };
+            wrap(&escape::terminal(&line), width)
+        }));
+    }
+    for direction in &found.directions {
+        lines.push(String::new());
+        lines.extend(wrap(&plain(capital(&direction.words)), width));
+        let shown = |value: f64| plain(time(value, true));
+        let mut rows =
+            vec![["", "A + B", "95 % from", "to", "C", "C - (A + B)", "95 % from", "to"].map(String::from)];
+        rows.extend(direction.figures.iter().map(|figure| {
+            let maybe = |value: Option<f64>| value.map_or_else(String::new, shown);
+            [
+                figure.name.clone(),
+                shown(figure.predicted_ns),
+                shown(figure.predicted_interval_ns[0]),
+                shown(figure.predicted_interval_ns[1]),
+                maybe(figure.measured_ns),
+                maybe(figure.difference_ns),
+                maybe(figure.difference_interval_ns.map(|interval| interval[0])),
+                maybe(figure.difference_interval_ns.map(|interval| interval[1])),
+            ]
+        }));
+        let columns = if found.against.is_some() { 8 } else { 4 };
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+            .collect();
+        for row in &rows {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                let room = " ".repeat(width.saturating_sub(cell.chars().count()));
+                if column == 0 { format!("{cell}{room}") } else { format!("  {room}{cell}") }
+            });
+            lines.push(
+                cells.collect::<String>().chars().take(width).collect::<String>().trim_end().to_owned(),
+            );
+        }
+    }
+    lines.push(String::new());
+    for warning in &found.warnings {
+        lines.extend(wrap(&escape::terminal(&format!("Note: {warning}.")), width));
+    }
+    lines.extend(wrap(&format!("How: {}.", found.method), width));
+    let mut text = lines.join("\n").replace(NO_BREAK, " ");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,49 @@
+//! What a call would be worth, in sentences.
+
+use romer_record::document::{Measurement, Way as Asked};
+use romer_record::voice::{DelayBasis, Rating, Voice};
+
+use crate::figure::capital;
+use crate::number::{percent, time};
+use crate::table::{Way, ways};
+use crate::words::Words;
+
+impl Words {
+    /// The verdict on a call in one way.
+    pub(crate) fn voice(self, m: &Measurement, voice: &Voice) -> String {
+        let time = |nanos: f64| time(nanos, self.unicode);
+        let way = if voice.direction == Asked::Reverse { Way::Reverse } else { Way::Forward };
+        let bound = if voice.delay_basis.is_none() { "at most " } else { "" };
+        let delay = match (voice.mouth_to_ear_ns, voice.delay_basis) {
+            (Some(delay), Some(DelayBasis::OneWay)) => format!(", {} from mouth to ear", time(delay)),
+            (Some(delay), _) => {
+                format!(", {} from mouth to ear on the mean of both ways", time(delay))
+            }
+            (None, _) => ", the whole delay not being known".into(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let buffer = time(voice.jitter_buffer_ns as f64);
+        let sentence = format!(
+            "a call with {} has R {bound}{:.1}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets {} of the packets come too \
+             late; {} are lost in all{delay}.",
+            voice.codec.name,
+            voice.r,
+            voice.mos,
+            said(voice.rating),
+            percent(voice.late_ratio),
+            percent(voice.loss_ratio),
+        );
+        if ways(m) == [way] { capital(&sentence) } else { format!("{}: {sentence}", way.name()) }
+    }
+}
+
+const fn said(rating: Rating) -> &'static str {
+    match rating {
+        Rating::VerySatisfied => "users very satisfied",
+        Rating::Satisfied => "users satisfied",
+        Rating::SomeDissatisfied => "some users dissatisfied",
+        Rating::ManyDissatisfied => "many users dissatisfied",
+        Rating::NearlyAllDissatisfied => "nearly all users dissatisfied",
+        Rating::NotRecommended => "not recommended",
+    }
+}
