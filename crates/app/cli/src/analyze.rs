@@ -23,6 +23,12 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     if let Some([a, b]) = arguments.concatenate.as_deref() {
         return in_series(a, b, arguments);
     }
+    if arguments.against.is_some() {
+        return Err(Failure::usage(
+            "there is no sum to hold against a measurement (--against): name the two networks that are in series with \
+             --concatenate A B",
+        ));
+    }
     // clap sees to it that there is one of the two.
     let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
     let (measurements, kept) = if input.is_dir() && arguments.capture_a.is_none() {

@@ -14,6 +14,8 @@ use crate::summary::{finite, real, whole};
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
 /// Fewer values than this say nothing of the dependence between them.
 const FEWEST_VALUES: usize = 25;
+/// Dependence is looked for among so many values at most, from the middle: it is a property of each.
+const LOOKED_AT: usize = 1 << 20;
 /// Autocorrelations are computed of so many values at most.
 const CORRELATED: usize = 1 << 15;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
@@ -84,6 +86,8 @@ pub(crate) struct Dependence {
 impl Dependence {
     /// Of `value` of each of the series.
     pub(crate) fn of(series: &[f64], value: impl Fn(f64) -> f64) -> Self {
+        let all = series.len();
+        let series = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
         let n = series.len();
         let independent = Self { inflation: 1.0, freedom: real(n.saturating_sub(1)), block: 1 };
         if n < FEWEST_VALUES {

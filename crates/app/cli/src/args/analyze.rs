@@ -43,7 +43,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Hold the sum against a measurement of both in series
-    #[arg(long, value_name = "C", requires = "concatenate")]
+    #[arg(long, value_name = "C")]
     pub(crate) against: Option<PathBuf>,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
