@@ -130,7 +130,8 @@ fn measure_stamp_suite(port: u16, reflector: &[&str], sender: &[&str]) {
     let run = home.path().join("run");
     let mut command = romer(["measure", &relay.address().to_string(), "--stamp-only", "--json", "-"]);
     command
-        .args(["--count", &PROBES.to_string(), "--interval", "10ms", "--waiting-time", "30s", "--out"])
+        .args(["--no-route", "--count", &PROBES.to_string(), "--interval", "10ms"])
+        .args(["--waiting-time", "30s", "--out"])
         .arg(&run)
         .args(sender);
     let found = process::run(&mut command).with_code(0).document();
