@@ -405,3 +405,31 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     let again = resume(&[]).with_code(2);
     assert!(again.stderr.starts_with("error: the benchmark is complete ("), "{again:?}");
 }
+
+#[test]
+fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("trial.pcapng");
+    // The router is reset by its far link, which comes back when nothing can be in a queue any more.
+    let router = format!("nsenter --net=/run/netns/{}R ip link set r1", lab.prefix());
+    let reset = format!("{router} down; sleep 0.3; {router} up");
+    let loads = ["--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit", "--trial", "3s"];
+    let stream = "name=all,destination=198.19.0.66-198.19.0.69,share=100%";
+    let more =
+        ["--settle", "100ms", "--reset", &reset, "--stream", stream, "--pcapng", capture.to_str().unwrap()];
+    let found = document(bench(&lab, &[&["reset"], &loads[..], &more].concat()));
+    let trial = &trials(&found)[0];
+    if is_valid(trial) {
+        let results = at(&found, "/results").as_array().unwrap();
+        let away = results.iter().find(|one| one["quantity"] == "reset_by_loss_ns").unwrap();
+        // It was away for as long as the command had it, at the least.
+        assert!(number(away, "/mean") > 250e6, "{away:#}");
+        assert!(count(trial, "/lost") > 0);
+    }
+    let octets = std::fs::read(&capture).unwrap();
+    let text = String::from_utf8_lossy(&octets);
+    assert!(octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && text.contains("romer bench"));
+    assert!(text.contains("all, frame 0, ") && text.contains("latency "), "frames are told with their fate");
+    assert_eq!(text.matches("; lost").count() as u64, count(trial, "/lost"));
+}

@@ -32,6 +32,8 @@ use folder::Folder;
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
 /// How long a device settles where nothing is said (RFC 2544 section 23).
 const SETTLE: Duration = Duration::from_secs(2);
+/// The load at which a device is reset, where none is given.
+const RESET_LOAD: f64 = 0.5;
 /// The least load that a search tries.
 const LEAST_LOAD: f64 = 0.001;
 
@@ -59,6 +61,7 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
 fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     output::check_target(arguments.html.as_deref(), arguments.output.force)?;
+    output::check_target(arguments.pcapng.as_deref(), arguments.output.force)?;
     let mut options = options(arguments, name)?;
     let past = match &arguments.resume {
         Some(folder) => Some(folder::take_up(folder, arguments.trials.seed, &mut options)?),
@@ -74,9 +77,12 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     };
     let stop = signals::interruption()?;
     let prose = !arguments.output.quiet;
+    let capture = arguments.pcapng.as_deref().map(|file| (file, arguments.output.force));
     let mut looker = Looker {
         options: &options,
         kept,
+        capture,
+        captured: false,
         prose,
         begun: false,
         line: words::Line::new(prose && io::stderr().is_terminal()),
@@ -87,6 +93,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         romer_bench::run(&options, past, &stop, &mut looker)
     };
     looker.line.clear();
+    let missed = capture.is_some() && !looker.captured;
     let mut kept = looker.kept;
     let mut document = document?;
     document.limits = Limit::judge_all(&arguments.claims.limit, &document);
@@ -109,6 +116,13 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(130);
     }
+    if missed {
+        return Err(Failure::usage(format!(
+            "there was no such trial (--pcapng-trial {}): {} were made; name one of them",
+            arguments.pcapng_trial,
+            document.trials.len()
+        )));
+    }
     if let Some(gone) = document.events.iter().rfind(|event| event.kind == "device-gone") {
         return Err(Failure::with_code(
             5,
@@ -130,6 +144,9 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
 struct Looker<'a> {
     options: &'a BenchOptions,
     kept: Folder,
+    /// Where a trial's frames go, and whether what stands there is replaced.
+    capture: Option<(&'a str, bool)>,
+    captured: bool,
     prose: bool,
     begun: bool,
     line: words::Line,
@@ -156,6 +173,13 @@ impl Watcher for Looker<'_> {
         self.line.show(progress);
     }
 
+    fn captured(&mut self, octets: &[u8]) -> Result<(), BenchError> {
+        let Some((file, force)) = self.capture else { return Ok(()) };
+        self.captured = true;
+        output::write_with(file, force, |out| out.write_all(octets))
+            .map_err(|failure| BenchError::Keep { text: failure.text().to_owned(), code: failure.code() })
+    }
+
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
         self.kept
             .open()
@@ -171,7 +195,7 @@ impl From<BenchError> for Failure {
 }
 
 /// What the arguments come to.
-fn options(arguments: &BenchArgs, procedure: ProcedureName) -> Result<BenchOptions, Failure> {
+fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions, Failure> {
     let missing = |flag: &str, what: &str, mend: &str| {
         Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
     };
@@ -189,8 +213,8 @@ fn options(arguments: &BenchArgs, procedure: ProcedureName) -> Result<BenchOptio
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
-    let claims = claims(arguments, procedure)?;
-    let (name, procedure, criterion) = asked(arguments, procedure)?;
+    let claims = claims(arguments, wanted)?;
+    let (name, procedure, criterion) = asked(arguments, wanted)?;
     let cases = if arguments.trials.cases.is_empty() {
         vec![Case { name: "as it is".into(), command: None }]
     } else {
@@ -230,12 +254,28 @@ fn options(arguments: &BenchArgs, procedure: ProcedureName) -> Result<BenchOptio
         settle: arguments.trials.settle.unwrap_or_else(|| lab.map_or(SETTLE, |_| romer_lab::SETTLE)),
         patience: arguments.trials.patience,
         cases,
+        reset: reset_command(arguments, wanted)?,
         claims,
         labels: labels.collect(),
         self_test: (!arguments.trials.skip_self_test).then(|| SELF_TEST.min(arguments.trials.trial)),
         subtract_baseline: arguments.trials.subtract_baseline,
+        capture: arguments.pcapng.as_ref().map(|_| u64::from(arguments.pcapng_trial)),
         seed: arguments.trials.seed.unwrap_or_else(random_seed),
     })
+}
+
+/// What resets the device, which is asked for just where it is used.
+fn reset_command(arguments: &BenchArgs, name: ProcedureName) -> Result<Option<String>, Failure> {
+    match (name, &arguments.trials.reset) {
+        (ProcedureName::Reset, None) => Err(Failure::usage(
+            "an argument is missing (--reset): nothing says what resets the device; give a shell command, such as \
+             --reset 'ssh device reload'",
+        )),
+        (ProcedureName::Reset, command) | (_, command @ None) => Ok(command.clone()),
+        (_, Some(_)) => Err(Failure::usage(
+            "an argument does not apply (--reset): only the procedure reset resets the device; leave it out",
+        )),
+    }
 }
 
 /// The streams, each with a name of its own.
@@ -358,6 +398,22 @@ fn asked(arguments: &BenchArgs, name: ProcedureName) -> Result<(&'static str, Pr
                 goal.words()
             );
             ("back-to-back", Procedure::BackToBack { goal, limits }, words)
+        }
+        ProcedureName::Reset => {
+            let load = match load.loads.as_ref().map(|loads| loads.0.as_slice()) {
+                None => RESET_LOAD,
+                Some([load]) => *load,
+                Some(_) => {
+                    return Err(Failure::usage(
+                        "there are several loads (--loads): a device is reset at one; write one, such as 50%",
+                    ));
+                }
+            };
+            let words = format!(
+                "reset at {:.1} % of the line: from the frames that are lost, and from when they were sent (RFC 6201)",
+                load * 100.0
+            );
+            ("reset", Procedure::Reset { load, length }, words)
         }
         ProcedureName::Recovery => {
             let words = format!(

@@ -53,6 +53,11 @@ impl Failure {
         ExitCode::from(self.tell())
     }
 
+    /// The exit code.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code
+    }
+
     /// What it says.
     pub(crate) fn text(&self) -> &str {
         &self.text

@@ -11,14 +11,23 @@ use crate::options::BenchOptions;
 use crate::self_test::Proof;
 use crate::tester::TrialRecord;
 
+/// How a trial is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// Taken out of every latency.
+    pub(crate) baseline: Duration,
+    /// Its frames are kept as a capture.
+    pub(crate) capture: bool,
+}
+
 /// A tester with a device between its ports: the real one, or in our tests one with a simulated device.
 pub(crate) trait Bed {
-    /// Runs a trial; `baseline` is taken out of every latency.
+    /// Runs a trial.
     fn trial(
         &mut self,
         options: &BenchOptions,
         ask: &Ask,
-        baseline: Duration,
+        manner: Manner,
         stop: &AtomicBool,
     ) -> Result<TrialRecord, BenchError>;
 

@@ -191,7 +191,7 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
 }
 
 /// Names of what searches find, with the factor from a share of the line to the unit, or `None` for what has a unit.
-const FOUND: [(&str, &str, Option<f64>); 9] = [
+const FOUND: [(&str, &str, Option<f64>); 11] = [
     ("throughput", "throughput_percent", Some(100.0)),
     ("conditional_throughput", "conditional_throughput_percent", Some(100.0)),
     ("second_goal", "second_goal_percent", Some(100.0)),
@@ -201,6 +201,8 @@ const FOUND: [(&str, &str, Option<f64>); 9] = [
     ("burst_frames", "burst_frames", None),
     ("corrected_buffer_ns", "corrected_buffer_ns", None),
     ("recovery_ns", "recovery_ns", None),
+    ("reset_by_loss_ns", "reset_by_loss_ns", None),
+    ("reset_by_times_ns", "reset_by_times_ns", None),
 ];
 
 /// What searches come to.

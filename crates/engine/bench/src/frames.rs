@@ -8,7 +8,7 @@ use romer_wire::ethernet::MacAddress;
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
 
 use crate::BenchError;
-use crate::options::{BenchOptions, Protocol, StreamOptions};
+use crate::options::{AddressRange, BenchOptions, Protocol, StreamOptions};
 
 /// Hops that a test frame may make.
 const TTL: u8 = 64;
@@ -18,6 +18,7 @@ struct Prepared {
     /// By octets with check sequence; `None` where no frame of the trial is as long.
     sizes: Vec<Option<Template>>,
     ports: Option<(std::ops::RangeInclusive<u16>, std::ops::RangeInclusive<u16>)>,
+    addresses: Option<(AddressRange, AddressRange)>,
 }
 
 /// Every frame that a trial may need.
@@ -55,7 +56,9 @@ impl Store {
                 stream.source_ports.clone().count() > 1 || stream.destination_ports.clone().count() > 1;
             let ports = (varies && stream.protocol != Protocol::Ip)
                 .then(|| (stream.source_ports.clone(), stream.destination_ports.clone()));
-            Ok::<_, BenchError>(Prepared { sizes, ports })
+            let (source, destination) = addresses(options, stream);
+            let addresses = (source.count() > 1 || destination.count() > 1).then_some((source, destination));
+            Ok::<_, BenchError>(Prepared { sizes, ports, addresses })
         });
         Ok(Self { streams: streams.collect::<Result<_, _>>()?, signature })
     }
@@ -66,6 +69,9 @@ impl Store {
         let template = stream.sizes.get_mut(usize::try_from(octets).ok()?)?.as_mut()?;
         if let Some((source, destination)) = &stream.ports {
             template.set_ports(nth(source, mark.sequence), nth(destination, mark.sequence));
+        }
+        if let Some((source, destination)) = &stream.addresses {
+            template.set_addresses(source.nth(mark.sequence), destination.nth(mark.sequence));
         }
         let frame = place.get_mut(..template.octets.len())?;
         frame.copy_from_slice(&template.octets);
@@ -99,15 +105,22 @@ pub(crate) fn sizes_of(frames: &Frames, least: u32) -> std::collections::BTreeSe
     }
 }
 
+/// Where a stream's frames come from, and where they go.
+fn addresses(options: &BenchOptions, stream: &StreamOptions) -> (AddressRange, AddressRange) {
+    let or = |range: Option<AddressRange>, address| range.unwrap_or_else(|| AddressRange::from(address));
+    (or(stream.source, options.source), or(stream.destination, options.destination))
+}
+
 /// What all frames of a stream have in common; `macs`: whom they go to, and whom they are from.
 pub(crate) fn form(options: &BenchOptions, stream: &StreamOptions, macs: [MacAddress; 2]) -> Form {
     let ports = (*stream.source_ports.start(), *stream.destination_ports.start());
+    let (source, destination) = addresses(options, stream);
     Form {
         destination_mac: macs[0],
         source_mac: macs[1],
         tag: stream.tag,
-        source: stream.source.unwrap_or(options.source),
-        destination: stream.destination.unwrap_or(options.destination),
+        source: source.first(),
+        destination: destination.first(),
         dscp: stream.dscp,
         ecn: romer_wire::ip::Ecn::of_tos(stream.ecn.bits()),
         ttl: TTL,

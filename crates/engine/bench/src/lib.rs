@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod bed;
+mod capture;
 mod cases;
 mod document;
 mod error;

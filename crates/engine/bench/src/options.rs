@@ -1,7 +1,7 @@
 //! What is to be tested.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use romer_method::Frames;
 use romer_method::arrangement::Pace;
@@ -25,6 +25,60 @@ pub enum Protocol {
     Ip,
 }
 
+/// Addresses that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressRange {
+    first: IpAddr,
+    last: IpAddr,
+}
+
+impl AddressRange {
+    /// From one to another of the same version of IP, both included: 65,536 at the most. `None` where that cannot be.
+    pub fn new(first: IpAddr, last: IpAddr) -> Option<Self> {
+        let width = match (first, last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => u128::from(last.to_bits().checked_sub(first.to_bits())?),
+            (IpAddr::V6(first), IpAddr::V6(last)) => last.to_bits().checked_sub(first.to_bits())?,
+            _ => return None,
+        };
+        (width < 1 << 16).then_some(Self { first, last })
+    }
+
+    /// The first of them.
+    pub const fn first(&self) -> IpAddr {
+        self.first
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        let width = match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => u128::from(last.to_bits() - first.to_bits()),
+            (IpAddr::V6(first), IpAddr::V6(last)) => last.to_bits() - first.to_bits(),
+            _ => 0,
+        };
+        u32::try_from(width).unwrap_or(0) + 1
+    }
+
+    /// The address of a frame, each the next one of the range.
+    pub fn nth(&self, sequence: u32) -> IpAddr {
+        let further = sequence % self.count();
+        match self.first {
+            IpAddr::V4(first) => IpAddr::V4(Ipv4Addr::from_bits(first.to_bits() + further)),
+            IpAddr::V6(first) => IpAddr::V6(Ipv6Addr::from_bits(first.to_bits() + u128::from(further))),
+        }
+    }
+
+    /// Whether this is one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.first.is_ipv4() && (self.first..=self.last).contains(&address)
+    }
+}
+
+impl From<IpAddr> for AddressRange {
+    fn from(one: IpAddr) -> Self {
+        Self { first: one, last: one }
+    }
+}
+
 /// A stream of test frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamOptions {
@@ -40,10 +94,10 @@ pub struct StreamOptions {
     pub ecn: Ecn,
     /// VLAN tag.
     pub tag: Option<Tag>,
-    /// Source address, where it is not that of all.
-    pub source: Option<IpAddr>,
-    /// Destination address, likewise.
-    pub destination: Option<IpAddr>,
+    /// Source addresses, each frame the next one of the range, where it is not that of all.
+    pub source: Option<AddressRange>,
+    /// Destination addresses, likewise.
+    pub destination: Option<AddressRange>,
     /// Source ports, each frame the next one of the range.
     pub source_ports: std::ops::RangeInclusive<u16>,
     /// Destination ports, likewise.
@@ -134,6 +188,8 @@ pub struct BenchOptions {
     pub patience: Duration,
     /// The cases, at least one.
     pub cases: Vec<Case>,
+    /// What resets the device, for a shell, where that is what is to be found out.
+    pub reset: Option<String>,
     /// What the device is held to.
     pub claims: Claims,
     /// What is known of the device.
@@ -142,6 +198,8 @@ pub struct BenchOptions {
     pub self_test: Option<Duration>,
     /// The tester's own part, as its test has found it, is taken out of every latency.
     pub subtract_baseline: bool,
+    /// The number of a trial, from 1, whose frames are kept as a capture.
+    pub capture: Option<u64>,
     /// Seed of the order, of sizes and gaps.
     pub seed: Seed,
 }
@@ -164,6 +222,7 @@ impl BenchOptions {
             ("frame-sizes", format!("{:?}", self.frames)),
             ("repeat", self.repeats.to_string()),
             ("settle", self.settle.to_string()),
+            ("reset", format!("{:?}", self.reset)),
             ("case", cases.collect::<Vec<_>>().join(", ")),
             ("what the device is held to", format!("{:?}", self.claims)),
             ("dut-label", format!("{:?}", self.labels)),
@@ -177,5 +236,29 @@ impl BenchOptions {
     /// The line, where frames really take their time on it; `None` for interfaces of software.
     pub const fn real_line(&self) -> Option<LineRate> {
         if self.virtual_line { None } else { Some(self.line) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_addresses_is_gone_through_again_and_again() {
+        let range =
+            |first: &str, last: &str| AddressRange::new(first.parse().unwrap(), last.parse().unwrap());
+        let four = range("198.19.0.254", "198.19.1.1").unwrap();
+        let all: Vec<String> = (0..5).map(|frame| four.nth(frame).to_string()).collect();
+        assert_eq!(all, ["198.19.0.254", "198.19.0.255", "198.19.1.0", "198.19.1.1", "198.19.0.254"]);
+        assert!(
+            four.contains("198.19.1.0".parse().unwrap()) && !four.contains("198.19.1.2".parse().unwrap())
+        );
+        assert!(!four.contains("2001:2::1".parse().unwrap()));
+        assert_eq!(range("2001:2::ffff", "2001:2::1:1").unwrap().nth(2).to_string(), "2001:2::1:1");
+        for (first, last) in
+            [("198.19.0.2", "198.19.0.1"), ("198.0.0.0", "198.2.0.0"), ("198.19.0.1", "2001:2::1")]
+        {
+            assert_eq!(range(first, last), None);
+        }
     }
 }

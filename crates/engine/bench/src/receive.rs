@@ -1,6 +1,5 @@
 //! The receiving thread: every test frame of the trial, with the kernel's stamp.
 
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,11 +7,14 @@ use romer_host::HostError;
 use romer_host::clock::Realtime;
 use romer_host::socket::wait_any;
 use romer_method::analysis::{Came, UNTAGGED};
-use romer_port::{TestReceiver, TestSender};
+use romer_port::{SNAP, TestReceiver, TestSender};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, read, tell};
 use romer_wire::test_frame::{Signature, locate};
+
+use crate::capture::Caught;
+use crate::options::AddressRange;
 
 /// How long a wait for frames lasts before the end is looked for.
 const LOOK: Duration = Duration::from_millis(2);
@@ -21,14 +23,14 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(crate) struct Host {
     pub(crate) sender: TestSender,
     pub(crate) mac: MacAddress,
-    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Vec<AddressRange>,
 }
 
 impl Host {
     /// Answers the frame, if it is a question for one of our addresses.
     pub(crate) fn answer(&mut self, frame: &[u8]) {
         if let Some(Said::Asks { target, asker, asker_mac }) = read(frame)
-            && self.addresses.contains(&target)
+            && self.addresses.iter().any(|range| range.contains(target))
             && asker != target
             && let Some(answer) = tell(target, self.mac, asker, asker_mac)
         {
@@ -45,6 +47,8 @@ pub(crate) struct Receiving<'a> {
     pub(crate) epoch: Realtime,
     /// Frames that there is room for.
     pub(crate) room: usize,
+    /// Frames whose octets are kept.
+    pub(crate) capture: usize,
     /// Set when nothing more is waited for.
     pub(crate) stop: &'a AtomicBool,
     /// Frames that came up to now, for those who wait.
@@ -55,6 +59,7 @@ pub(crate) struct Receiving<'a> {
 #[derive(Default)]
 pub(crate) struct Received {
     pub(crate) came: Vec<Came>,
+    pub(crate) caught: Vec<Caught>,
     /// Test frames that found no room.
     pub(crate) without_room: u64,
     /// Frames that the kernel dropped because nobody took them.
@@ -67,7 +72,11 @@ pub(crate) fn receive(
     host: &mut Host,
     receiving: &Receiving<'_>,
 ) -> Result<Received, HostError> {
-    let mut received = Received { came: Vec::with_capacity(receiving.room), ..Received::default() };
+    let mut received = Received {
+        came: Vec::with_capacity(receiving.room),
+        caught: Vec::with_capacity(receiving.capture),
+        ..Received::default()
+    };
     // What was dropped before is not this trial's.
     let _ = receiver.kernel_drops();
     loop {
@@ -85,11 +94,19 @@ pub(crate) fn receive(
                 received.without_room += 1;
                 return;
             }
+            let at = frame.stamp.since(receiving.epoch).as_nanos();
+            if received.caught.len() < receiving.capture {
+                let mut octets = [0; SNAP];
+                let kept = frame.octets.len().min(SNAP);
+                octets[..kept].copy_from_slice(&frame.octets[..kept]);
+                let length = u32::try_from(frame.length).unwrap_or(u32::MAX);
+                received.caught.push(Caught { at, length, octets, kept });
+            }
             let tag = frame.tag.or(seen.tag);
             // A tag that is still in the frame is not part of what is compared.
             let inside = if seen.tag.is_some() { 4 } else { 0 };
             received.came.push(Came {
-                received: frame.stamp.since(receiving.epoch).as_nanos(),
+                received: at,
                 sent: i64::try_from(mark.sent).unwrap_or(i64::MAX),
                 sequence: mark.sequence,
                 stream: mark.stream,

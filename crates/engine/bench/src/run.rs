@@ -12,9 +12,9 @@ use romer_record::benchmark::{
 };
 use romer_units::{Duration, Monotonic, Timestamp};
 
-use crate::bed::Bed;
+use crate::bed::{Bed, Manner};
 use crate::document::{Kept, Summed, found, frames_words, outcome_of, sweep, trial};
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, Case};
 use crate::self_test::Proof;
 use crate::tester::{Tester, TrialRecord};
 use crate::verdicts::verdicts;
@@ -24,6 +24,8 @@ use crate::{BenchError, cases, frames};
 const PROMPT: Duration = Duration::from_secs(1);
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
+/// A device is reset when this part of its trial is over.
+const RESET_AFTER: i64 = 5;
 /// A rate counts as proved up to so much above the one that was held: a test has whole frames only.
 const NEARLY: f64 = 1.001;
 
@@ -82,6 +84,14 @@ pub trait Watcher {
 
     /// A trial begins.
     fn begins(&mut self, progress: &Progress<'_>);
+
+    /// The trial that was wished for, as pcapng.
+    ///
+    /// # Errors
+    /// It cannot be written, and the benchmark ends.
+    fn captured(&mut self, _octets: &[u8]) -> Result<(), BenchError> {
+        Ok(())
+    }
 
     /// Something is to be kept; the benchmark goes on when it is.
     ///
@@ -265,12 +275,15 @@ impl<B: Bed> Running<'_, B> {
                 return Ok(None);
             }
             let at = self.now();
-            let mut record = self.bed.trial(self.options, ask, self.baseline(), self.stop)?;
+            let mut record = self.trial(ask)?;
             if self.stop.load(Ordering::Acquire) {
                 return Ok(None);
             }
             self.begun = true;
-            self.look_after(&mut record)?;
+            if let Some(octets) = record.capture.take() {
+                self.watcher.captured(&octets)?;
+            }
+            self.look_after(ask, &mut record)?;
             let unproven = self.bound(ask, &mut record);
             if record.clock_set {
                 self.event("clock-set", "the host's clock was set during a trial".into())?;
@@ -292,6 +305,29 @@ impl<B: Bed> Running<'_, B> {
                 None => return Ok(Some(record)),
             }
         }
+    }
+
+    /// The trial itself; the device is reset in it where that is what it is for.
+    fn trial(&mut self, ask: &Ask) -> Result<TrialRecord, BenchError> {
+        let (options, stop) = (self.options, self.stop);
+        let capture = options.capture == Some(self.kept.len() as u64 + 1);
+        let manner = Manner { baseline: self.baseline(), capture };
+        let Some(command) = options.reset.as_ref().filter(|_| ask.purpose == Ask::RESET) else {
+            return self.bed.trial(options, ask, manner, stop);
+        };
+        let case = Case { name: Ask::RESET.into(), command: Some(command.clone()) };
+        let wait = Duration::from_nanos(ask.length().as_nanos() / RESET_AFTER).to_std();
+        std::thread::scope(|scope| {
+            let resetting =
+                std::thread::Builder::new().name("bench-reset".into()).spawn_scoped(scope, || {
+                    std::thread::sleep(wait);
+                    cases::set(&case)
+                });
+            let resetting = resetting.map_err(|_| BenchError::Thread("bench-reset"))?;
+            let record = self.bed.trial(options, ask, manner, stop);
+            resetting.join().map_err(|_| BenchError::Thread("bench-reset"))??;
+            record
+        })
     }
 
     /// What of a latency is the tester's own and is taken out of it.
@@ -389,10 +425,11 @@ impl<B: Bed> Running<'_, B> {
     }
 
     /// A trial whose end is all lost is looked at: did the device carry too little, or had it gone?
-    fn look_after(&mut self, record: &mut TrialRecord) -> Result<(), BenchError> {
+    fn look_after(&mut self, ask: &Ask, record: &mut TrialRecord) -> Result<(), BenchError> {
         let outcome = &record.figures.outcome;
         let suspicious = outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end);
-        if !suspicious || record.invalid.is_some() {
+        // Of a device that is reset nothing else is expected.
+        if !suspicious || record.invalid.is_some() || ask.purpose == Ask::RESET {
             return Ok(());
         }
         if self.bed.probe(self.options, PROMPT, self.stop)?.is_err() && !self.stop.load(Ordering::Acquire) {
@@ -475,7 +512,9 @@ fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
 pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
     let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
     let trial = match &options.procedure {
-        Procedure::Sweep { length, .. } | Procedure::FrameLoss { length, .. } => *length,
+        Procedure::Sweep { length, .. }
+        | Procedure::FrameLoss { length, .. }
+        | Procedure::Reset { length, .. } => *length,
         Procedure::Throughput(goal)
         | Procedure::BackToBack { goal, .. }
         | Procedure::Recovery { goal, .. } => goal.full,

@@ -23,7 +23,7 @@ use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
 
 use crate::BenchError;
-use crate::bed::Bed;
+use crate::bed::{Bed, Manner};
 use crate::document::trial;
 use crate::options::{BenchOptions, Claims, StreamOptions};
 use crate::run::{check, rfc3339, setup};
@@ -216,7 +216,7 @@ impl Proving<'_> {
             purpose: test.name,
         };
         let at = (monotonic_now() - self.begin).as_nanos();
-        let record = self.tester.trial(&own, &ask, Duration::ZERO, self.stop)?;
+        let record = self.tester.trial(&own, &ask, Manner::default(), self.stop)?;
         if self.stop.load(Ordering::Acquire) {
             return Ok(None);
         }

@@ -22,7 +22,7 @@ use romer_units::{Dscp, Duration, FrameSize, LineRate};
 use romer_wire::ethernet::MacAddress;
 
 use crate::BenchError;
-use crate::bed::Bed;
+use crate::bed::{Bed, Manner};
 use crate::frames::{flows, known};
 use crate::options::{BenchOptions, Case, Claims, StreamOptions};
 use crate::receive::Received;
@@ -70,7 +70,7 @@ impl Bed for Simulated {
         &mut self,
         options: &BenchOptions,
         ask: &Ask,
-        baseline: Duration,
+        manner: Manner,
         _: &AtomicBool,
     ) -> Result<TrialRecord, BenchError> {
         let flows = flows(options);
@@ -118,7 +118,7 @@ impl Bed for Simulated {
             }
         });
         let received = Received { came: came.collect(), ..Received::default() };
-        Ok(record(options, ask, baseline, false, sent, received))
+        Ok(record(options, ask, manner.baseline, false, sent, received))
     }
 
     /// Who is patient sees the device come back.
@@ -208,10 +208,12 @@ fn options(procedure: Procedure) -> BenchOptions {
         settle: Duration::ZERO,
         patience: Duration::from_secs(5),
         cases: vec![Case { name: "as it is".into(), command: None }],
+        reset: None,
         claims: Claims::default(),
         labels: BTreeMap::new(),
         self_test: Some(Duration::from_millis(1)),
         subtract_baseline: false,
+        capture: None,
         seed: Seed([1, 2, 3, 4, 5, 6]),
     }
 }
@@ -412,6 +414,24 @@ fn a_scheduler_is_right_only_where_it_is() {
     let named = broken(&swapped);
     assert!(named.iter().any(|one| one.starts_with("class voice")), "{named:?}");
     assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
+}
+
+#[test]
+fn a_reset_is_as_long_as_the_device_is_away() {
+    let procedure = Procedure::Reset { load: 0.3, length: Duration::from_secs(2) };
+    let options = BenchOptions { reset: Some("true".into()), ..options(procedure) };
+    let away = [Duration::from_millis(500), Duration::from_millis(1_250)];
+    let document = run(&options, Simulated::with(Device { away: Some(away), ..carries(1.0, 10) }));
+    for quantity in ["reset_by_loss_ns", "reset_by_times_ns"] {
+        // Two frames' distance at 2,534 a second.
+        let found = value(&document, quantity);
+        assert!((found - 750e6).abs() < 1.6e6, "{quantity}: {found}");
+    }
+    assert_eq!(document.results[0].bounded_by, None);
+    let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
+    let document = run(&options, Simulated::with(gone));
+    assert!((value(&document, "reset_by_loss_ns") - 1_500e6).abs() < 1.6e6);
+    assert_eq!(document.results[0].bounded_by.as_deref(), Some("the end of the trial"));
 }
 
 #[test]

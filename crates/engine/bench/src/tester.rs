@@ -1,6 +1,5 @@
 //! The two ports, and a trial over them.
 
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -17,13 +16,13 @@ use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, ask as question, read};
 use romer_wire::test_frame::{Mark, Signature, locate};
 
-use crate::bed::Bed;
+use crate::bed::{Bed, Manner};
 use crate::frames::{Store, flows, known, sizes_of};
-use crate::options::BenchOptions;
+use crate::options::{AddressRange, BenchOptions};
 use crate::receive::{Host, Received, Receiving, receive};
 use crate::self_test::{Proof, beside};
 use crate::send::{Sending, Sent, send};
-use crate::{BenchError, next_hop};
+use crate::{BenchError, capture, next_hop};
 
 /// How long before the first frame of a trial its threads are begun.
 const LEAD: Duration = Duration::from_millis(20);
@@ -41,6 +40,8 @@ const CLOCK_SET: i64 = 50_000;
 /// A trial that was run.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialRecord {
+    /// Its frames, as pcapng, where that was asked for.
+    pub(crate) capture: Option<Vec<u8>>,
     /// What it came to.
     pub(crate) figures: Figures,
     /// Frames that were due and were not sent.
@@ -91,9 +92,9 @@ impl Tester {
         let other: TesterLink = look_at(rx).map_err(failed(rx))?;
         let guards =
             [HostGuard::take_over(tx).map_err(failed(tx))?, HostGuard::take_over(rx).map_err(failed(rx))?];
-        let mut addresses: Vec<IpAddr> =
+        let mut addresses: Vec<AddressRange> =
             options.streams.iter().filter_map(|stream| stream.destination).collect();
-        addresses.push(options.destination);
+        addresses.push(options.destination.into());
         let host = Host {
             sender: TestSender::open(rx).map_err(failed(rx))?,
             mac: behind(MacAddress(other.mac.0)),
@@ -217,7 +218,7 @@ impl Bed for Tester {
         &mut self,
         options: &BenchOptions,
         ask: &Ask,
-        baseline: Duration,
+        manner: Manner,
         stop: &AtomicBool,
     ) -> Result<TrialRecord, BenchError> {
         let signature = self.signature();
@@ -259,6 +260,7 @@ impl Bed for Tester {
             epoch,
             // Copies take room as well.
             room: usize::try_from(most + most / 4).unwrap_or(0),
+            capture: if manner.capture { capture::MOST } else { 0 },
             stop: &done,
             count: &count,
         };
@@ -275,7 +277,9 @@ impl Bed for Tester {
             Ok::<_, BenchError>((sent, received))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
-        Ok(record(options, ask, baseline, clock_set, sent, received))
+        let capture =
+            manner.capture.then(|| capture::pcapng(options, epoch, signature, &mut store, &sent, &received));
+        Ok(TrialRecord { capture, ..record(options, ask, manner.baseline, clock_set, sent, received) })
     }
 
     fn prove(
@@ -367,6 +371,7 @@ pub(crate) fn record(
     };
     outcome.tester_failed = invalid.is_some();
     TrialRecord {
+        capture: None,
         unsent,
         tester_drops: tester_drops.min(outcome.lost),
         invalid,

@@ -7,6 +7,7 @@ use romer_units::Duration;
 use romer_units::random::{Seed, Stream};
 
 use crate::bursts::{Bursts, Limits, Recovery};
+use crate::reset::Reset;
 use crate::search::{Goal, Search};
 use crate::{Ask, Frames, Outcome, Phase, mlr};
 
@@ -38,6 +39,13 @@ pub enum Procedure {
         goal: Goal,
         /// How long the overload lasts, and how long is looked afterwards.
         lengths: [Duration; 2],
+    },
+    /// How long the device forwards nothing after it was reset (RFC 2544 section 26.6, RFC 6201), at one load.
+    Reset {
+        /// Share of the line rate.
+        load: f64,
+        /// How long is looked.
+        length: Duration,
     },
     /// Loss at each load from the greatest downwards in steps, until two in a row lose nothing (RFC 2544 section 26.3).
     FrameLoss {
@@ -90,6 +98,7 @@ enum Task {
     Mlr(Box<mlr::Search>),
     Bursts(Box<Bursts>),
     Recovery(Box<Recovery>),
+    Reset(Box<Reset>),
     Loss { case: usize, repeat: u32, frames: Frames, next: f64, step: f64, clean: u32, length: Duration },
 }
 
@@ -143,6 +152,13 @@ impl Campaign {
                             tasks.push_back(Task::Recovery(Box::new(Recovery::new(throughput, *lengths))));
                         }
                     }
+                    Procedure::Reset { load, length } => {
+                        for frames in order.shuffled(design.frames.clone()) {
+                            let phase = Phase { load: *load, length: *length };
+                            let subject = (case, frames, repeat);
+                            tasks.push_back(Task::Reset(Box::new(Reset::new(subject, phase))));
+                        }
+                    }
                     Procedure::FrameLoss { step, most, length } => {
                         for frames in order.shuffled(design.frames.clone()) {
                             tasks.push_back(Task::Loss {
@@ -177,6 +193,7 @@ impl Campaign {
                 Task::Mlr(search) => search.next_trial(),
                 Task::Bursts(bursts) => bursts.next_trial(),
                 Task::Recovery(recovery) => recovery.next_trial(),
+                Task::Reset(reset) => reset.next_trial(),
                 Task::Loss { case, repeat, frames, next, length, clean, .. } => (*clean < 2 && *next > 1e-9)
                     .then(|| Ask {
                         case: *case,
@@ -204,6 +221,7 @@ impl Campaign {
             Some(Task::Mlr(search)) => search.judge(outcome),
             Some(Task::Bursts(bursts)) => bursts.judge(outcome),
             Some(Task::Recovery(recovery)) => recovery.judge(outcome),
+            Some(Task::Reset(reset)) => reset.judge(outcome),
             Some(Task::Loss { next, step, clean, .. }) => {
                 *clean = if outcome.lost == 0 && !outcome.tester_failed { *clean + 1 } else { 0 };
                 *next -= *step;
@@ -225,6 +243,7 @@ impl Campaign {
             Task::Mlr(search) => search.trials_left(),
             Task::Bursts(bursts) => bursts.trials_left(),
             Task::Recovery(recovery) => recovery.trials_left(),
+            Task::Reset(reset) => reset.trials_left(),
             Task::Loss { next, step, clean, .. } => {
                 if *clean >= 2 {
                     0
@@ -244,6 +263,7 @@ impl Campaign {
             Task::Mlr(search) => search.time_left(),
             Task::Bursts(bursts) => bursts.time_left(),
             Task::Recovery(recovery) => recovery.time_left(),
+            Task::Reset(reset) => reset.time_left(),
             Task::Loss { next, step, length, .. } => times(*length, whole(libm::ceil(*next / *step - 1e-9))),
         });
         times.fold(Duration::ZERO, |sum, time| sum + time)
@@ -312,6 +332,13 @@ fn conclude(task: &Task) -> Vec<Finding> {
                 found.push(finding(subject, "recovery_ns", time.as_secs_f64() * 1e9, None));
             }
             found
+        }
+        Task::Reset(reset) => {
+            let Some(found) = reset.found() else { return Vec::new() };
+            let bound = found.at_the_end.then_some("the end of the trial");
+            [("reset_by_loss_ns", found.by_loss), ("reset_by_times_ns", found.by_times)]
+                .map(|(name, time)| finding(reset.subject(), name, time.as_secs_f64() * 1e9, bound))
+                .into()
         }
     }
 }

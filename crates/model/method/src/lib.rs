@@ -9,6 +9,7 @@
 //! * [`search`]: the highest rate that meets a criterion, by halving. [`mlr`]: the same by multiple loss ratio
 //!   search.
 //! * [`bursts`]: the longest burst without loss, and recovery from overload.
+//! * [`reset`]: how long a device is away that was reset.
 //! * [`policing`], [`priority`]: whether a policer or a scheduler did what it is to do.
 //! * [`statistics`]: intervals, paired differences, soft spots.
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ pub mod campaign;
 pub mod mlr;
 pub mod policing;
 pub mod priority;
+pub mod reset;
 pub mod search;
 pub mod statistics;
 
@@ -95,6 +97,9 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// What a trial is for in which the device is reset.
+    pub const RESET: &'static str = "reset";
+
     /// How long it sends.
     pub fn length(&self) -> Duration {
         self.phases.iter().fold(Duration::ZERO, |sum, phase| sum + phase.length)

@@ -61,8 +61,8 @@ pub struct Benchmark {
     pub ended: String,
     /// It was interrupted: what is there is a part.
     pub partial: bool,
-    /// `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `policing`, `priority` or
-    /// `self-test`.
+    /// `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `reset`,
+    /// `policing`, `priority` or `self-test`.
     pub procedure: String,
     /// By what a result was found, in words.
     pub criterion: String,

@@ -95,6 +95,8 @@ pub struct Device {
     pub reorders: f64,
     /// A fault: probability that a frame comes out twice.
     pub duplicates: f64,
+    /// From the first of these moments of a trial to the second nothing passes.
+    pub away: Option<[Duration; 2]>,
     /// A fault: from this moment of a trial on it is gone, with all that waits in it.
     pub dies_at: Option<Duration>,
 }
@@ -117,6 +119,7 @@ impl Device {
             swaps: None,
             reorders: 0.0,
             duplicates: 0.0,
+            away: None,
             dies_at: None,
         }
     }
@@ -146,7 +149,10 @@ impl Device {
         let mut policed = self.policer.map(|policer| (policer.depth, 0_i64));
         for (place, frame) in frames.iter().enumerate().take_while(|(_, frame)| frame.at < end) {
             working.serve_until(real(frame.at));
-            let lost = self.drops_size == Some(frame.octets)
+            let away =
+                self.away.is_some_and(|[from, to]| (from.as_nanos()..to.as_nanos()).contains(&frame.at));
+            let lost = away
+                || self.drops_size == Some(frame.octets)
                 || happens(0, place, self.noise)
                 || (frame.at < sulks_until && happens(1, place, SULKING));
             if lost {

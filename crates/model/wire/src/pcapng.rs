@@ -44,13 +44,25 @@ pub fn interface(out: &mut Vec<u8>, kind: u16, name: &str) {
 
 /// A packet that an interface had at `nanos` since 1970, of which `octets` are kept, with comments.
 pub fn packet(out: &mut Vec<u8>, interface: u32, nanos: u64, octets: &[u8], comments: &[&str]) {
+    let length = u32::try_from(octets.len()).unwrap_or(u32::MAX);
+    cut_packet(out, interface, nanos, octets, length, comments);
+}
+
+/// The same of a packet of `length` octets, of which the first, `octets`, are kept.
+pub fn cut_packet(
+    out: &mut Vec<u8>,
+    interface: u32,
+    nanos: u64,
+    octets: &[u8],
+    length: u32,
+    comments: &[&str],
+) {
     block(out, PACKET, |out| {
         let [l0, l1, l2, l3, h0, h1, h2, h3] = nanos.to_le_bytes();
         out.extend(interface.to_le_bytes());
         out.extend([h0, h1, h2, h3, l0, l1, l2, l3]);
-        let length = u32::try_from(octets.len()).unwrap_or(u32::MAX).to_le_bytes();
-        out.extend(length);
-        out.extend(length);
+        out.extend(u32::try_from(octets.len()).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend(length.to_le_bytes());
         out.extend(octets);
         pad(out, octets.len());
         for comment in comments {

@@ -284,6 +284,54 @@ impl Template {
         bytes::put(&mut self.octets, place, &updated.to_be_bytes());
     }
 
+    /// Gives the frame other addresses, of its version of IP, and puts the checksums right; nothing for those of the other
+    /// version. The mark's place is not touched.
+    pub fn set_addresses(&mut self, source: IpAddr, destination: IpAddr) {
+        let above = self.transport();
+        let start = above.map_or(self.mark, |(transport, _)| transport);
+        let (mut new, mut old) = ([0; 32], [0; 32]);
+        let (octets, is_v4) = match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                bytes::put(&mut new, 0, &source.octets());
+                bytes::put(&mut new, 4, &destination.octets());
+                (8, true)
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                bytes::put(&mut new, 0, &source.octets());
+                bytes::put(&mut new, 16, &destination.octets());
+                (32, false)
+            }
+            _ => return,
+        };
+        // The addresses are the end of the header, which has no options.
+        let Some(begin) = start.checked_sub(octets) else { return };
+        let header = if is_v4 { ipv4::HEADER } else { ipv6::HEADER };
+        let version =
+            start.checked_sub(header).and_then(|first| self.octets.get(first)).map(|first| first >> 4);
+        let Some(found) = self.octets.get(begin..start) else { return };
+        if version != Some(if is_v4 { 4 } else { 6 }) {
+            return;
+        }
+        bytes::put(&mut old, 0, found);
+        if is_v4 {
+            self.update(begin - 2, &old, &new, |sum| sum);
+        }
+        if let Some((transport, at)) = above {
+            self.update(transport + at, &old, &new, if at == 6 { checksum::udp_sent } else { |sum| sum });
+        }
+        bytes::put(&mut self.octets, begin, &new[..octets]);
+    }
+
+    /// Puts the checksum at `place` right for octets that change.
+    fn update(&mut self, place: usize, old: &[u8; 32], new: &[u8; 32], sent: fn(u16) -> u16) {
+        let Some(&[high, low]) = self.octets.get(place..place + 2).and_then(<[u8]>::first_chunk) else {
+            return;
+        };
+        if let Ok(sum) = checksum::update_range(u16::from_be_bytes([high, low]), 0, old, new) {
+            bytes::put(&mut self.octets, place, &sent(sum).to_be_bytes());
+        }
+    }
+
     /// Where the transport's header begins, and where in it the checksum is.
     fn transport(&self) -> Option<(usize, usize)> {
         let seen = locate(&self.octets)?;

@@ -67,12 +67,20 @@ proptest! {
     #[test]
     fn every_mark_is_read_back_and_leaves_the_checksum_right(
         v6: bool, carried in carried(), tagged: bool, signature: u32, stream: u16, sequence: u32,
-        sent in 0..=LATEST, more in 0usize..1_500, ports: [u16; 2],
+        sent in 0..=LATEST, more in 0usize..1_500, ports: [u16; 2], hosts: [u8; 2],
     ) {
         let tag = tagged.then(|| Tag::new(TagProtocol::Customer, 5, false, 10)).flatten();
         let form = form(v6, carried, tag);
         let mut template = form.template(form.least() + more).unwrap();
         template.set_ports(ports[0], ports[1]);
+        let other = |address: IpAddr, host: u8| match address {
+            IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() ^ u32::from(host) << 8)),
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() ^ u128::from(host) << 64)),
+        };
+        let [source, destination] = [other(form.source, hosts[0]), other(form.destination, hosts[1])];
+        template.set_addresses(source, destination);
+        let wrong_version = if v6 { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { IpAddr::V6(Ipv6Addr::LOCALHOST) };
+        template.set_addresses(wrong_version, wrong_version);
         let mark = Mark { stream, sequence, sent };
         prop_assert!(Signature(signature).emit(mark, &mut template.octets[template.mark..]));
         let seen = locate(&template.octets).unwrap();
@@ -83,6 +91,16 @@ proptest! {
         prop_assert_eq!(Signature(!signature).read(&template.octets[seen.mark..]), None);
         let whole = dissect::frame(&template.octets).unwrap();
         let pseudo = whole.network.pseudo().unwrap();
+        match (pseudo, &whole.network) {
+            (Pseudo::V4 { source: a, destination: b }, dissect::Network::Ipv4(packet)) => {
+                prop_assert_eq!([IpAddr::V4(a), IpAddr::V4(b)], [source, destination]);
+                prop_assert!(packet.checksum_is_right());
+            }
+            (Pseudo::V6 { source: a, destination: b }, _) => {
+                prop_assert_eq!([IpAddr::V6(a), IpAddr::V6(b)], [source, destination]);
+            }
+            _ => prop_assert!(false, "addresses of the version that was sent"),
+        }
         match carried {
             Carried::Udp { .. } => {
                 let datagram = whole.udp().unwrap();

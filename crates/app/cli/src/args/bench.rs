@@ -30,6 +30,7 @@ use crate::values;
         frame-loss   loss from the full line downwards (RFC 2544 section 26.3)\n\
         back-to-back the longest burst that loses nothing (RFC 9004)\n\
         recovery     how long losses go on after an overload (RFC 2544 section 26.5)\n\
+        reset        how long the device is away that --reset resets (RFC 6201)\n\
         policing     whether a policer passes what conforms and nothing else, frame by frame\n\
         priority     whether each class gets what its scheduler owes it\n\
         self-test    the tester itself, over a link from one port to the other (seed 003 section 2.7)\n\n\
@@ -43,7 +44,7 @@ use crate::values;
         --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s"
 )]
 pub(crate) struct BenchArgs {
-    /// throughput, load-sweep, latency, frame-loss, back-to-back, recovery, policing, priority, self-test; or a plan, FILE.toml
+    /// throughput, load-sweep, latency, frame-loss, back-to-back, recovery, reset, policing, priority, self-test; or a plan, FILE.toml
     #[arg(value_name = "PROCEDURE|PLAN.toml", value_parser = bench_values::wish, required_unless_present = "resume")]
     pub(crate) wish: Option<Wish>,
     /// The port that sends: [NETNS/]IFACE
@@ -73,6 +74,12 @@ pub(crate) struct BenchArgs {
     /// Write a page with figures and tables of the results
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<String>,
+    /// Write the frames of a trial as a capture, each with what became of it (200,000 of each port at the most)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) pcapng: Option<String>,
+    /// Of which trial, counted from 1
+    #[arg(long, value_name = "N", default_value = "1", requires = "pcapng", value_parser = values::rounds, allow_hyphen_values = true, help_heading = "Output")]
+    pub(crate) pcapng_trial: u32,
     /// Go on with an interrupted benchmark: the same trials in the same order, from the first that was not kept
     #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
@@ -139,6 +146,9 @@ pub(crate) struct BenchTrialArgs {
     /// A state of the device, and the shell command that brings it there; may be repeated
     #[arg(long = "case", value_name = "NAME=COMMAND", value_parser = values::parsed::<CaseArgument>)]
     pub(crate) cases: Vec<CaseArgument>,
+    /// The shell command that resets the device, of the procedure reset: a fifth of --trial after its beginning
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) reset: Option<String>,
     /// What is known of the device: model=..., software=..., or anything else; may be repeated
     #[arg(long = "dut-label", value_name = "K=V", value_parser = values::parsed::<Label>)]
     pub(crate) labels: Vec<Label>,
@@ -221,6 +231,8 @@ pub(crate) enum ProcedureName {
     BackToBack,
     /// How long losses go on after an overload
     Recovery,
+    /// How long the device is away that is reset
+    Reset,
     /// Whether a policer passes what conforms and nothing else
     Policing,
     /// Whether each class gets what its scheduler owes it

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::measure::location;
 
 /// Options that have no say in what is found out, with a value and without.
-const OUTWARD: [&str; 6] = ["--json", "--html", "--out", "--resume", "--color", "--pcapng"];
+const OUTWARD: [&str; 7] = ["--json", "--html", "--out", "--resume", "--color", "--pcapng", "--pcapng-trial"];
 const OUTWARD_ALONE: [&str; 4] = ["--force", "--quiet", "-q", "--dry-run"];
 /// Letters of a plan's words that a message shows.
 const SHOWN: usize = 80;

@@ -20,8 +20,8 @@ use crate::failure::Failure;
 /// Octets of the largest plan.
 const LARGEST: u64 = 1 << 20;
 /// Options that say where results go belong to the command line.
-const NOT_IN_A_PLAN: [&str; 9] =
-    ["html", "json", "out", "resume", "force", "quiet", "color", "help", "dry-run"];
+const NOT_IN_A_PLAN: [&str; 11] =
+    ["html", "json", "pcapng", "pcapng-trial", "out", "resume", "force", "quiet", "color", "help", "dry-run"];
 /// Lists whose parts an option takes in one value.
 const JOINED: [&str; 2] = ["frame-sizes", "loads"];
 

@@ -1,10 +1,9 @@
 //! A stream of test frames as an option says it.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use romer_bench::options::{Protocol, StreamOptions};
+use romer_bench::options::{AddressRange, Protocol, StreamOptions};
 use romer_method::Frames;
 use romer_method::arrangement::Pace;
 use romer_units::{Dscp, Duration, Ecn};
@@ -112,8 +111,8 @@ fn set(stream: &mut StreamOptions, key: &str, value: &str) -> Result<(), String>
         }
         "dscp" => stream.dscp = value.parse::<Dscp>().map_err(|error| text(&error))?,
         "ecn" => stream.ecn = value.parse::<Ecn>().map_err(|error| text(&error))?,
-        "source" => stream.source = Some(address(value)?),
-        "destination" => stream.destination = Some(address(value)?),
+        "source" => stream.source = Some(addresses(value)?),
+        "destination" => stream.destination = Some(addresses(value)?),
         "source-ports" => stream.source_ports = ports(value)?,
         "ports" => stream.destination_ports = ports(value)?,
         "share" => stream.share = values::share(value)?,
@@ -157,8 +156,12 @@ fn pace(text: &str) -> Result<Pace, String> {
     })
 }
 
-fn address(text: &str) -> Result<IpAddr, String> {
-    values::source(text)
+fn addresses(text: &str) -> Result<AddressRange, String> {
+    let Some((first, last)) = text.split_once('-') else { return Ok(values::source(text)?.into()) };
+    let (first, last) = (values::source(first)?, values::source(last)?);
+    AddressRange::new(first, last).ok_or_else(|| {
+        format!("{first} to {last} is no range of 1 to 65536 addresses; write FIRST-LAST, such as 198.19.0.10-198.19.0.99")
+    })
 }
 
 fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
@@ -218,6 +221,8 @@ mod tests {
             ("share=120%", "share: "),
             ("ports=0", "ports: "),
             ("ports=9-8", "exchange"),
+            ("destination=198.19.0.9-198.19.0.8", "destination: 198.19.0.9 to 198.19.0.8 is no range"),
+            ("source=198.19.0.9-2001:2::1", "source: "),
             ("protocol=sctp", "udp, tcp or ip"),
             ("pace=fast", "constant, poisson"),
             ("weight=0", "weight: "),

@@ -134,6 +134,7 @@ pub(super) fn summary(document: &Benchmark) -> String {
     let columns: &[&str] = match document.procedure.as_str() {
         "throughput" => &["throughput_percent", "throughput_pps"],
         "back-to-back" => &["throughput_percent", "burst_frames", "corrected_buffer_ns"],
+        "reset" => &["reset_by_loss_ns", "reset_by_times_ns"],
         "recovery" => &["throughput_percent", "recovery_ns"],
         _ => &["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"],
     };

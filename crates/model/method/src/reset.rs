@@ -1,0 +1,112 @@
+//! How long a device forwards nothing after it was reset (RFC 2544 section 26.6; RFC 6201 has the two ways to tell).
+
+use romer_units::Duration;
+
+use crate::{Ask, Frames, Outcome, Phase, real};
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Away {
+    /// The lost frames over the rate at which they were offered (RFC 6201, frame loss).
+    pub by_loss: Duration,
+    /// From the last frame before the first that was lost to the first after the last that was (RFC 6201, time stamps).
+    pub by_times: Duration,
+    /// It was not back when the trial ended: it takes longer.
+    pub at_the_end: bool,
+}
+
+/// One trial, in which the device is reset.
+#[derive(Clone, Debug)]
+pub struct Reset {
+    subject: (usize, Frames, u32),
+    phase: Phase,
+    done: bool,
+    found: Option<Away>,
+}
+
+impl Reset {
+    /// A trial of this case, these frames and this repeat, not yet made.
+    pub const fn new(subject: (usize, Frames, u32), phase: Phase) -> Self {
+        Self { subject, phase, done: false, found: None }
+    }
+
+    /// Its case, frames and repeat.
+    pub const fn subject(&self) -> (usize, &Frames, u32) {
+        (self.subject.0, &self.subject.1, self.subject.2)
+    }
+
+    /// What was found; `None` before, and where the tester failed.
+    pub const fn found(&self) -> Option<Away> {
+        self.found
+    }
+
+    /// Trials that are left.
+    pub const fn trials_left(&self) -> u64 {
+        if self.done { 0 } else { 1 }
+    }
+
+    /// How long they send.
+    pub const fn time_left(&self) -> Duration {
+        if self.done { Duration::ZERO } else { self.phase.length }
+    }
+
+    /// The next trial; `None` at the end.
+    pub fn next_trial(&self) -> Option<Ask> {
+        let (case, frames, repeat) = self.subject.clone();
+        (!self.done).then_some(Ask { case, frames, phases: vec![self.phase], repeat, purpose: Ask::RESET })
+    }
+
+    /// Takes the trial's outcome.
+    pub fn judge(&mut self, outcome: &Outcome) {
+        self.done = true;
+        if outcome.tester_failed || outcome.offered == 0 {
+            return;
+        }
+        let length = self.phase.length.as_secs_f64();
+        let gap = length / real(outcome.offered);
+        let times = outcome.first_loss_at.zip(outcome.last_loss_at);
+        let by_times = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64() + 2.0 * gap);
+        let last = outcome.last_loss_at.map_or(0.0, Duration::as_secs_f64);
+        self.found = Some(Away {
+            by_loss: seconds(real(outcome.lost) * gap),
+            by_times: seconds(by_times),
+            at_the_end: outcome.lost > 0 && last + 2.0 * gap >= length,
+        });
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a part of a trial")]
+const fn seconds(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds * 1e9) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_units::FrameSize;
+
+    #[test]
+    fn both_ways_tell_how_long_the_device_was_away() {
+        let phase = Phase { load: 0.5, length: Duration::from_secs(10) };
+        let found = |lost, [first, last]: [i64; 2]| {
+            let mut reset = Reset::new((0, Frames::Size(FrameSize::MINIMUM), 0), phase);
+            assert_eq!(reset.next_trial().map(|ask| ask.purpose), Some("reset"));
+            let at = |millis| (lost > 0).then(|| Duration::from_millis(millis));
+            reset.judge(&Outcome {
+                offered: 10_000,
+                lost,
+                first_loss_at: at(first),
+                last_loss_at: at(last),
+                ..Outcome::default()
+            });
+            assert_eq!(reset.next_trial(), None);
+            let found = reset.found().unwrap();
+            (found.by_loss.as_nanos() / 1_000_000, found.by_times.as_nanos() / 1_000_000, found.at_the_end)
+        };
+        assert_eq!(found(1_500, [2_000, 3_499]), (1_500, 1_501, false));
+        // Away for a second, and a hundred frames lost later on.
+        assert_eq!(found(1_100, [2_000, 8_000]), (1_100, 6_002, false));
+        assert_eq!(found(8_000, [2_000, 9_999]), (8_000, 8_001, true));
+        assert_eq!(found(0, [0, 0]), (0, 0, false));
+    }
+}
