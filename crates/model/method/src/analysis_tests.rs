@@ -25,6 +25,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         left: vec![left],
         length: Duration::from_millis(12),
         line: LineRate::new(100_000_000),
+        baseline: Duration::ZERO,
     }
 }
 

@@ -178,13 +178,16 @@ impl Device {
         working.serve_until(if end == i64::MAX { f64::INFINITY } else { real(end) });
         let mut taken = working.taken;
         taken.retain(|one| one.at < end);
-        for place in 1..taken.len() {
+        let mut place = 1;
+        while place < taken.len() {
             if happens(2, taken[place - 1].place, self.reorders) {
                 // It leaves right after the next.
                 let (held, next) = (taken[place - 1], taken[place]);
                 taken[place - 1] = Taken { at: held.at, ..next };
                 taken[place] = Taken { at: next.at, ..held };
+                place += 1;
             }
+            place += 1;
         }
         let twins: Vec<Taken> =
             taken.iter().filter(|one| happens(3, one.place, self.duplicates)).copied().collect();
