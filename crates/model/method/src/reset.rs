@@ -76,8 +76,8 @@ impl Reset {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a part of a trial")]
-const fn seconds(seconds: f64) -> Duration {
-    Duration::from_nanos((seconds * 1e9) as i64)
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_nanos(libm::round(seconds * 1e9) as i64)
 }
 
 #[cfg(test)]
