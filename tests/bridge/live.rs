@@ -314,8 +314,9 @@ fn samples_tell_what_became_of_each_packet_and_virtual_time_decides_the_same() {
             time: packet.arrival,
             port: romer_impair::Port::A,
             size: packet.size,
+            headers: 0,
         });
-        let arrivals = Arrivals { packets: arrivals.collect(), out_of_order: 0 };
+        let arrivals = Arrivals { packets: arrivals.collect(), ..Arrivals::default() };
         let mut out = Vec::new();
         romer_emulate::offline::run(&opened.scenario, text, Seed([1, 2, 3, 4, 5, 6]), &arrivals, &mut out)
             .unwrap();

@@ -73,25 +73,79 @@ fn a_checksum_that_the_sender_left_to_its_driver_is_finished() {
     });
 }
 
-/// Has the host at the other end send datagrams whose checksums it leaves to its driver.
-pub(crate) fn assert_checksums_are_finished(link: &Link, port: &mut End) {
+/// A socket of the host at the other end, which believes that 198.18.0.3 is on the link.
+fn host(link: &Link) -> UdpSocket {
     let networks = link.networks();
     networks[0].add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
     let far = "198.18.0.3".parse().unwrap();
     networks[0].set_neighbour("v0", far, romer_host::link::Mac([2, 0, 0, 0, 0, 9])).unwrap();
-    let socket = netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000"));
-    let socket = socket.unwrap().unwrap();
+    netns::with_namespace(&link.ends[0].0, || UdpSocket::bind("198.18.0.2:7000")).unwrap().unwrap()
+}
+
+/// A datagram of [`host`]'s with this payload and a right checksum.
+fn assert_datagram(octets: &[u8], payload: &[u8]) {
+    assert_eq!(&octets[42..], payload);
+    let datagram = &octets[34..];
+    let pseudo =
+        Pseudo::V4 { source: "198.18.0.2".parse().unwrap(), destination: "198.18.0.3".parse().unwrap() };
+    let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
+    assert!(sum.is_right(), "{} octets: {:04x}", payload.len(), sum.folded());
+}
+
+/// Has the host at the other end send datagrams whose checksums it leaves to its driver.
+pub(crate) fn assert_checksums_are_finished(link: &Link, port: &mut End) {
+    let socket = host(link);
     let payload: Vec<u8> = (0..=255).collect();
     for length in [0, 1, 2, 18, 255, 256] {
         socket.send_to(&payload[..length], "198.18.0.3:7001").unwrap();
-        let octets = port.next();
-        assert_eq!(octets[42..], payload[..length]);
-        let datagram = &octets[34..42 + length];
-        let pseudo =
-            Pseudo::V4 { source: "198.18.0.2".parse().unwrap(), destination: "198.18.0.3".parse().unwrap() };
-        let sum = pseudo.sum(17, u32::try_from(datagram.len()).unwrap()).octets(datagram);
-        assert!(sum.is_right(), "{length} octets: {:04x}", sum.folded());
+        assert_datagram(&port.next(), &payload[..length]);
     }
+}
+
+#[test]
+fn datagrams_that_the_sender_joined_come_as_the_frames_of_the_wire() {
+    in_network!("datagrams_that_the_sender_joined_come_as_the_frames_of_the_wire")(|| {
+        /// More than a burst at once.
+        const DATAGRAMS: usize = 60;
+        const SIZE: usize = 1_000;
+        let link = Link::new(1_500);
+        let mut port = link.open(1);
+        let socket = host(&link);
+        let size = i32::try_from(SIZE).unwrap();
+        // SAFETY: the pointer and the length describe `size`, which the call only reads.
+        let answer = unsafe {
+            libc::setsockopt(
+                std::os::fd::AsRawFd::as_raw_fd(&socket),
+                libc::SOL_UDP,
+                libc::UDP_SEGMENT,
+                (&raw const size).cast(),
+                4,
+            )
+        };
+        assert_eq!(answer, 0);
+        let payload: Vec<u8> = (0..DATAGRAMS * SIZE - 1).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        for round in 0..3 {
+            assert_eq!(socket.send_to(&payload, "198.18.0.3:7001").unwrap(), payload.len());
+            let mut frames = Vec::new();
+            while frames.len() < DATAGRAMS {
+                let received = port.receive(&mut frames);
+                assert_eq!((received.oversize, received.without_slot), (0, 0), "round {round}");
+                assert!(received.frames <= romer_port::BURST);
+            }
+            let identification = |frame| {
+                let octets: &[u8] = port.arena.octets_of(frame);
+                u16::from_be_bytes([octets[18], octets[19]])
+            };
+            let first = identification(&frames[0]);
+            for ((number, frame), payload) in (0..).zip(&frames).zip(payload.chunks(SIZE)) {
+                assert_datagram(port.arena.octets_of(frame), payload);
+                assert_eq!(identification(frame), first.wrapping_add(number));
+            }
+            assert_eq!(frames.len(), DATAGRAMS);
+            frames.into_iter().for_each(|frame| port.arena.release(frame));
+        }
+        assert_eq!(port.arena.free(), 4_096 - romer_port::BURST, "every slot is back");
+    });
 }
 
 #[test]

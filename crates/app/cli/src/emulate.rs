@@ -1,6 +1,7 @@
 //! `romer emulate`.
 
 mod document;
+mod kept;
 mod offline;
 mod samples;
 mod words;
@@ -76,7 +77,8 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         data_plane: arguments.data_plane.into(),
     };
     let started = SystemTime::now();
-    let files = samples::Files::open(&arguments.samples, arguments.output.force)?;
+    let kept = kept::Kept::make(arguments.samples.out.as_deref(), arguments.output.force)?;
+    let files = samples::Files::open(&arguments.samples, kept.as_ref(), arguments.output.force)?;
     let mut bridge = LiveBridge::start(&options)?;
     let recorder = files.record(bridge.take_samples())?;
     let control = bridge.control();
@@ -124,6 +126,13 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
         text.push('\n');
         output::write_document(file, &text, arguments.output.force)?;
+    }
+    if let Some(kept) = &kept {
+        let config = &options.scenario.scenario.config;
+        kept.finish(&document, Some(config).filter(|_| control.scenario().revision == 1))?;
+        if prose && !arguments.output.json_to_stdout() {
+            output::print(&kept.words());
+        }
     }
     if let Some(gone) = &snapshot.gone {
         return Err(Failure::environment(format!(

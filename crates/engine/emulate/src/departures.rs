@@ -1,8 +1,12 @@
 //! The form of departures, the same live and in virtual time: a line for each packet and copy.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
+use std::path::Path;
 
 use romer_impair::{Cause, Nanos};
+use romer_record::emulation::EmulatedPacket;
+
+use crate::error::EmulateError;
 
 /// The first line.
 pub const HEADER: &str =
@@ -38,5 +42,103 @@ impl Line {
             write!(out, "{requested}")?;
         }
         writeln!(out, ",{}", self.displacement)
+    }
+}
+
+/// Departures that were read: of what arrived at a, and at b.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Departures {
+    /// In order of arrival.
+    pub packets: [Vec<EmulatedPacket>; 2],
+    /// Lines that were left out, because there were more of their port than were asked for.
+    pub left_out: u64,
+}
+
+/// Reads departures, at most so many of each port.
+///
+/// # Errors
+/// The file cannot be read, or the first line that is none.
+pub fn read_departures(path: &Path, reader: impl BufRead, most: usize) -> Result<Departures, EmulateError> {
+    let mut departures = Departures::default();
+    for (number, line) in (1_u64..).zip(reader.lines()) {
+        let line =
+            line.map_err(|source| EmulateError::File { action: "reading", path: path.into(), source })?;
+        if number == 1 && line == HEADER {
+            continue;
+        }
+        let (port, packet) = read_line(&line).ok_or_else(|| EmulateError::Content {
+            what: "the samples",
+            path: path.into(),
+            why: format!("line {number} is not {HEADER}; write them with romer emulate"),
+        })?;
+        if departures.packets[port].len() < most {
+            departures.packets[port].push(packet);
+        } else {
+            departures.left_out += 1;
+        }
+    }
+    Ok(departures)
+}
+
+/// A line's port (0 for a) and packet.
+fn read_line(line: &str) -> Option<(usize, EmulatedPacket)> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [ordinal, copy, port, _, arrival, departure, _, fate, requested, _] = fields.as_slice() else {
+        return None;
+    };
+    let port = match *port {
+        "a" => 0,
+        "b" => 1,
+        _ => return None,
+    };
+    let maybe = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
+    let packet = EmulatedPacket {
+        ordinal: ordinal.parse().ok()?,
+        copy: copy.parse().ok()?,
+        arrival_ns: arrival.parse().ok()?,
+        departure_ns: maybe(departure)?,
+        requested_delay_ns: maybe(requested)?,
+        is_lost: *fate != "sent",
+    };
+    Some((port, packet))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let line = Line {
+            ordinal: 7,
+            copy: 1,
+            port: 'b',
+            size: 64,
+            arrival: 5,
+            departure: Some((9, 3)),
+            lost: None,
+            requested: Some(4),
+            displacement: 0,
+        };
+        let lost = Line { port: 'a', departure: None, lost: Some(Cause::Model), requested: None, ..line };
+        let mut text = format!("{HEADER}\n").into_bytes();
+        for line in [line, lost, lost] {
+            line.write(&mut text).unwrap();
+        }
+        let read = read_departures(Path::new("s.csv"), text.as_slice(), 1).unwrap();
+        assert_eq!(read.left_out, 1);
+        let packet = EmulatedPacket {
+            ordinal: 7,
+            copy: 1,
+            arrival_ns: 5,
+            departure_ns: Some(9),
+            requested_delay_ns: Some(4),
+            is_lost: false,
+        };
+        assert_eq!(read.packets[1], [packet]);
+        let lost = EmulatedPacket { departure_ns: None, requested_delay_ns: None, is_lost: true, ..packet };
+        assert_eq!(read.packets[0], [lost]);
+        let error = read_departures(Path::new("s.csv"), &b"1,2,3\n"[..], 9).unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("s.csv"), "{error}");
     }
 }

@@ -14,7 +14,7 @@
 //! | `recorder` | samples into files |
 //! | `document` | `romer/emulation/1` |
 //! | `admission` | how many frames there is room for |
-//! | `frames` | headers and bits of single frames |
+//! | `frames` | bits of single frames |
 //! | `planes` | how frames come in and go out |
 //! | `routes` | whether the host hangs on an interface |
 //! | `statistics` | what is counted and summarised |

@@ -46,12 +46,12 @@ struct Run<'w, W: Write> {
 }
 
 impl<W: Write> Run<'_, W> {
-    fn arrive(&mut self, arrival: Arrival) -> io::Result<()> {
-        let Arrival { time, port, size } = arrival;
+    fn arrive(&mut self, arrival: Arrival, headers: Headers) -> io::Result<()> {
+        let Arrival { time, port, size, .. } = arrival;
         self.poll(time - 1)?;
         let number = u32::try_from(self.pending.len()).map_err(io::Error::other)?;
         let slot = self.first.wrapping_add(number);
-        let packet = Packet { slot, port, length: size, arrival: time, headers: Headers::default() };
+        let packet = Packet { slot, port, length: size, arrival: time, headers };
         let admission = self.engine.admit(&packet);
         let mut lines = Vec::with_capacity(usize::from(admission.outcomes.max(1)));
         if let Some(cause) = admission.lost {
@@ -105,7 +105,7 @@ impl<W: Write> Run<'_, W> {
             self.first = self.first.wrapping_add(1);
             pending.lines.sort_by_key(|line| line.copy);
             for line in &pending.lines {
-                let Arrival { time, port, size } = pending.arrival;
+                let Arrival { time, port, size, .. } = pending.arrival;
                 let line = departures::Line {
                     ordinal: pending.ordinal,
                     copy: line.copy,
@@ -156,7 +156,7 @@ pub fn run(
     };
     writeln!(run.out, "{HEADER}")?;
     for arrival in &arrivals.packets {
-        run.arrive(*arrival)?;
+        run.arrive(*arrival, arrivals.headers_of(arrival))?;
     }
     run.poll(Nanos::MAX)?;
     run.out.flush()?;
@@ -170,7 +170,13 @@ pub fn run(
             arrivals.out_of_order
         ));
     }
-    if !scenario.config.flows.is_empty() {
+    if arrivals.left_out > 0 {
+        warnings.push(format!(
+            "{} packets of the capture had no time or were cut off, and did not arrive",
+            arrivals.left_out
+        ));
+    }
+    if !scenario.config.flows.is_empty() && !arrivals.has_headers() {
         warnings.push(
             "arrivals in CSV have no headers by which flows are told apart: all took the top level".into(),
         );
@@ -189,4 +195,98 @@ pub fn run(
         b_to_a,
         warnings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_impair::config::{Corrupt, DEFAULT_FLUSH, Delay, Duplicate, Model, Order, Reorder, Variable};
+    use romer_impair::{Config, Decision, Law, Path};
+
+    use super::*;
+
+    /// Packets of each port; `make soak` asks for ten millions by `ROMER_FATES`.
+    const PACKETS: u64 = 500_000;
+    /// FNV-1a of all fates of [`PACKETS`] packets at either port, on every machine. Whoever changes it changes every run
+    /// that was ever printed with a seed.
+    const HASHES: [u64; 2] = [0, 0];
+
+    /// Every stage at once.
+    fn config() -> Config {
+        let bernoulli = |probability| Decision::Bernoulli { probability };
+        let path = Path {
+            loss: Model::Plain(Decision::GilbertElliott { p: 0.01, r: 0.25, good: 0.0, bad: 1.0 }),
+            duplicate: Model::Plain(Duplicate { decision: bernoulli(0.02), delay: 30_000 }),
+            reorder: Model::Plain(Reorder { decision: bernoulli(0.01), ..Reorder::default() }),
+            flush: DEFAULT_FLUSH,
+            delay: Model::Plain(Delay {
+                fixed: 1_000_000,
+                variable: Some(Variable::new(Law::Gamma { shape: 2.0, scale: 1e5 }, None)),
+            }),
+            order: Order::Independent,
+            corrupt: Corrupt { decision: bernoulli(0.001), bits: 3, repair_checksum: false },
+            ..Path::default()
+        };
+        let path = std::sync::Arc::new(path);
+        let mut config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..Config::default() };
+        config.base.paths = [vec![Some(std::sync::Arc::clone(&path))], vec![Some(path)]];
+        config
+    }
+
+    /// The fates of packets that arrive at these ports every 10 us, by port: by ordinal and copy, in one number.
+    fn fates(ports: &[Port], packets: u64) -> [u64; 2] {
+        let mut engine = Engine::new(config(), Limits::growing(), 0);
+        let mut hashes = [0xcbf2_9ce4_8422_2325_u64; 2];
+        // A fate goes in by what it is of, so that when it came out does not matter.
+        let mut note = |port: Port, words: [u64; 5]| {
+            let one = words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .fold(0xcbf2_9ce4_8422_2325, |hash: u64, octet| {
+                    (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+                });
+            let hash = &mut hashes[port.index()];
+            *hash = hash.wrapping_add(one);
+        };
+        let of = |out: &Outcome| {
+            let bits: u64 = out.corruption.map_or(0, |bits| bits.positions(64).map(u64::from).sum());
+            [
+                out.ordinal,
+                u64::from(out.copy),
+                out.requested.unsigned_abs(),
+                u64::from(out.displacement),
+                bits,
+            ]
+        };
+        for number in 0..packets {
+            let now = i64::try_from(number).unwrap() * 10_000;
+            while let Some(out) = engine.poll(now) {
+                note(out.port, of(&out));
+            }
+            for port in ports {
+                let slot = u32::try_from(number).unwrap();
+                let packet =
+                    Packet { slot, port: *port, length: 64, arrival: now, headers: Headers::default() };
+                let admission = engine.admit(&packet);
+                if let Some(cause) = admission.lost {
+                    note(*port, [admission.ordinal, u64::MAX, cause.index() as u64, 0, 0]);
+                }
+            }
+        }
+        while let Some(out) = engine.poll(Nanos::MAX) {
+            note(out.port, of(&out));
+        }
+        hashes
+    }
+
+    #[test]
+    fn a_seed_decides_the_same_in_any_layout_of_threads_and_on_any_machine() {
+        let packets = std::env::var("ROMER_FATES").ok().and_then(|text| text.parse().ok()).unwrap_or(PACKETS);
+        let together = fates(&Port::BOTH, packets);
+        let each = |port: Port| std::thread::spawn(move || fates(&[port], packets)[port.index()]);
+        let apart = Port::BOTH.map(each).map(|thread| thread.join().unwrap());
+        assert_eq!(apart, together, "a thread for each port");
+        if packets == PACKETS {
+            assert_eq!(together, HASHES);
+        }
+    }
 }

@@ -90,11 +90,59 @@ struct Interface {
     offset_s: i64,
 }
 
-/// Reads a whole capture.
+/// A packet as a capture has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// When, nanoseconds since 1970 on the capturing host's clock.
+    pub at_ns: i64,
+    /// What the file has of it, from the first octet on.
+    pub octets: &'a [u8],
+    /// How many octets it had.
+    pub whole: u32,
+    /// Whether it is an Ethernet frame.
+    pub is_ethernet: bool,
+    /// The number of the interface that it was captured on, in order of description; 0 in a pcap file.
+    pub interface: u32,
+    link: Linktype,
+}
+
+/// What a file had besides its packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Packets without a time, which were passed over.
+    pub timeless: u64,
+    /// The last packet is not whole, and was left out.
+    pub truncated: bool,
+}
+
+/// Reads a whole capture of UDP.
 ///
 /// # Errors
 /// [`Fault`] where it is none, or a packet says what cannot be.
 pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
+    let mut capture = Capture::default();
+    let walked = walk(inner, |record| {
+        capture.snapped +=
+            u64::from(record.octets.len() < usize::try_from(record.whole).unwrap_or(usize::MAX));
+        match captured(record.octets, record.link, record.at_ns) {
+            Some(packet) => capture.packets.push(packet),
+            None => capture.others += 1,
+        }
+        Ok(())
+    })?;
+    capture.others += walked.timeless;
+    capture.truncated = walked.truncated;
+    Ok(capture)
+}
+
+/// Hands over each packet of a capture, in the file's order, until `each` says in words why it goes no further.
+///
+/// # Errors
+/// [`Fault`] where it is no capture, a packet says what cannot be, or `each` refuses one.
+pub fn walk(
+    inner: impl Read + Send,
+    mut each: impl FnMut(&Record<'_>) -> Result<(), String>,
+) -> Result<Walked, Fault> {
     let first = |why: &str| Fault::Record { record: 1, why: why.into() };
     let mut reader = create_reader(BUFFER, inner).map_err(|error| match error {
         PcapError::Eof => first("the file is empty; name a capture"),
@@ -104,7 +152,7 @@ pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
     loop {
         match reader.next() {
             Ok((length, block)) => {
-                state.block(&block)?;
+                state.block(&block, &mut each)?;
                 reader.consume(length);
             }
             Err(PcapError::Eof) => break,
@@ -113,7 +161,7 @@ pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
                 Err(_) => return Err(state.fault("the file cannot be read to its end; copy it again".into())),
             },
             Err(PcapError::UnexpectedEof) => {
-                state.capture.truncated = true;
+                state.walked.truncated = true;
                 break;
             }
             Err(PcapError::BufferTooSmall) => {
@@ -124,7 +172,7 @@ pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
             Err(_) => return Err(state.fault("its block is not in the format; is the file damaged?".into())),
         }
     }
-    Ok(state.capture)
+    Ok(state.walked)
 }
 
 #[derive(Default)]
@@ -132,7 +180,19 @@ struct State {
     record: u64,
     legacy: Option<(Linktype, u64)>,
     interfaces: Vec<Interface>,
-    capture: Capture,
+    walked: Walked,
+}
+
+/// Who is given the packets.
+type Each<'e> = dyn FnMut(&Record<'_>) -> Result<(), String> + 'e;
+
+/// When a packet came and how long it was, as its block says.
+struct Said {
+    at: i128,
+    kept: u32,
+    whole: u32,
+    link: Linktype,
+    interface: u32,
 }
 
 impl State {
@@ -140,7 +200,7 @@ impl State {
         Fault::Record { record: self.record + 1, why }
     }
 
-    fn block(&mut self, block: &PcapBlockOwned<'_>) -> Result<(), Fault> {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, each: &mut Each<'_>) -> Result<(), Fault> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy =
@@ -153,7 +213,8 @@ impl State {
                 };
                 let at =
                     i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(packet.ts_usec) * i128::from(unit);
-                self.packet(at, packet.data, packet.caplen, packet.origlen, link)
+                let said = Said { at, kept: packet.caplen, whole: packet.origlen, link, interface: 0 };
+                self.packet(&said, packet.data, each)
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
                 self.interfaces.clear();
@@ -173,42 +234,42 @@ impl State {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let interface =
                     usize::try_from(packet.if_id).ok().and_then(|id| self.interfaces.get(id).copied());
-                let Some(interface) = interface else {
+                let Some(Interface { link, resolution, offset_s }) = interface else {
                     return Err(self.fault(format!(
                         "it names interface {}, which the file does not describe; is it damaged?",
                         packet.if_id
                     )));
                 };
                 let units = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
-                let at = i128::from(interface.offset_s) * 1_000_000_000
-                    + units * 1_000_000_000 / i128::from(interface.resolution);
-                self.packet(at, packet.data, packet.caplen, packet.origlen, interface.link)
+                let at =
+                    i128::from(offset_s) * 1_000_000_000 + units * 1_000_000_000 / i128::from(resolution);
+                let (kept, whole, interface) = (packet.caplen, packet.origlen, packet.if_id);
+                self.packet(&Said { at, kept, whole, link, interface }, packet.data, each)
             }
             // Without a time a packet is of no use here.
             PcapBlockOwned::NG(Block::SimplePacket(_)) => {
                 self.record += 1;
-                self.capture.others += 1;
+                self.walked.timeless += 1;
                 Ok(())
             }
             PcapBlockOwned::NG(_) => Ok(()),
         }
     }
 
-    fn packet(&mut self, at: i128, data: &[u8], kept: u32, whole: u32, link: Linktype) -> Result<(), Fault> {
-        let octets = usize::try_from(kept).ok().and_then(|kept| data.get(..kept));
+    fn packet(&mut self, said: &Said, data: &[u8], each: &mut Each<'_>) -> Result<(), Fault> {
+        let octets = usize::try_from(said.kept).ok().and_then(|kept| data.get(..kept));
         let Some(octets) = octets else {
             return Err(self.fault("its length is more than the block holds; is the file damaged?".into()));
         };
-        let at_ns = i64::try_from(at).ok().filter(|at| at.unsigned_abs() < 1 << 62);
+        let at_ns = i64::try_from(said.at).ok().filter(|at| at.unsigned_abs() < 1 << 62);
         let Some(at_ns) = at_ns else {
             return Err(self.fault("its time is out of range; is the file damaged?".into()));
         };
+        let Said { whole, link, interface, .. } = *said;
+        let is_ethernet = link == Linktype::ETHERNET;
+        each(&Record { at_ns, octets, whole, is_ethernet, interface, link })
+            .map_err(|why| self.fault(why))?;
         self.record += 1;
-        self.capture.snapped += u64::from(kept < whole);
-        match captured(octets, link, at_ns) {
-            Some(packet) => self.capture.packets.push(packet),
-            None => self.capture.others += 1,
-        }
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! bucket the least and the greatest stay, so that the envelope is exact and no outlier disappears. At most
 //! 4,000 are drawn of a series, and 1,500 where the chart is narrow.
 
+pub(crate) mod emulated;
 mod shapes;
 
 use romer_record::document::{Direction, Histogram, Measurement};

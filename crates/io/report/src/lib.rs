@@ -3,7 +3,8 @@
 //! Everything here is a pure function from the measurement document, and for charts and tables of packets from the
 //! singletons behind it: [`text`] is the summary read in ten seconds on a terminal, [`html`] the page that is kept
 //! with the run, [`svg`] its charts as files of their own, [`comparison`] what differs between two measurements,
-//! [`concatenation`] what two networks in series add up to.
+//! [`concatenation`] what two networks in series add up to,
+//! [`emulation`] the page of an emulator's run.
 //!
 //! What came from outside (a target's name, a comment, what a responder says of itself) is never printed raw:
 //! [`escape`] makes control characters visible on a terminal and markup harmless in a page.
@@ -13,6 +14,7 @@ pub mod benchmark;
 mod chart;
 pub mod comparison;
 pub mod concatenation;
+pub mod emulation;
 pub mod escape;
 pub mod fidelity;
 mod figure;

@@ -1,7 +1,7 @@
 //! The charts as files of their own.
 
 use crate::chart::{Shape, Theme, draw};
-use crate::figure::figures;
+use crate::figure::{Figure, figures};
 use crate::{ReportError, Stream};
 
 /// One chart.
@@ -22,9 +22,11 @@ pub struct Chart {
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn charts(stream: &Stream<'_>) -> Result<Vec<Chart>, ReportError> {
-    let draw = |figure: crate::figure::Figure| {
-        let svg = draw(&figure, Shape::Wide, Theme::Alone)?;
-        Ok(Chart { name: figure.name, title: figure.title, caption: figure.caption, svg })
-    };
-    figures(stream).into_iter().map(draw).collect()
+    figures(stream).into_iter().map(alone).collect()
+}
+
+/// A figure as a file of its own.
+pub(crate) fn alone(figure: Figure) -> Result<Chart, ReportError> {
+    let svg = draw(&figure, Shape::Wide, Theme::Alone)?;
+    Ok(Chart { name: figure.name, title: figure.title, caption: figure.caption, svg })
 }

@@ -160,6 +160,20 @@ fn a_chain_by_time_duplicates_the_share_of_seed_002_done_right() {
 }
 
 #[test]
+fn a_chain_by_packets_delays_as_seed_002_done_right() {
+    // Seed 002, 6.1: v = (4/7, 3/7), of packets 8/11 and 3/11, so (8 * 20 + 3 * 50)/11 = 28.18 us; not 29.6.
+    let rows = [vec![0.4, 0.6], vec![0.8, 0.2]];
+    let chain = Arc::new(Chain::new(Step::Packets, &rows, &[200, 100], 0).unwrap());
+    let state = |micros: i64| Delay { fixed: micros * 1_000, variable: None };
+    let delay = Model::Markov { chain, states: Arc::new([state(20), state(50)]) };
+    let (_, _, out) = run(config(Path { delay, ..Path::default() }), every(100_000).take(MANY as usize));
+    assert!(out.iter().all(|o| [20_000, 50_000].contains(&o.requested) && o.time == o.arrival + o.requested));
+    let mean = out.iter().map(|o| o.requested as f64).sum::<f64>() / MANY as f64;
+    // 0.31 us in 100,000 packets.
+    claims::near("mean delay", mean, 310_000.0 / 11.0, 310.0 / 10_f64.sqrt());
+}
+
+#[test]
 fn displaced_packets_are_passed_by_as_many_as_was_asked() {
     let reorder = Reorder {
         decision: Decision::Bernoulli { probability: 0.02 },

@@ -13,7 +13,8 @@
 use romer_units::random::{Seed, Stream};
 
 use crate::cast;
-use crate::mrg::{Family, Mrg};
+use crate::mrg::{Family, Mrg, leva};
+use crate::special::normal_quantile;
 
 /// Which generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,9 +150,18 @@ impl Draws {
         cast::open_unit(self.word(lane, ordinal, copy))
     }
 
-    /// Whether normal numbers are Leva's, which need as many draws as they need.
+    /// Whether numbers come in sequence.
     pub(crate) const fn sequential(&self) -> bool {
         matches!(self.0, Kind::Sequential(_))
+    }
+
+    /// A normal number of mean 0 and deviation 1: Leva's, which needs as many draws as it needs, of a generator that
+    /// draws in sequence; by the inverse function of one that counts.
+    pub(crate) fn normal(&mut self, lane: Lane, ordinal: u64, copy: u8) -> f64 {
+        match &self.0 {
+            Kind::Sequential(_) => leva(|| self.unit(lane, ordinal, copy)),
+            Kind::Counter { .. } => normal_quantile(self.unit(lane, ordinal, copy)),
+        }
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `trace` | recorded networks |
 //! | `ledger` | what became of everything |
 //! | `generator`, `mrg` | chance |
+//! | `goodness` | whether chance is what it should be |
 //!
 //! Nothing is allocated by `admit` and `poll` as long as no more is held than [`Limits`] reserved.
 //!
@@ -42,6 +43,7 @@ pub mod config;
 mod decision;
 mod engine;
 mod generator;
+pub mod goodness;
 mod held;
 mod laws;
 mod ledger;

@@ -43,7 +43,7 @@ impl Port {
 }
 
 /// What flows are told apart by; `None` is what the packet does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// Code point of an IP packet.
     pub dscp: Option<u8>,

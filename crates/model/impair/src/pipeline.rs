@@ -18,11 +18,10 @@ use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
 use crate::held::{Displaced, Piece, Timed};
 use crate::laws::Law;
 use crate::ledger::Ledger;
-use crate::mrg::leva;
 use crate::order::{Correlation, Exact};
 use crate::packet::{Cause, Corruption, Outcome, Packet};
 use crate::server::{Pace, Server};
-use crate::special::{normal_below, normal_quantile};
+use crate::special::normal_below;
 use crate::timeline::{Cursor, Timeline};
 use crate::trace::Trace;
 
@@ -283,11 +282,7 @@ impl Pipeline {
 
     /// A standard normal number for a piece.
     fn normal(&mut self, lane: Lane, piece: &Piece) -> f64 {
-        if self.draws.sequential() {
-            leva(|| self.draws.unit(lane, piece.ordinal, piece.copy))
-        } else {
-            normal_quantile(self.draws.unit(lane, piece.ordinal, piece.copy))
-        }
+        self.draws.normal(lane, piece.ordinal, piece.copy)
     }
 
     /// The delay stage.

@@ -91,3 +91,20 @@ pub struct EmulatedDirection {
     /// Packets and copies held after each arrival.
     pub queue_depth: Summary,
 }
+
+/// A packet or a copy, and what became of it: a line of an emulator's samples, as far as figures need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmulatedPacket {
+    /// Which arrival of its port it was, from 0.
+    pub ordinal: u64,
+    /// 0 for the packet itself, from 1 for its copies.
+    pub copy: u8,
+    /// When it arrived, nanoseconds.
+    pub arrival_ns: i64,
+    /// When it left; `None` where it did not.
+    pub departure_ns: Option<i64>,
+    /// The delay that was asked for; `None` where it was lost before there was one.
+    pub requested_delay_ns: Option<i64>,
+    /// Whether it was lost.
+    pub is_lost: bool,
+}

@@ -30,8 +30,8 @@ use romer_units::random::Seed;
 use toml::de::DeTable;
 
 pub use preset::{PRESETS, Preset, preset};
-pub use reader::ScenarioError;
 use reader::{Item, Reader, Source};
+pub use reader::{ScenarioError, nearest};
 
 /// How the caller hands over the text of a file that a scenario names; an error says why not, in words.
 pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;

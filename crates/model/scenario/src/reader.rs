@@ -79,7 +79,7 @@ impl<'t> Reader<'t> {
         self.get(key).ok_or_else(|| {
             let mistyped = self.table.iter().find(|(found, _)| {
                 let found = found.get_ref().as_ref();
-                !self.known.contains(&found) && nearest(found, &[key]).is_some()
+                !self.known.contains(&found) && nearest(found, [key]).is_some()
             });
             match mistyped {
                 Some((found, _)) => self.unknown(found, &[key]),
@@ -110,7 +110,7 @@ impl<'t> Reader<'t> {
 
     fn unknown(&self, key: &Spanned<DeString<'_>>, known: &[&str]) -> ScenarioError {
         let found = key.get_ref().as_ref();
-        let advice = nearest(found, known).map_or_else(
+        let advice = nearest(found, known.iter().copied()).map_or_else(
             || format!("known are {}", known.join(", ")),
             |near| format!("did you mean {near}?"),
         );
@@ -120,10 +120,10 @@ impl<'t> Reader<'t> {
 }
 
 /// The known word that a mistyped one probably meant.
-pub(crate) fn nearest<'a>(found: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |word: &&str| edits(found, word);
-    let best = known.iter().min_by_key(|word| distance(word))?;
-    (distance(best) <= 1 + best.len() / 4).then_some(*best)
+pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let all = known.into_iter().map(|word| (edits(found, word), word));
+    let (distance, best) = all.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + best.len() / 4).then_some(best)
 }
 
 /// How many letters must be changed, put in, taken out or exchanged with their neighbour.
@@ -205,7 +205,8 @@ impl<'t> Item<'t> {
         let found = self.string(&format!("one of {listed}"))?;
         words.iter().find(|(name, _)| *name == found).map(|(_, value)| *value).ok_or_else(|| {
             let shown: String = found.chars().take(60).collect();
-            let near = nearest(found, &names).map_or(String::new(), |near| format!("did you mean {near}? "));
+            let near = nearest(found, names.iter().copied())
+                .map_or(String::new(), |near| format!("did you mean {near}? "));
             self.error(format!("is {shown:?}; {near}known are {listed}"))
         })
     }

@@ -1,5 +1,8 @@
 //! From a frame down to its UDP datagram, one layer after the other.
 
+use core::net::IpAddr;
+
+use romer_units::Dscp;
 use thiserror::Error;
 
 use crate::checksum::Pseudo;
@@ -65,6 +68,24 @@ impl<'a> Network<'a> {
         match self {
             Self::Ipv4(packet) => packet.fragment(),
             Self::Ipv6(packet) => packet.fragment(),
+            Self::Other => None,
+        }
+    }
+
+    /// The code point of a packet.
+    pub fn dscp(&self) -> Option<Dscp> {
+        match self {
+            Self::Ipv4(packet) => Some(packet.dscp()),
+            Self::Ipv6(packet) => Some(packet.dscp()),
+            Self::Other => None,
+        }
+    }
+
+    /// Where a packet comes from, and where its header says that it goes.
+    pub fn addresses(&self) -> Option<(IpAddr, IpAddr)> {
+        match self {
+            Self::Ipv4(packet) => Some((packet.source().into(), packet.destination().into())),
+            Self::Ipv6(packet) => Some((packet.source().into(), packet.destination().into())),
             Self::Other => None,
         }
     }
@@ -144,7 +165,6 @@ mod tests {
     use crate::udp;
     use core::net::{Ipv4Addr, Ipv6Addr};
     use proptest::prelude::*;
-    use romer_units::Dscp;
 
     fn ethernet(tags: Tags, ether_type: EtherType) -> ethernet::Repr {
         let (destination, source) = (MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]));

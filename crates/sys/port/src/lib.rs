@@ -13,6 +13,7 @@
 
 mod arena;
 mod bpf;
+mod control;
 mod error;
 mod features;
 mod guard;
@@ -95,8 +96,8 @@ pub struct Received {
     pub frames: usize,
     /// Frames that came and were let go because the arena is full.
     pub without_slot: u64,
-    /// Frames that came and were let go because they are longer than a slot, or are several packets in one that
-    /// some sender's offloads have joined.
+    /// Frames that came and were let go because they are longer than a slot, or are several packets in one of a kind
+    /// that is not taken apart (within another packet, SCTP, more than 64 KiB).
     pub oversize: u64,
 }
 
@@ -134,8 +135,8 @@ pub enum LinkState {
 
 /// An interface as a bridge sees it. Frames that the host itself sends by it are not seen.
 pub trait Port: AsFd + Send {
-    /// Appends to `frames` what has come, [`BURST`] at most, in order of arrival. Allocates nothing where `frames`
-    /// has room for as many. Nothing comes from an interface that is down or gone.
+    /// Appends to `frames` what has come, [`BURST`] at most, in order of arrival. Packets that a sender's offloads have
+    /// joined come as the frames that the wire would have had. Allocates nothing where `frames` has room for as many. Nothing comes from an interface that is down or gone.
     ///
     /// # Errors
     /// The system's refusal to receive.

@@ -2,9 +2,9 @@
 //! to finish, and a VLAN tag that was taken out.
 
 use romer_wire::checksum::{Sum, udp_sent};
-use romer_wire::dissect::Network;
-use romer_wire::ethernet::Frame;
-use romer_wire::ip;
+use romer_wire::ip::protocol;
+use romer_wire::joined::{Joined, JoinedKind};
+use romer_wire::transport::ChecksumField;
 
 /// Octets of the kernel's `struct virtio_net_hdr`, which stands before a frame of a packet socket that asked for it.
 pub(crate) const HEADER: usize = 10;
@@ -15,11 +15,22 @@ pub(crate) const TAG: usize = 4;
 /// Where the checksum lies in a UDP header. In TCP it is elsewhere, so that this tells them apart.
 const UDP_CHECKSUM: usize = 6;
 
+/// Whether a frame is several packets in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joining {
+    /// It is one.
+    None,
+    /// It is such packets, with so many octets of payload in each.
+    Of(JoinedKind, u16),
+    /// It is packets of a kind that nobody here takes apart.
+    Other,
+}
+
 /// What the kernel says of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
-    /// The frame is several packets in one.
-    pub(crate) joined: bool,
+    /// Whether it is several packets.
+    pub(crate) joining: Joining,
     /// A checksum is to be computed: from here to the end of the frame, ...
     checksum_start: Option<usize>,
     /// ... and to be put so much further.
@@ -30,12 +41,30 @@ impl Unfinished {
     /// Reads the header before a frame.
     pub(crate) fn read(header: [u8; HEADER]) -> Self {
         const NEEDS_CHECKSUM: u8 = 1;
-        let [flags, segmentation, _, _, _, _, start @ .., o0, o1] = header;
+        /// Beside the kind: congestion was marked.
+        const ECN: u8 = 0x80;
+        let [flags, kind, _, _, s0, s1, c0, c1, o0, o1] = header;
+        let size = u16::from_ne_bytes([s0, s1]);
+        let joining = match kind & !ECN {
+            0 => Joining::None,
+            1 => Joining::Of(JoinedKind::TcpV4, size),
+            4 => Joining::Of(JoinedKind::TcpV6, size),
+            5 => Joining::Of(JoinedKind::Udp, size),
+            _ => Joining::Other,
+        };
         Self {
-            joined: segmentation != 0,
-            checksum_start: (flags & NEEDS_CHECKSUM != 0).then(|| usize::from(u16::from_ne_bytes(start))),
+            joining,
+            checksum_start: (flags & NEEDS_CHECKSUM != 0).then(|| usize::from(u16::from_ne_bytes([c0, c1]))),
             checksum_offset: usize::from(u16::from_ne_bytes([o0, o1])),
         }
+    }
+
+    /// The packets in a frame that is several; `None` where it is one, or cannot be taken apart.
+    pub(crate) fn joined(self, frame: &[u8]) -> Option<Joined<'_>> {
+        let Joining::Of(kind, size) = self.joining else { return None };
+        // Where the checksum begins elsewhere, what was joined lies within another packet.
+        Joined::parse(frame, kind, size)
+            .filter(|joined| self.checksum_start.is_none_or(|start| start == joined.transport()))
     }
 
     /// Finishes the checksum of `frame`, if it is unfinished. The place of the checksum holds the sum of the
@@ -64,24 +93,13 @@ pub(crate) fn finish_hidden(frame: &mut [u8]) {
 
 /// Where a checksum is unfinished, and what it is to be.
 fn hidden(octets: &[u8]) -> Option<(usize, u16)> {
-    let network = Network::parse(&Frame::parse(octets).ok()?).ok()?;
-    let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
-    let pseudo = network.pseudo()?;
-    let at = match protocol {
-        ip::protocol::TCP => 16,
-        ip::protocol::UDP => UDP_CHECKSUM,
-        _ => return None,
-    };
-    let field = upper.get(at..at + 2)?;
-    let sum = || pseudo.sum(protocol, u32::try_from(upper.len()).unwrap_or(u32::MAX));
-    if field != sum().folded().to_be_bytes() || sum().octets(upper).is_right() {
+    let field = ChecksumField::of(octets)?;
+    let may_be_left = matches!(field.protocol(), protocol::TCP | protocol::UDP);
+    if !may_be_left || field.value() != field.unfinished() {
         return None;
     }
-    // The pseudo-header stands in its place already.
-    let checksum = Sum::new().octets(upper).checksum();
-    let checksum = if protocol == ip::protocol::UDP { udp_sent(checksum) } else { checksum };
-    // The packet is part of the frame, so that its upper part can be found by where the slices lie.
-    Some((upper.as_ptr().addr() - octets.as_ptr().addr() + at, checksum))
+    let right = field.right();
+    (field.value() != right).then_some((field.place(), right))
 }
 
 /// Puts a tag back that was taken out of the frame of `length` octets that begins at `start` of `slot`; where the
@@ -138,7 +156,25 @@ mod tests {
             Unfinished::read(header).finish(&mut frame);
             assert_eq!(frame, before, "{header:?}");
         }
-        assert!(Unfinished::read(header(1, 1, 34, 16)).joined);
+        assert_eq!(Unfinished::read(header(0, 0, 34, 6)).joining, Joining::None);
+    }
+
+    #[test]
+    fn joined_packets_are_told_by_their_kind_and_by_where_they_lie() {
+        let said = |kind, start| {
+            let mut header = header(1, kind, start, 16);
+            header[4..6].copy_from_slice(&100_u16.to_ne_bytes());
+            Unfinished::read(header)
+        };
+        assert_eq!(said(0x81, 34).joining, Joining::Of(JoinedKind::TcpV4, 100), "with congestion marked");
+        assert_eq!(said(4, 34).joining, Joining::Of(JoinedKind::TcpV6, 100));
+        assert_eq!(said(5, 34).joining, Joining::Of(JoinedKind::Udp, 100));
+        assert_eq!(said(3, 34).joining, Joining::Other);
+        let mut frame = [vec![2; 12], vec![8, 0, 0x45, 0, 1, 4, 0, 0, 0x40, 0, 64, 6, 0, 0]].concat();
+        frame.resize(14 + 260, 0x50);
+        assert_eq!(said(1, 34).joined(&frame).map(|joined| joined.parts()), Some(3));
+        assert!(said(1, 84).joined(&frame).is_none(), "it lies within another packet");
+        assert!(said(4, 34).joined(&frame).is_none() && said(0, 34).joined(&frame).is_none());
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! (`PACKET_AUXDATA`) of the VLAN tag that it took out, and `SO_TIMESTAMPNS` when it had the frame. Frames that the
 //! host sends itself are not seen (`PACKET_IGNORE_OUTGOING`), and promiscuity ends with the socket
 //! (`PACKET_MR_PROMISC`).
+//!
+//! Packets that a sender's offloads have joined are longer than a slot: what does not fit goes into a spill, from
+//! where they are handed over part by part, each a frame as the wire would have had it.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,11 +14,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use romer_host::HostError;
 use romer_host::clock::{Now, monotonic_now, realtime_now};
 use romer_host::link::{Link, Network};
-use romer_units::Duration;
+use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::arena::HEADROOM;
+use crate::control::Said;
 use crate::guard::in_namespace;
-use crate::offload::{HEADER, TAG, Unfinished, put_tag_back};
+use crate::offload::{HEADER, Joining, TAG, Unfinished, put_tag_back};
 use crate::{
     Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
 };
@@ -23,15 +27,12 @@ use crate::{
 pub(crate) const SOL_PACKET: libc::c_int = 263;
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
 pub(crate) const PACKET_STATISTICS: libc::c_int = 6;
-const PACKET_AUXDATA: libc::c_int = 8;
+pub(crate) const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_VNET_HDR: libc::c_int = 15;
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_MR_PROMISC: u16 = 1;
 /// The kernel's name of the Ethernet protocol that means all.
 pub(crate) const ALL_PROTOCOLS: u16 = 0x0003;
-/// In the auxiliary data: there was a tag, and its protocol is said.
-const VLAN_VALID: u32 = 1 << 4;
-const VLAN_PROTOCOL_VALID: u32 = 1 << 6;
 /// Link types with whole Ethernet frames.
 const ETHERNET: u16 = 1;
 /// Octets that the kernel may hold for us: some 20,000 short frames.
@@ -39,6 +40,10 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 const SEND_BUFFER: libc::c_int = 8 << 20;
 /// Octets for the auxiliary data (40) and the stamp (32) of a frame.
 const CONTROL: usize = 128;
+/// Where the kernel's header stands in a slot.
+const BEGIN: usize = HEADROOM - HEADER;
+/// Octets of a joined packet beyond a slot: the kernel joins 65,536 at most, unless it is asked for more (BIG TCP).
+const SPILL: usize = 65_536;
 
 /// Control messages of one frame, aligned as the kernel writes them.
 #[repr(C, align(8))]
@@ -55,7 +60,37 @@ pub struct PacketPort {
     /// Slots to be filled by the next receive.
     prepared: Vec<Slot>,
     controls: Box<[Control; BURST]>,
+    /// What is longer than a slot, a part of equal length for each message. The beginning of each part is room for
+    /// what fills the slot.
+    spill: Box<[u8]>,
+    waiting: Waiting,
     arrivals: Arrivals,
+}
+
+/// Messages that were received and are not handed over yet.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    messages: [Message; BURST],
+    count: usize,
+    /// The next to be handed over, and of a joined packet its next part.
+    next: usize,
+    part: usize,
+}
+
+/// One message: octets of the frame with the kernel's header, and of the control messages.
+#[derive(Clone, Copy, Debug, Default)]
+struct Message {
+    octets: usize,
+    control: usize,
+    cut: bool,
+}
+
+/// What remains of a message after a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remains {
+    Nothing,
+    /// From this part on.
+    Parts(usize),
 }
 
 impl PacketPort {
@@ -93,6 +128,8 @@ impl PacketPort {
             mtu: link.mtu,
             prepared: Vec::with_capacity(BURST),
             controls: Box::new([Control([0; CONTROL]); BURST]),
+            spill: vec![0; BURST * (arena.slot_octets() + SPILL)].into(),
+            waiting: Waiting { messages: [Message::default(); BURST], count: 0, next: 0, part: 0 },
             arrivals: Arrivals::new(),
         };
         port.prepare(arena);
@@ -119,27 +156,27 @@ impl PacketPort {
         }
     }
 
-    /// Fills the prepared slots; how many messages came.
-    fn receive(
-        &mut self,
-        arena: &mut Arena,
-        headers: &mut [libc::mmsghdr; BURST],
-    ) -> Result<usize, PortError> {
+    /// Fills the prepared slots with what has come.
+    fn receive(&mut self, arena: &mut Arena, received: &mut Received) -> Result<(), PortError> {
+        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
+        let mut headers: [libc::mmsghdr; BURST] = unsafe { std::mem::zeroed() };
         // SAFETY: an iovec is a pointer and a length, for which zero is valid.
-        let mut vectors: [libc::iovec; BURST] = unsafe { std::mem::zeroed() };
-        let begin = HEADROOM - HEADER;
-        for (index, slot) in self.prepared.iter().enumerate() {
-            let room = &mut arena.slot_mut(slot)[begin..];
-            vectors[index] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        let mut vectors: [[libc::iovec; 2]; BURST] = unsafe { std::mem::zeroed() };
+        let spills = self.spill.chunks_exact_mut(self.spill.len() / BURST);
+        for (index, (slot, spill)) in self.prepared.iter().zip(spills).enumerate() {
+            let room = &mut arena.slot_mut(slot)[BEGIN..];
+            let beyond = &mut spill[room.len()..];
+            vectors[index] = [room, beyond]
+                .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() });
             let header = &mut headers[index].msg_hdr;
-            header.msg_iov = &raw mut vectors[index];
-            header.msg_iovlen = 1;
+            header.msg_iov = vectors[index].as_mut_ptr();
+            header.msg_iovlen = 2;
             header.msg_control = self.controls[index].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL;
         }
         let count = libc::c_uint::try_from(self.prepared.len()).unwrap_or(0);
-        // SAFETY: the first `count` headers point to vectors, slots and control buffers that outlive the call and
-        // that nobody else refers to.
+        // SAFETY: the first `count` headers point to vectors, slots, spills and control buffers that outlive the call
+        // and that nobody else refers to.
         let answer = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
@@ -149,45 +186,140 @@ impl PacketPort {
                 std::ptr::null_mut(),
             )
         };
-        if let Ok(received) = usize::try_from(answer) {
-            return Ok(received);
+        if let Ok(count) = usize::try_from(answer) {
+            for (message, header) in self.waiting.messages.iter_mut().zip(&headers[..count]) {
+                *message = Message {
+                    octets: usize::try_from(header.msg_len).unwrap_or(usize::MAX),
+                    control: header.msg_hdr.msg_controllen.min(CONTROL),
+                    cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                };
+            }
+            (self.waiting.count, self.waiting.next, self.waiting.part) = (count, 0, 0);
+            return Ok(());
         }
         let error = sys::last("receive from", &self.interface);
         match error.errno() {
             // The interface was switched off or taken away since the last call; `link` tells which.
-            Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => Ok(0),
+            Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => Ok(()),
+            // The kernel has no words for how a packet was joined (SCTP), and lets it go.
+            Some(libc::EINVAL) => {
+                received.oversize += 1;
+                Ok(())
+            }
             _ => Err(error.into()),
         }
     }
 
-    /// The frame of a message of `octets` with these control messages; `None` where it cannot be handed over.
-    fn frame(&mut self, arena: &mut Arena, slot: Slot, octets: usize, said: Said, now: Now) -> Option<Frame> {
-        let begin = HEADROOM - HEADER;
-        let Some(length) = octets.checked_sub(HEADER).filter(|_| !said.cut) else {
-            arena.give_back(slot);
-            return None;
+    /// Hands over what is next of what was received, as far as the burst has room for frames.
+    fn hand_over(
+        &mut self,
+        arena: &mut Arena,
+        frames: &mut Vec<Frame>,
+        now: Now,
+        received: &mut Received,
+    ) -> Remains {
+        let index = self.waiting.next;
+        let message = self.waiting.messages[index];
+        let said = Said::read(&self.controls[index].0[..message.control]);
+        let Some(length) = message.octets.checked_sub(HEADER).filter(|_| !message.cut) else {
+            received.oversize += 1;
+            return Remains::Nothing;
         };
-        let bytes = arena.slot_mut(&slot);
         let mut header = [0; HEADER];
-        header.copy_from_slice(&bytes[begin..HEADROOM]);
+        header.copy_from_slice(&arena.slot(&self.prepared[index])[BEGIN..HEADROOM]);
         let unfinished = Unfinished::read(header);
-        if unfinished.joined {
-            arena.give_back(slot);
-            return None;
-        }
-        unfinished.finish(&mut bytes[HEADROOM..HEADROOM + length]);
-        let (start, length) = match said.tag {
-            Some((protocol, control)) => (put_tag_back(bytes, HEADROOM, protocol, control), length + TAG),
-            None => (HEADROOM, length),
-        };
         // The clock of stamps can be set while we run, the clock of schedules cannot: the age of the frame leads
         // from one to the other.
         let age = said.stamp.map_or(Duration::ZERO, |stamp| {
             Duration::from_nanos(now.realtime.as_nanos().saturating_sub(stamp))
         });
         let arrival = self.arrivals.next(now.monotonic, age);
-        Some(Frame { slot, start, length, arrival })
+        if unfinished.joining != Joining::None {
+            let burst = Burst { arena, frames, received, arrival, tag: said.tag };
+            return self.take_apart(index, length, unfinished, burst);
+        }
+        if length > arena.longest_frame() {
+            received.oversize += 1;
+            return Remains::Nothing;
+        }
+        let Some(fresh) = arena.take() else {
+            // The slot is needed for the next frame; this one ends here.
+            received.without_slot += 1;
+            return Remains::Nothing;
+        };
+        let slot = std::mem::replace(&mut self.prepared[index], fresh);
+        unfinished.finish(&mut arena.slot_mut(&slot)[HEADROOM..HEADROOM + length]);
+        frames.push(finished(arena, slot, length, said.tag, arrival));
+        received.frames += 1;
+        Remains::Nothing
     }
+
+    /// Hands over the parts of a joined packet, from the one on that is next.
+    fn take_apart(
+        &mut self,
+        index: usize,
+        length: usize,
+        unfinished: Unfinished,
+        burst: Burst<'_>,
+    ) -> Remains {
+        let Burst { arena, frames, received, arrival, tag } = burst;
+        let each = self.spill.len() / BURST;
+        let spill = &mut self.spill[index * each..(index + 1) * each];
+        if self.waiting.part == 0 {
+            let filled = &arena.slot(&self.prepared[index])[BEGIN..];
+            spill[..filled.len()].copy_from_slice(filled);
+        }
+        let Some(joined) = unfinished.joined(&spill[HEADER..HEADER + length]) else {
+            received.oversize += 1;
+            return Remains::Nothing;
+        };
+        for part in self.waiting.part..joined.parts() {
+            if received.frames == BURST {
+                return Remains::Parts(part);
+            }
+            let Some(slot) = arena.take() else {
+                received.without_slot += 1;
+                continue;
+            };
+            match joined.emit(part, &mut arena.slot_mut(&slot)[HEADROOM..]) {
+                Some(length) => {
+                    frames.push(finished(arena, slot, length, tag, arrival));
+                    received.frames += 1;
+                }
+                None => {
+                    arena.give_back(slot);
+                    received.oversize += 1;
+                }
+            }
+        }
+        Remains::Nothing
+    }
+}
+
+/// What the parts of a joined packet are handed over with.
+struct Burst<'a> {
+    arena: &'a mut Arena,
+    frames: &'a mut Vec<Frame>,
+    received: &'a mut Received,
+    arrival: Timestamp<Monotonic>,
+    tag: Option<(u16, u16)>,
+}
+
+/// The frame of `length` octets that begins behind the headroom of its slot, its tag put back.
+fn finished(
+    arena: &mut Arena,
+    slot: Slot,
+    length: usize,
+    tag: Option<(u16, u16)>,
+    arrival: Timestamp<Monotonic>,
+) -> Frame {
+    let (start, length) = match tag {
+        Some((protocol, control)) => {
+            (put_tag_back(arena.slot_mut(&slot), HEADROOM, protocol, control), length + TAG)
+        }
+        None => (HEADROOM, length),
+    };
+    Frame { slot, start, length, arrival }
 }
 
 impl AsFd for PacketPort {
@@ -198,30 +330,18 @@ impl AsFd for PacketPort {
 
 impl Port for PacketPort {
     fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError> {
-        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
-        let mut headers: [libc::mmsghdr; BURST] = unsafe { std::mem::zeroed() };
-        let messages = self.receive(arena, &mut headers)?;
         let mut received = Received::default();
-        if messages == 0 {
+        if self.waiting.next == self.waiting.count {
+            self.receive(arena, &mut received)?;
+        }
+        if self.waiting.next == self.waiting.count {
             return Ok(received);
         }
         let now = both_clocks();
-        for (index, header) in headers[..messages].iter().enumerate() {
-            let octets = usize::try_from(header.msg_len).unwrap_or(usize::MAX);
-            let said = Said::read(&self.controls[index].0[..header.msg_hdr.msg_controllen.min(CONTROL)]);
-            let said = Said { cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0, ..said };
-            let Some(fresh) = arena.take() else {
-                // The slot is needed for the next frame; this one ends here.
-                received.without_slot += 1;
-                continue;
-            };
-            let slot = std::mem::replace(&mut self.prepared[index], fresh);
-            match self.frame(arena, slot, octets, said, now) {
-                Some(frame) => {
-                    received.frames += 1;
-                    frames.push(frame);
-                }
-                None => received.oversize += 1,
+        while self.waiting.next < self.waiting.count && received.frames < BURST {
+            match self.hand_over(arena, frames, now, &mut received) {
+                Remains::Nothing => (self.waiting.next, self.waiting.part) = (self.waiting.next + 1, 0),
+                Remains::Parts(part) => self.waiting.part = part,
             }
         }
         Ok(received)
@@ -289,58 +409,6 @@ fn both_clocks() -> Now {
         }
     }
     best.1
-}
-
-/// What the control messages say of a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
-    pub(crate) stamp: Option<i64>,
-    pub(crate) tag: Option<(u16, u16)>,
-    cut: bool,
-}
-
-impl Said {
-    pub(crate) fn read(mut bytes: &[u8]) -> Self {
-        const HEADER: usize = 16;
-        let mut said = Self::default();
-        while let (Some(whole), Some(level), Some(kind)) = (array(bytes, 0), word(bytes, 8), word(bytes, 12))
-        {
-            let whole = usize::from_ne_bytes(whole);
-            let Some(data) = bytes.get(HEADER..whole) else { break };
-            if level == SOL_PACKET.cast_unsigned() && kind == PACKET_AUXDATA.cast_unsigned() {
-                said.tag = read_tag(data);
-            } else if level == libc::SOL_SOCKET.cast_unsigned()
-                && kind == libc::SCM_TIMESTAMPNS.cast_unsigned()
-            {
-                said.stamp = read_stamp(data);
-            }
-            bytes = whole.checked_next_multiple_of(8).and_then(|next| bytes.get(next..)).unwrap_or_default();
-        }
-        said
-    }
-}
-
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at + N)?.try_into().ok()
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    array(bytes, at).map(u32::from_ne_bytes)
-}
-
-/// Protocol and control of the tag in a `struct tpacket_auxdata`.
-fn read_tag(data: &[u8]) -> Option<(u16, u16)> {
-    const CUSTOMER_TAG: u16 = 0x8100;
-    let status = word(data, 0).filter(|status| status & VLAN_VALID != 0)?;
-    let control = array(data, 16).map(u16::from_ne_bytes)?;
-    let protocol = array(data, 18).map(u16::from_ne_bytes)?;
-    Some((if status & VLAN_PROTOCOL_VALID != 0 { protocol } else { CUSTOMER_TAG }, control))
-}
-
-fn read_stamp(data: &[u8]) -> Option<i64> {
-    let seconds = i64::from_ne_bytes(array(data, 0)?);
-    let nanos = i64::from_ne_bytes(array(data, 8)?);
-    Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
 /// Sends up to a burst of frames from the front; how many the kernel took, or why it took none (`None`: it was
@@ -498,26 +566,4 @@ fn hardware_type(control: BorrowedFd<'_>, interface: &str) -> Result<u16, PortEr
     }
     // SAFETY: the call has filled this member.
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr.sa_family })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn any_control_messages_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Said::read(&bytes);
-        }
-    }
-
-    #[test]
-    fn what_is_not_said_is_not_known() {
-        assert_eq!(Said::read(&[]), Said::default());
-        assert_eq!(read_tag(&[0; 20]), None);
-        assert_eq!(read_tag(&[0; 10]), None);
-        assert_eq!(read_stamp(&[0; 15]), None);
-    }
 }

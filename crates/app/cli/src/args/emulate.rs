@@ -66,6 +66,9 @@ pub(crate) struct SampleArgs {
     /// Write the packets as they arrived, each with its fate and delay as a comment
     #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline")]
     pub(crate) pcapng: Option<PathBuf>,
+    /// Keep samples, results and a page of figures in this folder, a new or an empty one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// What is done to packets.
@@ -94,7 +97,7 @@ pub(crate) struct OfflineArgs {
     #[arg(long, exclusive = true)]
     pub(crate) list_presets: bool,
     /// In virtual time, from --arrivals to --departures, as a scenario says
-    #[arg(long, requires = "arrivals", requires = "departures",
+    #[arg(long, requires = "arrivals",
         conflicts_with_all = ["ports", "duration", "yes_cut_me_off", "delay", "loss", "rate"])]
     pub(crate) offline: bool,
     /// What network to emulate: a file in TOML
@@ -103,10 +106,11 @@ pub(crate) struct OfflineArgs {
     /// What network to emulate: one that comes with romer (see --list-presets)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["delay", "loss", "rate"])]
     pub(crate) preset: Option<String>,
-    /// The packets that arrive: lines of time_ns,port,size
-    #[arg(long, value_name = "FILE.csv", requires = "offline")]
+    /// The packets that arrive: lines of time_ns,port,size, or a capture (pcap, pcapng) whose first interface is port a
+    /// and whose second is port b
+    #[arg(long, value_name = "FILE", requires = "offline")]
     pub(crate) arrivals: Option<PathBuf>,
-    /// What becomes of them, a line for each packet and copy; - is standard output
+    /// What becomes of them, a line for each packet and copy; - is standard output (not needed with --out)
     #[arg(long, value_name = "FILE.csv", requires = "offline")]
     pub(crate) departures: Option<String>,
 }

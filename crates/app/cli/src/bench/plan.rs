@@ -9,11 +9,11 @@ use std::fs;
 use std::ops::Range;
 
 use clap::CommandFactory;
+use romer_scenario::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::stream::KEYS;
-use super::values::nearest;
 use crate::args::{BenchArgs, Cli, Command, Invocation, read};
 use crate::failure::Failure;
 
@@ -208,7 +208,7 @@ fn stream(table: &DeTable<'_>, fault: Fault<'_>) -> Result<String, Failure> {
     for (key, value) in table.iter() {
         let name = key.get_ref().replace('_', "-");
         if !KEYS.contains(&name.as_str()) {
-            let mend = nearest(&name, KEYS.into_iter()).map_or_else(
+            let mend = nearest(&name, KEYS).map_or_else(
                 || format!("write one of {}", KEYS.join(", ")),
                 |near| format!("did you mean {near}?"),
             );

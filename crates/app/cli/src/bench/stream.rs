@@ -6,10 +6,11 @@ use std::str::FromStr;
 use romer_bench::options::{AddressRange, Protocol, StreamOptions};
 use romer_method::Frames;
 use romer_method::arrangement::Pace;
+use romer_scenario::nearest;
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::ethernet::{Tag, TagProtocol};
 
-use super::values::{Sizes, nearest};
+use super::values::Sizes;
 use crate::values;
 
 /// All that can be said of a stream.
@@ -68,7 +69,7 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
                 let key = key.trim();
                 if !KEYS.contains(&key) {
                     let shown: String = key.chars().take(40).collect();
-                    let hint = nearest(key, KEYS.into_iter()).map_or_else(
+                    let hint = nearest(key, KEYS).map_or_else(
                         || format!("write one of {}", KEYS.join(", ")),
                         |name| format!("did you mean {name}?"),
                     );

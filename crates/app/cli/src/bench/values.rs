@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use romer_method::policing::{Profile, Unit};
 use romer_port::{PortError, PortName};
+use romer_scenario::nearest;
 use romer_units::{Dscp, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
 
@@ -33,30 +34,6 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
         );
         format!("{shown:?} is neither a procedure nor a plan (FILE.toml); {hint}")
     })
-}
-
-/// The name that is most like `text`, if any is.
-pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let text: Vec<char> = text.chars().take(64).collect();
-    let all = names.map(|name| (distance(&text, name), name));
-    all.filter(|(distance, name)| *distance * 2 <= name.len().max(2))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
-/// Letters to change, add or leave out to come from one word to the other (Levenshtein).
-fn distance(text: &[char], name: &str) -> usize {
-    let mut row: Vec<usize> = (0..=text.len()).collect();
-    for (line, letter) in name.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, other) in text.iter().enumerate() {
-            let change = diagonal + usize::from(*other != letter);
-            diagonal = row[column + 1];
-            row[column + 1] = change.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[text.len()]
 }
 
 /// What a policer lets through. A frame more or less, or a packet's octets, is the edge.
@@ -341,7 +318,7 @@ mod tests {
     fn a_word_that_is_nearly_a_name_is_told() {
         assert!(wish("throughputt").unwrap_err().contains("did you mean throughput?"));
         assert!(wish("x").unwrap_err().contains("write one of throughput, load-sweep"));
-        assert_eq!(nearest("frame_sizs", ["frame-sizes", "loads"].into_iter()), Some("frame-sizes"));
+        assert_eq!(nearest("frame_sizs", ["frame-sizes", "loads"]), Some("frame-sizes"));
         assert_eq!(wish("a.toml"), Ok(Wish::Plan("a.toml".into())));
     }
 

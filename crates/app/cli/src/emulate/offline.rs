@@ -2,50 +2,75 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
-use romer_emulate::{EmulateError, Opened, offline};
+use romer_emulate::{Arrivals, EmulateError, Opened, offline};
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::escape;
 use romer_units::Duration;
 use romer_units::random::Seed;
 
+use super::kept::Kept;
 use crate::args::EmulateArgs;
 use crate::failure::Failure;
 use crate::output;
 
 /// Emulates in virtual time, and gives the exit code.
 pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
-    let (Some(arrivals), Some(departures)) = (&arguments.files.arrivals, &arguments.files.departures) else {
-        return Err(Failure::usage("two files are needed (--arrivals, --departures): name both"));
+    let wanted = &arguments.output;
+    let Some(arrivals) = &arguments.files.arrivals else {
+        return Err(Failure::usage("a file is missing (--arrivals): nothing says what arrives; name one"));
     };
-    let json = arguments.output.json.as_deref();
-    if json == Some(departures) {
+    let departures = arguments.files.departures.as_deref();
+    if departures.is_none() && arguments.samples.out.is_none() {
+        return Err(Failure::usage(
+            "there is no place for the results (--departures, --out): name a file for the departures, or a folder",
+        ));
+    }
+    let json = wanted.json.as_deref();
+    if let Some(departures) = departures
+        && json == Some(departures)
+    {
         return Err(Failure::usage(format!(
             "two arguments contradict each other (--departures, --json): both write to {departures}; name another file \
              for one of them"
         )));
     }
-    output::check_target(Some(departures), arguments.output.force)?;
-    output::check_target(json, arguments.output.force)?;
+    output::check_target(departures, wanted.force)?;
+    output::check_target(json, wanted.force)?;
     let opened = open(arguments)?;
     let seed = seed(arguments, &opened)?;
-    let arrivals = romer_emulate::read_arrivals(arrivals, opened_file(arrivals)?)?;
+    let arrivals = arrived(arrivals)?;
+    let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force)?;
+    let emulated =
+        |out: &mut dyn Write| offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out });
+    let samples = kept.as_ref().map(|kept| kept.samples().to_string_lossy().into_owned());
     let mut done = None;
-    output::write_with(departures, arguments.output.force, |out| {
-        done = Some(offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out })?);
-        Ok(())
-    })?;
+    // Twice where both are asked for: the same seed gives the same lines.
+    for (target, force) in departures
+        .map(|file| (file, wanted.force))
+        .into_iter()
+        .chain(samples.as_deref().map(|file| (file, true)))
+    {
+        output::write_with(target, force, |out| {
+            done = Some(emulated(out)?);
+            Ok(())
+        })?;
+    }
     let Some(document) = done else { return Ok(0) };
     if let Some(file) = json {
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
         text.push('\n');
-        output::write_document(file, &text, arguments.output.force)?;
+        output::write_document(file, &text, wanted.force)?;
     }
-    if !arguments.output.quiet {
-        let words = summary(&document);
-        if departures == "-" || arguments.output.json_to_stdout() {
+    let mut words = summary(&document);
+    if let Some(kept) = &kept {
+        kept.finish(&document, Some(&opened.scenario.config))?;
+        words.push_str(&kept.words());
+    }
+    if !wanted.quiet {
+        if departures == Some("-") || wanted.json_to_stdout() {
             words.lines().for_each(output::eprint_line);
         } else {
             output::print(&words);
@@ -88,6 +113,27 @@ pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Fai
         Some(seed) => Ok(seed),
         None => Ok(romer_emulate::random_seed()?),
     }
+}
+
+/// The arrivals of a table or a capture, which are told by how they begin.
+fn arrived(path: &Path) -> Result<Arrivals, Failure> {
+    /// pcap with microseconds or nanoseconds, written on either kind of machine, and pcapng.
+    const CAPTURES: [[u8; 4]; 5] = [
+        [0xa1, 0xb2, 0xc3, 0xd4],
+        [0xd4, 0xc3, 0xb2, 0xa1],
+        [0xa1, 0xb2, 0x3c, 0x4d],
+        [0x4d, 0x3c, 0xb2, 0xa1],
+        [0x0a, 0x0d, 0x0d, 0x0a],
+    ];
+    let mut file = opened_file(path)?;
+    let failed = |source| EmulateError::File { action: "reading", path: path.into(), source };
+    let begin = file.fill_buf().map_err(failed)?;
+    let is_capture = CAPTURES.iter().any(|magic| begin.starts_with(magic));
+    Ok(if is_capture {
+        romer_emulate::read_capture(path, file)?
+    } else {
+        romer_emulate::read_arrivals(path, file)?
+    })
 }
 
 fn opened_file(path: &Path) -> Result<BufReader<File>, Failure> {

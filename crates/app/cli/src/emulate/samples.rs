@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use romer_emulate::live::{FeedOptions, Recorded, Recorder, SampleFeed, Sink};
 use romer_report::escape;
 
+use super::kept::Kept;
 use crate::args::SampleArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -17,7 +18,7 @@ const CAPACITY: u32 = 1 << 18;
 /// What the bridge is to give.
 pub(super) fn wanted(arguments: &SampleArgs) -> Option<FeedOptions> {
     let octets = arguments.pcapng.is_some();
-    (octets || arguments.samples.is_some()).then(|| FeedOptions {
+    (octets || arguments.samples.is_some() || arguments.out.is_some()).then(|| FeedOptions {
         capacity: CAPACITY,
         octets,
         ..FeedOptions::default()
@@ -26,13 +27,13 @@ pub(super) fn wanted(arguments: &SampleArgs) -> Option<FeedOptions> {
 
 /// The files, open and empty.
 pub(super) struct Files {
-    csv: Option<Sink>,
+    csv: Vec<Sink>,
     capture: Option<Sink>,
 }
 
 impl Files {
-    /// Opens them; files that exist are overwritten only with `force`.
-    pub(super) fn open(arguments: &SampleArgs, force: bool) -> Result<Self, Failure> {
+    /// Opens them; files that exist are overwritten only with `force`. Those of `kept` are its own.
+    pub(super) fn open(arguments: &SampleArgs, kept: Option<&Kept>, force: bool) -> Result<Self, Failure> {
         let files = [&arguments.samples, &arguments.pcapng];
         if let [Some(a), Some(b)] = files
             && a == b
@@ -47,7 +48,8 @@ impl Files {
             output::check_target(file.to_str(), force)?;
         }
         let [csv, capture] = files.map(|file| file.as_deref().map(sink).transpose());
-        Ok(Self { csv: csv?, capture: capture? })
+        let of_kept = kept.map(|kept| sink(&kept.samples())).transpose()?;
+        Ok(Self { csv: csv?.into_iter().chain(of_kept).collect(), capture: capture? })
     }
 
     /// Writes what the bridge gives into them.

@@ -19,6 +19,7 @@ use super::LiveError;
 use super::feed::{Known, Tap, Taps};
 use super::frames;
 use super::statistics::{Gathered, Raw, Snapshot};
+use crate::headers::headers;
 
 /// A deadline nearer than this is waited for by spinning.
 const SPIN: Duration = Duration::from_micros(120);
@@ -167,11 +168,8 @@ impl Bridge {
     }
 
     fn admit(&mut self, way: Way, frame: Frame) {
-        let headers = if self.tells_flows_apart {
-            frames::headers(self.arena.octets_of(&frame))
-        } else {
-            Headers::default()
-        };
+        let headers =
+            if self.tells_flows_apart { headers(self.arena.octets_of(&frame)) } else { Headers::default() };
         let octets = u32::try_from(frame.octets() + CHECK_SEQUENCE).unwrap_or(u32::MAX);
         let arrival = frame.arrival();
         let packet = Packet {

@@ -1,51 +1,9 @@
-//! Single frames: what flows are told apart by, and bits turned over.
+//! Single frames: bits turned over.
 
-use romer_impair::{Corruption, Headers};
-use romer_units::Dscp;
-use romer_wire::checksum::{Pseudo, checksum, udp_sent};
+use romer_impair::Corruption;
+use romer_wire::checksum::checksum;
 use romer_wire::ethernet::Frame;
-use romer_wire::{ip, ipv4, ipv6};
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-
-/// What flows are told apart by, as far as the frame can be read.
-pub(super) fn headers(octets: &[u8]) -> Headers {
-    let Ok(frame) = Frame::parse(octets) else { return Headers::default() };
-    let mut headers = Headers {
-        ethertype: Some(frame.ether_type().0),
-        vlan: frame.tags().iter().next().map(|tag| tag.vlan()),
-        ..Headers::default()
-    };
-    let ip = |headers: &mut Headers, dscp: Dscp, protocol: u8| {
-        headers.dscp = Some(dscp.value());
-        headers.protocol = Some(protocol);
-    };
-    let (protocol, upper, first) = match frame.ether_type().0 {
-        IPV4 => {
-            let Ok(packet) = ipv4::Packet::parse(frame.payload()) else { return headers };
-            ip(&mut headers, packet.dscp(), packet.protocol());
-            headers.source = Some(packet.source().into());
-            headers.destination = Some(packet.destination().into());
-            (packet.protocol(), packet.payload(), packet.fragment())
-        }
-        IPV6 => {
-            let Ok(packet) = ipv6::Packet::parse(frame.payload()) else { return headers };
-            ip(&mut headers, packet.dscp(), packet.upper_protocol());
-            headers.source = Some(packet.source().into());
-            headers.destination = Some(packet.destination().into());
-            (packet.upper_protocol(), packet.upper(), packet.fragment())
-        }
-        _ => return headers,
-    };
-    let has_ports = matches!(protocol, ip::protocol::TCP | ip::protocol::UDP);
-    // Only the first fragment has the ports.
-    if has_ports && first.is_none_or(|fragment| fragment.offset == 0) {
-        let word = |at: usize| Some(u16::from_be_bytes(upper.get(at..at + 2)?.try_into().ok()?));
-        (headers.source_port, headers.destination_port) = (word(0), word(2));
-    }
-    headers
-}
+use romer_wire::transport::ChecksumField;
 
 /// Turns bits over behind the frame's own header, and makes the checksums right again if that is asked for.
 pub(super) fn corrupt(octets: &mut [u8], corruption: &Corruption) {
@@ -63,25 +21,14 @@ pub(super) fn corrupt(octets: &mut [u8], corruption: &Corruption) {
     }
 }
 
-/// Where a transport's checksum lies, and whether it may be left out.
-const fn checksum_place(protocol: u8) -> Option<usize> {
-    match protocol {
-        ip::protocol::TCP => Some(16),
-        ip::protocol::UDP => Some(6),
-        ip::protocol::ICMPV6 | ip::protocol::ICMP => Some(2),
-        _ => None,
-    }
-}
-
 /// Computes the checksums of the IP packet at `begin` anew, as far as it is still one.
 fn repair(octets: &mut [u8], begin: usize) {
     repair_header(&mut octets[begin..]);
-    let Some((place, length, checksum)) = transport_checksum(octets) else { return };
-    // The packet is part of the frame, so that its upper part can be found by where the slices lie.
-    if let Some(upper) = octets.get_mut(place..place + length)
-        && let Some(field) = upper.get_mut(checksum.at..checksum.at + 2)
+    let field = ChecksumField::of(octets).filter(|field| !field.is_left_out());
+    if let Some((place, right)) = field.map(|field| (field.place(), field.right()))
+        && let Some(field) = octets.get_mut(place..place + 2)
     {
-        field.copy_from_slice(&checksum.value.to_be_bytes());
+        field.copy_from_slice(&right.to_be_bytes());
     }
 }
 
@@ -95,46 +42,10 @@ fn repair_header(packet: &mut [u8]) {
     }
 }
 
-struct Field {
-    at: usize,
-    value: u16,
-}
-
-/// Where the upper part of the frame's packet begins, its length, and its right checksum; `None` where it has none.
-fn transport_checksum(octets: &[u8]) -> Option<(usize, usize, Field)> {
-    let frame = Frame::parse(octets).ok()?;
-    let (protocol, upper, pseudo, fragment) = match frame.ether_type().0 {
-        IPV4 => {
-            let packet = ipv4::Packet::parse(frame.payload()).ok()?;
-            let pseudo = (packet.protocol() != ip::protocol::ICMP).then(|| packet.pseudo());
-            (packet.protocol(), packet.payload(), pseudo, packet.fragment())
-        }
-        IPV6 => {
-            let packet = ipv6::Packet::parse(frame.payload()).ok()?;
-            let (source, destination) = (packet.source(), packet.destination());
-            let pseudo = Pseudo::V6 { source, destination };
-            (packet.upper_protocol(), packet.upper(), Some(pseudo), packet.fragment())
-        }
-        _ => return None,
-    };
-    // A part of a datagram does not hold what its checksum covers.
-    let at = checksum_place(protocol).filter(|at| fragment.is_none() && upper.len() >= at + 2)?;
-    let field = u16::from_be_bytes(upper.get(at..at + 2)?.try_into().ok()?);
-    if protocol == ip::protocol::UDP && field == 0 {
-        return None;
-    }
-    let length = u32::try_from(upper.len()).ok()?;
-    let begin = pseudo.map_or_else(romer_wire::checksum::Sum::new, |pseudo| pseudo.sum(protocol, length));
-    let value = begin.octets(&upper[..at]).u16(0).octets(&upper[at + 2..]).checksum();
-    let value = if protocol == ip::protocol::UDP { udp_sent(value) } else { value };
-    let place = upper.as_ptr().addr() - octets.as_ptr().addr();
-    Some((place, upper.len(), Field { at, value }))
-}
-
 #[cfg(test)]
 mod tests {
     use romer_impair::config::{Corrupt, DEFAULT_FLUSH};
-    use romer_impair::{Config, Decision, Engine, Limits, Packet, Path, Port};
+    use romer_impair::{Config, Decision, Engine, Headers, Limits, Packet, Path, Port};
     use romer_wire::dissect;
 
     use super::*;
@@ -174,16 +85,6 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_told_apart_by_their_headers() {
-        let found = headers(&udp(10, true));
-        assert_eq!((found.dscp, found.protocol, found.vlan), (Some(46), Some(17), Some(9)));
-        assert_eq!((found.ethertype, found.source_port), (Some(0x0800), Some(7_000)));
-        assert_eq!((found.destination_port, found.destination), (Some(5_001), "198.18.0.3".parse().ok()));
-        assert_eq!(headers(&[0; 3]), Headers::default());
-        assert_eq!(headers(&udp(10, false)[..20]).dscp, None);
-    }
-
-    #[test]
     fn as_many_bits_are_turned_over_as_asked_for_and_none_in_the_header() {
         for (bits, tagged) in [(1, false), (7, true), (64, false)] {
             let before = udp(100, tagged);
@@ -217,11 +118,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_frame_is_read_and_corrupted_without_panic(
+        fn any_frame_is_corrupted_without_panic(
             mut octets in proptest::collection::vec(proptest::arbitrary::any::<u8>(), 0..200),
             start in 0_usize..40,
         ) {
-            let _ = headers(&octets);
             if let Some(place) = octets.get_mut(12..14) {
                 place.copy_from_slice(if start % 2 == 0 { &[8, 0] } else { &[0x86, 0xdd] });
             }

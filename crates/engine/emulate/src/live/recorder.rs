@@ -44,13 +44,14 @@ pub struct Recorded {
 pub struct Recorder(JoinHandle<Recorded>);
 
 impl Recorder {
-    /// Writes what `feed` gives: departures into `csv`, frames into `capture` (for which the feed must give octets).
+    /// Writes what `feed` gives: departures into each of `csv`, frames into `capture` (for which the feed must give
+    /// octets).
     ///
     /// # Errors
     /// The system starts no thread.
-    pub fn start(feed: SampleFeed, csv: Option<Sink>, capture: Option<Sink>) -> io::Result<Self> {
+    pub fn start(feed: SampleFeed, csv: Vec<Sink>, capture: Option<Sink>) -> io::Result<Self> {
         let mut writers: Vec<Writer> = Vec::new();
-        writers.extend(csv.map(|sink| Writer { sink, kind: Kind::Csv, buffer: Vec::new() }));
+        writers.extend(csv.into_iter().map(|sink| Writer { sink, kind: Kind::Csv, buffer: Vec::new() }));
         writers.extend(capture.map(|sink| Writer { sink, kind: Kind::Capture, buffer: Vec::new() }));
         let thread = std::thread::Builder::new().name("samples".into());
         thread.spawn(move || record(feed, writers)).map(Self)

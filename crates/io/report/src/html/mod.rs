@@ -11,6 +11,7 @@ use crate::figure::{Figure, figures};
 use crate::words::{self, Words};
 use crate::{ReportError, Stream};
 use romer_record::document::Measurement;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
@@ -29,36 +30,41 @@ const WORDS: Words = Words { unicode: true };
 pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
     let mut targets: Vec<String> = streams.iter().map(|stream| markup(&stream.measurement.target)).collect();
     targets.dedup();
-    let mut page = format!(
+    let measurements: Vec<&Measurement> = streams.iter().map(|stream| stream.measurement).collect();
+    let (mut drawn, mut body) = (Vec::new(), String::new());
+    for (index, stream) in streams.iter().enumerate() {
+        article(stream, &words::heading(&measurements, index), &mut drawn, &mut body)?;
+    }
+    body.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
+    let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
+    let footer = format!(
+        "Measured with {}. Every number here can be computed again from the packet log beside this page.",
+        if software.is_empty() { "Rømer".to_owned() } else { markup(software) }
+    );
+    let title = format!("Path to {}", targets.join(", "));
+    Ok(page(&title, &body, &footer, &data::document(streams), drawn))
+}
+
+/// A page of ours: its title, its body and what stands at its foot, all as markup; and the data that its script draws.
+pub(crate) fn page(title: &str, body: &str, footer: &str, document: &Value, drawn: Vec<Value>) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'\">\n\
-         <title>Path to {} – Rømer</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        base64(&Sha256::digest(SCRIPT)),
-        targets.join(", ")
-    );
-    let measurements: Vec<&Measurement> = streams.iter().map(|stream| stream.measurement).collect();
-    let mut drawn = Vec::new();
-    for (index, stream) in streams.iter().enumerate() {
-        article(stream, &words::heading(&measurements, index), &mut drawn, &mut page)?;
-    }
-    page.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
-    let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
-    page.push_str(&format!(
-        "<footer>Measured with {}. Every number here can be computed again from the packet log beside this page.</footer>\n\
+         <title>{title} – Rømer</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\
+         <footer>{footer}</footer>\n\
          </main>\n<script type=\"application/json\" id=\"document\">{}</script>\n\
          <script type=\"application/json\" id=\"figures\">{}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-        if software.is_empty() { "Rømer".to_owned() } else { markup(software) },
-        data::in_page(&data::document(streams)),
-        data::in_page(&serde_json::Value::Array(drawn)),
-    ));
-    Ok(page)
+        base64(&Sha256::digest(SCRIPT)),
+        data::in_page(document),
+        data::in_page(&Value::Array(drawn)),
+    )
 }
 
 fn article(
     stream: &Stream<'_>,
     target: &str,
-    drawn: &mut Vec<serde_json::Value>,
+    drawn: &mut Vec<Value>,
     page: &mut String,
 ) -> Result<(), ReportError> {
     let m = stream.measurement;
@@ -69,8 +75,7 @@ fn article(
     overview::limits(m, page);
     overview::findings(m, page);
     for figure in figures(stream) {
-        chart(&figure, drawn.len(), page)?;
-        drawn.push(data::figure(&figure));
+        chart(&figure, drawn, page)?;
     }
     overview::trust(m, page);
     everything::packets(m, page);
@@ -80,7 +85,10 @@ fn article(
     Ok(())
 }
 
-fn chart(figure: &Figure, number: usize, page: &mut String) -> Result<(), ReportError> {
+/// Draws a figure into the page, and keeps it for the page's script.
+pub(crate) fn chart(figure: &Figure, drawn: &mut Vec<Value>, page: &mut String) -> Result<(), ReportError> {
+    let number = drawn.len();
+    drawn.push(data::figure(figure));
     page.push_str(&format!(
         "<section><h2>{}</h2>\n<figure data-figure=\"{number}\">\n",
         markup(&figure.title)

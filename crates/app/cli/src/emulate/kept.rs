@@ -1,0 +1,153 @@
+//! The folder of an emulation: samples, results, scenario, and the page of figures.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use romer_emulate::{delay_distribution, read_departures};
+use romer_impair::goodness::{
+    Goodness, chi_square, jarque_bera, kolmogorov_smirnov, normal_scores, normal_share_up_to, numbers,
+};
+use romer_impair::{Config, Port};
+use romer_record::emulation::Emulation;
+use romer_report::emulation::{Drawn, EmulationRun, Judged, Sampled, Way, charts, report};
+use romer_report::escape;
+use romer_units::random::Seed;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Packets and copies of each direction that the figures show.
+const MOST: usize = 1_000_000;
+/// Numbers of the generator that are shown and tested.
+const NUMBERS: u32 = 10_000;
+/// Cells of the chi-square test.
+const CELLS: u16 = 100;
+/// The files.
+const SAMPLES: &str = "samples.csv";
+const DOCUMENT: &str = "emulation.json";
+const SCENARIO: &str = "scenario.toml";
+const PAGE: &str = "report.html";
+const FIGURES: &str = "figures";
+
+/// The folder.
+pub(super) struct Kept {
+    folder: PathBuf,
+}
+
+impl Kept {
+    /// Makes the folder that is asked for. One that is there must be empty, or with `force` an emulation's, whose files
+    /// are written anew.
+    pub(super) fn make(out: Option<&Path>, force: bool) -> Result<Option<Self>, Failure> {
+        let Some(folder) = out else { return Ok(None) };
+        let shown = escape::terminal(&folder.to_string_lossy());
+        let kept = Self { folder: folder.into() };
+        let refused = |why: &str| {
+            Err(Failure::usage(format!(
+                "the folder cannot be used (--out {shown}): {why}; name another folder"
+            )))
+        };
+        match fs::read_dir(folder) {
+            Ok(mut entries) => {
+                if entries.next().is_some() && !(force && folder.join(DOCUMENT).is_file()) {
+                    return refused(if force { "it holds other things" } else { "it is not empty" });
+                }
+            }
+            Err(_) if folder.exists() => return refused("it is not a folder"),
+            Err(_) => {}
+        }
+        fs::create_dir_all(kept.file(FIGURES)).map_err(|error| {
+            Failure::environment(format!(
+                "cannot make a folder ({shown}): {error}; name one that can be made"
+            ))
+        })?;
+        Ok(Some(kept))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Where the samples go.
+    pub(super) fn samples(&self) -> PathBuf {
+        self.file(SAMPLES)
+    }
+
+    /// Writes everything else, from the samples that are there. `scenario` is what held all the time.
+    pub(super) fn finish(&self, document: &Emulation, scenario: Option<&Config>) -> Result<(), Failure> {
+        let samples = self.samples();
+        let reading = |error: std::io::Error| {
+            let shown = escape::terminal(&samples.to_string_lossy());
+            Failure::environment(format!(
+                "cannot read the samples ({shown}): {error}; see what took them away"
+            ))
+        };
+        let file = BufReader::with_capacity(1 << 16, File::open(&samples).map_err(reading)?);
+        let departures = read_departures(&samples, file, MOST)?;
+        let mut document = document.clone();
+        if departures.left_out > 0 {
+            document.warnings.push(format!(
+                "the figures show the first {MOST} packets and copies of each direction; {} more are in the samples",
+                departures.left_out
+            ));
+        }
+        let theory = Port::BOTH.map(|port| scenario.and_then(|config| delay_distribution(config, port)));
+        let generator = scenario.map(|config| config.generator).unwrap_or_default();
+        let drawn = numbers(generator, Seed(document.seed), NUMBERS);
+        let judged = judge(&drawn.uniform, &drawn.normal);
+        let run = EmulationRun {
+            document: &document,
+            ways: Port::BOTH.map(|port| Way {
+                name: if port == Port::A { "a to b" } else { "b to a" },
+                packets: &departures.packets[port.index()],
+                theory: theory[port.index()].as_deref(),
+            }),
+            numbers: Sampled {
+                uniform: &drawn.uniform,
+                normal: &drawn.normal,
+                scores: &normal_scores(NUMBERS),
+                judged: &judged,
+            },
+        };
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
+        text.push('\n');
+        self.write(SCENARIO, &document.scenario)?;
+        for chart in charts(&run).map_err(Failure::own)? {
+            self.write(&format!("{FIGURES}/{}.svg", chart.name), &chart.svg)?;
+        }
+        self.write(PAGE, &report(&run).map_err(Failure::own)?)?;
+        // The document last: a folder that has it is whole.
+        self.write(DOCUMENT, &text)
+    }
+
+    /// That it is there, in words.
+    pub(super) fn words(&self) -> String {
+        format!("kept in {}; the figures are in {PAGE}\n", escape::terminal(&self.folder.to_string_lossy()))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.file(name);
+        let shown = escape::terminal(&path.to_string_lossy());
+        let path = path
+            .to_str()
+            .ok_or_else(|| Failure::usage(format!("the folder's name is not text ({shown})")))?;
+        output::write_document(path, text, true)
+    }
+}
+
+/// The tests of seed 002's chapter 5.
+fn judge(uniform: &[f64], normal: &[f64]) -> Vec<Judged> {
+    let found: [(Drawn, &'static str, Option<Goodness>); 5] = [
+        (Drawn::Uniform, "Kolmogorov-Smirnov distance", kolmogorov_smirnov(uniform, |x| x)),
+        (Drawn::Uniform, "Chi-square over 100 cells", chi_square(uniform, CELLS, |x| x)),
+        (Drawn::Normal, "Kolmogorov-Smirnov distance", kolmogorov_smirnov(normal, normal_share_up_to)),
+        (Drawn::Normal, "Chi-square over 100 cells", chi_square(normal, CELLS, normal_share_up_to)),
+        (Drawn::Normal, "Jarque-Bera", jarque_bera(normal)),
+    ];
+    found
+        .into_iter()
+        .filter_map(|(of, test, found)| {
+            found.map(|Goodness { statistic, p_value }| Judged { of, test, statistic, p_value })
+        })
+        .collect()
+}

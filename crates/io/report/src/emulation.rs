@@ -1,0 +1,194 @@
+//! The page of an emulator's run: what was asked for beside what was done, and the numbers that chance was drawn from.
+
+use romer_record::document::Summary;
+use romer_record::emulation::{EmulatedDirection, EmulatedPacket, Emulation};
+
+use crate::ReportError;
+use crate::escape::markup;
+use crate::figure::{Figure, emulated};
+use crate::html::{chart, page};
+use crate::number::{count, maybe_time, percent};
+use crate::svg::{Chart, alone};
+
+/// All that the page shows.
+#[derive(Clone, Copy, Debug)]
+pub struct EmulationRun<'a> {
+    /// The results.
+    pub document: &'a Emulation,
+    /// From a to b, and back.
+    pub ways: [Way<'a>; 2],
+    /// The numbers behind it.
+    pub numbers: Sampled<'a>,
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// `a to b`, `b to a`.
+    pub name: &'static str,
+    /// Packets and copies, in order of arrival.
+    pub packets: &'a [EmulatedPacket],
+    /// Where the scenario has one distribution of delay: nanoseconds, and the share that is no longer, both ascending.
+    pub theory: Option<&'a [(f64, f64)]>,
+}
+
+/// Numbers that the run's generator gives for its seed, and what tests say of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled<'a> {
+    /// Between 0 and 1.
+    pub uniform: &'a [f64],
+    /// Of mean 0 and deviation 1, as many.
+    pub normal: &'a [f64],
+    /// The scores of as many normal numbers in ascending order.
+    pub scores: &'a [f64],
+    /// The tests.
+    pub judged: &'a [Judged],
+}
+
+/// Which numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// Between 0 and 1.
+    Uniform,
+    /// Normal.
+    Normal,
+}
+
+/// What a test says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Of which numbers.
+    pub of: Drawn,
+    /// The name of the test.
+    pub test: &'static str,
+    /// Its statistic.
+    pub statistic: f64,
+    /// With which probability numbers of the law give as large a one.
+    pub p_value: f64,
+}
+
+impl Judged {
+    pub(crate) fn words(&self) -> String {
+        let verdict =
+            if self.p_value < 0.05 { "speaks against the law" } else { "does not speak against the law" };
+        format!("{}: {:.4}, p = {:.3}, which {verdict} at 5 %.", self.test, self.statistic, self.p_value)
+    }
+}
+
+fn figures(run: &EmulationRun<'_>) -> Vec<Figure> {
+    let ways = run.ways.iter().enumerate().flat_map(|(number, way)| emulated::of_way(way, number));
+    let numbers = [Drawn::Uniform, Drawn::Normal].into_iter();
+    ways.chain(numbers.flat_map(|drawn| emulated::of_numbers(&run.numbers, drawn))).collect()
+}
+
+/// Every chart as a file of its own.
+///
+/// # Errors
+/// [`ReportError::Chart`].
+pub fn charts(run: &EmulationRun<'_>) -> Result<Vec<Chart>, ReportError> {
+    figures(run).into_iter().map(alone).collect()
+}
+
+/// The page, in the look of a measurement's report and under its rules: nothing is fetched, and what came from outside
+/// is escaped.
+///
+/// # Errors
+/// [`ReportError::Chart`].
+pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
+    let (mut body, mut drawn) = (String::from("<article>\n"), Vec::new());
+    heading(run.document, &mut body);
+    notes(run.document, &mut body);
+    table(run, &mut body);
+    for figure in figures(run) {
+        chart(&figure, &mut drawn, &mut body)?;
+    }
+    body.push_str(&format!(
+        "<details><summary>The scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
+        markup(&run.document.scenario)
+    ));
+    let footer = "Every number here can be computed again from the samples beside this page, and every fate from the \
+                  scenario and its seed.";
+    let document = serde_json::to_value(run.document).unwrap_or_default();
+    Ok(page("Emulation", &body, footer, &document, drawn))
+}
+
+fn heading(document: &Emulation, body: &mut String) {
+    let ports: Vec<String> =
+        document.ports.iter().map(|(letter, port)| format!("{letter} {}", port.interface)).collect();
+    let between = if ports.is_empty() { "in virtual time".to_owned() } else { ports.join(" – ") };
+    let seed: Vec<String> = document.seed.iter().map(u32::to_string).collect();
+    let [a, b] = [&document.a_to_b, &document.b_to_a].map(|way| count(way.received));
+    body.push_str(&format!(
+        "<header><h1>Emulation {}</h1>\n<p class=\"when\">{} to {} · {} · seed {} ({})</p>\n\
+         <p class=\"verdict\">{a} packets from a to b, {b} from b to a, every one accounted for.</p></header>\n",
+        markup(&between),
+        markup(&document.started),
+        markup(&document.ended),
+        markup(&document.data_plane),
+        seed.join(","),
+        markup(&document.generator)
+    ));
+}
+
+fn notes(document: &Emulation, body: &mut String) {
+    if document.warnings.is_empty() {
+        return;
+    }
+    let items: String = document.warnings.iter().map(|text| format!("<li>{}</li>", markup(text))).collect();
+    body.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
+}
+
+/// A row of the table: its name, and what stands in it of a direction.
+type Row = (String, Box<dyn Fn(&EmulatedDirection) -> String>);
+
+/// Which figure of a direction.
+type Of = fn(&EmulatedDirection) -> &Summary;
+
+/// The ledger, and the delays in figures.
+fn table(run: &EmulationRun<'_>, body: &mut String) {
+    let both = [&run.document.a_to_b, &run.document.b_to_a];
+    let mut rows: Vec<Row> = vec![
+        ("received".into(), Box::new(|way| count(way.received))),
+        ("copies made".into(), Box::new(|way| count(way.duplicates_created))),
+        ("transmitted".into(), Box::new(|way| count(way.transmitted))),
+        ("held".into(), Box::new(|way| count(way.queued))),
+        ("reordered".into(), Box::new(|way| count(way.reordered))),
+        ("corrupted".into(), Box::new(|way| count(way.corrupted))),
+        (
+            "waited so as not to overtake".into(),
+            Box::new(|way| way.waited_ratio.map_or_else(|| "–".into(), percent)),
+        ),
+    ];
+    for cause in both.iter().flat_map(|way| way.lost.keys()).collect::<std::collections::BTreeSet<_>>() {
+        let lost = |way: &EmulatedDirection, cause: &str| way.lost.get(cause).copied().unwrap_or(0);
+        if both.iter().any(|way| lost(way, cause) > 0) {
+            let cause = cause.clone();
+            rows.push((format!("lost: {}", markup(&cause)), Box::new(move |way| count(lost(way, &cause)))));
+        }
+    }
+    let figures: [(&str, Of); 5] = [
+        ("delay asked for", |way| &way.requested_delay_ns),
+        ("delay held, without the rate's queue", |way| &way.actual_delay_ns),
+        ("error of the delay", |way| &way.delay_error_ns),
+        ("between arrivals", |way| &way.inter_arrival_ns),
+        ("between departures", |way| &way.inter_departure_ns),
+    ];
+    for (name, of) in figures {
+        rows.push((
+            format!("{name}: median, 99 %"),
+            Box::new(move |way| {
+                let summary = of(way);
+                format!("{}, {}", maybe_time(summary.median, true), maybe_time(summary.p99, true))
+            }),
+        ));
+    }
+    let mut text = String::new();
+    for (name, of) in &rows {
+        let [a, b] = both.map(of);
+        text.push_str(&format!("<tr><th>{name}</th><td>{a}</td><td>{b}</td></tr>\n"));
+    }
+    body.push_str(&format!(
+        "<section><h2>What became of the packets</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th>a to b</th>\
+         <th>b to a</th></tr></thead>\n<tbody>\n{text}</tbody></table></div></section>\n"
+    ));
+}
