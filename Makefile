@@ -14,6 +14,7 @@ CASES ?= 100000
 SCHEDULES ?= 1000000
 KILLS ?= 10000
 FUZZ_ROUNDS ?= 10000000
+FATES ?= 10000000
 FUZZ_MINUTES ?= 10
 
 help: ## say what can be made
@@ -59,7 +60,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
-		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
+		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
 
 console: ## prove that the console's page is built from its sources, and go through its screens with a browser

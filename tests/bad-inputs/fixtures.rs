@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::process::{self, Process, romer};
+use crate::scenarios;
 
 /// What the rows of one test share: a responder, a run that ended and one that was killed. Made when it is first
 /// asked for, gone with its test.
@@ -109,6 +110,17 @@ impl World {
                 }
             }
             _ if name.starts_with("csv/") => fs::write(&path, table(&name[4..])).unwrap(),
+            _ if name.starts_with("scenario/") => {
+                let content = scenarios::scenario(&name["scenario/".len()..], folder);
+                fs::write(&path, content).unwrap();
+            }
+            _ if name.starts_with("arrivals/") => {
+                fs::write(&path, scenarios::arrivals(&name["arrivals/".len()..])).unwrap();
+            }
+            "pipe" => {
+                let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+                assert!(made.success());
+            }
             _ => {
                 let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
                 assert!(kind == "run" || kind == "killed", "there is no fixture {name}");

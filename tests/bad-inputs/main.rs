@@ -9,6 +9,7 @@
 mod common;
 mod fixtures;
 mod row;
+mod scenarios;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -246,6 +247,21 @@ fn emulations_that_cannot_be_are_told_before_anything_is_changed() {
 }
 
 #[test]
+fn scenarios_that_cannot_be_are_told_with_file_line_and_column() {
+    check("scenario");
+}
+
+#[test]
+fn traces_that_cannot_be_are_told_with_the_line() {
+    check("trace");
+}
+
+#[test]
+fn arrivals_that_are_none_are_told_with_the_line_or_the_packet() {
+    check("arrivals");
+}
+
+#[test]
 fn what_nobody_should_type_at_bench() {
     check("bench");
 }
@@ -286,6 +302,9 @@ fn every_row_belongs_to_a_test_and_has_a_name_of_its_own() {
         "bench",
         "console",
         "skew",
+        "scenario",
+        "trace",
+        "arrivals",
     ];
     for name in &names {
         assert!(groups.contains(&name.split('-').next().unwrap()), "nobody runs {name}");

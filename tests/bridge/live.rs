@@ -57,7 +57,7 @@ pub(crate) fn delayed(nanos: i64) -> Path {
 }
 
 /// A short frame that carries a number.
-fn numbered(number: u32) -> Vec<u8> {
+pub(crate) fn numbered(number: u32) -> Vec<u8> {
     let mut octets = frame([2; 6], &[], 0x88b5, 60);
     octets[14..18].copy_from_slice(&number.to_be_bytes());
     octets
@@ -68,7 +68,7 @@ fn number_of(octets: &[u8]) -> u32 {
 }
 
 /// Everything that has come, by number.
-fn drain(end: &mut End) -> Vec<u32> {
+pub(crate) fn drain(end: &mut End) -> Vec<u32> {
     let mut numbers = Vec::new();
     loop {
         let mut frames = Vec::new();
@@ -241,6 +241,57 @@ fn a_change_loses_nothing_that_is_held() {
         let snapshot = bridge.stop().unwrap();
         assert_balanced(&snapshot);
         assert_eq!(snapshot.directions[0].ledger.transmitted, 100);
+    });
+}
+
+#[test]
+fn a_hundred_changes_a_second_under_load_keep_order_and_count_every_packet() {
+    with_network("live::a_hundred_changes_a_second_under_load_keep_order_and_count_every_packet", || {
+        const CHANGES: i64 = 200;
+        const EACH: u32 = 30;
+        let bench = Bench::new();
+        let bridge = bench.bridge(delayed(5_000_000));
+        let control = bridge.control();
+        let changer = std::thread::spawn(move || {
+            for round in 0..CHANGES {
+                // Up and down, so that what comes after a change would often overtake what came before.
+                let nanos = 5_000_000 - (round % 7) * 800_000;
+                let changed = romer_emulate::Opened::from(config(delayed(nanos)));
+                control.apply(changed, None).unwrap();
+                let snapshot = control.snapshot().unwrap();
+                assert_balanced(&snapshot);
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        });
+        let [mut near, mut far] = bench.hosts();
+        let (mut sent, mut came) = (0, Vec::new());
+        while !changer.is_finished() {
+            for number in sent..sent + EACH {
+                assert_eq!(near.send(&numbered(number)).frames, 1);
+            }
+            sent += EACH;
+            came.extend(drain(&mut far));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        changer.join().unwrap();
+        let settled = || bridge.control().snapshot().unwrap().directions[0].ledger;
+        wait_until("all have left", || {
+            came.extend(drain(&mut far));
+            settled().received == u64::from(sent) && settled().queued == 0
+        });
+        let snapshot = bridge.stop().unwrap();
+        wait_until("all that left have come", || {
+            came.extend(drain(&mut far));
+            // What the far end's own buffer had no room for is its own loss.
+            let unread = far.port.kernel_drops().unwrap();
+            came.extend((0..unread).map(|_| u32::MAX));
+            came.len() as u64 >= snapshot.directions[0].ledger.transmitted
+        });
+        assert_balanced(&snapshot);
+        let forward = &snapshot.directions[0].ledger;
+        assert_eq!(forward.transmitted + forward.lost_for(Cause::Kernel), u64::from(sent), "{forward:?}");
+        came.retain(|number| *number != u32::MAX);
+        assert!(came.is_sorted_by(|a, b| a < b), "in order, and none twice");
     });
 }
 

@@ -7,8 +7,10 @@
 mod context;
 #[path = "../ports/frames.rs"]
 mod frames;
+mod kills;
 #[path = "../ports/link.rs"]
 #[expect(dead_code, reason = "shared with the tests of ports, which use all of it")]
 mod link;
 mod live;
 mod planes;
+mod quiet;

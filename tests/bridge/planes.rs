@@ -84,6 +84,75 @@ fn hosts_that_join_their_packets_understand_each_other_over_packet_sockets() {
     });
 }
 
+/// Frames of twelve kinds, each with so many tags.
+fn twelve(tags: &[(u16, u16)]) -> Vec<(String, Vec<u8>)> {
+    const TO: [u8; 6] = [2, 0, 0, 0, 0, 2];
+    let more = 4 * tags.len();
+    let made = |ether_type, length: usize| crate::frames::frame(TO, tags, ether_type, length + more);
+    let mut kinds: Vec<(String, Vec<u8>)> = [60, 61, 64, 128, 759, 1_280, 1_514]
+        .map(|length| {
+            (format!("{length} octets"), made(0x88b5, length - if length == 1_514 { more } else { 0 }))
+        })
+        .into();
+    kinds.push(("ARP".into(), made(0x0806, 60)));
+    kinds.push(("IPv6 that is none".into(), made(0x86dd, 90)));
+    kinds.push(("802.3 length".into(), made(46, 60)));
+    // UDP over IPv4 with right checksums, and with a checksum of UDP that is wrong and stays so.
+    for (name, checksum) in
+        [("UDP with its checksum", None), ("UDP with a wrong checksum", Some([0xba, 0xd0]))]
+    {
+        let mut octets = made(0x0800, 100);
+        let (header, total) = (14 + more, 86_u16);
+        octets[header..header + 12].copy_from_slice(&[0x45, 0, 0, 86, 0, 7, 0x40, 0, 64, 17, 0, 0]);
+        octets[header + 12..header + 20].copy_from_slice(&[198, 18, 0, 2, 198, 18, 0, 3]);
+        let sum = romer_wire::checksum::checksum(&octets[header..header + 20]);
+        octets[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
+        octets[header + 20..header + 28].copy_from_slice(&[0, 9, 0, 9, 0, 0, 0, 0]);
+        octets[header + 24..header + 26].copy_from_slice(&(total - 20).to_be_bytes());
+        let right = romer_wire::transport::ChecksumField::of(&octets).unwrap().right().to_be_bytes();
+        octets[header + 26..header + 28].copy_from_slice(&checksum.unwrap_or(right));
+        kinds.push((name.into(), octets));
+    }
+    assert_eq!(kinds.len(), 12);
+    kinds
+}
+
+#[test]
+fn every_kind_with_every_tag_passes_every_plane_whatever_the_hosts_offloads() {
+    with_network("planes::every_kind_with_every_tag_passes_every_plane_whatever_the_hosts_offloads", || {
+        const TAGS: [&[(u16, u16)]; 3] = [&[], &[(0x8100, 0x2064)], &[(0x88a8, 7), (0x8100, 0x600a)]];
+        let planes = if may_load_programs() {
+            vec![DataPlane::Packet, DataPlane::Xdp]
+        } else {
+            vec![DataPlane::Packet]
+        };
+        for offloads in [true, false] {
+            let bench = Bench::new();
+            if !offloads {
+                bench.near.networks()[0].disable_offloads("v0").unwrap();
+                bench.far.networks()[1].disable_offloads("v1").unwrap();
+            }
+            for data_plane in &planes {
+                let options = bench.options(delayed(1_000));
+                let options = romer_emulate::live::LiveOptions { data_plane: *data_plane, ..options };
+                let bridge = LiveBridge::start(&options).unwrap();
+                let mut hosts = bench.hosts();
+                for tags in TAGS {
+                    for (name, octets) in twelve(tags) {
+                        for (from, to) in [(0, 1), (1, 0)] {
+                            assert_eq!(hosts[from].send(&octets).frames, 1, "{name} {tags:?}");
+                            assert_eq!(hosts[to].next(), octets, "{name} {tags:?} {data_plane:?} {offloads}");
+                        }
+                    }
+                }
+                let snapshot = bridge.stop().unwrap();
+                assert_balanced(&snapshot);
+                assert!(snapshot.directions.iter().all(|way| way.ledger.transmitted == 36));
+            }
+        }
+    });
+}
+
 /// Octets of the transfer.
 const OCTETS: usize = 2_000_000;
 

@@ -108,6 +108,8 @@ fn datagrams_that_the_sender_joined_come_as_the_frames_of_the_wire() {
         /// More than a burst at once.
         const DATAGRAMS: usize = 60;
         const SIZE: usize = 1_000;
+        /// `UDP_SEGMENT` of `linux/udp.h`.
+        const UDP_SEGMENT: libc::c_int = 103;
         let link = Link::new(1_500);
         let mut port = link.open(1);
         let socket = host(&link);
@@ -117,7 +119,7 @@ fn datagrams_that_the_sender_joined_come_as_the_frames_of_the_wire() {
             libc::setsockopt(
                 std::os::fd::AsRawFd::as_raw_fd(&socket),
                 libc::SOL_UDP,
-                libc::UDP_SEGMENT,
+                UDP_SEGMENT,
                 (&raw const size).cast(),
                 4,
             )

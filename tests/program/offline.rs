@@ -261,3 +261,105 @@ fn presets_run_and_what_cannot_is_told_with_its_place() {
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("in.csv"), every(1_000_000, 3_000, "a")).unwrap();
+    let scenario = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.05\n\
+                    [a_to_b.delay]\nfixed = \"2ms\"\nvariable = { model = \"normal\", mean = \"50us\", stddev = \"10us\" }\n";
+    fs::write(file("s.toml"), scenario).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = process::romer(["emulate", "--offline"]);
+        command.arg("--scenario").arg(file("s.toml")).arg("--arrivals").arg(file("in.csv"));
+        command.arg("--out").arg(file("run")).args(arguments);
+        process::run(&mut command)
+    };
+    let said = run(&["--departures", "-"]).with_code(0);
+    assert!(said.stderr.contains("the figures are in report.html"), "{}", said.stderr);
+    assert_eq!(fs::read_to_string(file("run/samples.csv")).unwrap(), said.stdout);
+    let document: Value =
+        serde_json::from_str(&fs::read_to_string(file("run/emulation.json")).unwrap()).unwrap();
+    schema::assert_valid(&document, "emulation");
+    assert_eq!(fs::read_to_string(file("run/scenario.toml")).unwrap(), scenario);
+    let page = fs::read_to_string(file("run/report.html")).unwrap();
+    let figures = [
+        "a-to-b-delay-sequence",
+        "a-to-b-delay-distribution",
+        "a-to-b-delay-gaps",
+        "a-to-b-between-packets",
+        "a-to-b-between-losses",
+        "uniform-run-sequence",
+        "uniform-lag",
+        "uniform-histogram",
+        "uniform-normal-probability",
+        "normal-run-sequence",
+        "normal-lag",
+        "normal-histogram",
+        "normal-probability",
+    ];
+    for figure in figures {
+        let svg = fs::read_to_string(file(&format!("run/figures/{figure}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.contains("</svg>"), "{figure}");
+        assert!(page.contains(&format!("\"name\":\"{figure}\"")), "{figure}");
+    }
+    assert_eq!(fs::read_dir(file("run/figures")).unwrap().count(), figures.len(), "nothing arrived at b");
+    for words in ["Kolmogorov-Smirnov", "Chi-square", "Jarque-Bera", "p = "] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page fetches nothing");
+    let refused = run(&[]).with_code(2);
+    assert!(refused.stderr.contains("it is not empty"), "{}", refused.stderr);
+    run(&["--force", "--quiet"]).with_code(0);
+    fs::create_dir(file("other")).unwrap();
+    fs::write(file("other/letter.txt"), "to a friend").unwrap();
+    let mut command = process::romer(["emulate", "--offline", "--force", "--scenario"]);
+    command.arg(file("s.toml")).arg("--arrivals").arg(file("in.csv")).arg("--out").arg(file("other"));
+    let refused = process::run(&mut command).with_code(2);
+    assert!(refused.stderr.contains("it holds other things"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_capture_arrives_as_it_was_captured_and_its_flows_are_told_apart() {
+    use romer_wire::pcapng;
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let mut capture = Vec::new();
+    pcapng::section(&mut capture, "test");
+    for port in ["a", "b"] {
+        pcapng::interface(&mut capture, pcapng::ETHERNET, port);
+    }
+    let tagged = |vlan: u8| {
+        let mut frame = vec![2; 12];
+        frame.extend([0x81, 0, 0, vlan, 0x88, 0xb5]);
+        frame.resize(200, 0);
+        frame
+    };
+    let start = 1_700_000_000_000_000_000_u64;
+    for number in 0..10_u8 {
+        let at = start + u64::from(number) * 1_000_000;
+        pcapng::packet(&mut capture, u32::from(number % 2), at, &tagged(1 + number % 5), &[]);
+    }
+    fs::write(file("in.pcapng"), capture).unwrap();
+    let scenario =
+        "[[flow]]\nmatch = { vlan = 3 }\na_to_b.delay.fixed = \"7ms\"\nb_to_a.delay.fixed = \"9ms\"\n";
+    fs::write(file("s.toml"), scenario).unwrap();
+    let mut command = process::romer(["emulate", "--offline", "--departures", "-", "--scenario"]);
+    command.arg(file("s.toml")).arg("--arrivals").arg(file("in.pcapng"));
+    let said = process::run(&mut command).with_code(0);
+    let rows = rows(&said.stdout);
+    assert_eq!(rows.len(), 10);
+    for (row, number) in rows.iter().zip(0_i64..) {
+        assert_eq!(row.arrival, i64::try_from(start).unwrap() + number * 1_000_000);
+        assert_eq!(row.port, if number % 2 == 0 { "a" } else { "b" });
+        let held = match (number % 5, row.port.as_str()) {
+            (2, "a") => 7_000_000,
+            (2, _) => 9_000_000,
+            _ => 0,
+        };
+        assert_eq!(row.departure, Some(row.arrival + held), "{row:?}");
+    }
+    assert!(said.stdout.lines().nth(1).unwrap().contains(",204,"), "the length with its check sequence");
+    assert!(!said.stderr.contains("told apart"), "{}", said.stderr);
+}

@@ -182,6 +182,11 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
     })
 }
 
+/// As much of what was written as a message shows.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
 const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 
 /// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there.
@@ -195,33 +200,34 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
             if port != "port" {
-                return Err(line(number, format!("begins with {port:?}; the columns are {PHAM}")));
+                return Err(line(number, format!("begins with {:?}; the columns are {PHAM}", shown(&port))));
             }
             continue;
         }
         let port = match port.as_str() {
             "1" => 0,
             "2" => 1,
-            other => return Err(line(number, format!("port is {other:?}; write 1 or 2"))),
+            other => return Err(line(number, format!("port is {:?}; write 1 or 2", shown(other)))),
         };
         let lost = match lost.as_str() {
             "0" => false,
             "1" => true,
-            other => return Err(line(number, format!("loss is {other:?}; write 0 or 1"))),
+            other => return Err(line(number, format!("loss is {:?}; write 0 or 1", shown(other)))),
         };
         let copies = copies.parse::<u64>().map_err(|_| {
-            line(number, format!("duplication is {copies:?}; write 0, 1, or a number of copies up to 255"))
+            let shown = shown(&copies);
+            line(number, format!("duplication is {shown:?}; write 0, 1, or a number of copies up to 255"))
         })?;
         let copies = u8::try_from(copies)
             .map_err(|_| line(number, format!("duplication is {copies}; at most 255 copies are made")))?;
-        let displacement = displacement
-            .parse::<u32>()
-            .ok()
-            .filter(|distance| *distance <= MOST_DISPLACED)
-            .ok_or_else(|| {
-                let what = "a whole number from 0 to";
-                line(number, format!("reorder_distance is {displacement:?}; write {what} {MOST_DISPLACED}"))
-            })?;
+        let displacement =
+            displacement.parse::<u32>().ok().filter(|distance| *distance <= MOST_DISPLACED).ok_or_else(
+                || {
+                    let what = "a whole number from 0 to";
+                    let shown = shown(&displacement);
+                    line(number, format!("reorder_distance is {shown:?}; write {what} {MOST_DISPLACED}"))
+                },
+            )?;
         let delay = micros(number, &delay)?;
         any = true;
         ports[port].push(Entry { lost, copies, displacement, delay, at: 0 });
@@ -245,7 +251,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
 fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
     let wrong = || {
         let least = "microseconds from 0 to 3600000000 (an hour)";
-        line(number, format!("delay_us is {text:?}; write {least}"))
+        line(number, format!("delay_us is {:?}; write {least}", shown(text)))
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -268,7 +274,7 @@ pub fn read_mahimahi(text: &str) -> Result<Trace, TraceError> {
         let millis: Nanos = content
             .parse::<u32>()
             .map_err(|_| {
-                let shown: String = content.chars().take(40).collect();
+                let shown = shown(content);
                 line(number, format!("is {shown:?}; write one whole number of milliseconds a line"))
             })?
             .into();
@@ -340,12 +346,15 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
         let stamp = |at: usize| match parts[at] {
             "" => Ok(None),
             text => text.parse::<Nanos>().map(Some).map_err(|_| {
-                line(number, format!("{} is {text:?}; write whole nanoseconds or nothing", columns[at]))
+                line(
+                    number,
+                    format!("{} is {:?}; write whole nanoseconds or nothing", columns[at], shown(text)),
+                )
             }),
         };
-        let sequence = parts[sequence]
-            .parse()
-            .map_err(|_| line(number, format!("sequence is {:?}; write a whole number", parts[sequence])))?;
+        let sequence = parts[sequence].parse().map_err(|_| {
+            line(number, format!("sequence is {:?}; write a whole number", shown(parts[sequence])))
+        })?;
         let arrived = stamp(arrived)?;
         if let Some(left) = stamp(left)? {
             rows.push((sequence, left, arrived.map(|arrived| arrived.saturating_sub(left))));
@@ -358,12 +367,16 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
     })?;
     let mut entries: Vec<(u64, Entry)> = Vec::new();
     for (sequence, left, took) in rows {
-        let delay = took.map_or(0, |took| (took - least).saturating_add(fixed)).clamp(0, LONGEST_DELAY);
+        let delay =
+            took.map_or(0, |took| took.saturating_sub(least).saturating_add(fixed)).clamp(0, LONGEST_DELAY);
         match entries.iter_mut().rev().take(64).find(|entry| entry.0 == sequence) {
             Some((_, entry)) => entry.copies = entry.copies.saturating_add(1),
             None => {
                 let lost = took.is_none();
-                entries.push((sequence, Entry { lost, delay, at: left - first, ..Entry::default() }));
+                entries.push((
+                    sequence,
+                    Entry { lost, delay, at: left.saturating_sub(first), ..Entry::default() },
+                ));
             }
         }
     }
@@ -374,7 +387,7 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
             let last = entries.last().map_or(0, |entry| entry.at);
             // The last one lasts as long as the others do on average.
             let mean = last / i64::try_from(entries.len().max(2) - 1).unwrap_or(1);
-            Trace::ByTime { period: last + mean.max(1), entries }
+            Trace::ByTime { period: last.saturating_add(mean.max(1)), entries }
         }
     })
 }

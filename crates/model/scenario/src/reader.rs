@@ -39,8 +39,14 @@ impl Source<'_> {
         let before = &self.text[..at];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        ScenarioError { file: self.file.into(), line, column, what: what.into(), why: why.into() }
+        ScenarioError { file: self.file.into(), line, column, what: visible(what), why: visible(&why.into()) }
     }
+}
+
+/// The text with its control characters as their numbers: a key may hold any.
+fn visible(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 /// A table whose keys are asked for one by one; what was never asked for is unknown.

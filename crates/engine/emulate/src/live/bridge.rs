@@ -386,3 +386,7 @@ impl Bridge {
         Ok(raw.gone(gone).snapshot())
     }
 }
+
+#[cfg(test)]
+#[path = "bridge_tests.rs"]
+mod tests;

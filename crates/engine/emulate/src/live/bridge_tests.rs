@@ -1,0 +1,191 @@
+//! The bridge between ports that refuse, forget and fail as a test wants.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+
+use romer_impair::config::{DEFAULT_FLUSH, Duplicate, Model};
+use romer_impair::{Decision, Limits, Path};
+use romer_port::{PortError, Received, Sent};
+use romer_units::random::{Seed, Stream};
+
+use super::*;
+
+/// What a port takes and gives, seen from outside.
+#[derive(Default)]
+struct Wire {
+    /// To be received: numbers.
+    coming: VecDeque<u32>,
+    /// What was sent.
+    sent: Vec<u32>,
+    /// What the kernel is said to have dropped, until it is read.
+    dropped: u64,
+    /// What frames before it in `sent` were refused for, one after the other.
+    refusals: VecDeque<Option<Refusal>>,
+    link: Option<LinkState>,
+}
+
+struct Faulty {
+    wire: Arc<Mutex<Wire>>,
+    wake: UnixStream,
+}
+
+impl AsFd for Faulty {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Port for Faulty {
+    fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError> {
+        let mut wire = self.wire.lock().unwrap();
+        let mut received = Received::default();
+        while received.frames < BURST
+            && let Some(number) = wire.coming.pop_front()
+        {
+            match arena.frame(&[&number.to_be_bytes()[..], &[0; 56]].concat(), monotonic_now()) {
+                Some(frame) => {
+                    frames.push(frame);
+                    received.frames += 1;
+                }
+                None => received.without_slot += 1,
+            }
+        }
+        Ok(received)
+    }
+
+    fn tx_burst(&mut self, arena: &mut Arena, frames: &mut VecDeque<Frame>) -> Sent {
+        let mut wire = self.wire.lock().unwrap();
+        let mut sent = Sent::default();
+        while let Some(frame) = frames.front() {
+            if let Some(Some(refusal)) = wire.refusals.pop_front() {
+                sent.refused = Some(refusal);
+                break;
+            }
+            let number = u32::from_be_bytes(arena.octets_of(frame)[..4].try_into().unwrap());
+            wire.sent.push(number);
+            sent.frames += 1;
+            arena.release(frames.pop_front().unwrap());
+        }
+        sent
+    }
+
+    fn reclaim(&mut self, _: &mut Arena) -> usize {
+        0
+    }
+
+    fn kernel_drops(&mut self) -> Result<u64, PortError> {
+        Ok(std::mem::take(&mut self.wire.lock().unwrap().dropped))
+    }
+
+    fn link(&self) -> LinkState {
+        self.wire.lock().unwrap().link.unwrap_or(LinkState::Up)
+    }
+
+    fn mtu(&self) -> u32 {
+        1_500
+    }
+
+    fn data_plane(&self) -> &'static str {
+        "faulty"
+    }
+}
+
+/// A bridge over two of these, whose packets are copied now and then, with an arena of so many slots.
+fn bridge(slots: u32) -> (Bridge, [Arc<Mutex<Wire>>; 2], Vec<UnixStream>) {
+    let duplicate = Duplicate { decision: Decision::Bernoulli { probability: 0.2 }, delay: 0 };
+    let path = Arc::new(Path { duplicate: Model::Plain(duplicate), flush: DEFAULT_FLUSH, ..Path::default() });
+    let mut config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..Config::default() };
+    config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+    let start = monotonic_now();
+    let engine = Engine::new(config, Limits::fixed(64), start.as_nanos());
+    let wires = [Arc::<Mutex<Wire>>::default(), Arc::default()];
+    let mut others = Vec::new();
+    let ports = wires.each_ref().map(|wire| {
+        let (wake, other) = UnixStream::pair().unwrap();
+        others.push(other);
+        Box::new(Faulty { wire: Arc::clone(wire), wake }) as Box<dyn Port>
+    });
+    let names = ["a0", "b0"].map(|name| name.parse().unwrap());
+    let arena = Arena::new(slots, 1_526).unwrap();
+    (Bridge::new(engine, start, arena, ports, names, None), wires, others)
+}
+
+/// Both ledgers, which balance.
+fn ledgers(bridge: &Bridge) -> [Ledger; 2] {
+    Way::BOTH.map(|way| {
+        let ledger = bridge.ledger(way);
+        assert!(ledger.balances(), "{ledger:?}");
+        ledger
+    })
+}
+
+#[test]
+fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() {
+    let (mut bridge, wires, _others) = bridge(96);
+    let chance = Stream::new(Seed([9, 8, 7, 6, 5, 4]), [1, 1]);
+    let mut offered = [0_u64; 2];
+    let mut dropped = [0_u64; 2];
+    for round in 0..3_000_u64 {
+        let [burst, what, count, side, down, ..] = chance.block(round);
+        let index = usize::from(side % 2 == 0);
+        {
+            let mut wire = wires[index].lock().unwrap();
+            for _ in 0..burst % 40 {
+                wire.coming.push_back(u32::try_from(offered[index]).unwrap());
+                offered[index] += 1;
+            }
+            let refusal = match what % 8 {
+                0 => Some(Refusal::Busy),
+                1 => Some(Refusal::Oversize),
+                2 => Some(Refusal::Undeliverable),
+                _ => None,
+            };
+            // After some that go: as where a queue fills up in the middle of a burst (ENOBUFS).
+            wire.refusals.extend(std::iter::repeat_n(None, usize::try_from(count % 5).unwrap()));
+            wire.refusals.push_back(refusal);
+            if what % 31 == 0 {
+                wire.dropped += 3;
+                dropped[index] += 3;
+            }
+            wire.link = Some(if down % 9 == 0 { LinkState::Down } else { LinkState::Up });
+        }
+        bridge.receive(None).unwrap();
+        bridge.release(monotonic_now());
+        bridge.flush();
+        if round % 4 == 0 {
+            bridge.look().unwrap();
+        }
+        ledgers(&bridge);
+    }
+    for wire in &wires {
+        let mut wire = wire.lock().unwrap();
+        (wire.link, wire.refusals) = (Some(LinkState::Up), VecDeque::new());
+    }
+    bridge.look().unwrap();
+    while bridge.receive(None).unwrap() > 0 {
+        bridge.release(monotonic_now());
+        bridge.flush();
+    }
+    let before = ledgers(&bridge);
+    let snapshot = bridge.end(None).unwrap();
+    for way in Way::BOTH {
+        let ledger = &snapshot.directions[way.index()].ledger;
+        assert!(ledger.balances() && ledger.queued == 0, "{ledger:?}");
+        assert_eq!(ledger.received, offered[way.index()] + dropped[way.index()], "{ledger:?}");
+        assert_eq!(ledger.lost_for(Cause::Kernel), dropped[way.index()]);
+        for cause in [Cause::Oversize, Cause::Undeliverable, Cause::Queue] {
+            assert!(ledger.lost_for(cause) > 0, "{cause:?}: {before:?}");
+        }
+        let sent = &wires[way.other().index()].lock().unwrap().sent;
+        assert_eq!(sent.len() as u64, ledger.transmitted);
+        let mut once = sent.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert!(
+            sent.len() - once.len() <= usize::try_from(ledger.duplicates_created).unwrap(),
+            "only copies twice"
+        );
+    }
+}
