@@ -117,10 +117,6 @@ impl World {
             _ if name.starts_with("arrivals/") => {
                 fs::write(&path, scenarios::arrivals(&name["arrivals/".len()..])).unwrap();
             }
-            "pipe" => {
-                let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
-                assert!(made.success());
-            }
             _ => {
                 let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
                 assert!(kind == "run" || kind == "killed", "there is no fixture {name}");

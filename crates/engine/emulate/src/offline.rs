@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     /// Packets of each port; `make soak` asks for ten millions by `ROMER_FATES`.
-    const PACKETS: u64 = 200_000;
+    const PACKETS: u64 = 500_000;
     /// FNV-1a of all fates of [`PACKETS`] packets at either port, on every machine. Whoever changes it changes every run
     /// that was ever printed with a seed.
     const HASHES: [u64; 2] = [2_601_861_362_920_090_960, 6_804_387_476_758_856_408];
