@@ -28,18 +28,21 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 	@$(TARGET)/release/romer demo
 
 test: ## run every test; as root, those that meet the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv chromium
+	@scripts/need linker ip ethtool nft ping setpriv chromium node npm
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
+	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
+	@$(TIMED) 'the page in a browser' scripts/console browser
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
-	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf
+	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer
 	@$(CARGO) run --release --locked --package romer-validation -- all
+	@ROMER=$(TARGET)/release/romer $(TIMED) 'the console under fifty pages' scripts/console bench
 
 lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
 	@scripts/need linker

@@ -21,6 +21,109 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/benchmarks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Benchmarks that were started here, newest first. */
+        get: operations["benchmarks"];
+        put?: never;
+        /** Start a benchmark by its plan. */
+        post: operations["startBenchmark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmarks/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Read a plan, and say what it comes to, without running any of it. */
+        post: operations["checkBenchmark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmarks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One of them. */
+        get: operations["benchmark"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmarks/{id}/document": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a benchmark that is over has found. */
+        get: operations["benchmarkDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmarks/{id}/report.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The same as a page of its own. */
+        get: operations["benchmarkReport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmarks/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End one early; what was found is kept. */
+        post: operations["stopBenchmark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparison": {
         parameters: {
             query?: never;
@@ -409,8 +512,10 @@ export interface components {
             emulating: boolean;
             /** @description The machine's name. */
             host: string;
-            /** @description Rights of the process that an emulation needs: whether it has them. */
+            /** @description Rights of the process that an emulation or a benchmark needs: whether it has them. */
             may_emulate: boolean;
+            /** @description Whether the plans of benchmarks may run commands to set their cases. */
+            may_run_commands: boolean;
             /** @description The server belongs to `romer emulate` and ends with its emulation. */
             of_emulation: boolean;
             /** @description Where runs are kept. */
@@ -499,6 +604,175 @@ export interface components {
              * @default null
              */
             traffic: string | null;
+        };
+        /** @description The tester's own part of a latency. */
+        Baseline: {
+            /**
+             * Format: double
+             * @description Least latency of a direct connection.
+             */
+            least_ns: number | null;
+            /**
+             * Format: double
+             * @description Its median.
+             */
+            median_ns: number | null;
+            /** @description How it was measured, in words. */
+            method: string;
+            /**
+             * Format: double
+             * @description Its standard deviation.
+             */
+            stddev_ns: number | null;
+            /** @description Whether it is subtracted. */
+            subtracted: boolean;
+        };
+        /** @description What a device under test did. */
+        Benchmark: {
+            /** @description The tester's own part of the latency; `null` where it was not measured. */
+            calibration: components["schemas"]["Baseline"] | null;
+            /** @description By what a result was found, in words. */
+            criterion: string;
+            /** @description Between cases. */
+            differences: components["schemas"]["Difference"][];
+            /** @description The device. */
+            dut: components["schemas"]["Device"];
+            /** @description When it ended, RFC 3339. */
+            ended: string;
+            /** @description What happened to the device and to the tester. */
+            events: components["schemas"]["BenchmarkEvent"][];
+            /** @description Limits that were stated, and whether they held. */
+            limits: components["schemas"]["Limit"][];
+            /** @description It was interrupted: what is there is a part. */
+            partial: boolean;
+            /**
+             * @description `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `policing`, `priority` or
+             *     `self-test`.
+             */
+            procedure: string;
+            /** @description What the trials come to, for each case and frame size (and load, where loads were given). */
+            results: components["schemas"]["BenchmarkResult"][];
+            /** @description `romer/benchmark/1`. */
+            schema: string;
+            /** @description Whether the tester is what it claims to be; `null` where that was not tested. */
+            self_test: components["schemas"]["SelfTest"] | null;
+            /** @description How it was tested. */
+            setup: components["schemas"]["Setup"];
+            /** @description Places where a curve breaks from its neighbours. */
+            soft_spots: components["schemas"]["SoftSpot"][];
+            /** @description When it began, RFC 3339. */
+            started: string;
+            /** @description Every trial, in the order in which it was run. */
+            trials: components["schemas"]["Trial"][];
+            /** @description What each class or claim came to, where a procedure judges. */
+            verdicts: components["schemas"]["Judgement"][];
+            /** @description What a reader should know before trusting the numbers, in words. */
+            warnings: string[];
+        };
+        /** @description Something that happened. */
+        BenchmarkEvent: {
+            /**
+             * Format: int64
+             * @description When, nanoseconds after the benchmark began.
+             */
+            at_ns: number;
+            /**
+             * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-gone`,
+             *     `trial-repeated`, `tester-overloaded`, `clock-set`, `resumed`.
+             */
+            kind: string;
+            /** @description In words. */
+            text: string;
+        };
+        /** @description A benchmark that was started here. */
+        BenchmarkJob: {
+            /** @description Claims that do not hold, in words. */
+            broken: string[];
+            /** @description By what, in words. */
+            criterion: string;
+            /** @description Why it failed, or why there is only a part. */
+            error: string | null;
+            /** @description How far it is. */
+            far: components["schemas"]["Far"];
+            /** @description Where it is kept; `romer bench --resume` goes on there with one that was ended early. */
+            folder: string;
+            /**
+             * Format: uint64
+             * @description Its number.
+             */
+            id: number;
+            /** @description Its plan. */
+            plan: string;
+            /** @description Its trials so far. */
+            points: components["schemas"]["Point"][];
+            /** @description The ports: where frames leave, where they are taken in. */
+            ports: string[];
+            /** @description What is to be found out. */
+            procedure: string;
+            /** @description When it began, RFC 3339. */
+            started: string;
+            /** @description How it stands. */
+            state: components["schemas"]["State"];
+        };
+        /** @description What the trials of a case and a frame size come to. */
+        BenchmarkResult: {
+            /** @description What bounds the result beside the device: the tester, or the line; `null`: the device itself. */
+            bounded_by: string | null;
+            /** @description The case. */
+            case: string;
+            /**
+             * Format: uint64
+             * @description How many repeats it is of.
+             */
+            count: number;
+            /**
+             * Format: uint32
+             * @description Octets of the frames; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /** @description The 95 % interval of the mean. */
+            interval: number[] | null;
+            /**
+             * Format: double
+             * @description The load that was asked for, percent of the line rate; `null` where the load is what was found.
+             */
+            load_percent: number | null;
+            /**
+             * Format: double
+             * @description Greatest.
+             */
+            max: number | null;
+            /**
+             * Format: double
+             * @description Their mean.
+             */
+            mean: number | null;
+            /**
+             * Format: double
+             * @description The median.
+             */
+            median: number | null;
+            /** @description The interval of the median by order statistics; `null` below six repeats. */
+            median_interval: number[] | null;
+            /** @description How the interval was found: `student`. */
+            method: string;
+            /**
+             * Format: double
+             * @description Least.
+             */
+            min: number | null;
+            /** @description What was found: `carried_percent`, `latency_ns`, `throughput_pps`, ... */
+            quantity: string;
+            /**
+             * Format: double
+             * @description Their standard deviation (n-1).
+             */
+            stddev: number | null;
+            /**
+             * Format: double
+             * @description The most that the line allows, in the unit of the quantity.
+             */
+            theoretical: number | null;
         };
         /** @description The tool's own error on this machine, as `romer calibrate` has found it for stamps of these places. */
         Calibration: {
@@ -733,6 +1007,55 @@ export interface components {
         };
         /** @description Whether a delay is the whole of it, or what it has above its least value. */
         DelayKind: "absolute" | "variable";
+        /** @description The device under test, as the user describes it. */
+        Device: {
+            /** @description All that was said of it. */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Its model. */
+            model: string | null;
+            /** @description Its software. */
+            software: string | null;
+        };
+        /** @description The difference of a quantity between two cases, repeat by repeat. */
+        Difference: {
+            /**
+             * Format: uint64
+             * @description Pairs of repeats.
+             */
+            count: number;
+            /**
+             * Format: uint32
+             * @description Octets of the frames; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /** @description The case that is subtracted. */
+            from: string;
+            /** @description Student's 95 % interval of their mean. */
+            interval: number[] | null;
+            /**
+             * Format: double
+             * @description The load; `null` where the load is what was found.
+             */
+            load_percent: number | null;
+            /**
+             * Format: double
+             * @description Mean of the paired differences.
+             */
+            mean: number | null;
+            /** @description What differs. */
+            quantity: string;
+            /** @description Whether the interval leaves out zero. */
+            significant: boolean;
+            /**
+             * Format: double
+             * @description Their standard deviation (n-1).
+             */
+            stddev: number | null;
+            /** @description The case that it is subtracted from. */
+            to: string;
+        };
         /** @description One direction's results. */
         Direction: {
             /** @description What `delay_ns` is; `null` where there is none. */
@@ -946,6 +1269,26 @@ export interface components {
         };
         /** @description What happened. */
         EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        /** @description How far a benchmark is. */
+        Far: {
+            /**
+             * Format: int64
+             * @description How long the rest takes at the most, as things stand.
+             */
+            left_ns: number;
+            /** @description The trial in words. */
+            now: string;
+            /**
+             * Format: uint64
+             * @description How many there will be at the most, as things stand.
+             */
+            of: number;
+            /**
+             * Format: uint64
+             * @description Number of the trial that runs, from 1.
+             */
+            trial: number;
+        };
         /** @description One thing that is wrong with a document. */
         FieldError: {
             /**
@@ -980,6 +1323,241 @@ export interface components {
             /** @description How it stands. */
             verdict: components["schemas"]["Verdict"];
         };
+        /**
+         * @description A pattern that was found.
+         *
+         *     Only what passes a test is told: `false_alarm_probability` bounds the probability with which a stream without the
+         *     pattern, looked through for all its periods, places and sizes, would have shown one as clear. It is at most 1e-6.
+         */
+        Finding2: {
+            /**
+             * Format: int64
+             * @description When it begins, after the first departure of that direction; `null` where it holds throughout.
+             */
+            at_ns: number | null;
+            /**
+             * @description Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
+             *     ways are not known.
+             */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: double
+             * @description The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
+             */
+            false_alarm_probability: number | null;
+            /**
+             * Format: int64
+             * @description When it ends, likewise; `null` where it has no length, or holds to the end.
+             */
+            until_ns: number | null;
+        } & ({
+            /**
+             * Format: uint64
+             * @description Spikes that would have been seen, had none been left out; those in which nothing was sent do not count.
+             */
+            cycles: number;
+            /**
+             * Format: double
+             * @description By how much a spike's first packet lies above the median, in the median of the spikes.
+             */
+            height_ns: number;
+            /** @constant */
+            kind: "periodic-delay-spikes";
+            /**
+             * Format: double
+             * @description A shorter period that was found too, and of which this one is a multiple.
+             */
+            multiple_of_ns: number | null;
+            /** @description 95 % interval of it. */
+            period_interval_ns: number[];
+            /**
+             * Format: double
+             * @description The time between two spikes.
+             */
+            period_ns: number;
+            /**
+             * Format: double
+             * @description When the first was due, after the first departure.
+             */
+            phase_ns: number;
+            /**
+             * Format: uint64
+             * @description Spikes that were seen.
+             */
+            spikes: number;
+            /**
+             * Format: double
+             * @description Seen of all: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            kind: "delay-grid";
+            /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */
+            of: components["schemas"]["GridOf"];
+            /**
+             * Format: double
+             * @description Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
+             */
+            offset_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Points of the grid that hold values.
+             */
+            points: number;
+            /**
+             * Format: double
+             * @description The step.
+             */
+            step_ns: number;
+            /**
+             * Format: double
+             * @description Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            kind: "delay-step";
+            /** @description 95 % interval of it. */
+            size_interval_ns: number[] | null;
+            /**
+             * Format: double
+             * @description How much longer the way takes after it, by the medians.
+             */
+            size_ns: number;
+            /**
+             * Format: double
+             * @description The size in inter-quartile ranges of the delay beside it: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /**
+             * Format: double
+             * @description How much longer the way takes after it, where that shows; `null` where the delay did not change.
+             */
+            delay_step_ns: number | null;
+            /** @constant */
+            kind: "route-change";
+            /**
+             * Format: uint8
+             * @description TTL, or hop limit, on arrival before.
+             */
+            ttl_from: number;
+            /**
+             * Format: uint8
+             * @description And after.
+             */
+            ttl_to: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description How often it changed from a packet to the next.
+             */
+            changes: number;
+            /** @constant */
+            kind: "several-routes";
+            /**
+             * Format: double
+             * @description Changes over packets: how strong it is.
+             */
+            strength_ratio: number;
+            /**
+             * Format: uint8
+             * @description The greatest.
+             */
+            ttl_max: number;
+            /**
+             * Format: uint8
+             * @description The least TTL, or hop limit, on arrival.
+             */
+            ttl_min: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description How many copies too many.
+             */
+            copies: number;
+            /**
+             * Format: uint64
+             * @description The first of them.
+             */
+            first_sequence: number;
+            /** @constant */
+            kind: "duplicate-burst";
+            /**
+             * Format: uint64
+             * @description How many packets.
+             */
+            packets: number;
+            /**
+             * Format: double
+             * @description Its packets among all that came more than once: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Groups of such packets.
+             */
+            groups: number;
+            /** @constant */
+            kind: "coalesced-arrivals";
+            /**
+             * Format: double
+             * @description Packets in a group, on average.
+             */
+            mean_packets: number;
+            /**
+             * Format: double
+             * @description Packets that arrive right behind another, of all: how strong it is.
+             */
+            strength_ratio: number;
+            /**
+             * Format: double
+             * @description They arrive within this time of the one before.
+             */
+            within_ns: number;
+        });
+        /** @description A trial as it is foreseen. */
+        Foreseen: {
+            /** @description Its case. */
+            case: string;
+            /** @description Octets of its frames with check sequence, or the mixture's name. */
+            frames: string;
+            /**
+             * Format: int64
+             * @description How long it sends.
+             */
+            length_ns: number;
+            /**
+             * Format: double
+             * @description Of the line rate, percent.
+             */
+            load_percent: number;
+            /**
+             * Format: double
+             * @description Frames a second.
+             */
+            pps: number;
+            /**
+             * Format: uint32
+             * @description Which repeat, from 0.
+             */
+            repeat: number;
+        };
+        /** @description Gaps of the testing host. */
+        Gaps: {
+            /**
+             * Format: int64
+             * @description The longest at once.
+             */
+            longest_ns: number | null;
+            /**
+             * Format: double
+             * @description Share of the time that the sending thread was not run by the host or the system while it wanted to be.
+             */
+            share: number | null;
+        };
         /** @description A scenario that is given. */
         Given: {
             /**
@@ -1002,6 +1580,8 @@ export interface components {
              */
             toml: string | null;
         };
+        /** @description What lies on a grid. */
+        GridOf: "delay" | "ipdv";
         /**
          * @description Counts between edges: `counts[i]` values lie in [`bin_edges_ns[i]`, `bin_edges_ns[i + 1]`), the last edge
          *     included. Empty where there are no values.
@@ -1104,6 +1684,40 @@ export interface components {
             /** @description How each stream stands. */
             streams: components["schemas"]["StreamInterval"][];
         };
+        /** @description What a claim came to. */
+        Judgement: {
+            /** @description The case. */
+            case: string;
+            /** @description What was expected, in words. */
+            expected: string;
+            /** @description What was found, in words. */
+            found: string;
+            /** @description Whether it holds. */
+            holds: boolean;
+            /** @description The class or stream. */
+            subject: string;
+        };
+        /**
+         * @description What the other definitions of latency add to ours, which is from the first octet's handing over to the whole
+         *     frame's arrival.
+         */
+        LatencyConversion: {
+            /**
+             * Format: int64
+             * @description First bit in to first bit out (bit forwarding devices).
+             */
+            fifo: number;
+            /**
+             * Format: int64
+             * @description Last bit in to first bit out (RFC 1242, store and forward).
+             */
+            lifo: number;
+            /**
+             * Format: int64
+             * @description Last bit in to last bit out (RFC 4689, forwarding delay).
+             */
+            lilo: number;
+        };
         /** @description A stated limit and its verdict. */
         Limit: {
             /** @description Whether it held. */
@@ -1134,6 +1748,34 @@ export interface components {
             targets: string[];
             /** @description The schedule. */
             traffic: string | null;
+        };
+        /** @description A load, in the units in which people ask for it. */
+        Load: {
+            /**
+             * Format: double
+             * @description Bits a second at layer 1 (with preamble and gap).
+             */
+            bps: number;
+            /**
+             * Format: uint64
+             * @description Frames.
+             */
+            frames: number;
+            /**
+             * Format: double
+             * @description What the frames carry above UDP, TCP or IP, of the line rate, as seed 003 drew it.
+             */
+            payload_percent: number;
+            /**
+             * Format: double
+             * @description Of the line rate, by layer 1.
+             */
+            percent: number;
+            /**
+             * Format: double
+             * @description Frames a second.
+             */
+            pps: number;
         };
         /** @description Location errors by host. */
         LocationError: {
@@ -1176,8 +1818,18 @@ export interface components {
              * @default []
              */
             events: components["schemas"]["Event"][];
+            /**
+             * @description Patterns in the packets that chance does not explain.
+             * @default []
+             */
+            findings: components["schemas"]["Finding2"][];
             /** @description From sender to responder. */
             forward: components["schemas"]["Direction"];
+            /**
+             * @description How the intervals of the summaries were found.
+             * @default
+             */
+            interval_method: string;
             /** @description Limits that were stated, and whether they held. */
             limits: components["schemas"]["Limit"][];
             /**
@@ -1331,6 +1983,83 @@ export interface components {
         };
         /** @description Where in a host a stamp was taken, from the wire inwards. */
         Place: "nic" | "kernel" | "program" | "user";
+        /** @description A benchmark that is to be run. */
+        Planned: {
+            /** @description The plan, a TOML text, as `romer bench PLAN.toml` takes it. */
+            plan: string;
+        };
+        /** @description A trial that is over. */
+        Point: {
+            /**
+             * Format: double
+             * @description What came out.
+             */
+            carried_percent: number;
+            /** @description Its case. */
+            case: string;
+            /**
+             * Format: uint32
+             * @description Octets of its frames with check sequence; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /**
+             * Format: double
+             * @description What was asked for, of the line rate, percent.
+             */
+            intended_percent: number;
+            /** @description Why it tells nothing of the device; `null`: it does. */
+            invalid: string | null;
+            /**
+             * Format: double
+             * @description The greatest.
+             */
+            latency_max_ns: number | null;
+            /**
+             * Format: double
+             * @description Median latency.
+             */
+            latency_median_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Frames that the device lost.
+             */
+            lost: number;
+            /**
+             * Format: double
+             * @description What the device was given.
+             */
+            offered_percent: number;
+            /** @description What it was for: `measure`, `search`, ... */
+            purpose: string;
+        };
+        /** @description What a policer did with the frames of a trial. */
+        Policed: {
+            /**
+             * Format: uint64
+             * @description So near the edge of the bucket that either is right.
+             */
+            at_the_edge: number;
+            /**
+             * Format: uint64
+             * @description In profile, and passed unchanged.
+             */
+            conforming_passed: number;
+            /**
+             * Format: uint64
+             * @description In profile, and dropped or remarked: wrong.
+             */
+            conforming_stopped: number;
+            /**
+             * Format: uint64
+             * @description Out of profile, and passed unchanged: wrong.
+             */
+            excess_passed: number;
+            /**
+             * Format: uint64
+             * @description Out of profile, and dropped or remarked.
+             */
+            excess_stopped: number;
+        };
         /** @description A scenario that comes with romer. */
         PresetShown: {
             /** @description What `--preset` takes. */
@@ -1353,6 +2082,22 @@ export interface components {
              */
             year: number | null;
         };
+        /** @description What a plan comes to. */
+        Preview: {
+            /** @description The commands that it runs to set cases. */
+            commands: string[];
+            /** @description By what, in words. */
+            criterion: string;
+            /**
+             * Format: int64
+             * @description How long it takes at the most.
+             */
+            length_ns: number;
+            /** @description What is to be found out. */
+            procedure: string;
+            /** @description Its trials; empty where each follows from the one before. */
+            trials: components["schemas"]["Foreseen"][];
+        };
         /** @description What went wrong, where, and what to do about it. */
         Problem: components["schemas"]["Content"];
         /** @description Reordering (RFC 4737). */
@@ -1364,6 +2109,86 @@ export interface components {
              * @description Reordered over received.
              */
             ratio: number | null;
+        };
+        /** @description The tests of seed 003, section 2.7, on the tester itself. */
+        SelfTest: {
+            /** @description What the report may claim for it, in words. */
+            claims: string[];
+            /**
+             * Format: double
+             * @description The highest rate that generator and analyser held together, frames a second.
+             */
+            highest_pps: number | null;
+            /** @description Each by itself. */
+            tests: components["schemas"]["SelfTestItem"][];
+        };
+        /** @description One test of the tester. */
+        SelfTestItem: {
+            /** @description What was asked, in words. */
+            asked: string;
+            /** @description What was found, in words. */
+            found: string;
+            /** @description Whether it was met. */
+            held: boolean;
+            /**
+             * @description `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
+             *     `gap-150us`, `gap-200us`, `loopback-latency`.
+             */
+            name: string;
+            /** @description The gaps between departures, or the latency. */
+            values_ns: components["schemas"]["Summary"];
+        };
+        /** @description How a device was tested. */
+        Setup: {
+            /** @description The cases, and the commands that set them. */
+            cases: {
+                [key: string]: string | null;
+            };
+            /** @description Their destination. */
+            destination: string;
+            /** @description The testing host's kernel. */
+            kernel: string;
+            /**
+             * Format: double
+             * @description The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+             */
+            line_rate_bps: number;
+            /** @description The link-layer address that they were sent to. */
+            next_hop: string;
+            /**
+             * Format: uint64
+             * @description Frames that were sent beside the trials to see whether the device forwards; all but a few came.
+             */
+            probes: number;
+            /** @description What the octets of a rate count. */
+            rate_layer: string;
+            /**
+             * Format: uint32
+             * @description How often each trial is made.
+             */
+            repeats: number;
+            /** @description The interface that receives. */
+            rx: string;
+            /** @description Seed of the order of trials, of random sizes and gaps. */
+            seed: number[];
+            /**
+             * Format: int64
+             * @description How long is waited before and after.
+             */
+            settle_ns: number;
+            /** @description Version of romer. */
+            software: string;
+            /** @description Source address of the test frames. */
+            source: string;
+            /** @description The streams, in words. */
+            streams: string[];
+            /**
+             * Format: int64
+             * @description How long a trial sends.
+             */
+            trial_ns: number;
+            /** @description The interface that sends, `[NETNS/]IFACE`. */
+            tx: string;
         };
         /** @description What the tool adds to a delay. All are medians over the rounds. */
         Share: {
@@ -1413,6 +2238,40 @@ export interface components {
             started: string | null;
             /** @description Its target. */
             target: string;
+        };
+        /** @description A place where a curve breaks from its neighbours. */
+        SoftSpot: {
+            /** @description The case. */
+            case: string;
+            /**
+             * Format: double
+             * @description What its neighbours let expect.
+             */
+            expected: number;
+            /**
+             * Format: double
+             * @description What was found there.
+             */
+            found: number;
+            /**
+             * Format: uint32
+             * @description Octets of the frames.
+             */
+            frame_size: number | null;
+            /**
+             * Format: double
+             * @description The load.
+             */
+            load_percent: number | null;
+            /**
+             * Format: double
+             * @description Probability of a deviation as great by chance, all places taken together.
+             */
+            probability: number;
+            /** @description Of what. */
+            quantity: string;
+            /** @description In words. */
+            text: string;
         };
         /** @description Where each stamp was taken; `null` where the far end does not say. */
         StampPlaces: {
@@ -1474,7 +2333,7 @@ export interface components {
              */
             scenario: components["schemas"]["Given"] | null;
         };
-        /** @description How a measurement stands. */
+        /** @description How work stands. */
         State: "running" | "done" | "partial" | "failed";
         /** @description The state of a running stream. */
         StreamInterval: {
@@ -1518,12 +2377,75 @@ export interface components {
             /** @description The target as it was given. */
             target: string;
         };
+        /** @description One stream of a trial. */
+        StreamResult: {
+            /**
+             * Format: uint64
+             * @description Frames that came, each once.
+             */
+            carried: number;
+            /**
+             * Format: double
+             * @description What came out, bits a second at layer 1.
+             */
+            carried_bps: number;
+            /**
+             * Format: double
+             * @description What came out, likewise.
+             */
+            carried_l2_bps: number;
+            /** @description Code points that it came out with. */
+            dscp_out: {
+                [key: string]: number;
+            };
+            /**
+             * Format: uint64
+             * @description Further copies.
+             */
+            duplicated: number;
+            /**
+             * Format: uint64
+             * @description Frames asked for.
+             */
+            intended: number;
+            /** @description The jitters. */
+            jitter_ns: components["schemas"]["Jitter"];
+            /** @description Latency. */
+            latency_ns: components["schemas"]["Summary"];
+            /**
+             * Format: uint64
+             * @description Frames that did not.
+             */
+            lost: number;
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: uint64
+             * @description Frames given to the device.
+             */
+            offered: number;
+            /**
+             * Format: double
+             * @description What was given to the device, bits a second of frames with check sequence (layer 2).
+             */
+            offered_l2_bps: number;
+            /**
+             * Format: uint64
+             * @description Frames out of order.
+             */
+            reordered: number;
+        };
         /**
          * @description A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
          *     deviation has n-1 in its denominator; intervals cover the truth with 95 % confidence. All are `null` where
          *     the sample does not allow them.
          */
         Summary: {
+            /**
+             * Format: uint64
+             * @description Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
+             */
+            block_length?: number | null;
             /**
              * Format: uint64
              * @description Number of values.
@@ -1579,6 +2501,11 @@ export interface components {
              */
             p95: number | null;
             /**
+             * @description 95 % confidence interval of p95.
+             * @default null
+             */
+            p95_interval: number[] | null;
+            /**
              * Format: double
              * @description 99 % quantile.
              */
@@ -1588,6 +2515,11 @@ export interface components {
              * @description 99.9 % quantile.
              */
             p99_9: number | null;
+            /**
+             * @description 95 % confidence interval of p99.
+             * @default null
+             */
+            p99_interval: number[] | null;
             /**
              * Format: double
              * @description Relative error of the quantiles where a sketch stood in for the sorted sample (above 10^7 values).
@@ -1736,6 +2668,133 @@ export interface components {
              */
             waiting_time_ns: number;
         };
+        /** @description One trial. */
+        Trial: {
+            /**
+             * Format: uint64
+             * @description Frames whose length or test data were altered.
+             */
+            altered: number;
+            /**
+             * Format: int64
+             * @description When it began to send, nanoseconds after the benchmark did.
+             */
+            at_ns: number;
+            /** @description What came out, each frame once. */
+            carried: components["schemas"]["Load"];
+            /** @description Frames that came in each second. */
+            carried_per_second: number[];
+            /** @description Its case. */
+            case: string;
+            /**
+             * Format: uint64
+             * @description Further copies that came.
+             */
+            duplicated: number;
+            /**
+             * Format: int64
+             * @description How long it was to send.
+             */
+            duration_ns: number;
+            /**
+             * Format: int64
+             * @description When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
+             * @default null
+             */
+            first_loss_ns: number | null;
+            /**
+             * Format: uint32
+             * @description Octets of its frames with check sequence; `null` for a mixture.
+             */
+            frame_size: number | null;
+            /** @description Time that the testing host took away meanwhile. */
+            host_gaps: components["schemas"]["Gaps"];
+            /** @description What was asked for. */
+            intended_load: components["schemas"]["Load"];
+            /** @description Why the trial tells nothing of the device; `null`: it does. */
+            invalid: string | null;
+            /** @description The jitters, as in a measurement; of the stream with the most frames. */
+            jitter_ns: components["schemas"]["Jitter"];
+            /**
+             * Format: int64
+             * @description When the last of them had been.
+             * @default null
+             */
+            last_loss_ns: number | null;
+            /** @description What to add to a latency for the definitions of RFC 1242 and RFC 4689. */
+            latency_conversion_ns: components["schemas"]["LatencyConversion"];
+            /** @description From where to where latency is counted, in words. */
+            latency_definition: string;
+            /** @description Distribution of the latency. */
+            latency_histogram: components["schemas"]["Histogram"];
+            /** @description Latency of every frame. */
+            latency_ns: components["schemas"]["Summary"];
+            /** @description How late frames were given to the interface. */
+            lateness_ns: components["schemas"]["Summary"];
+            /**
+             * Format: uint64
+             * @description Most frames that were given at once to make up for lost time.
+             */
+            longest_catch_up: number;
+            /**
+             * Format: double
+             * @description Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
+             */
+            loss_ratio_bound: number | null;
+            /**
+             * Format: uint64
+             * @description Frames offered that did not come.
+             */
+            lost: number;
+            /** @description Code points that went in, and with which they came out: `{in: {out: frames}}`. */
+            markings: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /**
+             * @description The mixture; `null` for frames of one size.
+             * @default null
+             */
+            mixture: string | null;
+            /** @description What was given to the device. */
+            offered: components["schemas"]["Load"];
+            /** @description Each stream by itself. */
+            per_stream: components["schemas"]["StreamResult"][];
+            /** @description The policer's decisions, frame by frame; `null` where none is judged. */
+            policed: components["schemas"]["Policed"] | null;
+            /**
+             * @description The same of VLAN priorities; empty where no stream has a tag.
+             * @default {}
+             */
+            priorities: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** @description What it was for, in a word: `measure`, `search`, `confirm`, ... */
+            purpose: string;
+            /**
+             * Format: uint64
+             * @description Frames that came after one with a higher number of their stream (RFC 4737).
+             */
+            reordered: number;
+            /**
+             * Format: uint32
+             * @description Which repeat, from 0.
+             */
+            repeat: number;
+            /**
+             * Format: uint64
+             * @description Of those, how many the tester itself may have dropped unread.
+             */
+            tester_drops: number;
+            /**
+             * Format: uint64
+             * @description Frames asked for that the tester did not send; they are not lost.
+             */
+            unsent: number;
+        };
         /** @description Time to live, or hop limit, on arrival. */
         Ttl: {
             /** @description Where it changed. */
@@ -1800,6 +2859,288 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["About"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    benchmarks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchmarkJob"][];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startBenchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Planned"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchmarkJob"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    checkBenchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Planned"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    benchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchmarkJob"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    benchmarkDocument: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Benchmark"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    benchmarkReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stopBenchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchmarkJob"];
                 };
             };
             /** @description Refused; the problem says why and what to do. */

@@ -17,6 +17,7 @@ class Shared {
   tick = $state.raw<Tick | null>(null);
   seconds = $state.raw<Second[]>([]);
   jobs = $state.raw<Schemas['Job'][]>([]);
+  benchmarks = $state.raw<Schemas['BenchmarkJob'][]>([]);
   missed = $state(0);
 
   private source: EventSource | null = null;
@@ -62,6 +63,7 @@ class Shared {
 
   private async renew(): Promise<void> {
     this.jobs = await ask('measurements');
+    this.benchmarks = await ask('benchmarks');
     try {
       this.emulation = await ask('emulation');
     } catch (error) {
@@ -105,9 +107,9 @@ class Shared {
       this.told++;
     });
     on<Schemas['Job']>('measurement', (job) => {
-      const others = this.jobs.filter((one) => one.id !== job.id);
-      this.jobs = [job, ...others].sort((a, b) => b.id - a.id);
+      this.jobs = renewed(this.jobs, job);
     });
+    on<Schemas['BenchmarkJob']>('benchmark', (job) => (this.benchmarks = renewed(this.benchmarks, job)));
     on<{ events: number }>('missed', (what) => (this.missed += what.events));
   }
 
@@ -122,6 +124,11 @@ class Shared {
     const came = second(before, tick);
     if (came) this.seconds = [...this.seconds.slice(-KEPT + 1), came];
   }
+}
+
+/** The list with this one as it is now, newest first. */
+function renewed<T extends { id: number }>(list: readonly T[], one: T): T[] {
+  return [one, ...list.filter((other) => other.id !== one.id)].sort((a, b) => b.id - a.id);
 }
 
 export const shared = new Shared();

@@ -1,56 +1,15 @@
 // Through every screen of the console, against the real server, a real emulator and real packets.
 //
-// Runs within host A of a laboratory (scripts/console-browser makes it): the emulator takes the ports of host E, and
-// host B answers. Waits for conditions, never for a time; whatever fails ends it with exit code 1.
+// Waits for conditions, never for a time; whatever fails ends it with exit code 1.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { browse, conclude, PATIENCE, prefix, serve, TOKEN, until } from './common.mjs';
 
-const romer = process.env.ROMER;
-const prefix = process.env.ROMER_PREFIX;
 const shots = process.env.ROMER_SCREENSHOTS;
-assert(romer && prefix, 'scripts/console-browser starts this, with ROMER and ROMER_PREFIX');
-// Generous: the machine may have much else to do.
-const PATIENCE = 90_000;
-const TOKEN = '0123456789abcdef0123456789abcdef0123456789abcdef';
-const folder = mkdtempSync(join(tmpdir(), 'romer-console-'));
-writeFileSync(join(folder, 'token'), `${TOKEN}\n`, { mode: 0o600 });
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const started = [];
-
-function start(arguments_) {
-  const child = spawn(romer, arguments_, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, XDG_STATE_HOME: folder, HOME: folder },
-  });
-  started.push(child);
-  let text = '';
-  const line = new Promise((resolve, reject) => {
-    child.stdout.on('data', (piece) => {
-      text += piece;
-      if (text.includes('\n')) resolve(text);
-    });
-    child.on('exit', (code) => reject(new Error(`romer ${arguments_.join(' ')} ended with ${code}`)));
-  });
-  line.catch(() => undefined);
-  return { child, line };
-}
-
-async function until(what, condition) {
-  const end = Date.now() + PATIENCE;
-  for (;;) {
-    const value = await condition();
-    if (value) return value;
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
 const step = (text) => console.log(`- ${text}`);
 
 async function clean(page, what) {
@@ -66,19 +25,18 @@ async function shot(page, name) {
   await page.screenshot({ path: join(shots, `${name}.png`), fullPage: false });
 }
 
-const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Doctor'];
+const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Benchmark', 'Doctor'];
 const open = async (page, screen) => {
   await page.getByRole('navigation').getByRole('link', { name: screen }).click();
   await page.getByRole('heading', { level: 1, name: screen }).waitFor();
 };
 
 async function run() {
-  const serve = () => start(['console', '--listen', '127.0.0.1:8800', '--token-file', join(folder, 'token')]);
   let server = serve();
   const url = /http:\S+/.exec(await server.line)[0];
   assert.equal(url, `http://127.0.0.1:8800/#token=${TOKEN}`);
 
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const browser = await browse();
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
@@ -189,7 +147,7 @@ async function run() {
   step('the master switch lets packets pass, and impairs them again');
   await open(page, 'Emulator');
   await page.getByRole('switch').click();
-  await page.getByText('Packets pass untouched.').waitFor();
+  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
   assert.deepEqual((await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario, {});
   await page.getByRole('switch').click();
   await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
@@ -198,7 +156,8 @@ async function run() {
   await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"5ms\\"\\n"}' }));
   const stale = await page.evaluate(async () => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '"1-1"' }, body: '{"toml":""}' })).status);
   assert.equal(stale, 412);
-  await page.getByText('b_to_a.delay.fixed').waitFor();
+  // It may stand among those that are folded away.
+  await page.getByText('b_to_a.delay.fixed').waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Synchronise with emulator' }).click();
   await page.getByText('The screen shows what the emulator does.').waitFor();
 
@@ -212,6 +171,43 @@ async function run() {
   await page.locator('section[aria-label=Runs]').frameLocator('iframe').getByText('Packets').first().waitFor();
   await shot(page, 'runs');
   await clean(page, 'the runs');
+
+  step('a benchmark is planned, foreseen, run through the emulator, and shown');
+  await open(page, 'Benchmark');
+  await page.getByLabel('Port that sends').fill(`${prefix}A/t0`);
+  await page.getByLabel('Port that takes in').fill(`${prefix}B/t1`);
+  await page.getByLabel('Frame sizes').fill('64');
+  await page.getByLabel('Loads').fill('5%,10%');
+  await page.getByLabel('Trial', { exact: true }).fill('500ms');
+  await page.getByRole('button', { name: 'What will be done' }).click();
+  await page.getByText('2 trials').first().waitFor();
+  const bench = page.locator('section[aria-label=Benchmark]');
+  await bench.getByRole('button', { name: 'Start', exact: true }).click();
+  const benchmark = await until('the benchmark ends', () =>
+    page.evaluate(async () => {
+      const [last] = await (await fetch('/api/benchmarks')).json();
+      return last && last.state !== 'running' ? last : null;
+    }),
+  );
+  assert.equal(benchmark.state, 'done', JSON.stringify(benchmark));
+  assert.deepEqual(benchmark.points.map((point) => Math.round(point.intended_percent)).sort((a, b) => a - b), [5, 10]);
+  await bench.frameLocator('iframe').getByText('load-sweep').first().waitFor();
+  await until('its curves are drawn', () => bench.locator('.uplot').count().then((found) => found >= 2));
+  await shot(page, 'benchmark');
+  await clean(page, 'a benchmark');
+
+  step('a plan with commands is refused, and stays on the screen');
+  await bench.getByRole('button', { name: 'Write the plan by hand' }).click();
+  const written = bench.getByLabel('Plan', { exact: true });
+  const commands = `${await written.inputValue()}\n[[case]]\nname = "x"\ncommand = "true"\n`;
+  await written.fill(commands);
+  await bench.getByRole('button', { name: 'Start', exact: true }).click();
+  await bench.getByText('may run no command').first().waitFor();
+  assert.equal(await written.inputValue(), commands);
+  await written.fill('procedure = "load-swep"\n');
+  await bench.getByRole('button', { name: 'What will be done' }).click();
+  await bench.getByText('line 1').first().waitFor();
+  await bench.getByRole('button', { name: 'Back to the form' }).click();
 
   step('Doctor says in words what this machine can do');
   await open(page, 'Doctor');
@@ -256,14 +252,4 @@ async function run() {
   await browser.close();
 }
 
-let code = 0;
-try {
-  await run();
-  console.log('the console does what it should');
-} catch (error) {
-  console.error(error);
-  code = 1;
-}
-for (const child of started) child.kill('SIGKILL');
-rmSync(folder, { recursive: true, force: true });
-process.exit(code);
+await conclude(run, 'the console does what it should');

@@ -4,6 +4,7 @@ import { curve } from '../../src/lib/density';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { fourStateLoss, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { distribution } from '../../src/lib/overlay';
+import { curves, FRESH, plan } from '../../src/lib/plan';
 import { nanoseconds, percent, probability, time, written } from '../../src/lib/quantity';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { phamFaults } from '../../src/lib/trace';
@@ -158,5 +159,24 @@ describe('traces', () => {
     expect(phamFaults('port,loss,duplication,reorder_distance,delay_us\n1,0,0,0,10\n')).toEqual([]);
     expect(phamFaults('1,0,0,0,10\n3,0,0,0,10\n1,0,0\n1,2,0,0,1\n1,0,0,x,1').map((fault) => fault.line)).toEqual([2, 3, 4, 5]);
     expect(phamFaults('')).toHaveLength(1);
+  });
+});
+
+describe('plans of benchmarks', () => {
+  it('are the TOML of their form, with what its procedure takes', () => {
+    const text = plan({ ...FRESH, tx: 'romerA/t0', rx: 'romerB/t1', streams: 'name=voice, share=20%\n', cases: [{ name: 'a "b"', command: 'true' }], labels: 'model=R1=x' });
+    expect(text).toContain('procedure = "load-sweep"\ntx = "romerA/t0"');
+    expect(text).toContain('frame-sizes = "64,512,1518"');
+    expect(text).toContain('[[stream]]\nname = "voice"\nshare = "20%"');
+    expect(text).toContain('name = "a \\"b\\""');
+    expect(text).toContain('[dut]\n"model" = "R1=x"');
+    expect(plan({ ...FRESH, procedure: 'throughput' })).not.toContain('loads');
+    expect(plan({ ...FRESH, imix: 'simple' })).not.toContain('frame-sizes');
+  });
+  it('draw the mean of each load, case beside case, without trials that tell nothing', () => {
+    const point = (name: string, load: number, carried: number, invalid: string | null = null) => ({ case: name, frame_size: 64, intended_percent: load, offered_percent: load, carried_percent: carried, invalid });
+    const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.carried_percent);
+    expect(found.x).toEqual([10, 50]);
+    expect(found.cases).toEqual([{ name: 'a', values: [null, 41] }, { name: 'b', values: [10, null] }]);
   });
 });

@@ -19,6 +19,7 @@ use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
 use romer_port::PortName;
 use romer_record::benchmark::BenchmarkEntry;
+use romer_server::PlanFault;
 use romer_units::{Duration, FrameSize};
 
 use crate::args::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
@@ -186,6 +187,29 @@ impl Watcher for Looker<'_> {
             .and_then(|kept| kept.keep(entry))
             .map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
     }
+}
+
+/// What a plan asks for that a page of the console gives.
+pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
+    const SHOWN: &str = "plan";
+    let read = plan::parse(text.as_bytes(), SHOWN, &plan::Given { words: &[], plan: "" });
+    let asked = read.and_then(|arguments| match arguments.wish {
+        Some(Wish::Procedure(ProcedureName::SelfTest)) => Err(Failure::usage(
+            "the tester is tested on the command line (procedure): run `romer bench self-test`",
+        )),
+        Some(Wish::Procedure(name)) => {
+            Ok(romer_server::Plan { options: options(&arguments, name)?, limits: arguments.claims.limit })
+        }
+        Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
+    });
+    asked.map_err(|failure| {
+        let text = failure.text().to_owned();
+        // The place stands in it, behind the plan's name.
+        let numbers = text.split_once(&format!("({SHOWN}:")).and_then(|(_, rest)| rest.split_once(')'));
+        let place = numbers.and_then(|(numbers, _)| numbers.split_once(':'));
+        let place = place.and_then(|(line, column)| line.parse().ok().zip(column.parse().ok()));
+        PlanFault { text, place }
+    })
 }
 
 impl From<BenchError> for Failure {

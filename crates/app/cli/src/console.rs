@@ -12,7 +12,7 @@ use romer_store::Runs;
 
 use crate::args::{ConsoleArgs, ServingArgs};
 use crate::failure::Failure;
-use crate::{output, signals};
+use crate::{bench, output, signals};
 
 /// How often the signals are looked at.
 const LOOK: StdDuration = StdDuration::from_millis(50);
@@ -62,6 +62,8 @@ fn start(
         token: token.transpose()?,
         runs: Runs::of_user()?,
         emulation,
+        plans: bench::of_page,
+        allow_commands: serving.allow_commands,
     };
     Server::start(options).map_err(|error| refused(&error, flag))
 }

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration as StdDuration, SystemTime};
+use std::time::{Duration as StdDuration, Instant, SystemTime};
 
 use romer_emulate::Opened;
 use romer_emulate::live::{Control, LiveBridge, LiveError, LiveOptions, Recorder};
@@ -24,6 +24,7 @@ use romer_units::{Duration, Layer};
 use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
 use crate::failure::Failure;
 use crate::measure::random_seed;
+use crate::tui::{self, EmulationPicture, Screen};
 use crate::{console, output, signals};
 
 /// How often the signals are looked at, and how often the line of a terminal is renewed.
@@ -66,6 +67,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let ports = ports(&arguments.ports)?;
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     let scenario = scenario(arguments)?;
+    if arguments.tui {
+        tui::check()?;
+    }
     let [interrupted, terminated] = signals::ending()?;
     let least_hold = if arguments.api.is_some() { romer_server::LEAST_HOLD } else { Duration::ZERO };
     let options = LiveOptions {
@@ -97,7 +101,10 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         }
     }
     let end = arguments.duration.map(|duration| started + duration.to_std());
-    let mut line = words::Line::new(prose && io::stderr().is_terminal());
+    let picture = arguments.tui.then(EmulationPicture::new);
+    let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
+    let mut line = words::Line::new(prose && screen.is_none() && io::stderr().is_terminal());
+    let begin = Instant::now();
     let mut renewed = SystemTime::now();
     while !interrupted.load(Ordering::Acquire)
         && !terminated.load(Ordering::Acquire)
@@ -106,13 +113,19 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     {
         std::thread::sleep(LOOK);
         let now = SystemTime::now();
-        if line.is_shown() && now.duration_since(renewed).unwrap_or(RENEW) >= RENEW {
+        let is_watched = line.is_shown() || picture.is_some();
+        if is_watched && now.duration_since(renewed).unwrap_or(RENEW) >= RENEW {
             renewed = now;
             if let Ok(snapshot) = control.snapshot() {
                 line.show(&snapshot);
+                if let Some(picture) = &picture {
+                    let document = control.document_of(&snapshot);
+                    tui::change(picture, |picture| picture.take(begin.elapsed().as_secs_f64(), document));
+                }
             }
         }
     }
+    drop(screen);
     line.clear();
     let snapshot = bridge.stop()?;
     drop(server);

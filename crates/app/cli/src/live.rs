@@ -56,7 +56,7 @@ impl Narrator {
 }
 
 /// A terminal that draws nothing but lines.
-fn is_dumb() -> bool {
+pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 

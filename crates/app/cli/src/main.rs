@@ -26,6 +26,7 @@ mod report;
 mod respond;
 mod signals;
 mod traffic;
+mod tui;
 mod turns;
 mod values;
 

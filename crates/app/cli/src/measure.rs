@@ -1,6 +1,7 @@
 //! `romer measure`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_measure::evaluate::Evaluated;
@@ -16,6 +17,7 @@ use romer_units::random::Seed;
 use crate::args::{Direction, MeasureArgs, StampPlace};
 use crate::failure::Failure;
 use crate::live::{Narrator, Talk, print_line};
+use crate::tui::{self, MeasurementPicture, Painter, Screen};
 use crate::turns::Turns;
 use crate::{command, output, report, signals};
 
@@ -50,6 +52,9 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
         ));
     }
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    if arguments.tui {
+        tui::check()?;
+    }
     let mut turns = Turns::new(&arguments.turns, arguments.output.quiet)?;
     if arguments.turns.start.is_some() {
         // What cannot be is told now, and not when the time has come.
@@ -66,7 +71,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
 fn again_and_again(
     turns: &mut Turns,
     arguments: &MeasureArgs,
-    interrupted: &AtomicBool,
+    interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, Failure> {
     let mut worst = 0;
     while turns.wait(interrupted).is_some() {
@@ -80,13 +85,22 @@ fn again_and_again(
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { worst })
 }
 
-fn once(arguments: &MeasureArgs, interrupted: &AtomicBool) -> Result<u8, Failure> {
+fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let options = options(arguments)?;
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
-    let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
-    let outcome = measure::measure(&options, interrupted, &mut observer);
-    observer.finish();
+    let outcome = if arguments.tui {
+        let picture = MeasurementPicture::new(expected(&options));
+        let screen = Screen::take(&picture, interrupted)?;
+        let outcome = measure::measure(&options, interrupted, &mut Painter(picture));
+        drop(screen);
+        outcome
+    } else {
+        let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
+        let outcome = measure::measure(&options, interrupted, &mut observer);
+        observer.finish();
+        outcome
+    };
     conclude(&outcome?, arguments)
 }
 

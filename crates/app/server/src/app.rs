@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::{Guard, SESSION};
+use crate::benchmarking::{Benchmarks, Plans};
 use crate::emulation::{Emulation, Standing};
 use crate::events::SharedHub;
 use crate::heads::Names;
@@ -28,6 +29,8 @@ pub(crate) struct App {
     pub(crate) hub: SharedHub,
     pub(crate) runs: Runs,
     pub(crate) measurements: Measurements,
+    pub(crate) benchmarks: Benchmarks,
+    pub(crate) plans: Plans,
     pub(crate) openapi: String,
     /// The server belongs to an emulation of the command line and ends with it.
     pub(crate) of_emulation: bool,
@@ -49,8 +52,10 @@ pub(crate) struct About {
     emulating: bool,
     /// Where runs are kept.
     runs: String,
-    /// Rights of the process that an emulation needs: whether it has them.
+    /// Rights of the process that an emulation or a benchmark needs: whether it has them.
     may_emulate: bool,
+    /// Whether the plans of benchmarks may run commands to set their cases.
+    may_run_commands: bool,
 }
 
 /// An interface that can be a port.
@@ -125,6 +130,7 @@ impl App {
             runs: self.runs.root().display().to_string(),
             may_emulate: host_info::capabilities()
                 .is_ok_and(|rights| rights.has(Capability::NetRaw) && rights.has(Capability::NetAdmin)),
+            may_run_commands: self.plans.commands,
         }
     }
 

@@ -9,7 +9,8 @@
 //! | `heads`, `auth`, `strict` | what a request must be before it is looked at: host, origin, size; token; JSON |
 //! | `api` | the table of what can be asked for, its routes and its description |
 //! | `app` | what requests share |
-//! | `emulation`, `samples`, `measuring`, `runs`, `scenario` | what they are about |
+//! | `jobs` | work that goes on by itself, told to every page |
+//! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario` | what they are about |
 //! | `events` | what happens, told to every page |
 //! | `assets` | the page, built from `console/` and embedded |
 //!
@@ -20,9 +21,11 @@ mod api;
 mod app;
 mod assets;
 mod auth;
+mod benchmarking;
 mod emulation;
 mod events;
 mod heads;
+mod jobs;
 mod measuring;
 mod net;
 mod problem;
@@ -44,6 +47,7 @@ use tokio::sync::watch;
 
 use app::App;
 pub use auth::SHORTEST_TOKEN;
+pub use benchmarking::{Plan, PlanFault, PlanReader};
 pub use emulation::{Emulation, LEAST_HOLD};
 
 /// The description of the interface (OpenAPI 3.1), as `/api/openapi.json` gives it.
@@ -66,6 +70,10 @@ pub struct Options {
     pub runs: Runs,
     /// The emulation that the server belongs to.
     pub emulation: Option<Arc<Emulation>>,
+    /// What reads the plans of benchmarks.
+    pub plans: PlanReader,
+    /// Whether the plans of pages may run commands to set their cases: whoever has the token can then run any.
+    pub allow_commands: bool,
 }
 
 /// A certificate and its key.
@@ -151,7 +159,9 @@ impl Server {
         let app = Arc::new(App {
             guard: auth::Guard::new(token.clone()),
             names: heads::Names { hosts: options.hosts, tls: tls.is_some() },
-            measurements: measuring::Measurements::new(Arc::clone(&hub), options.runs.clone()),
+            measurements: measuring::Measurements::new(Arc::clone(&hub)),
+            benchmarks: benchmarking::Benchmarks::new(Arc::clone(&hub)),
+            plans: benchmarking::Plans { reader: options.plans, commands: options.allow_commands },
             hub,
             runs: options.runs,
             openapi: api::document().to_string(),
@@ -193,13 +203,15 @@ impl Server {
         format!("{scheme}://{host}/#token={}", self.token)
     }
 
-    /// Ends it: measurements that it runs are ended and kept, and an emulation of its own is stopped.
+    /// Ends it: measurements and benchmarks that it runs are ended, measurements kept, and an emulation of its own is
+    /// stopped.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
         self.app.measurements.stop_all();
+        self.app.benchmarks.stop_all();
         if !self.app.of_emulation
             && let Ok(emulation) = self.app.emulation()
         {
@@ -207,6 +219,7 @@ impl Server {
             let _ = emulation.stop();
         }
         self.app.measurements.wait();
+        self.app.benchmarks.wait();
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,11 +1,8 @@
 //! Measurements that are started from a page: the same as `romer measure`, on a thread of their own.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use axum::http::StatusCode;
 use romer_measure::MeasureError;
@@ -21,14 +18,10 @@ use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::events::Hub;
+use crate::jobs::{Hand, Jobs, State, Work};
 use crate::problem::{FieldError, Problem};
 use crate::time;
 
-/// Measurements that are remembered, the running ones among them.
-const REMEMBERED: usize = 50;
-/// Measurements that may run at once.
-const AT_ONCE: usize = 4;
 /// Notes and targets that are kept of each.
 const NOTES: usize = 100;
 const TARGETS: usize = 8;
@@ -80,20 +73,6 @@ pub(crate) struct Asked {
     pub(crate) seed: Option<[u32; 6]>,
 }
 
-/// How a measurement stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    /// It runs.
-    Running,
-    /// It ended as asked.
-    Done,
-    /// It was stopped, or the far end went away; what was measured is kept.
-    Partial,
-    /// Nothing was measured.
-    Failed,
-}
-
 /// A measurement that was started here.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Job {
@@ -119,171 +98,87 @@ pub(crate) struct Job {
     pub(crate) streams: Vec<StreamInterval>,
 }
 
-struct Held {
-    job: Job,
-    stop: Arc<AtomicBool>,
+impl Work for Job {
+    const NAME: &'static str = "measurement";
+    const AT_ONCE: usize = 4;
+    const REMEMBERED: usize = 50;
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
 }
 
 /// All that were started here.
-pub(crate) struct Measurements {
-    all: Arc<Mutex<(u64, VecDeque<Held>)>>,
-    hub: Arc<Hub>,
-    runs: Runs,
+pub(crate) type Measurements = Jobs<Job>;
+
+/// Starts one, which is kept among `runs`.
+pub(crate) fn start(measurements: &Measurements, runs: &Runs, asked: Asked) -> Result<Job, Problem> {
+    let options = options(&asked, runs)?;
+    let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
+    let expected_ns = lengths.map(|schedule| schedule.expected_length().as_nanos()).max();
+    let command = options.command.clone();
+    let make = move |id| Job {
+        id,
+        asked,
+        command,
+        state: State::Running,
+        started: time::rfc3339(SystemTime::now()),
+        expected_ns,
+        run: None,
+        notes: Vec::new(),
+        error: None,
+        streams: Vec::new(),
+    };
+    measurements.start(make, move |hand, stop| {
+        let mut teller = Teller(hand);
+        let outcome = measure::measure(&options, stop, &mut teller);
+        teller.0.change(|job| job.end(outcome));
+    })
 }
 
-type All = (u64, VecDeque<Held>);
-
-fn locked(mutex: &Mutex<All>) -> MutexGuard<'_, All> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether one of them writes to the run of this name.
+pub(crate) fn is_written(measurements: &Measurements, run: &str) -> bool {
+    measurements.any_running(|job| job.run.as_deref() == Some(run))
 }
 
-impl Measurements {
-    pub(crate) fn new(hub: Arc<Hub>, runs: Runs) -> Self {
-        Self { all: Arc::default(), hub, runs }
-    }
-
-    /// All that are remembered, newest first.
-    pub(crate) fn list(&self) -> Vec<Job> {
-        locked(&self.all).1.iter().rev().map(|held| held.job.clone()).collect()
-    }
-
-    /// One of them.
-    pub(crate) fn get(&self, id: u64) -> Result<Job, Problem> {
-        let all = locked(&self.all);
-        let held = all.1.iter().find(|held| held.job.id == id);
-        held.map(|held| held.job.clone()).ok_or_else(|| unknown(id))
-    }
-
-    /// Ends one early; what was measured is kept.
-    pub(crate) fn stop(&self, id: u64) -> Result<Job, Problem> {
-        let all = locked(&self.all);
-        let held = all.1.iter().find(|held| held.job.id == id).ok_or_else(|| unknown(id))?;
-        held.stop.store(true, Ordering::Release);
-        Ok(held.job.clone())
-    }
-
-    /// Ends all of them.
-    pub(crate) fn stop_all(&self) {
-        locked(&self.all).1.iter().for_each(|held| held.stop.store(true, Ordering::Release));
-    }
-
-    /// Waits, for half a minute at the most, until none runs any more.
-    pub(crate) fn wait(&self) {
-        let end = Instant::now() + std::time::Duration::from_secs(30);
-        while Instant::now() < end && locked(&self.all).1.iter().any(|held| held.job.state == State::Running)
-        {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
-
-    /// Whether one of them writes to the run of this name.
-    pub(crate) fn is_written(&self, run: &str) -> bool {
-        let all = locked(&self.all);
-        all.1.iter().any(|held| held.job.state == State::Running && held.job.run.as_deref() == Some(run))
-    }
-
-    /// Starts one.
-    pub(crate) fn start(&self, asked: Asked) -> Result<Job, Problem> {
-        let options = options(&asked, &self.runs)?;
-        let expected = options
-            .streams
-            .iter()
-            .filter_map(|stream| Schedule::new(&stream.traffic).ok())
-            .map(|schedule| schedule.expected_length().as_nanos())
-            .max();
-        let stop = Arc::new(AtomicBool::new(false));
-        let job = {
-            let mut all = locked(&self.all);
-            if all.1.iter().filter(|held| held.job.state == State::Running).count() >= AT_ONCE {
-                let detail = format!("{AT_ONCE} measurements run already; wait for one, or stop it");
-                return Err(Problem::conflict("too-many", detail));
-            }
-            if all.1.len() >= REMEMBERED
-                && let Some(place) = all.1.iter().position(|held| held.job.state != State::Running)
-            {
-                all.1.remove(place);
-            }
-            all.0 += 1;
-            let job = Job {
-                id: all.0,
-                asked,
-                command: options.command.clone(),
-                state: State::Running,
-                started: time::rfc3339(SystemTime::now()),
-                expected_ns: expected,
-                run: None,
-                notes: Vec::new(),
-                error: None,
-                streams: Vec::new(),
-            };
-            all.1.push_back(Held { job: job.clone(), stop: Arc::clone(&stop) });
-            job
-        };
-        let mut teller = Teller { id: job.id, all: Arc::clone(&self.all), hub: Arc::clone(&self.hub) };
-        let spawned = std::thread::Builder::new().name("measurement".into()).spawn(move || {
-            let outcome = measure::measure(&options, &stop, &mut teller);
-            teller.end(outcome);
-        });
-        if let Err(error) = spawned {
-            locked(&self.all).1.retain(|held| held.job.id != job.id);
-            let detail = format!("the system gives no thread: {error}");
-            return Err(Problem::unavailable("thread", detail));
-        }
-        self.hub.send("measurement", &job);
-        Ok(job)
-    }
-}
-
-fn unknown(id: u64) -> Problem {
-    Problem::not_found(format!("there is no measurement {id}; the list has those that there are"))
-}
-
-/// Keeps what a measurement tells, and hands it on.
-struct Teller {
-    id: u64,
-    all: Arc<Mutex<All>>,
-    hub: Arc<Hub>,
-}
-
-impl Teller {
-    fn change(&self, change: impl FnOnce(&mut Job)) {
-        let mut all = locked(&self.all);
-        if let Some(held) = all.1.iter_mut().find(|held| held.job.id == self.id) {
-            change(&mut held.job);
-            self.hub.send("measurement", &held.job);
-        }
-    }
-
-    fn end(&self, outcome: Result<measure::Outcome, MeasureError>) {
-        self.change(|job| match outcome {
+impl Job {
+    fn end(&mut self, outcome: Result<measure::Outcome, MeasureError>) {
+        match outcome {
             Ok(outcome) => {
-                job.state = State::Done;
+                self.state = State::Done;
                 if let Some(target) = &outcome.far_end_gone {
-                    job.error = Some(format!("the far end went away ({target}); what was measured is kept"));
+                    self.error = Some(format!("the far end went away ({target}); what was measured is kept"));
                 }
                 if let Some(error) = &outcome.not_kept {
-                    job.error = Some(error.to_string());
+                    self.error = Some(error.to_string());
                 }
-                if outcome.partial || job.error.is_some() {
-                    job.state = State::Partial;
+                if outcome.partial || self.error.is_some() {
+                    self.state = State::Partial;
                 }
             }
             Err(error) => {
-                job.state = State::Failed;
-                job.error = Some(error.to_string());
+                self.state = State::Failed;
+                self.error = Some(error.to_string());
             }
-        });
+        }
     }
 }
+
+/// Keeps what a measurement tells, and hands it on.
+struct Teller(Hand<Job>);
 
 impl Observer for Teller {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        self.change(|job| job.run = name);
+        self.0.change(|job| job.run = name);
     }
 
     fn on_note(&mut self, _stream: u16, text: &str) {
-        self.change(|job| {
+        self.0.change(|job| {
             if job.notes.len() < NOTES {
                 job.notes.push(text.into());
             }
@@ -291,7 +186,7 @@ impl Observer for Teller {
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
-        self.change(|job| match job.streams.iter_mut().find(|stream| stream.stream == interval.stream) {
+        self.0.change(|job| match job.streams.iter_mut().find(|stream| stream.stream == interval.stream) {
             Some(stream) => *stream = interval.clone(),
             None => job.streams.push(interval.clone()),
         });

@@ -3,15 +3,20 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::Duration as StdDuration;
 
-use romer_server::{Options, Server};
+use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
+use romer_method::Frames;
+use romer_method::campaign::Procedure;
+use romer_server::{Options, Plan, PlanFault, Server};
 use romer_store::Runs;
+use romer_units::random::Seed;
+use romer_units::{Duration, FrameSize, LineRate};
 use serde_json::Value;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Waited for an answer; nothing is asserted about how long it takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 struct Console {
     server: Server,
@@ -25,6 +30,41 @@ struct Answer {
     body: String,
 }
 
+/// Plans of two words: which are refused, and which run what.
+fn plan(text: &str) -> Result<Plan, PlanFault> {
+    if text == "wrong" {
+        return Err(PlanFault {
+            text: "the plan cannot be used (plan:1:1): it is wrong; mend it".into(),
+            place: Some((1, 1)),
+        });
+    }
+    let command = text.strip_prefix("case ").map(str::to_owned);
+    let options = BenchOptions {
+        name: "load-sweep",
+        tx: "nowhere/t0".parse().unwrap(),
+        rx: "nowhere/t1".parse().unwrap(),
+        source: "198.18.0.2".parse().unwrap(),
+        destination: "198.18.0.66".parse().unwrap(),
+        next_hop: None,
+        line: LineRate::new(100_000_000).unwrap(),
+        virtual_line: true,
+        streams: vec![StreamOptions::default()],
+        frames: vec![Frames::Size(FrameSize::new(64).unwrap())],
+        procedure: Procedure::Sweep { loads: vec![0.1, 0.5], length: Duration::from_secs(1) },
+        criterion: "each load".into(),
+        repeats: 2,
+        settle: Duration::ZERO,
+        patience: Duration::from_secs(1),
+        cases: vec![Case { name: "as it is".into(), command }],
+        claims: Claims::default(),
+        labels: std::collections::BTreeMap::new(),
+        self_test: None,
+        subtract_baseline: false,
+        seed: Seed([1; 6]),
+    };
+    Ok(Plan { options, limits: Vec::new() })
+}
+
 impl Console {
     fn start() -> Self {
         let state = tempfile::tempdir().unwrap();
@@ -35,6 +75,8 @@ impl Console {
             token: Some(TOKEN.into()),
             runs: Runs::at(state.path().join("runs")),
             emulation: None,
+            plans: plan,
+            allow_commands: false,
         };
         Self { server: Server::start(options).unwrap(), _state: state }
     }
@@ -311,6 +353,48 @@ fn events_are_told_and_the_server_ends_with_pages_open() {
 }
 
 #[test]
+fn plans_of_benchmarks_are_read_and_judged_before_anything_runs() {
+    let console = Console::start();
+    let problem = console.send("POST /api/benchmarks/check", r#"{"plan":"wrong"}"#).is_problem(422);
+    assert_eq!(problem["errors"][0]["field"], "plan", "{problem}");
+    assert_eq!(problem["errors"][0]["line"], 1, "{problem}");
+    let preview = console.send("POST /api/benchmarks/check", r#"{"plan":"case ip route"}"#);
+    let preview: Value = serde_json::from_str(&preview.is(200).body).unwrap();
+    assert_eq!(preview["trials"].as_array().map(Vec::len), Some(4), "{preview}");
+    assert_eq!(preview["commands"][0], "ip route");
+    let length = preview["length_ns"].as_i64().unwrap();
+    assert!(length >= 4_000_000_000, "four trials of a second: {length}");
+    let refused = console.send("POST /api/benchmarks", r#"{"plan":"case ip route"}"#).is_problem(403);
+    assert!(refused["detail"].as_str().unwrap().contains("--allow-commands"), "{refused}");
+    console.send("GET /api/benchmarks/1", "").is_problem(404);
+    console.send("POST /api/benchmarks", r#"{"plan":"","x":1}"#).is_problem(400);
+}
+
+#[test]
+fn a_benchmark_that_cannot_be_says_why_and_can_be_looked_up() {
+    let console = Console::start();
+    let job = console.send("POST /api/benchmarks", r#"{"plan":""}"#);
+    let job: Value = serde_json::from_str(&job.is(201).body).unwrap();
+    assert_eq!(job["id"], 1, "{job}");
+    let end = std::time::Instant::now() + PATIENCE;
+    let job = loop {
+        let job: Value =
+            serde_json::from_str(&console.send("GET /api/benchmarks/1", "").is(200).body).unwrap();
+        if job["state"] != "running" {
+            break job;
+        }
+        assert!(std::time::Instant::now() < end, "{job}");
+        std::thread::sleep(StdDuration::from_millis(10));
+    };
+    assert_eq!(job["state"], "failed", "{job}");
+    assert!(job["error"].as_str().is_some_and(|error| error.contains("nowhere")), "{job}");
+    console.send("GET /api/benchmarks/1/document", "").is_problem(404);
+    console.send("GET /api/benchmarks/1/report.html", "").is_problem(404);
+    let listed: Value = serde_json::from_str(&console.send("GET /api/benchmarks", "").is(200).body).unwrap();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn beyond_this_machine_nothing_is_served_without_tls() {
     let state = tempfile::tempdir().unwrap();
     let options = |token: &str| Options {
@@ -320,6 +404,8 @@ fn beyond_this_machine_nothing_is_served_without_tls() {
         token: Some(token.into()),
         runs: Runs::at(state.path().into()),
         emulation: None,
+        plans: plan,
+        allow_commands: false,
     };
     let refused = Server::start(options(TOKEN)).unwrap_err();
     assert!(matches!(refused, romer_server::ServerError::NeedsTls(_)), "{refused}");

@@ -29,6 +29,7 @@ pub mod text;
 mod voice;
 mod words;
 
+pub use number::{count, maybe_time, percent};
 use romer_record::Passage;
 use romer_record::document::Measurement;
 use thiserror::Error;

@@ -86,7 +86,7 @@ pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
 }
 
 /// A time that may be absent.
-pub(crate) fn maybe_time(nanos: Option<f64>, unicode: bool) -> String {
+pub fn maybe_time(nanos: Option<f64>, unicode: bool) -> String {
     nanos.map_or_else(|| absent(unicode).to_owned(), |nanos| time(nanos, unicode))
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn grouped(value: f64, decimals: usize) -> String {
 }
 
 /// A count with its digits in threes: `12,345`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     in_threes(&value.to_string())
 }
 
@@ -129,7 +129,7 @@ fn in_threes(digits: &str) -> String {
 }
 
 /// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing or to all.
-pub(crate) fn percent(ratio: f64) -> String {
+pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     match percent {
         none if none <= 0.0 => format!("0{NO_BREAK}%"),

@@ -16,12 +16,14 @@ use crate::error::StoreError;
 use crate::run::{Kind, Location, read_json};
 
 const PLAN_FILE: &str = "plan.json";
+/// The text of the plan, where it came as one.
+const PLAN_COPY: &str = "plan.toml";
 const LOG_FILE: &str = "trials.log";
 const DOCUMENT_FILE: &str = "benchmark.json";
 const REPORT_FILE: &str = "report.html";
 
 const BENCHMARK_KIND: Kind = Kind {
-    files: &[REPORT_FILE, DOCUMENT_FILE, LOG_FILE, PLAN_FILE],
+    files: &[REPORT_FILE, DOCUMENT_FILE, LOG_FILE, PLAN_COPY, PLAN_FILE],
     is_one: |folder| read_plan(folder).is_ok(),
     log: LOG_FILE,
 };
@@ -91,6 +93,21 @@ impl BenchmarkRun {
             log.set_len(good as u64).map_err(StoreError::io("cut the log of trials", &path))?;
         }
         Ok((Self { folder: folder.to_path_buf(), log }, entries))
+    }
+
+    /// Puts the text of the plan into the folder, from which it can be read again, and gives its path.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn keep_plan(&self, text: &str) -> Result<PathBuf, StoreError> {
+        let path = Self::plan_copy(&self.folder);
+        durable::put_bytes(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// Where [`BenchmarkRun::keep_plan`] puts it.
+    pub fn plan_copy(folder: &Path) -> PathBuf {
+        folder.join(PLAN_COPY)
     }
 
     /// The folder.

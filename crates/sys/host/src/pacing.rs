@@ -13,6 +13,11 @@ use crate::socket::{Waker, wait_any};
 const LEAST_MARGIN: Duration = Duration::from_micros(150);
 /// How long before a deadline the sleep ends, at the most.
 const MOST_MARGIN: Duration = Duration::from_millis(1);
+/// The margin may always grow to this, however short the interval is (but for a quarter of it) ...
+const MODEST_MARGIN: Duration = Duration::from_micros(200);
+/// ... and beyond that to one part in so many of the interval, so that a voice stream costs little of a core. Where the
+/// host takes the core away now and then, sleeps come back late by any amount, and no margin would do.
+const SPUN_OF_INTERVAL: i64 = 200;
 /// Shorter intervals leave too little sleep between two spins: a real-time thread that spins nearly all the time
 /// is stopped by the kernel for 50 milliseconds in every second.
 const SHORTEST_REAL_TIME: Duration = Duration::from_millis(1);
@@ -46,7 +51,8 @@ pub struct Wake {
 /// Keeps the current thread on a schedule of absolute deadlines.
 ///
 /// It sleeps until a margin before the deadline and spins through the rest. The margin starts at 150 microseconds,
-/// grows when sleeps come back too late for it and shrinks again slowly. While the pacer lives, its thread has a
+/// grows when sleeps come back too late for it (to a two-hundredth of the interval, or 200 microseconds) and shrinks again
+/// slowly. While the pacer lives, its thread has a
 /// timer slack of one nanosecond and the best scheduling class that its interval and the rights of the process
 /// allow; dropping the pacer gives back what was before.
 #[derive(Debug)]
@@ -71,11 +77,9 @@ impl Pacer {
         } else {
             Scheduling::Ordinary
         };
-        // A quarter of the interval at the most is spun away, and the least margin always.
-        let quarter = Duration::from_nanos(interval.as_nanos() / 4);
         Self {
             margin: LEAST_MARGIN,
-            most_margin: quarter.clamp(LEAST_MARGIN, MOST_MARGIN),
+            most_margin: most_margin(interval),
             scheduling,
             before,
             thread: PhantomData,
@@ -134,6 +138,12 @@ impl Pacer {
             self.margin - Duration::from_nanos((self.margin - wanted).as_nanos() / 64)
         };
     }
+}
+
+/// The most that is spun away before each deadline; the least margin always.
+fn most_margin(interval: Duration) -> Duration {
+    let part = |of: i64| Duration::from_nanos(interval.as_nanos() / of);
+    part(SPUN_OF_INTERVAL).clamp(MODEST_MARGIN, MOST_MARGIN).min(part(4)).max(LEAST_MARGIN)
 }
 
 impl Drop for Pacer {
@@ -249,16 +259,26 @@ mod tests {
 
     #[test]
     fn the_margin_follows_late_sleeps_within_its_bounds() {
-        let mut pacer = Pacer::start(Duration::from_millis(2));
+        let mut pacer = Pacer::start(Duration::from_millis(80));
         assert_eq!(pacer.margin(), LEAST_MARGIN);
-        pacer.learn(Duration::from_micros(200));
-        assert_eq!(pacer.margin(), Duration::from_micros(400));
+        pacer.learn(Duration::from_micros(100));
+        assert_eq!(pacer.margin(), Duration::from_micros(200));
         pacer.learn(Duration::from_millis(50));
-        assert_eq!(pacer.margin(), Duration::from_micros(500), "a quarter of the interval");
+        assert_eq!(pacer.margin(), Duration::from_micros(400), "a two-hundredth of the interval");
         for _ in 0..2_000 {
             pacer.learn(Duration::ZERO);
         }
         assert!(pacer.margin() < LEAST_MARGIN + Duration::from_nanos(64));
+    }
+
+    #[test]
+    fn what_is_spun_away_is_a_small_part_of_the_interval() {
+        let most = |nanos: i64| most_margin(Duration::from_nanos(nanos)).as_nanos();
+        assert_eq!(most(45_000_000), 225_000, "MELP by two: half a percent");
+        assert_eq!(most(20_000_000), 200_000);
+        assert_eq!(most(1_000_000_000), 1_000_000);
+        assert_eq!(most(600_000), 150_000, "a quarter");
+        assert_eq!(most(10_000), 150_000, "the least");
     }
 
     #[test]

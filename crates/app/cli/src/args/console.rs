@@ -10,8 +10,8 @@ use crate::values;
 /// Arguments of `romer console`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "See and steer the laboratory in a browser: emulate, measure, look at runs and at what this machine can \
-        do.\n\nIt prints the address of its page with a token in it, once; whoever has the token may do what this process \
+    long_about = "See and steer the laboratory in a browser: emulate, measure, benchmark, look at runs and at what this \
+        machine can do.\n\nIt prints the address of its page with a token in it, once; whoever has the token may do what this process \
         may. It listens on this machine only, unless it is given a certificate. It runs until it is interrupted or ended \
         by SIGTERM.",
     after_help = "Examples:\n  romer console\n  romer console --listen 0.0.0.0:8800 --tls-cert lab.pem --tls-key lab.key --host \
@@ -42,4 +42,8 @@ pub(crate) struct ServingArgs {
     /// Take the token from this file (mode 0600, 32 visible characters or more) instead of drawing one
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Let benchmarks that are started from the page run the commands of their cases: whoever has the token can then
+    /// run any command as this user
+    #[arg(long)]
+    pub(crate) allow_commands: bool,
 }

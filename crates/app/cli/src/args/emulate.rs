@@ -36,6 +36,9 @@ pub(crate) struct EmulateArgs {
     /// Take ports even if this host reaches the world by one of them
     #[arg(long)]
     pub(crate) yes_cut_me_off: bool,
+    /// Draw it on the whole terminal while it runs: rates, ledger, delay asked for and held; q ends, p holds the picture
+    #[arg(long, conflicts_with_all = ["offline", "quiet"])]
+    pub(crate) tui: bool,
     /// Let programs and browsers watch and change it, at this address: ADDR or ADDR:PORT [default port: 8870]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::api, conflicts_with = "offline")]
     pub(crate) api: Option<std::net::SocketAddr>,

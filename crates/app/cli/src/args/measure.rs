@@ -101,6 +101,9 @@ pub(crate) struct MeasureArgs {
     /// Write one JSON object a line to standard output while running
     #[arg(long, help_heading = "Output")]
     pub(crate) stream: bool,
+    /// Draw it on the whole terminal while it runs: delay as curves, and each stream; q ends, p holds the picture
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["stream", "quiet"])]
+    pub(crate) tui: bool,
     /// Time between two lines of --stream
     #[arg(long, help_heading = "Output", value_name = "D", default_value = "500ms", value_parser = values::stream_interval, allow_hyphen_values = true)]
     pub(crate) stream_interval: Duration,

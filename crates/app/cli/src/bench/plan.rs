@@ -48,11 +48,25 @@ pub(super) fn arguments(path: &str) -> Result<BenchArgs, Failure> {
         ));
     }
     let text = fs::read(path).map_err(refused)?;
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    parse(&text, &shown, &Given { words: &given, plan: path })
+}
+
+/// The command line that goes with a plan.
+pub(super) struct Given<'a> {
+    /// Its words, without the program's name.
+    pub(super) words: &'a [String],
+    /// The one that names the plan.
+    pub(super) plan: &'a str,
+}
+
+/// The arguments that the text of a plan, `shown` by this name, and the command line come to.
+pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<BenchArgs, Failure> {
     let fault = |place: Range<usize>, why: &str, mend: &str| {
-        let (line, column) = line_and_column(&text, place.start);
+        let (line, column) = line_and_column(text, place.start);
         Failure::with_code(3, format!("the plan cannot be used ({shown}:{line}:{column}): {why}; {mend}"))
     };
-    let utf8 = std::str::from_utf8(&text)
+    let utf8 = std::str::from_utf8(text)
         .map_err(|error| fault(error.valid_up_to()..0, "this is no UTF-8", "write the file in UTF-8"))?;
     let table = DeTable::parse(utf8)
         .map_err(|error| fault(error.span().unwrap_or(0..0), &first_line(error.message()), "write TOML"))?;
@@ -89,17 +103,17 @@ pub(super) fn arguments(path: &str) -> Result<BenchArgs, Failure> {
     if procedure.ends_with(".toml") {
         return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));
     }
-    assemble(path, &procedure, &found, &fault)
+    assemble(given, &procedure, &found, &fault)
 }
 
 /// Reads the options of the file one by one, so that a fault has its place, then all of them with the command line's.
 fn assemble(
-    path: &str,
+    given: &Given<'_>,
     procedure: &str,
     found: &[Found],
     fault: &dyn Fn(Range<usize>, &str, &str) -> Failure,
 ) -> Result<BenchArgs, Failure> {
-    let given: Vec<String> = std::env::args().skip(1).collect();
+    let Given { words: given, plan } = given;
     let begin = ["romer", "bench", procedure].map(OsString::from);
     let words = |one: &Found| {
         let flag = format!("--{}", one.option);
@@ -123,7 +137,7 @@ fn assemble(
     }
     let mut all: Vec<OsString> = begin.to_vec();
     all.extend(found.iter().filter(|one| own(one)).map(words));
-    let after = given.iter().position(|word| word == path).map_or(given.len(), |place| place + 1);
+    let after = given.iter().position(|word| word == plan).map_or(given.len(), |place| place + 1);
     let before = given.iter().take(after.saturating_sub(1)).skip(1);
     all.extend(before.chain(given.iter().skip(after)).map(OsString::from));
     match read(all)? {

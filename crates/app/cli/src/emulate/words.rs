@@ -50,6 +50,9 @@ impl Line {
     }
 
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
+        if !self.shown {
+            return;
+        }
         let [forward, back] = snapshot.directions.each_ref().map(|direction| {
             let ledger = &direction.ledger;
             format!("{} in, {} out, {} lost", ledger.received, ledger.transmitted, ledger.lost_in_all())

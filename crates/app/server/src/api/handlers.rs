@@ -1,7 +1,10 @@
 //! What can be asked for.
 
+use std::sync::Arc;
+
 use axum::http::header::IF_MATCH;
 use axum::http::{Method, StatusCode};
+use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
 use romer_record::document::{Doctor, Way};
 use romer_record::emulation::Emulation as EmulationDocument;
@@ -10,8 +13,9 @@ use schemars::JsonSchema;
 
 use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
 use crate::app::{About, App, Interface, Start};
+use crate::benchmarking::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Applied, Emulation, InForce, Standing};
-use crate::measuring::{Asked, Job};
+use crate::measuring::{self, Asked, Job};
 use crate::problem::Problem;
 use crate::runs::{self, Listed, Opened};
 use crate::samples;
@@ -112,6 +116,7 @@ pub(super) fn table() -> Vec<Endpoint> {
     ];
     table.extend(emulating());
     table.extend(measuring());
+    table.extend(benchmarking());
     table.extend(kept());
     table
 }
@@ -226,6 +231,69 @@ fn emulating() -> Vec<Endpoint> {
     ]
 }
 
+fn benchmarking() -> Vec<Endpoint> {
+    vec![
+        get::<Vec<BenchmarkJob>>(
+            "/api/benchmarks",
+            "benchmarks",
+            "Benchmarks that were started here, newest first.",
+            |app, _| Reply::json(&app.benchmarks.list()),
+        ),
+        Endpoint {
+            status: 201,
+            ..post::<Planned, BenchmarkJob>(
+                "/api/benchmarks",
+                "startBenchmark",
+                "Start a benchmark by its plan.",
+                |app, call| {
+                    let job = app.plans.start(&app.benchmarks, &app.runs, &strict::read(&call.body)?)?;
+                    Reply::json_with(StatusCode::CREATED, &job, None)
+                },
+            )
+        },
+        post::<Planned, Preview>(
+            "/api/benchmarks/check",
+            "checkBenchmark",
+            "Read a plan, and say what it comes to, without running any of it.",
+            |app, call| Reply::json(&app.plans.preview(&strict::read(&call.body)?)?),
+        ),
+        get::<BenchmarkJob>("/api/benchmarks/{id}", "benchmark", "One of them.", |app, call| {
+            Reply::json(&app.benchmarks.get(number(call)?)?)
+        }),
+        Endpoint {
+            answer: Answer::Json(schema::<BenchmarkJob>()),
+            status: 200,
+            ..act(
+                "/api/benchmarks/{id}/stop",
+                "stopBenchmark",
+                "End one early; what was found is kept.",
+                |app, call| Reply::json(&app.benchmarks.stop(number(call)?)?),
+            )
+        },
+        get::<Benchmark>(
+            "/api/benchmarks/{id}/document",
+            "benchmarkDocument",
+            "What a benchmark that is over has found.",
+            |app, call| Reply::json(&*found(app, call)?),
+        ),
+        file(
+            "/api/benchmarks/{id}/report.html",
+            "benchmarkReport",
+            "The same as a page of its own.",
+            "text/html; charset=utf-8",
+            |app, call| {
+                let content = romer_report::benchmark::page(&*found(app, call)?).into_bytes();
+                Ok(Reply::File { kind: "text/html; charset=utf-8", content, name: None })
+            },
+        ),
+    ]
+}
+
+fn found(app: &App, call: &Call) -> Result<Arc<Benchmark>, Problem> {
+    let none = || Problem::not_found("the benchmark has found nothing yet; wait until it ends");
+    app.benchmarks.result(number(call)?)?.ok_or_else(none)
+}
+
 fn measuring() -> Vec<Endpoint> {
     vec![
         get::<Vec<Job>>(
@@ -237,7 +305,7 @@ fn measuring() -> Vec<Endpoint> {
         Endpoint {
             status: 201,
             ..post::<Asked, Job>("/api/measurements", "startMeasurement", "Start to measure.", |app, call| {
-                let job = app.measurements.start(strict::read(&call.body)?)?;
+                let job = measuring::start(&app.measurements, &app.runs, strict::read(&call.body)?)?;
                 Reply::json_with(StatusCode::CREATED, &job, None)
             })
         },
@@ -268,7 +336,7 @@ fn kept() -> Vec<Endpoint> {
         Endpoint {
             status: 204,
             ..endpoint(Method::DELETE, "/api/runs/{name}", "deleteRun", "Take a run away.", |app, call| {
-                if app.measurements.is_written(name(call)) {
+                if measuring::is_written(&app.measurements, name(call)) {
                     let detail = "the run is being measured; stop it first";
                     return Err(Problem::conflict("running", detail));
                 }
@@ -349,8 +417,9 @@ fn name(call: &Call) -> &str {
 
 fn number(call: &Call) -> Result<u64, Problem> {
     let text = call.path.get("id").map_or("", String::as_str);
-    text.parse()
-        .map_err(|_| Problem::not_found("measurements have numbers; the list has those that there are"))
+    text.parse().map_err(|_| {
+        Problem::not_found("measurements and benchmarks have numbers; the list has those that there are")
+    })
 }
 
 fn in_force(emulation: &Emulation) -> Result<Reply, Problem> {

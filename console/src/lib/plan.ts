@@ -1,0 +1,120 @@
+// A benchmark's plan, made of what its form says: the same TOML text that `romer bench PLAN.toml` takes.
+
+export interface Case { name: string; command: string }
+
+export interface PlanForm {
+  procedure: string;
+  tx: string;
+  rx: string;
+  source: string;
+  destination: string;
+  line: string;
+  sizes: string;
+  imix: string;
+  loads: string;
+  trial: string;
+  repeat: string;
+  profile: string;
+  discipline: string;
+  capacity: string;
+  streams: string;
+  labels: string;
+  cases: Case[];
+}
+
+/** The procedures, what they find, and whether loads are theirs to choose. */
+export const PROCEDURES: { name: string; words: string; loads: boolean }[] = [
+  { name: 'throughput', words: 'Throughput: the highest load without loss', loads: false },
+  { name: 'load-sweep', words: 'Load sweep: carried against offered', loads: true },
+  { name: 'latency', words: 'Latency and jitter at each load', loads: true },
+  { name: 'frame-loss', words: 'Frame loss: from the full line downwards', loads: false },
+  { name: 'back-to-back', words: 'Back-to-back: the longest burst without loss', loads: false },
+  { name: 'recovery', words: 'Recovery from overload', loads: false },
+  { name: 'policing', words: 'Policing: what a token bucket lets through', loads: true },
+  { name: 'priority', words: 'Priority: what each class gets', loads: true },
+];
+
+export const FRESH: PlanForm = {
+  procedure: 'load-sweep', tx: '', rx: '', source: '', destination: '', line: '100Mbit', sizes: '64, 512, 1518', imix: '', loads: '10%..95%:5%',
+  trial: '2s', repeat: '1', profile: '', discipline: '', capacity: '', streams: '', labels: '', cases: [],
+};
+
+/** A text as TOML writes it. */
+export function quoted(text: string): string {
+  const escaped = text.replace(/[\\"]/g, (found) => `\\${found}`).replace(/[\u0000-\u001f\u007f]/g, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return `"${escaped}"`;
+}
+
+/** The lines of a field, without empty ones. */
+export function lines(text: string): string[] {
+  return text.split('\n').map((line) => line.trim()).filter(Boolean);
+}
+
+/** The plan of a form. */
+export function plan(form: PlanForm): string {
+  const out: string[] = [];
+  const put = (key: string, value: string) => {
+    if (value.trim()) out.push(`${key} = ${quoted(value.trim())}`);
+  };
+  put('procedure', form.procedure);
+  put('tx', form.tx);
+  put('rx', form.rx);
+  put('source', form.source);
+  put('destination', form.destination);
+  put('line-rate', form.line);
+  if (form.imix.trim()) put('imix', form.imix);
+  else put('frame-sizes', form.sizes.replace(/\s+/g, ''));
+  if (PROCEDURES.find((one) => one.name === form.procedure)?.loads) put('loads', form.loads.replace(/\s+/g, ''));
+  put('trial', form.trial);
+  put('repeat', form.repeat);
+  if (form.procedure === 'policing') put('profile', form.profile);
+  if (form.procedure === 'priority') {
+    put('discipline', form.discipline);
+    put('capacity', form.capacity);
+  }
+  for (const stream of lines(form.streams)) {
+    out.push('', '[[stream]]');
+    for (const part of stream.split(',')) {
+      const [key = '', ...rest] = part.split('=');
+      out.push(`${key.trim()} = ${quoted(rest.join('=').trim())}`);
+    }
+  }
+  for (const one of form.cases) {
+    out.push('', '[[case]]', `name = ${quoted(one.name)}`, `command = ${quoted(one.command)}`);
+  }
+  const labels = lines(form.labels);
+  if (labels.length > 0) out.push('', '[dut]');
+  for (const label of labels) {
+    const [key = '', ...rest] = label.split('=');
+    out.push(`${quoted(key.trim())} = ${quoted(rest.join('=').trim())}`);
+  }
+  return `${out.join('\n')}\n`;
+}
+
+export interface Point {
+  case: string;
+  frame_size?: number | null;
+  intended_percent: number;
+  offered_percent: number;
+  carried_percent: number;
+  latency_median_ns?: number | null;
+  latency_max_ns?: number | null;
+  invalid?: string | null;
+}
+
+/** What the sizes of trials are called; a mixture has none. */
+export const sizeName = (size: number | null | undefined): string => (size === null || size === undefined ? 'mixture' : `${size} B`);
+
+/** The loads of one frame size, and for each case the mean of `of` over the trials of each load. */
+export function curves<P extends Point>(points: readonly P[], size: string, of: (point: P) => number | null | undefined): { x: number[]; cases: { name: string; values: (number | null)[] }[] } {
+  const mine = points.filter((point) => sizeName(point.frame_size) === size && !point.invalid);
+  const x = [...new Set(mine.map((point) => point.intended_percent))].sort((a, b) => a - b);
+  const cases = [...new Set(mine.map((point) => point.case))].map((name) => ({
+    name,
+    values: x.map((load) => {
+      const found = mine.filter((point) => point.case === name && point.intended_percent === load).map(of).filter((value): value is number => typeof value === 'number');
+      return found.length > 0 ? found.reduce((sum, value) => sum + value, 0) / found.length : null;
+    }),
+  }));
+  return { x, cases };
+}

@@ -1,0 +1,99 @@
+// What the console costs: the server's processor time and the page's own, with one page of live charts, and whether fifty
+// pages at once miss a second. Prints figures beside each other; judges one thing only, that no second is missed.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { ADDRESS, browse, conclude, prefix, serve, TOKEN, until } from './common.mjs';
+
+const SECONDS = Number(process.env.ROMER_SECONDS ?? 60);
+const PAGES = 50;
+const rest = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+
+/** Seconds of a core that a process has used. */
+function used(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** Listens to the events, and gives what came when `end` is called. */
+function listen() {
+  const ticks = [];
+  let missed = 0;
+  let text = '';
+  const call = request(`http://${ADDRESS}/api/events`, { headers: { Authorization: `Bearer ${TOKEN}` } }, (answer) => {
+    answer.setEncoding('utf8');
+    answer.on('data', (piece) => {
+      text += piece;
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) {
+        if (/^event: missed$/m.test(event)) missed++;
+        const data = /^event: tick$/m.test(event) ? /^data: (.*)$/m.exec(event) : null;
+        if (data) ticks.push(JSON.parse(data[1]).at_ms);
+      }
+    });
+    answer.on('error', () => undefined);
+  });
+  call.on('error', () => undefined);
+  call.end();
+  return () => {
+    call.destroy();
+    return { ticks, missed };
+  };
+}
+
+async function run() {
+  const server = serve();
+  const url = /http:\S+/.exec(await server.line)[0];
+  const pid = server.child.pid;
+  const answer = await fetch(`http://${ADDRESS}/api/emulation`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ a: `${prefix}E/e0`, b: `${prefix}E/e1`, scenario: { toml: '[a_to_b.delay]\nfixed = "5ms"\n' } }),
+  });
+  assert.equal(answer.status, 201, await answer.text());
+
+  await rest(2);
+  let before = used(pid);
+  await rest(SECONDS);
+  const alone = (used(pid) - before) / SECONDS;
+
+  const browser = await browse();
+  const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  await page.goto(url);
+  await page.getByText('connected to').waitFor();
+  await page.getByRole('navigation').getByRole('link', { name: 'Live' }).click();
+  await until('curves are drawn', () => page.locator('.uplot').count().then((count) => count >= 6));
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable');
+  const tasks = async () => Object.fromEntries((await session.send('Performance.getMetrics')).metrics.map((one) => [one.name, one.value]));
+  const [from, start] = [await tasks(), used(pid)];
+  await rest(SECONDS);
+  const to = await tasks();
+  const one = (used(pid) - start) / SECONDS;
+  await browser.close();
+
+  const pages = Array.from({ length: PAGES }, listen);
+  await rest(2);
+  before = used(pid);
+  await rest(SECONDS);
+  const many = (used(pid) - before) / SECONDS;
+  const heard = pages.map((end) => end());
+  // The same seconds for all: from what the last one heard first to what the first one heard last.
+  const first = Math.max(...heard.map((one) => one.ticks[0]));
+  const last = Math.min(...heard.map((one) => one.ticks.at(-1)));
+  const within = heard.map((one) => one.ticks.filter((at) => at >= first && at <= last).length);
+
+  const percent = (share) => `${(share * 100).toFixed(2)} %`;
+  console.log(`over ${SECONDS} s each, of one core, the emulator's threads included`);
+  console.log(`  server and emulator, no page      ${percent(alone)}`);
+  console.log(`  with one page of live charts      ${percent(one)}`);
+  console.log(`  with ${PAGES} pages                    ${percent(many)}`);
+  console.log(`  the page's own tasks              ${percent((to.TaskDuration - from.TaskDuration) / SECONDS)}, scripts ${percent((to.ScriptDuration - from.ScriptDuration) / SECONDS)}`);
+  console.log(`  seconds told to ${PAGES} pages: ${Math.min(...within)} to ${Math.max(...within)}; pages that were told of missed events: ${heard.filter((one) => one.missed > 0).length}`);
+  assert.equal(Math.min(...within), Math.max(...within), 'a page missed a second that another heard');
+  assert(heard.every((one) => one.missed === 0), 'a page was told that it missed events');
+}
+
+await conclude(run, 'no page missed a second');

@@ -1,0 +1,290 @@
+//! A whole terminal for what is under way (`--tui`): drawn on a thread of its own, so that what is measured or emulated
+//! never waits for it.
+
+mod emulation;
+mod measurement;
+
+use std::io::{self, IsTerminal, Stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::Line;
+use ratatui::{Frame, Terminal};
+
+pub(crate) use emulation::EmulationPicture;
+pub(crate) use measurement::{MeasurementPicture, Painter};
+
+use crate::failure::Failure;
+
+/// How long a key is waited for, and how many such waits lie between two drawings.
+const WAIT: Duration = Duration::from_millis(50);
+const WAITS: u32 = 4;
+/// Colours of curves, in their order.
+const COLOURS: [Color; 4] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green];
+
+/// What is drawn.
+pub(crate) trait Picture: Send + 'static {
+    /// Draws it within `area`.
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect);
+    /// What is seen stays as it is, or goes on.
+    fn hold(&mut self, held: bool);
+}
+
+/// A picture that others renew while it is drawn.
+pub(crate) type Shared<P> = Arc<Mutex<P>>;
+
+/// Changes a picture.
+pub(crate) fn change<P>(picture: &Shared<P>, change: impl FnOnce(&mut P)) {
+    change(&mut picture.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// A terminal that is drawn; dropping it gives the terminal back.
+pub(crate) struct Screen {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Screen {
+    /// Takes the terminal of standard error, and draws `picture` until it is dropped. The keys q, Esc and Ctrl-C set
+    /// `stop`; Ctrl-C a second time ends the program at once, with exit code 130.
+    ///
+    /// # Errors
+    /// Where standard error is no terminal, or one that draws nothing but lines.
+    pub(crate) fn take<P: Picture>(picture: &Shared<P>, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        check()?;
+        let refused = |error: io::Error| {
+            Failure::environment(format!(
+                "the terminal cannot be taken (--tui): {error}; leave --tui out for the small view"
+            ))
+        };
+        let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr())).map_err(refused)?;
+        enable_raw_mode().map_err(refused)?;
+        if let Err(error) = execute!(io::stderr(), EnterAlternateScreen) {
+            give_back();
+            return Err(refused(error));
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let (ends, picture, stop) = (Arc::clone(&over), Arc::clone(picture), Arc::clone(stop));
+        let thread = thread::Builder::new().name("tui".into()).spawn(move || {
+            show(&mut terminal, &picture, &stop, &ends);
+            drop(terminal);
+            give_back();
+        });
+        match thread {
+            Ok(thread) => Ok(Self { over, thread: Some(thread) }),
+            Err(error) => {
+                give_back();
+                Err(refused(error))
+            }
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether there is a terminal to be taken.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check() -> Result<(), Failure> {
+    if io::stderr().is_terminal() && io::stdin().is_terminal() && !crate::live::is_dumb() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "there is no terminal to draw on (--tui): standard input or standard error is none, or TERM is dumb; leave --tui \
+         out, or run it in a terminal",
+    ))
+}
+
+/// The terminal as it was; one that is gone does not matter.
+fn give_back() {
+    let _ = execute!(io::stderr(), LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}
+
+fn show<P: Picture>(
+    terminal: &mut Terminal<CrosstermBackend<Stderr>>,
+    picture: &Shared<P>,
+    stop: &AtomicBool,
+    over: &AtomicBool,
+) {
+    let mut held = false;
+    while !over.load(Ordering::Acquire) {
+        let drawn = terminal.draw(|frame| {
+            let [body, keys] =
+                Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
+            picture.lock().unwrap_or_else(PoisonError::into_inner).draw(frame, body);
+            let ending = stop.load(Ordering::Acquire);
+            frame.render_widget(Line::from(hint(ending, held)).style(Style::new().dim()), keys);
+        });
+        if drawn.is_err() {
+            // The terminal is gone; the work goes on.
+            return;
+        }
+        for _ in 0..WAITS {
+            if over.load(Ordering::Acquire) {
+                return;
+            }
+            match key() {
+                Pressed::Nothing => continue,
+                Pressed::End if stop.swap(true, Ordering::AcqRel) => {
+                    give_back();
+                    std::process::exit(130);
+                }
+                Pressed::Quit => stop.store(true, Ordering::Release),
+                Pressed::Hold => {
+                    held = !held;
+                    change(picture, |picture| picture.hold(held));
+                }
+                Pressed::End | Pressed::Other => {}
+            }
+            break;
+        }
+    }
+}
+
+const fn hint(ending: bool, held: bool) -> &'static str {
+    match (ending, held) {
+        (true, _) => "ending: what is under way is waited for; Ctrl-C ends at once",
+        (false, true) => "held: p goes on, q ends (what there is is kept)",
+        (false, false) => "q ends (what there is is kept), p holds the picture",
+    }
+}
+
+enum Pressed {
+    Nothing,
+    Quit,
+    End,
+    Hold,
+    Other,
+}
+
+fn key() -> Pressed {
+    match event::poll(WAIT) {
+        Ok(true) => {}
+        Ok(false) => return Pressed::Nothing,
+        Err(_) => {
+            // Without keys it is drawn all the same.
+            thread::sleep(WAIT);
+            return Pressed::Nothing;
+        }
+    }
+    match event::read() {
+        Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Pressed::End,
+            KeyCode::Char('q') | KeyCode::Esc => Pressed::Quit,
+            KeyCode::Char('p') | KeyCode::Char(' ') => Pressed::Hold,
+            _ => Pressed::Other,
+        },
+        _ => Pressed::Other,
+    }
+}
+
+/// Curves over seconds, the values shown as `show` has it.
+fn chart(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &str,
+    curves: &[(&str, Vec<(f64, f64)>)],
+    show: impl Fn(f64) -> String,
+) {
+    use ratatui::symbols::Marker;
+    use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
+
+    let points = || curves.iter().flat_map(|(_, points)| points);
+    let block = Block::bordered().title(title.to_owned());
+    if points().next().is_none() {
+        frame.render_widget(ratatui::widgets::Paragraph::new("nothing yet").dim().block(block), area);
+        return;
+    }
+    let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(f64::INFINITY, f64::min);
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(f64::NEG_INFINITY, f64::max);
+    let (from, to) = (least(|point| point.0), most(|point| point.0));
+    let to = if to > from { to } else { from + 1.0 };
+    let (low, high) = (least(|point| point.1), most(|point| point.1));
+    // A little room above and below; a constant has some as well.
+    let room = ((high - low) * 0.08).max(high.abs() * 0.02).max(1e-9);
+    let (low, high) = ((low - room).max(if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY }), high + room);
+    let sets = curves.iter().zip(COLOURS.into_iter().cycle()).map(|((name, points), colour)| {
+        Dataset::default()
+            .name(*name)
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(Style::new().fg(colour))
+            .data(points)
+    });
+    let seconds = |at: f64| format!("{at:.0} s");
+    let chart = Chart::new(sets.collect())
+        .block(block)
+        .x_axis(Axis::default().bounds([from, to]).labels([
+            seconds(from),
+            seconds(f64::midpoint(from, to)),
+            seconds(to),
+        ]))
+        .y_axis(Axis::default().bounds([low, high]).labels([
+            show(low),
+            show(f64::midpoint(low, high)),
+            show(high),
+        ]));
+    frame.render_widget(chart, area);
+}
+
+/// Seconds of nanoseconds.
+#[expect(clippy::cast_precision_loss, reason = "a place on a picture")]
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// A share, where there is anything to have one of.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+
+    /// What a picture shows on a terminal of this size, line by line.
+    pub(super) fn shown(picture: &impl Picture, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| picture.draw(frame, frame.area())).unwrap();
+        let buffer = terminal.backend().buffer().clone();
+        let rows = (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
+        rows.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_a_key_does_is_said() {
+        assert!(hint(false, false).starts_with("q ends"));
+        assert!(hint(false, true).starts_with("held"));
+        assert!(hint(true, true).starts_with("ending"));
+    }
+
+    #[test]
+    fn without_a_terminal_there_is_no_picture() {
+        // Tests have none.
+        if !io::stderr().is_terminal() {
+            assert!(check().unwrap_err().text().contains("--tui"));
+        }
+    }
+}

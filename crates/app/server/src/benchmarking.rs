@@ -1,0 +1,391 @@
+//! Benchmarks that are started from a page: the same as `romer bench PLAN`, on a thread of their own.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use romer_bench::limits::Limit;
+use romer_bench::options::BenchOptions;
+use romer_bench::{BenchError, Progress, Watcher, rfc3339};
+use romer_method::Frames;
+use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Trial};
+use romer_store::{BenchmarkRun, Location, Runs, StoreError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::{Hand, Jobs, State, Work};
+use crate::problem::{FieldError, Problem};
+
+/// Trials of a plan that are listed before it runs.
+const FORESEEN: usize = 10_000;
+/// Octets of a plan.
+const LONGEST_PLAN: usize = 256 * 1024;
+
+/// What reads a plan: the text of one in, what it asks for out.
+pub type PlanReader = fn(&str) -> Result<Plan, PlanFault>;
+
+/// What a plan asks for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is to be done.
+    pub options: BenchOptions,
+    /// What the results are held against.
+    pub limits: Vec<Limit>,
+}
+
+/// Why a plan cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanFault {
+    /// In words.
+    pub text: String,
+    /// Line and column in the plan, both from 1, where they are known.
+    pub place: Option<(usize, usize)>,
+}
+
+/// A benchmark that is to be run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Planned {
+    /// The plan, a TOML text, as `romer bench PLAN.toml` takes it.
+    pub(crate) plan: String,
+}
+
+/// A trial as it is foreseen.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Foreseen {
+    /// Its case.
+    case: String,
+    /// Octets of its frames with check sequence, or the mixture's name.
+    frames: String,
+    /// Of the line rate, percent.
+    load_percent: f64,
+    /// Frames a second.
+    pps: f64,
+    /// How long it sends.
+    length_ns: i64,
+    /// Which repeat, from 0.
+    repeat: u32,
+}
+
+/// What a plan comes to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Preview {
+    /// What is to be found out.
+    procedure: String,
+    /// By what, in words.
+    criterion: String,
+    /// How long it takes at the most.
+    length_ns: i64,
+    /// Its trials; empty where each follows from the one before.
+    trials: Vec<Foreseen>,
+    /// The commands that it runs to set cases.
+    commands: Vec<String>,
+}
+
+/// A trial that is over.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Point {
+    /// Its case.
+    case: String,
+    /// Octets of its frames with check sequence; `null` for a mixture.
+    frame_size: Option<u32>,
+    /// What it was for: `measure`, `search`, ...
+    purpose: String,
+    /// What was asked for, of the line rate, percent.
+    intended_percent: f64,
+    /// What the device was given.
+    offered_percent: f64,
+    /// What came out.
+    carried_percent: f64,
+    /// Frames that the device lost.
+    lost: u64,
+    /// Median latency.
+    latency_median_ns: Option<f64>,
+    /// The greatest.
+    latency_max_ns: Option<f64>,
+    /// Why it tells nothing of the device; `null`: it does.
+    invalid: Option<String>,
+}
+
+impl From<&Trial> for Point {
+    fn from(trial: &Trial) -> Self {
+        Self {
+            case: trial.case.clone(),
+            frame_size: trial.frame_size,
+            purpose: trial.purpose.clone(),
+            intended_percent: trial.intended_load.percent,
+            offered_percent: trial.offered.percent,
+            carried_percent: trial.carried.percent,
+            lost: trial.lost,
+            latency_median_ns: trial.latency_ns.median,
+            latency_max_ns: trial.latency_ns.max,
+            invalid: trial.invalid.clone(),
+        }
+    }
+}
+
+/// How far a benchmark is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Far {
+    /// Number of the trial that runs, from 1.
+    trial: u64,
+    /// How many there will be at the most, as things stand.
+    of: u64,
+    /// How long the rest takes at the most, as things stand.
+    left_ns: i64,
+    /// The trial in words.
+    now: String,
+}
+
+/// A benchmark that was started here.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct BenchmarkJob {
+    /// Its number.
+    pub(crate) id: u64,
+    /// Its plan.
+    plan: String,
+    /// Where it is kept; `romer bench --resume` goes on there with one that was ended early.
+    folder: String,
+    /// What is to be found out.
+    procedure: String,
+    /// By what, in words.
+    criterion: String,
+    /// The ports: where frames leave, where they are taken in.
+    ports: [String; 2],
+    /// How it stands.
+    state: State,
+    /// When it began, RFC 3339.
+    started: String,
+    /// How far it is.
+    far: Far,
+    /// Its trials so far.
+    points: Vec<Point>,
+    /// Claims that do not hold, in words.
+    broken: Vec<String>,
+    /// Why it failed, or why there is only a part.
+    error: Option<String>,
+}
+
+impl Work for BenchmarkJob {
+    const NAME: &'static str = "benchmark";
+    // Two would disturb each other.
+    const AT_ONCE: usize = 1;
+    const REMEMBERED: usize = 20;
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+}
+
+/// All that were started here, with their documents.
+pub(crate) type Benchmarks = Jobs<BenchmarkJob, Benchmark>;
+
+/// Reads plans, and knows what they may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plans {
+    pub(crate) reader: PlanReader,
+    /// Whether plans may run commands.
+    pub(crate) commands: bool,
+}
+
+impl Plans {
+    fn read(self, planned: &Planned) -> Result<Plan, Problem> {
+        let about = |text: String, place: Option<(usize, usize)>| {
+            let (line, column) = place.unzip();
+            let error = FieldError { field: "plan".into(), detail: text.clone(), line, column };
+            Problem::unprocessable("plan", text).about(error)
+        };
+        if planned.plan.len() > LONGEST_PLAN {
+            return Err(about(format!("the plan is longer than {LONGEST_PLAN} octets; shorten it"), None));
+        }
+        (self.reader)(&planned.plan).map_err(|fault| about(fault.text, fault.place))
+    }
+
+    /// What a plan comes to, without running any of it.
+    pub(crate) fn preview(self, planned: &Planned) -> Result<Preview, Problem> {
+        let options = self.read(planned)?.options;
+        let (asks, length) = romer_bench::plan(&options);
+        let trials = asks.iter().take(FORESEEN).map(|ask| Foreseen {
+            case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
+            frames: frames(&ask.frames),
+            load_percent: ask.load() * 100.0,
+            pps: ask.frames.frames_per_second(options.line, ask.load()),
+            length_ns: ask.length().as_nanos(),
+            repeat: ask.repeat,
+        });
+        Ok(Preview {
+            procedure: options.name.into(),
+            criterion: options.criterion.clone(),
+            length_ns: length.as_nanos(),
+            trials: trials.collect(),
+            commands: commands(&options),
+        })
+    }
+
+    /// Starts a benchmark.
+    pub(crate) fn start(
+        self,
+        benchmarks: &Benchmarks,
+        runs: &Runs,
+        planned: &Planned,
+    ) -> Result<BenchmarkJob, Problem> {
+        let Plan { options, limits } = self.read(planned)?;
+        if !self.commands
+            && let Some(command) = commands(&options).first()
+        {
+            let detail = format!(
+                "a plan of this page may run no command ({command}): whoever has the token could run any; run the plan \
+                 with `romer bench`, or start the console with --allow-commands"
+            );
+            return Err(Problem::new(axum::http::StatusCode::FORBIDDEN, "commands", detail));
+        }
+        let started = rfc3339(SystemTime::now());
+        let name: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let folder = runs.root().join(format!("{name}-{}", options.name));
+        let make = |id| BenchmarkJob {
+            id,
+            plan: planned.plan.clone(),
+            folder: folder.display().to_string(),
+            procedure: options.name.into(),
+            criterion: options.criterion.clone(),
+            ports: [options.tx.to_string(), options.rx.to_string()],
+            state: State::Running,
+            started: started.clone(),
+            far: Far::default(),
+            points: Vec::new(),
+            broken: Vec::new(),
+            error: None,
+        };
+        let running = options.clone();
+        let kept =
+            Kept { plan: planned.plan.clone(), folder: folder.clone(), started: started.clone(), run: None };
+        benchmarks.start(make, move |hand, stop| {
+            let mut looker = Looker { hand, options: &running, kept };
+            let outcome = romer_bench::run(&running, None, stop, &mut looker);
+            looker.end(outcome, &limits, stop.load(Ordering::Acquire));
+        })
+    }
+}
+
+/// Where a benchmark is kept: a folder that is made with the first thing to keep, so that `romer bench --resume` can go
+/// on with it.
+struct Kept {
+    plan: String,
+    folder: PathBuf,
+    started: String,
+    run: Option<BenchmarkRun>,
+}
+
+impl Kept {
+    fn open(&mut self, options: &BenchOptions) -> Result<&mut BenchmarkRun, StoreError> {
+        if self.run.is_none() {
+            let copy = BenchmarkRun::plan_copy(&self.folder);
+            let plan = BenchmarkPlan {
+                schema: BENCHMARK_PLAN.into(),
+                started: self.started.clone(),
+                arguments: vec![copy.display().to_string()],
+                seed: options.seed.0,
+                asked: options.asked(),
+            };
+            let location = Location::Folder { path: self.folder.clone(), force: false };
+            let run = BenchmarkRun::create(&location, &plan)?;
+            run.keep_plan(&self.plan)?;
+            self.run = Some(run);
+        }
+        let missing = || StoreError::NotARun { path: self.folder.clone(), why: "it could not be made" };
+        self.run.as_mut().ok_or_else(missing)
+    }
+}
+
+/// Looks on, tells every page, and keeps.
+struct Looker<'a> {
+    hand: Hand<BenchmarkJob, Benchmark>,
+    options: &'a BenchOptions,
+    kept: Kept,
+}
+
+impl Watcher for Looker<'_> {
+    fn tests_itself(&mut self) {
+        self.hand.change(|job| job.far.now = "the tester itself is tested".into());
+    }
+
+    fn begins(&mut self, progress: &Progress<'_>) {
+        self.hand.change(|job| {
+            job.far = Far {
+                trial: progress.trial,
+                of: progress.of,
+                left_ns: progress.left.as_nanos(),
+                now: format!(
+                    "{}, {}, {:.2} % for {}",
+                    progress.case,
+                    frames(&progress.ask.frames),
+                    progress.ask.load() * 100.0,
+                    progress.ask.length()
+                ),
+            };
+            job.points.extend(progress.last.map(Point::from));
+        });
+    }
+
+    fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
+        let kept = self.kept.open(self.options).and_then(|run| run.keep(entry));
+        kept.map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
+    }
+}
+
+impl Looker<'_> {
+    fn end(mut self, outcome: Result<Benchmark, BenchError>, limits: &[Limit], stopped: bool) {
+        let mut document = match outcome {
+            Ok(document) => document,
+            Err(error) => {
+                return self.hand.change(|job| {
+                    job.state = State::Failed;
+                    job.error = Some(error.to_string());
+                });
+            }
+        };
+        document.limits = Limit::judge_all(limits, &document);
+        let page = romer_report::benchmark::page(&document);
+        let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
+        let points: Vec<Point> = document.trials.iter().map(Point::from).collect();
+        let broken = broken(&document);
+        let gone = document.events.iter().find(|event| event.kind == "device-gone");
+        let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
+        let partial = document.partial || stopped || error.is_some();
+        self.hand.keep(document);
+        self.hand.change(|job| {
+            job.points = points;
+            job.broken = broken;
+            job.error = error;
+            job.far.left_ns = 0;
+            job.state = if partial { State::Partial } else { State::Done };
+        });
+    }
+}
+
+/// Claims and limits that do not hold, in words.
+fn broken(document: &Benchmark) -> Vec<String> {
+    let verdicts = document.verdicts.iter().filter(|verdict| !verdict.holds).map(|verdict| {
+        format!(
+            "{}, {}: expected {}, found {}",
+            verdict.case, verdict.subject, verdict.expected, verdict.found
+        )
+    });
+    let limits = document.limits.iter().filter(|limit| !limit.held).map(|limit| limit.limit.clone());
+    verdicts.chain(limits).collect()
+}
+
+fn commands(options: &BenchOptions) -> Vec<String> {
+    options.cases.iter().filter_map(|case| case.command.clone()).collect()
+}
+
+fn frames(frames: &Frames) -> String {
+    match frames {
+        Frames::Size(size) => format!("{} B", size.octets()),
+        Frames::Mixture(imix) => imix.to_string(),
+    }
+}
