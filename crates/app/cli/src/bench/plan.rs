@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::stream::KEYS;
+use super::values::wish;
 use crate::args::{BenchArgs, Cli, Command, Invocation, read};
 use crate::failure::Failure;
 
@@ -102,6 +103,10 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<Bench
     })?;
     if procedure.ends_with(".toml") {
         return Err(fault(at, "a plan is no procedure", "write procedure = \"throughput\" or another"));
+    }
+    if let Err(text) = wish(&procedure) {
+        let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
+        return Err(fault(at, why, mend));
     }
     assemble(given, &procedure, &found, &fault)
 }
