@@ -78,7 +78,7 @@ pub(crate) struct Preview {
     length_ns: i64,
     /// Its trials; empty where each follows from the one before.
     trials: Vec<Foreseen>,
-    /// The commands that it runs to set cases.
+    /// The commands that it runs to set cases, and to reset the device.
     commands: Vec<String>,
 }
 
@@ -380,7 +380,7 @@ fn broken(document: &Benchmark) -> Vec<String> {
 }
 
 fn commands(options: &BenchOptions) -> Vec<String> {
-    options.cases.iter().filter_map(|case| case.command.clone()).collect()
+    options.cases.iter().filter_map(|case| case.command.clone()).chain(options.reset.clone()).collect()
 }
 
 fn frames(frames: &Frames) -> String {

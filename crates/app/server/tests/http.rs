@@ -39,6 +39,7 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
         });
     }
     let command = text.strip_prefix("case ").map(str::to_owned);
+    let reset = text.strip_prefix("reset ").map(str::to_owned);
     let options = BenchOptions {
         name: "load-sweep",
         tx: "nowhere/t0".parse().unwrap(),
@@ -58,6 +59,8 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
         cases: vec![Case { name: "as it is".into(), command }],
         claims: Claims::default(),
         labels: std::collections::BTreeMap::new(),
+        capture: None,
+        reset,
         self_test: None,
         subtract_baseline: false,
         seed: Seed([1; 6]),
@@ -366,6 +369,7 @@ fn plans_of_benchmarks_are_read_and_judged_before_anything_runs() {
     assert!(length >= 4_000_000_000, "four trials of a second: {length}");
     let refused = console.send("POST /api/benchmarks", r#"{"plan":"case ip route"}"#).is_problem(403);
     assert!(refused["detail"].as_str().unwrap().contains("--allow-commands"), "{refused}");
+    console.send("POST /api/benchmarks", r#"{"plan":"reset reboot"}"#).is_problem(403);
     console.send("GET /api/benchmarks/1", "").is_problem(404);
     console.send("POST /api/benchmarks", r#"{"plan":"","x":1}"#).is_problem(400);
 }

@@ -239,9 +239,12 @@ mod tests {
         lost: Option<u32>,
     }
 
+    /// Which probe is answered, how, and by whom.
+    type Told = (Option<u32>, Answer, IpAddr);
+
     impl World {
-        fn answer(&self, probe: Probe) -> Option<(Option<u32>, Answer, IpAddr)> {
-            let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE) % each == 0);
+        fn answer(&self, probe: Probe) -> Option<Told> {
+            let lost = self.lost.is_some_and(|each| probe.number.wrapping_sub(BASE).is_multiple_of(each));
             if lost || self.silent.contains(&probe.hop.min(self.length)) {
                 return None;
             }
@@ -257,7 +260,7 @@ mod tests {
             let start = Timestamp::from_nanos(5);
             let mut now = start;
             let mut trace = Trace::new(BASE, now);
-            let mut coming: Vec<(Timestamp<Monotonic>, (Option<u32>, Answer, IpAddr))> = Vec::new();
+            let mut coming: Vec<(Timestamp<Monotonic>, Told)> = Vec::new();
             let mut probes = Vec::new();
             while !trace.is_over(now) {
                 while let Some(probe) = trace.next_probe(now) {
