@@ -646,8 +646,8 @@ export interface components {
             /** @description It was interrupted: what is there is a part. */
             partial: boolean;
             /**
-             * @description `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `policing`, `priority` or
-             *     `self-test`.
+             * @description `throughput`, `load-sweep`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `reset`,
+             *     `policing`, `priority` or `self-test`.
              */
             procedure: string;
             /** @description What the trials come to, for each case and frame size (and load, where loads were given). */
@@ -931,6 +931,31 @@ export interface components {
              */
             tai_offset_s: number | null;
         };
+        /** @description What the E-model must know of a codec. */
+        Codec: {
+            /**
+             * Format: double
+             * @description Robustness to loss, above 0 (G.113).
+             */
+            bpl: number;
+            /**
+             * Format: int64
+             * @description Speech in a packet, nanoseconds.
+             */
+            frame_ns: number;
+            /**
+             * Format: double
+             * @description Equipment impairment without loss, 0 to 95 (G.113).
+             */
+            ie: number;
+            /**
+             * Format: int64
+             * @description Speech that the coder has to hear besides, nanoseconds.
+             */
+            lookahead_ns: number;
+            /** @description Its name, or `custom`. */
+            name: string;
+        };
         /** @description One direction of both. */
         ComparedDirection: {
             /** @description What the delays of both are; `null` where they are not of one kind, and then they are not compared. */
@@ -1005,6 +1030,8 @@ export interface components {
             /** @description A word for the kind of problem, that stays the same; under `about:blank#`. */
             type: string;
         };
+        /** @description Whence the delay of the path is known. */
+        DelayBasis: "one-way" | "half-round-trip";
         /** @description Whether a delay is the whole of it, or what it has above its least value. */
         DelayKind: "absolute" | "variable";
         /** @description The device under test, as the user describes it. */
@@ -1345,179 +1372,14 @@ export interface components {
              * @description The bound of the probability of a false alarm; `null` where nothing was inferred (a TTL that changed, changed).
              */
             false_alarm_probability: number | null;
+            /** @description What it is. */
+            pattern: components["schemas"]["Pattern"];
             /**
              * Format: int64
              * @description When it ends, likewise; `null` where it has no length, or holds to the end.
              */
             until_ns: number | null;
-        } & ({
-            /**
-             * Format: uint64
-             * @description Spikes that would have been seen, had none been left out; those in which nothing was sent do not count.
-             */
-            cycles: number;
-            /**
-             * Format: double
-             * @description By how much a spike's first packet lies above the median, in the median of the spikes.
-             */
-            height_ns: number;
-            /** @constant */
-            kind: "periodic-delay-spikes";
-            /**
-             * Format: double
-             * @description A shorter period that was found too, and of which this one is a multiple.
-             */
-            multiple_of_ns: number | null;
-            /** @description 95 % interval of it. */
-            period_interval_ns: number[];
-            /**
-             * Format: double
-             * @description The time between two spikes.
-             */
-            period_ns: number;
-            /**
-             * Format: double
-             * @description When the first was due, after the first departure.
-             */
-            phase_ns: number;
-            /**
-             * Format: uint64
-             * @description Spikes that were seen.
-             */
-            spikes: number;
-            /**
-             * Format: double
-             * @description Seen of all: how strong it is.
-             */
-            strength_ratio: number;
-        } | {
-            /** @constant */
-            kind: "delay-grid";
-            /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */
-            of: components["schemas"]["GridOf"];
-            /**
-             * Format: double
-             * @description Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
-             */
-            offset_ns: number | null;
-            /**
-             * Format: uint64
-             * @description Points of the grid that hold values.
-             */
-            points: number;
-            /**
-             * Format: double
-             * @description The step.
-             */
-            step_ns: number;
-            /**
-             * Format: double
-             * @description Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
-             */
-            strength_ratio: number;
-        } | {
-            /** @constant */
-            kind: "delay-step";
-            /** @description 95 % interval of it. */
-            size_interval_ns: number[] | null;
-            /**
-             * Format: double
-             * @description How much longer the way takes after it, by the medians.
-             */
-            size_ns: number;
-            /**
-             * Format: double
-             * @description The size in inter-quartile ranges of the delay beside it: how strong it is.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * Format: double
-             * @description How much longer the way takes after it, where that shows; `null` where the delay did not change.
-             */
-            delay_step_ns: number | null;
-            /** @constant */
-            kind: "route-change";
-            /**
-             * Format: uint8
-             * @description TTL, or hop limit, on arrival before.
-             */
-            ttl_from: number;
-            /**
-             * Format: uint8
-             * @description And after.
-             */
-            ttl_to: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description How often it changed from a packet to the next.
-             */
-            changes: number;
-            /** @constant */
-            kind: "several-routes";
-            /**
-             * Format: double
-             * @description Changes over packets: how strong it is.
-             */
-            strength_ratio: number;
-            /**
-             * Format: uint8
-             * @description The greatest.
-             */
-            ttl_max: number;
-            /**
-             * Format: uint8
-             * @description The least TTL, or hop limit, on arrival.
-             */
-            ttl_min: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description How many copies too many.
-             */
-            copies: number;
-            /**
-             * Format: uint64
-             * @description The first of them.
-             */
-            first_sequence: number;
-            /** @constant */
-            kind: "duplicate-burst";
-            /**
-             * Format: uint64
-             * @description How many packets.
-             */
-            packets: number;
-            /**
-             * Format: double
-             * @description Its packets among all that came more than once: how strong it is.
-             */
-            strength_ratio: number;
-        } | {
-            /**
-             * Format: uint64
-             * @description Groups of such packets.
-             */
-            groups: number;
-            /** @constant */
-            kind: "coalesced-arrivals";
-            /**
-             * Format: double
-             * @description Packets in a group, on average.
-             */
-            mean_packets: number;
-            /**
-             * Format: double
-             * @description Packets that arrive right behind another, of all: how strong it is.
-             */
-            strength_ratio: number;
-            /**
-             * Format: double
-             * @description They arrive within this time of the one before.
-             */
-            within_ns: number;
-        });
+        };
         /** @description A trial as it is foreseen. */
         Foreseen: {
             /** @description Its case. */
@@ -1602,6 +1464,25 @@ export interface components {
             inter_departure: components["schemas"]["Histogram"];
             /** @description Of the absolute differences of consecutive delays. */
             jitter: components["schemas"]["Histogram"];
+        };
+        /** @description One hop of the way to the target: who answered to probes whose time to live, or hop limit, ran out there. */
+        Hop: {
+            /** @description Who answered after the last probe, likewise. */
+            at_end: components["schemas"]["HopAnswer"] | null;
+            /** @description Who answered before the first probe; `null` where nobody did, or the way had ended. */
+            at_start: components["schemas"]["HopAnswer"] | null;
+            /**
+             * Format: uint8
+             * @description Its number, from 1.
+             */
+            hop: number;
+        };
+        /** @description Who answered from a hop. */
+        HopAnswer: {
+            /** @description Its address. */
+            address: string;
+            /** @description It is the target: the way ends here. */
+            target: boolean;
         };
         /** @description The scenario in force. */
         InForce: {
@@ -1860,6 +1741,11 @@ export interface components {
             target: string;
             /** @description What was sent. */
             traffic: components["schemas"]["Traffic"];
+            /**
+             * @description What a telephone call over the path would be worth, for each way that is known (ITU-T G.107).
+             * @default []
+             */
+            voice: components["schemas"]["Voice"][];
             /** @description What a reader should know before trusting the numbers, in words. */
             warnings: string[];
         };
@@ -1886,8 +1772,8 @@ export interface components {
             responder_clock_sync: components["schemas"]["ClockSync"] | null;
             /** @description Version of romer at the far end, where it is one. */
             responder_software: string | null;
-            /** @description Routers on the way, where they were asked. */
-            route: string[] | null;
+            /** @description The way to the target, hop by hop, as it was at the start and at the end; `null` where it was not asked for. */
+            route: components["schemas"]["Hop"][] | null;
             /** @description Version of romer. */
             software: string;
         };
@@ -1980,6 +1866,175 @@ export interface components {
              * @description Left the sending host.
              */
             sent: number | null;
+        };
+        /** @description What kinds of pattern there are, with what each is described by. Times are nanoseconds. */
+        Pattern: {
+            /**
+             * Format: uint64
+             * @description Spikes that would have been seen, had none been left out; those in which nothing was sent do not count.
+             */
+            cycles: number;
+            /**
+             * Format: double
+             * @description By how much a spike's first packet lies above the median, in the median of the spikes.
+             */
+            height_ns: number;
+            /** @constant */
+            kind: "periodic-delay-spikes";
+            /**
+             * Format: double
+             * @description A shorter period that was found too, and of which this one is a multiple.
+             */
+            multiple_of_ns: number | null;
+            /** @description 95 % interval of it. */
+            period_interval_ns: number[];
+            /**
+             * Format: double
+             * @description The time between two spikes.
+             */
+            period_ns: number;
+            /**
+             * Format: double
+             * @description When the first was due, after the first departure.
+             */
+            phase_ns: number;
+            /**
+             * Format: uint64
+             * @description Spikes that were seen.
+             */
+            spikes: number;
+            /**
+             * Format: double
+             * @description Seen of all: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            kind: "delay-grid";
+            /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */
+            of: components["schemas"]["GridOf"];
+            /**
+             * Format: double
+             * @description Where the grid lies: from 0 to less than a step. Of a variable delay it is without meaning, and `null`.
+             */
+            offset_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Points of the grid that hold values.
+             */
+            points: number;
+            /**
+             * Format: double
+             * @description The step.
+             */
+            step_ns: number;
+            /**
+             * Format: double
+             * @description Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            kind: "delay-step";
+            /** @description 95 % interval of it. */
+            size_interval_ns: number[] | null;
+            /**
+             * Format: double
+             * @description How much longer the way takes after it, by the medians.
+             */
+            size_ns: number;
+            /**
+             * Format: double
+             * @description The size in inter-quartile ranges of the delay beside it: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /**
+             * Format: double
+             * @description How much longer the way takes after it, where that shows; `null` where the delay did not change.
+             */
+            delay_step_ns: number | null;
+            /** @constant */
+            kind: "route-change";
+            /**
+             * Format: uint8
+             * @description TTL, or hop limit, on arrival before.
+             */
+            ttl_from: number;
+            /**
+             * Format: uint8
+             * @description And after.
+             */
+            ttl_to: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description How often it changed from a packet to the next.
+             */
+            changes: number;
+            /** @constant */
+            kind: "several-routes";
+            /**
+             * Format: double
+             * @description Changes over packets: how strong it is.
+             */
+            strength_ratio: number;
+            /**
+             * Format: uint8
+             * @description The greatest.
+             */
+            ttl_max: number;
+            /**
+             * Format: uint8
+             * @description The least TTL, or hop limit, on arrival.
+             */
+            ttl_min: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description How many copies too many.
+             */
+            copies: number;
+            /**
+             * Format: uint64
+             * @description The first of them.
+             */
+            first_sequence: number;
+            /** @constant */
+            kind: "duplicate-burst";
+            /**
+             * Format: uint64
+             * @description How many packets.
+             */
+            packets: number;
+            /**
+             * Format: double
+             * @description Its packets among all that came more than once: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /**
+             * Format: uint64
+             * @description Groups of such packets.
+             */
+            groups: number;
+            /** @constant */
+            kind: "coalesced-arrivals";
+            /**
+             * Format: double
+             * @description Packets in a group, on average.
+             */
+            mean_packets: number;
+            /**
+             * Format: double
+             * @description Packets that arrive right behind another, of all: how strong it is.
+             */
+            strength_ratio: number;
+            /**
+             * Format: double
+             * @description They arrive within this time of the one before.
+             */
+            within_ns: number;
         };
         /** @description Where in a host a stamp was taken, from the wire inwards. */
         Place: "nic" | "kernel" | "program" | "user";
@@ -2084,7 +2139,7 @@ export interface components {
         };
         /** @description What a plan comes to. */
         Preview: {
-            /** @description The commands that it runs to set cases. */
+            /** @description The commands that it runs to set cases, and to reset the device. */
             commands: string[];
             /** @description By what, in words. */
             criterion: string;
@@ -2100,6 +2155,8 @@ export interface components {
         };
         /** @description What went wrong, where, and what to do about it. */
         Problem: components["schemas"]["Content"];
+        /** @description What users think of such calls (G.107, table B.1). */
+        Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /** @description Reordering (RFC 4737). */
         Reordering: {
             /** @description Extent of each reordered packet (RFC 4737 section 4.2.3). */
@@ -2832,6 +2889,52 @@ export interface components {
         Verdict: "good" | "limited" | "missing";
         /** @description What the data show. */
         Verdict2: "more" | "less" | "none_shown" | "not_known";
+        /** @description The verdict on a call's one direction. */
+        Voice: {
+            /**
+             * Format: double
+             * @description The mean length of a run of losses, over that of independent ones (G.107: BurstR).
+             */
+            burst_ratio: number;
+            /** @description The codec. */
+            codec: components["schemas"]["Codec"];
+            /** @description Whence the delay of the path is known; `null` where it is not, and then `r` and `mos` are upper bounds. */
+            delay_basis: components["schemas"]["DelayBasis"] | null;
+            /** @description Which way the speech goes. */
+            direction: components["schemas"]["Way"];
+            /**
+             * Format: int64
+             * @description How long the receiver must hold the quickest packet back, so that no more come too late.
+             */
+            jitter_buffer_ns: number;
+            /**
+             * Format: double
+             * @description The share of the packets that may come too late to be played, as stated.
+             */
+            late_ratio: number;
+            /**
+             * Format: double
+             * @description Lost or too late to be played, of those sent.
+             */
+            loss_ratio: number;
+            /**
+             * Format: double
+             * @description The mean opinion score that goes with it, 1 to 4.5.
+             */
+            mos: number;
+            /**
+             * Format: double
+             * @description From mouth to ear: the quickest packet's delay, the jitter buffer, and the codec's packet and look-ahead.
+             */
+            mouth_to_ear_ns: number | null;
+            /**
+             * Format: double
+             * @description The transmission rating factor R of the E-model.
+             */
+            r: number;
+            /** @description In a word. */
+            rating: components["schemas"]["Rating"];
+        };
         /** @description Which ways the packets of a measurement go. */
         Way: "round_trip" | "forward" | "reverse" | "both";
     };

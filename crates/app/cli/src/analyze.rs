@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     }
     if arguments.against.is_some() {
         return Err(Failure::usage(
-            "there is no sum to hold against a measurement (--against): name the two networks that are in series with \
-             --concatenate A B",
+            "there is no sum to hold against a measurement (--against): nothing names the networks that it is of; name the \
+             two that are in series with --concatenate A B",
         ));
     }
     // clap sees to it that there is one of the two.
