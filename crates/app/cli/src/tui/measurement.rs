@@ -206,7 +206,7 @@ mod tests {
         }
         let text = shown(&*picture.lock().unwrap(), 100, 30);
         for part in
-            ["5 of 10 s", "host0.example", "25.0 %", "kept in /runs/one", "note: a note", "round-trip delay"]
+            ["5 of 10 s", "host0.example", "25.0", "kept in /runs/one", "note: a note", "round-trip delay"]
         {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
