@@ -3,11 +3,11 @@
 //!
 //! | pattern | how it is found | what chance could do |
 //! | --- | --- | --- |
-//! | periodic delay spikes | autocorrelation of the moments at which packets begin to wait long (the excess over the local median, clipped to yes or no), then folding by each candidate ([`periods`]) | hits in a cycle, given how many spikes that cycle has and when packets were sent in it |
-//! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them ([`grids`]) | a density with one peak |
-//! | steps of delay, changes of route | cumulative sums of the signs about the median ([`steps`]), with TTL | the same sums of a stream of that dependence without a step |
-//! | bursts of duplicates | runs of consecutive numbers ([`copies`]) | duplicates that are independent of each other |
-//! | coalesced arrivals | gaps near nothing against those a little longer ([`arrivals`]) | a density of gaps that is smooth near nothing |
+//! | periodic delay spikes | autocorrelation of the moments at which packets begin to wait long (the excess over the local median, clipped to yes or no), then folding by each candidate (`periods`) | hits in a cycle, given how many spikes that cycle has and when packets were sent in it |
+//! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them (`grids`) | a density with one peak |
+//! | steps of delay, changes of route | cumulative sums of the signs about the median (`steps`), with TTL | the same sums of a stream of that dependence without a step |
+//! | bursts of duplicates | runs of consecutive numbers (`copies`) | duplicates that are independent of each other |
+//! | coalesced arrivals | gaps near nothing against those a little longer (`arrivals`) | a density of gaps that is smooth near nothing |
 //!
 //! Each test bounds the probability of a false alarm over all that it looks through, at [`FALSE_ALARM`]. Long streams are
 //! looked at in their first [`LOOKED_AT`] packets.
