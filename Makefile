@@ -17,6 +17,12 @@ FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
 FUZZ_MINUTES ?= 10
 
+# The tests of the console's page.
+define page
+	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
+	@$(TIMED) 'the page in a browser' scripts/console browser
+endef
+
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
@@ -32,8 +38,7 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
-	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
-	@$(TIMED) 'the page in a browser' scripts/console browser
+	$(page)
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
@@ -69,8 +74,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 console: ## prove that the console's page is built from its sources, and go through its screens with a browser
 	@scripts/need linker ip
 	@$(CARGO) build --locked --package romer
-	@$(TIMED) 'the console is current' scripts/console check
-	@$(TIMED) 'the console in a browser' scripts/console browser
+	$(page)
 
 schema: ## write docs/schema/*.json from the types
 	@$(CARGO) xtask schema
