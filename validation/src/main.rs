@@ -40,6 +40,8 @@ const INTERRUPTED: u8 = 130;
 const RUNS: u32 = 5;
 const PROBES: u64 = 1_000;
 const RESULTS: &str = "validation/results";
+/// The group of the tables, the wake errors and the other programs, which are one page.
+const ACCURACY: &str = "accuracy";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
 
@@ -61,7 +63,7 @@ struct Arguments {
     /// Look at a voice stream for an hour, not for a minute that an hour is told from.
     #[arg(long)]
     long: bool,
-    /// Where the results go. Without, what is published is replaced by a whole measurement only (all, 5 runs of
+    /// Where the results go. Without, a part that is published is replaced by a whole measurement of it only (5 runs of
     /// 1000 probes or more), and anything less is just shown.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -75,6 +77,8 @@ struct Arguments {
 enum Part {
     /// Everything.
     All,
+    /// The tool's own error: tables, wake and peers together.
+    Accuracy,
     /// Round trips by user and kernel stamps: tables I and II of seed 004.
     Tables,
     /// How late the sender wakes.
@@ -170,32 +174,46 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
         runs: arguments.runs,
         probes: arguments.probes,
     };
-    let claims = results.claims();
-    let whole = arguments.part == Part::All && arguments.runs >= RUNS && arguments.probes >= PROBES;
-    let folder = arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS)));
-    let page = page::page(&machine, results, &claims);
-    say("");
-    say(&page);
-    if let Some(folder) = folder {
-        let document = Document { schema: "romer/accuracy/1", machine: &machine, claims: &claims, results };
-        write(&folder, &page, &document)?;
-        say(&format!("written: {0}/accuracy.md, {0}/accuracy.json", folder.display()));
+    let mut code = 0;
+    for (group, results) in results.groups() {
+        let claims = results.claims();
+        let page = page::page(&machine, &results, &claims);
+        say("");
+        say(&page);
+        if let Some(folder) = folder(arguments, group) {
+            let document = Document {
+                schema: "romer/accuracy/1",
+                machine: &machine,
+                claims: &claims,
+                results: &results,
+            };
+            write(&folder, group, &page, &document)?;
+            say(&format!("written: {0}/{group}.md, {0}/{group}.json", folder.display()));
+        }
+        for claim in claims.iter().filter(|claim| !claim.held) {
+            complain(&format!("not held: {}: {}: {}", claim.claim, claim.subject, page::verdict(claim)));
+            code = BROKEN;
+        }
     }
-    let broken: Vec<_> = claims.iter().filter(|claim| !claim.held).collect();
-    for claim in &broken {
-        complain(&format!("not held: {}: {}: {}", claim.claim, claim.subject, page::verdict(claim)));
-    }
-    Ok(if broken.is_empty() { 0 } else { BROKEN })
+    Ok(code)
+}
+
+/// Where a group of results goes: what is published is replaced by a whole measurement of the group only.
+fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
+    let alone = matches!(arguments.part, Part::Tables | Part::Wake | Part::Peers) && group == ACCURACY;
+    let whole = !alone && arguments.runs >= RUNS && arguments.probes >= PROBES;
+    arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS)))
 }
 
 fn plan(arguments: &Arguments) -> Plan {
+    let accuracy = arguments.part == Part::Accuracy;
     let wants = |part| arguments.part == Part::All || arguments.part == part;
     Plan {
         runs: arguments.runs,
         probes: arguments.probes,
-        tables: wants(Part::Tables),
-        wakes: wants(Part::Wake),
-        peers: wants(Part::Peers),
+        tables: accuracy || wants(Part::Tables),
+        wakes: accuracy || wants(Part::Wake),
+        peers: accuracy || wants(Part::Peers),
         fast: wants(Part::Fast),
         many: wants(Part::Many),
         voice: wants(Part::Voice),
@@ -221,13 +239,13 @@ fn in_a_user_namespace() -> Result<u8> {
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-fn write(folder: &Path, page: &str, document: &Document<'_>) -> Result<()> {
+fn write(folder: &Path, group: &str, page: &str, document: &Document<'_>) -> Result<()> {
     let failed = || format!("cannot write the results to {}", folder.display());
     std::fs::create_dir_all(folder).with_context(failed)?;
-    std::fs::write(folder.join("accuracy.md"), page).with_context(failed)?;
+    std::fs::write(folder.join(format!("{group}.md")), page).with_context(failed)?;
     let mut text = serde_json::to_string_pretty(document).context("cannot write JSON")?;
     text.push('\n');
-    std::fs::write(folder.join("accuracy.json"), text).with_context(failed)
+    std::fs::write(folder.join(format!("{group}.json")), text).with_context(failed)
 }
 
 /// The processor's name, as the kernel has it.

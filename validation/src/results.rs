@@ -3,6 +3,7 @@
 use romer_units::Duration;
 use serde::Serialize;
 
+use crate::ACCURACY;
 use crate::figures::{Figures, Lateness, median};
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
@@ -188,6 +189,20 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// The groups in which something was measured, each with its name and alone: each is a page and a document.
+    pub(crate) fn groups(&self) -> Vec<(&'static str, Self)> {
+        let round_trips = self.round_trips.clone();
+        let wake_errors = self.wake_errors.clone();
+        let groups = [
+            (ACCURACY, Self { round_trips, wake_errors, ..Self::default() }),
+            ("fast", Self { fast: self.fast.clone(), ..Self::default() }),
+            ("many", Self { many: self.many.clone(), ..Self::default() }),
+            ("voice", Self { voice: self.voice.clone(), ..Self::default() }),
+            ("bench", Self { frames: self.frames.clone(), sweep: self.sweep.clone(), ..Self::default() }),
+        ];
+        groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
+    }
+
     /// The circumstances of everything, in the order of the page.
     pub(crate) fn circumstances(&self) -> impl Iterator<Item = Circumstances> + '_ {
         let trips = self.round_trips.iter().map(|trips| trips.circumstances);
@@ -502,6 +517,16 @@ pub(crate) mod tests {
         assert_eq!(claims.len(), 2, "the factor, and the deviation of the one condition");
         assert!(claims.iter().all(|claim| claim.held));
         assert!((claims[1].figure - 100.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_measured_is_told_in_groups_and_nothing_twice() {
+        let mut results = Results::default();
+        assert_eq!(results.groups(), []);
+        results.round_trips.push(trips(1, Condition::Busy, Tool::RomerKernel, 10.0));
+        results.wake_errors.push(wakes(1, Condition::Busy, vec![10], vec![10]));
+        let groups = results.groups();
+        assert_eq!(groups, [(ACCURACY, results)]);
     }
 
     #[test]
