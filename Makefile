@@ -16,11 +16,16 @@ KILLS ?= 10000
 FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
 FUZZ_MINUTES ?= 10
+LONG_API_CASES ?= 1000
 
-# The tests of the console's page.
+# What the generator asks of each operation of the console's interface.
+API_CASES ?= 5
+
+# The tests of the console's page and interface.
 define page
 	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
 	@$(TIMED) 'the page in a browser' scripts/console browser
+	@$(TIMED) 'the interface, by its description' scripts/api-fuzz $(API_CASES)
 endef
 
 help: ## say what can be made
@@ -34,7 +39,7 @@ demo: build ## build, then measure between two hosts in this machine, and show t
 	@$(TARGET)/release/romer demo
 
 test: ## run every test; as root, those that meet the kernel once more without privileges
-	@scripts/need linker ip ethtool nft ping setpriv chromium node npm
+	@scripts/need linker ip ethtool nft ping setpriv chromium node npm curl
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
@@ -70,9 +75,10 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
+	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 
-console: ## prove that the console's page is built from its sources, and go through its screens with a browser
-	@scripts/need linker ip
+console: ## prove that the console's page is built from its sources, go through its screens with a browser, ask its interface
+	@scripts/need linker ip curl
 	@$(CARGO) build --locked --package romer
 	$(page)
 

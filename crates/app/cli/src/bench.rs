@@ -191,8 +191,7 @@ impl Watcher for Looker<'_> {
 
 /// What a plan asks for that a page of the console gives.
 pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
-    const SHOWN: &str = "plan";
-    let read = plan::parse(text.as_bytes(), SHOWN, &plan::Given { words: &[], plan: "" });
+    let read = plan::parse(text.as_bytes(), "plan", &plan::Given { words: &[], plan: "" });
     let asked = read.and_then(|arguments| match arguments.wish {
         Some(Wish::Procedure(ProcedureName::SelfTest)) => Err(Failure::usage(
             "the tester is tested on the command line (procedure): run `romer bench self-test`",
@@ -202,14 +201,7 @@ pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
         }
         Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
     });
-    asked.map_err(|failure| {
-        let text = failure.text().to_owned();
-        // The place stands in it, behind the plan's name.
-        let numbers = text.split_once(&format!("({SHOWN}:")).and_then(|(_, rest)| rest.split_once(')'));
-        let place = numbers.and_then(|(numbers, _)| numbers.split_once(':'));
-        let place = place.and_then(|(line, column)| line.parse().ok().zip(column.parse().ok()));
-        PlanFault { text, place }
-    })
+    asked.map_err(|failure| PlanFault { text: failure.text().to_owned(), place: failure.place() })
 }
 
 impl From<BenchError> for Failure {

@@ -17,24 +17,35 @@ use crate::output;
 pub(crate) struct Failure {
     code: u8,
     text: String,
+    place: Option<(usize, usize)>,
 }
 
 impl Failure {
     /// A command that asks for something that cannot be.
     pub(crate) fn usage(text: impl Display) -> Self {
-        Self { code: 2, text: text.to_string() }
+        Self::with_code(2, text)
     }
     /// The environment or a missing right stands in the way.
     pub(crate) fn environment(text: impl Display) -> Self {
-        Self { code: 4, text: text.to_string() }
+        Self::with_code(4, text)
     }
     /// A fault of romer itself.
     pub(crate) fn own(text: impl Display) -> Self {
-        Self { code: 1, text: format!("{text}; this is a fault of romer, please report it") }
+        Self::with_code(1, format!("{text}; this is a fault of romer, please report it"))
     }
     /// With this exit code.
     pub(crate) fn with_code(code: u8, text: impl Display) -> Self {
-        Self { code, text: text.to_string() }
+        Self { code, text: text.to_string(), place: None }
+    }
+
+    /// The same, about this line and column of what was read, from 1.
+    pub(crate) fn at(self, line: usize, column: usize) -> Self {
+        Self { place: Some((line, column)), ..self }
+    }
+
+    /// The line and column of what was read that are meant, from 1.
+    pub(crate) const fn place(&self) -> Option<(usize, usize)> {
+        self.place
     }
 
     /// The same, with the word that the run is kept in `folder` all the same.
@@ -81,25 +92,25 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
 
 impl From<MeasureError> for Failure {
     fn from(error: MeasureError) -> Self {
-        Self { code: error.exit_code(), text: error.to_string() }
+        Self::with_code(error.exit_code(), error)
     }
 }
 
 impl From<AnalysisError> for Failure {
     fn from(error: AnalysisError) -> Self {
-        Self { code: error.exit_code(), text: error.to_string() }
+        Self::with_code(error.exit_code(), error)
     }
 }
 
 impl From<EmulateError> for Failure {
     fn from(error: EmulateError) -> Self {
-        Self { code: error.exit_code(), text: error.to_string() }
+        Self::with_code(error.exit_code(), error)
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self { code: error.exit_class().code(), text: error.to_string() }
+        Self::with_code(error.exit_class().code(), error)
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use romer_bench::limits::Limit;
 use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher, rfc3339};
-use romer_method::Frames;
 use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Trial};
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
 use schemars::JsonSchema;
@@ -211,7 +210,7 @@ impl Plans {
         let (asks, length) = romer_bench::plan(&options);
         let trials = asks.iter().take(FORESEEN).map(|ask| Foreseen {
             case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
-            frames: frames(&ask.frames),
+            frames: ask.frames.to_string(),
             load_percent: ask.load() * 100.0,
             pps: ask.frames.frames_per_second(options.line, ask.load()),
             length_ns: ask.length().as_nanos(),
@@ -322,7 +321,7 @@ impl Watcher for Looker<'_> {
                 now: format!(
                     "{}, {}, {:.2} % for {}",
                     progress.case,
-                    frames(&progress.ask.frames),
+                    progress.ask.frames,
                     progress.ask.load() * 100.0,
                     progress.ask.length()
                 ),
@@ -381,11 +380,4 @@ fn broken(document: &Benchmark) -> Vec<String> {
 
 fn commands(options: &BenchOptions) -> Vec<String> {
     options.cases.iter().filter_map(|case| case.command.clone()).chain(options.reset.clone()).collect()
-}
-
-fn frames(frames: &Frames) -> String {
-    match frames {
-        Frames::Size(size) => format!("{} B", size.octets()),
-        Frames::Mixture(imix) => imix.to_string(),
-    }
 }

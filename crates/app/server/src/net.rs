@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener as StdListener;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::http::header::{
     AUTHORIZATION, CONTENT_SECURITY_POLICY, COOKIE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Request, Response};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -26,6 +26,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::io::InspectReader;
 
 use crate::app::App;
 use crate::auth::Shown;
@@ -179,7 +180,10 @@ impl Connection {
         match tokio::time::timeout(PATIENCE, stream.peek(&mut first)).await {
             // A greeting of TLS begins so.
             Ok(Ok(1)) if first[0] == 0x16 => {}
-            Ok(Ok(1)) => return say_https(&mut stream).await,
+            Ok(Ok(1)) => {
+                let problem = Problem::bad("https", "this port speaks TLS only; use https");
+                return refuse(&mut stream, problem).await;
+            }
             _ => return,
         }
         if let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
@@ -188,27 +192,28 @@ impl Connection {
     }
 }
 
-async fn say_https(stream: &mut TcpStream) {
-    let body = "{\"type\":\"about:blank#https\",\"title\":\"Bad Request\",\"status\":400,\
-                \"detail\":\"this port speaks TLS only; use https\"}";
-    let answer = format!(
-        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\nConnection: \
-         close\r\n\r\n{body}",
-        body.len()
-    );
-    let _: io::Result<()> = stream.write_all(answer.as_bytes()).await;
+/// Refuses what has not become a request, and closes.
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, problem: Problem) {
+    let _: io::Result<()> = stream.write_all(&problem.into_message()).await;
     let _ = stream.shutdown().await;
 }
 
 async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: S,
+    mut stream: S,
     ends: Ends,
     app: Arc<App>,
     router: Router,
     busy: Arc<AtomicUsize>,
 ) {
     let router = TowerToHyperService::new(router);
+    // Whether something came since the last request: a connection that says nothing is closed without a word.
+    let begun = Arc::new(AtomicBool::new(false));
+    let (came, taken) = (Arc::clone(&begun), Arc::clone(&begun));
+    let watched = InspectReader::new(&mut stream, move |octets: &[u8]| {
+        came.fetch_or(!octets.is_empty(), Ordering::Relaxed);
+    });
     let service = service_fn(move |request: Request<Incoming>| {
+        taken.store(false, Ordering::Relaxed);
         let (app, router) = (Arc::clone(&app), router.clone());
         let working = Working::begin(&busy);
         async move {
@@ -221,9 +226,13 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
         .header_read_timeout(PATIENCE)
         .max_buf_size(LARGEST_HEAD)
         .max_headers(MOST_FIELDS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(watched), service);
     // A connection that breaks off is the other end's affair.
-    let _ = serving.await;
+    let ended = serving.await;
+    if ended.is_err_and(|error| error.is_timeout()) && begun.load(Ordering::Relaxed) {
+        let detail = "the head of the request did not come within 10 s";
+        refuse(&mut stream, Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", detail)).await;
+    }
 }
 
 /// Says for as long as it lives that a connection is not idle.

@@ -6,6 +6,9 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The media type of problem documents.
+const PROBLEM: &str = "application/problem+json";
+
 /// What went wrong, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
@@ -120,13 +123,25 @@ impl Problem {
         self.0.status
     }
 
+    /// As the octets of an answer that ends its connection, for what has not become a request.
+    pub(crate) fn into_message(self) -> Vec<u8> {
+        let (status, title) = (self.0.status, self.0.title.clone());
+        let text = serde_json::to_string(&self).unwrap_or_default();
+        let length = text.len();
+        let kind = PROBLEM;
+        format!(
+            "HTTP/1.1 {status} {title}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+        )
+        .into_bytes()
+    }
+
     /// As an answer.
     pub(crate) fn into_response(self) -> Response<Body> {
         let text = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
         if let Some((name, value)) = self.0.header
             && let Ok(value) = HeaderValue::from_str(&value)
         {

@@ -3,15 +3,20 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_method::Frames;
 use romer_method::campaign::Procedure;
-use romer_server::{Options, Plan, PlanFault, Server};
+use romer_server::{Options, Plan, PlanFault, Server, Tls};
 use romer_store::Runs;
 use romer_units::random::Seed;
 use romer_units::{Duration, FrameSize, LineRate};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -70,10 +75,20 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
 
 impl Console {
     fn start() -> Self {
+        Self::with(None)
+    }
+
+    /// With the certificate of the tests.
+    fn with_tls() -> Self {
+        let of = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+        Self::with(Some(Tls { certificate: of("console.pem"), key: of("console.key") }))
+    }
+
+    fn with(tls: Option<Tls>) -> Self {
         let state = tempfile::tempdir().unwrap();
         let options = Options {
             listen: "127.0.0.1:0".parse().unwrap(),
-            tls: None,
+            tls,
             hosts: Vec::new(),
             token: Some(TOKEN.into()),
             runs: Runs::at(state.path().join("runs")),
@@ -94,25 +109,22 @@ impl Console {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // The server may answer and close before all is sent.
         let _ = stream.write_all(octets);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        Answer { status, head: head.to_ascii_lowercase(), body: body.into() }
+        Answer::read(&mut stream)
+    }
+
+    fn request(&self, line: &str, lines: &str) -> String {
+        let host = self.host();
+        format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n{lines}\r\n"
+        )
     }
 
     /// A request with the right host and token, and these lines besides.
     fn ask(&self, line: &str, lines: &str, body: &str) -> Answer {
         let length =
             if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        let host = self.host();
-        self.raw(
-            format!(
-                "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n{length}{lines}\r\n{body}"
-            )
-            .as_bytes(),
-        )
+        let head = self.request(line, &format!("{length}{lines}"));
+        self.raw(format!("{head}{body}").as_bytes())
     }
 
     fn send(&self, line: &str, body: &str) -> Answer {
@@ -121,6 +133,16 @@ impl Console {
 }
 
 impl Answer {
+    /// All that comes until the server closes.
+    fn read(stream: &mut impl Read) -> Self {
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Self { status, head: head.to_ascii_lowercase(), body: body.into() }
+    }
+
     fn is(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{self:?}");
         self
@@ -332,6 +354,57 @@ fn idle_connections_are_closed_for_new_ones() {
         (0..400).filter_map(|_| TcpStream::connect(console.server.address()).ok()).collect();
     assert!(idle.len() > 256);
     console.ask("GET /api/about", "", "").is(200);
+}
+
+#[test]
+fn heads_and_bodies_that_do_not_come_are_not_waited_for() {
+    let console = Console::start();
+    let connect = |octets: &str| {
+        let mut stream = TcpStream::connect(console.server.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(octets.as_bytes()).unwrap();
+        stream
+    };
+    let head = connect("GET /api/about HTTP/1.1\r\nHo");
+    let body = connect(
+        &console
+            .request("POST /api/scenario/check", "Content-Type: application/json\r\nContent-Length: 100\r\n"),
+    );
+    let silent = connect("");
+    for mut stream in [head, body] {
+        Answer::read(&mut stream).is_problem(408);
+    }
+    let mut said = Vec::new();
+    let _ = (&silent).read_to_end(&mut said);
+    assert!(said.is_empty(), "a browser that connects ahead of time has asked for nothing");
+}
+
+#[test]
+fn with_tls_it_speaks_to_those_who_greet_and_tells_the_others() {
+    let console = Console::with_tls();
+    let plain = console.ask("GET /api/about", "", "").is_problem(400);
+    assert!(plain["detail"].as_str().unwrap().contains("use https"));
+
+    let mut roots = RootCertStore::empty();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/console.pem");
+    roots.add(CertificateDer::from_pem_file(file).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connection = ClientConnection::new(Arc::new(client), name).unwrap();
+    let stream = TcpStream::connect(console.server.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = StreamOwned::new(connection, stream);
+    stream.write_all(console.request("POST /api/session", "").as_bytes()).unwrap();
+    let answer = Answer::read(&mut stream);
+    answer.is(204);
+    assert!(answer.head.contains("set-cookie: __host-"), "{answer:?}");
+    assert!(answer.head.contains("; secure"), "{answer:?}");
+    assert!(console.server.url().starts_with("https://"));
 }
 
 #[test]

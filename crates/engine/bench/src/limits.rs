@@ -5,12 +5,10 @@ use std::str::FromStr;
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_record::document;
-use romer_record::limit::{self, Relation};
+use romer_record::limit::{self, Relation, Written};
 
 use crate::document::quantities;
 
-/// The longest text of a limit that is looked at.
-const LONGEST: usize = 200;
 /// What a result has of its repeats.
 const STATISTICS: [&str; 5] = ["mean", "min", "max", "median", "stddev"];
 
@@ -29,13 +27,8 @@ impl FromStr for Limit {
 
     /// Reads `QUANTITY[.STATISTIC] RELATION BOUND`, such as `loss_ratio<=0.1%` or `latency_mean_ns.max<200us`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(80).collect();
-        if text.len() > LONGEST {
-            return Err(format!("{shown:?}... is too long; write for instance 'loss_ratio<=0.1%'"));
-        }
-        let (path, relation, wanted) = limit::split(text).ok_or_else(|| {
-            format!("{shown:?} compares nothing; write a quantity of the results, <, <=, > or >=, and a bound, such as 'loss_ratio<=0.1%'")
-        })?;
+        let Written { shown, path, relation, bound } =
+            limit::written(text, "a quantity of the results", "loss_ratio<=0.1%")?;
         let (quantity, statistic) = path.split_once('.').unwrap_or((path, "mean"));
         if !quantities().any(|known| known == quantity) {
             let known: Vec<&str> = quantities().collect();
@@ -50,8 +43,7 @@ impl FromStr for Limit {
                 STATISTICS.join(", ")
             ));
         }
-        let bound =
-            limit::bound(&[quantity.to_owned()], wanted).map_err(|why| format!("{shown:?}: {why}"))?;
+        let bound = limit::bound(&[quantity.to_owned()], bound).map_err(|why| format!("{shown:?}: {why}"))?;
         Ok(Self {
             text: text.into(),
             quantity: quantity.into(),

@@ -4,13 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use romer_record::document::{self, Direction, Measurement, Summary};
-use romer_record::limit::{self, Relation};
+use romer_record::limit::{self, Relation, Written};
 use serde_json::Value;
 
 /// The directions of the document.
 const DIRECTIONS: [&str; 3] = ["forward", "reverse", "round_trip"];
-/// The longest text of a limit that is looked at.
-const LONGEST: usize = 200;
 
 /// A limit on one number of the measurement document.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,16 +26,11 @@ impl FromStr for Limit {
     /// `round_trip.loss.ratio`, `reverse.packets.lost`), one of `<`, `<=`, `>`, `>=`, and a bound with the unit of
     /// that number (`30ms` where the path has `_ns`, `1%` for a ratio, a plain number for a count).
     fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(80).collect();
-        if text.len() > LONGEST {
-            return Err(format!("{shown:?}... is too long; write for instance 'forward.delay_ns.p99<30ms'"));
-        }
-        let (path, relation, wanted) = limit::split(text).ok_or_else(|| {
-            format!("{shown:?} compares nothing; write a number of the document, <, <=, > or >=, and a bound, such as 'forward.delay_ns.p99<30ms'")
-        })?;
+        let Written { shown, path, relation, bound } =
+            limit::written(text, "a number of the document", "forward.delay_ns.p99<30ms")?;
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();
         known(&path).map_err(|why| format!("{shown:?}: {why}"))?;
-        let bound = limit::bound(&path, wanted).map_err(|why| format!("{shown:?}: {why}"))?;
+        let bound = limit::bound(&path, bound).map_err(|why| format!("{shown:?}: {why}"))?;
         Ok(Self { text: text.into(), path, relation, bound })
     }
 }

@@ -25,6 +25,8 @@ pub mod reset;
 pub mod search;
 pub mod statistics;
 
+use std::fmt;
+
 use romer_traffic::Imix;
 use romer_units::{Duration, FrameSize, LineRate};
 
@@ -35,6 +37,15 @@ pub enum Frames {
     Size(FrameSize),
     /// A mixture; frames below 64 octets are padded to that.
     Mixture(Imix),
+}
+
+impl fmt::Display for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(size) => f.pad(&format!("{} B", size.octets())),
+            Self::Mixture(imix) => f.pad(&imix.to_string()),
+        }
+    }
 }
 
 impl Frames {

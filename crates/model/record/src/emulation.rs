@@ -92,6 +92,14 @@ pub struct EmulatedDirection {
     pub queue_depth: Summary,
 }
 
+impl EmulatedDirection {
+    /// Whether every packet is accounted for.
+    pub fn balances(&self) -> bool {
+        self.received + self.duplicates_created
+            == self.transmitted + self.queued + self.lost.values().sum::<u64>()
+    }
+}
+
 /// A packet or a copy, and what became of it: a line of an emulator's samples, as far as figures need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedPacket {

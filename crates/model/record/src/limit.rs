@@ -32,11 +32,42 @@ impl Relation {
 }
 
 /// What is compared, how, and with what; `None` where nothing is.
-pub fn split(text: &str) -> Option<(&str, Relation, &str)> {
+fn split(text: &str) -> Option<(&str, Relation, &str)> {
     let signs = Relation::SIGNS.iter().filter_map(|one| Some((text.find(one.0)?, *one)));
     let (place, (sign, relation)) =
         signs.min_by_key(|(place, (sign, _))| (*place, usize::MAX - sign.len()))?;
     Some((text[..place].trim(), relation, text[place + sign.len()..].trim()))
+}
+
+/// The longest text of a limit that is looked at.
+const LONGEST: usize = 200;
+
+/// A limit as it is written, in its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written<'t> {
+    /// What it says, as far as messages show it.
+    pub shown: String,
+    /// The number that is compared.
+    pub path: &'t str,
+    /// How it is compared.
+    pub relation: Relation,
+    /// With what.
+    pub bound: &'t str,
+}
+
+/// Takes a limit apart. `what` says in words what can be compared, `example` is a limit on it.
+///
+/// # Errors
+/// In words: it is too long, or compares nothing.
+pub fn written<'t>(text: &'t str, what: &str, example: &str) -> Result<Written<'t>, String> {
+    let shown: String = text.chars().take(80).collect();
+    if text.len() > LONGEST {
+        return Err(format!("{shown:?}... is too long; write for instance '{example}'"));
+    }
+    let (path, relation, bound) = split(text).ok_or_else(|| {
+        format!("{shown:?} compares nothing; write {what}, <, <=, > or >=, and a bound, such as '{example}'")
+    })?;
+    Ok(Written { shown, path, relation, bound })
 }
 
 /// The bound in the unit of the number at `path`: a time where it is one (`_ns`), percent of a ratio or a percentage, a

@@ -65,7 +65,8 @@ pub(super) struct Given<'a> {
 pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<BenchArgs, Failure> {
     let fault = |place: Range<usize>, why: &str, mend: &str| {
         let (line, column) = line_and_column(text, place.start);
-        Failure::with_code(3, format!("the plan cannot be used ({shown}:{line}:{column}): {why}; {mend}"))
+        let text = format!("the plan cannot be used ({shown}:{line}:{column}): {why}; {mend}");
+        Failure::with_code(3, text).at(line, column)
     };
     let utf8 = std::str::from_utf8(text)
         .map_err(|error| fault(error.valid_up_to()..0, "this is no UTF-8", "write the file in UTF-8"))?;

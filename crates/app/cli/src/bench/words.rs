@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 
 use romer_bench::Progress;
 use romer_bench::options::BenchOptions;
-use romer_method::{Ask, Frames};
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_units::Duration;
 
@@ -46,7 +45,7 @@ pub(super) fn dry_run(options: &BenchOptions) -> String {
                 text,
                 "{:>5}  {case:<12} {:>9}  {:>7.2} %  {pps:>11.0} pps  {:>8}  repeat {}",
                 number + 1,
-                size(ask),
+                ask.frames,
                 ask.load() * 100.0,
                 ask.length().to_string(),
                 ask.repeat + 1
@@ -55,13 +54,6 @@ pub(super) fn dry_run(options: &BenchOptions) -> String {
     }
     let _ = writeln!(text, "\n{} trials, {} at the most", asks.len(), people(time));
     text
-}
-
-fn size(ask: &Ask) -> String {
-    match &ask.frames {
-        Frames::Size(size) => format!("{} B", size.octets()),
-        Frames::Mixture(imix) => imix.to_string(),
-    }
 }
 
 /// A time as people say it.
@@ -100,7 +92,7 @@ impl Line {
             progress.trial,
             progress.of,
             progress.case,
-            size(progress.ask),
+            progress.ask.frames,
             progress.ask.load() * 100.0,
             people(progress.left)
         ));

@@ -53,11 +53,6 @@ impl EmulationPicture {
     }
 }
 
-/// Whether every packet is accounted for.
-fn balanced(one: &EmulatedDirection) -> bool {
-    one.received + one.duplicates_created == one.transmitted + one.queued + one.lost.values().sum::<u64>()
-}
-
 fn row(name: &'static str, one: &EmulatedDirection) -> Row<'static> {
     let lost: u64 = one.lost.values().sum();
     let offered = one.received + one.duplicates_created;
@@ -72,7 +67,7 @@ fn row(name: &'static str, one: &EmulatedDirection) -> Row<'static> {
         maybe_time(one.requested_delay_ns.median, true),
         maybe_time(one.actual_delay_ns.median, true),
         maybe_time(one.delay_error_ns.p99, true),
-        if balanced(one) { "yes".into() } else { "NO".into() },
+        if one.balances() { "yes".into() } else { "NO".into() },
     ])
 }
 
