@@ -1,5 +1,8 @@
 //! What is shown of a measurement, and what is written of the program.
 
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
 use super::common::lab::{FAR, Lab};
 use super::common::process::{self, romer};
 
@@ -13,6 +16,45 @@ fn many_streams_are_summed_up_in_a_line_each() {
     let streams = ended.stdout.lines().filter(|line| line.starts_with(FAR)).count();
     assert_eq!(streams, 9, "{}", ended.stdout);
     assert!(ended.stdout.starts_with("9 streams") && ended.stdout.lines().count() < 16, "{}", ended.stdout);
+}
+
+/// What a program draws on a terminal of 40 rows and 120 columns in which `key` is pressed once `awaited` is there, and its exit code.
+fn on_a_terminal(command: &Command, awaited: &str, key: &[u8]) -> (String, Option<i32>) {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let line = format!("stty rows 40 cols 120 && exec {}", words.join(" "));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("TERM", "xterm-256color");
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let (mut drawn, mut piece, mut pressed) = (Vec::new(), [0; 4096], false);
+    loop {
+        let read = screen.read(&mut piece).unwrap();
+        if read == 0 {
+            break;
+        }
+        drawn.extend_from_slice(&piece[..read]);
+        if !pressed && String::from_utf8_lossy(&drawn).contains(awaited) {
+            keys.write_all(key).unwrap();
+            pressed = true;
+        }
+    }
+    (String::from_utf8_lossy(&drawn).into_owned(), child.wait().unwrap().code())
+}
+
+#[test]
+fn the_whole_terminal_is_taken_and_given_back() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let mut command = lab.romer("A", ["measure", FAR, "--tui", "--duration", "1h", "--out"]);
+    command.arg(home.path().join("run"));
+    let (drawn, code) = on_a_terminal(&command, "q ends", b"q");
+    assert_eq!(code, Some(130), "{drawn}");
+    let (before, after) = drawn.split_once("\x1b[?1049l").unwrap();
+    assert!(before.contains("\x1b[?1049h") && before.contains("round-trip delay"), "{drawn}");
+    assert!(after.contains("these are the statistics of a part") && after.contains("Kept in"), "{drawn}");
 }
 
 #[test]
