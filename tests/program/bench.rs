@@ -239,6 +239,28 @@ fn a_router_that_drops_one_size_is_caught() {
 }
 
 #[test]
+fn a_device_that_reorders_is_caught() {
+    let lab = Lab::path();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("reorders.toml");
+    let text = "[a_to_b.reorder]\nprobability = 0.1\n\
+                displacement = { model = \"uniform\", low = 2, high = 5 }\n";
+    std::fs::write(&scenario, text).unwrap();
+    let mut emulate = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1"]);
+    let mut emulator = Process::start(emulate.arg("--scenario").arg(&scenario));
+    let line = emulator.line();
+    assert!(line.starts_with("emulating: "), "{line:?} {:?}", emulator.wait());
+    let arguments = ["load-sweep", "--frame-sizes", "64,128", "--loads", "30%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "500ms", "--settle", "100ms"];
+    let found = bench(&lab, &[&arguments[..], &times].concat()).with_code(6).document();
+    assert_eq!(verdicts(&found), [("order".into(), false)]);
+    let counted = |name: &str| trials(&found).iter().map(|one| count(one, name)).sum::<u64>();
+    assert_eq!(counted("/lost"), 0, "what comes late is not lost");
+    // A tenth of some 900 frames: fewer than 20 of them with a probability far below 1e-6.
+    assert!(counted("/reordered") >= 20, "{found:#}");
+}
+
+#[test]
 fn a_policer_is_judged_frame_by_frame() {
     let lab = Lab::router();
     set_case(&lab, &["police"]);

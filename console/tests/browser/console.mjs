@@ -22,7 +22,8 @@ async function clean(page, what) {
 async function shot(page, name) {
   if (!shots) return;
   mkdirSync(shots, { recursive: true });
-  await page.screenshot({ path: join(shots, `${name}.png`), fullPage: false });
+  await page.evaluate(() => globalThis.scrollTo(0, 0));
+  await page.screenshot({ path: join(shots, `console-${name}.png`), fullPage: false });
 }
 
 const SCREENS = ['Emulator', 'Live', 'Measure', 'Runs', 'Benchmark', 'Doctor'];
@@ -87,7 +88,6 @@ async function run() {
   await loss.getByLabel('Duration of state 2').fill('2');
   // Visits 0.9 to 0.05; weighted by 1 and 2 packets, a tenth.
   await loss.getByText('overall loss rate is 10 %').waitFor();
-  await shot(page, 'emulator');
   await clean(page, 'the emulator');
 
   step('Apply says what changes, and the emulator takes it');
@@ -97,6 +97,7 @@ async function run() {
   const inForce = await page.evaluate(async () => (await fetch('/api/scenario')).json());
   assert.equal(inForce.scenario.a_to_b.loss.model, 'markov');
   assert.equal(inForce.scenario.a_to_b.delay.fixed, '20ms');
+  await shot(page, 'emulator');
 
   step('undo and redo go back and forth');
   await until('there is something to undo', () => page.getByRole('button', { name: 'Undo' }).isEnabled());

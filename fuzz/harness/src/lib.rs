@@ -23,6 +23,7 @@ mod sender_returns;
 mod stamp_reflector;
 mod stamp_sender;
 mod target;
+mod test_frame;
 
 use std::path::PathBuf;
 
@@ -77,6 +78,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sender_returns", run: sender_returns::run, seeds: sender_returns::seeds },
     Target { name: "one_way_probes", run: one_way_probes::run, seeds: one_way_probes::seeds },
     Target { name: "target", run: target::run, seeds: target::seeds },
+    Target { name: "test_frame", run: test_frame::run, seeds: test_frame::seeds },
 ];
 
 /// Runs the harness of the target called `name` on `octets`.

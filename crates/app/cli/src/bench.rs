@@ -383,15 +383,14 @@ fn asked(arguments: &BenchArgs, name: ProcedureName) -> Result<(&'static str, Pr
             ("throughput", Procedure::Mlr(plan), words)
         }
         ProcedureName::Throughput => ("throughput", Procedure::Throughput(goal), goal.words()),
-        ProcedureName::LoadSweep => sweep(
-            "load-sweep",
-            "each load in a trial of its own; carried against offered (seed 003 chapter 3)",
-        ),
+        ProcedureName::LoadSweep => {
+            sweep("load-sweep", "each load in a trial of its own; carried against offered")
+        }
         ProcedureName::Latency => sweep(
             "latency",
             "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
         ),
-        ProcedureName::SelfTest => sweep("self-test", "the tests of seed 003, section 2.7"),
+        ProcedureName::SelfTest => sweep("self-test", "the tests of the tester itself"),
         ProcedureName::Policing => sweep(
             "policing",
             "a token bucket's verdict on every frame; wrong about one in a thousand at the most",

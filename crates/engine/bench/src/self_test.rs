@@ -84,7 +84,7 @@ pub fn self_test(
         ended: rfc3339(SystemTime::now()),
         partial: stop.load(Ordering::Acquire),
         procedure: "self-test".into(),
-        criterion: "the tests of seed 003, section 2.7, over a link from one port to the other".into(),
+        criterion: "the tests of the tester itself, over a link from one port to the other".into(),
         dut: Device::default(),
         setup: setup(options, &tester),
         trials,

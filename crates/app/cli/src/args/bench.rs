@@ -25,7 +25,7 @@ use crate::values;
         with its stream, number and stamp, so that the fate and the latency of every single one is known. First the tester \
         itself is tested, over a link beside the device.\n\n\
         throughput   the highest load that loses nothing (RFC 2544 section 26.1)\n\
-        load-sweep   offered against carried load, latency and jitter at each load (seed 003)\n\
+        load-sweep   offered against carried load, latency and jitter at each load\n\
         latency      the same, at the loads given\n\
         frame-loss   loss from the full line downwards (RFC 2544 section 26.3)\n\
         back-to-back the longest burst that loses nothing (RFC 9004)\n\
@@ -33,7 +33,7 @@ use crate::values;
         reset        how long the device is away that --reset resets (RFC 6201)\n\
         policing     whether a policer passes what conforms and nothing else, frame by frame\n\
         priority     whether each class gets what its scheduler owes it\n\
-        self-test    the tester itself, over a link from one port to the other (seed 003 section 2.7)\n\n\
+        self-test    the tester itself, over a link from one port to the other\n\n\
         All of it can stand in a file: romer bench PLAN.toml, with the options' names as keys, [[stream]] and [[case]].\n\n\
         Every trial is kept as it ends: a benchmark that was interrupted goes on by romer bench --resume DIR.\n\n\
         Frames that the tester could not send are told apart and are never counted as lost. Run it against devices of \
