@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint audit soak console schema manual
+.PHONY: help build demo test bench guest lint audit soak console schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -53,6 +53,9 @@ bench: ## measure the tool's own error and what it holds, other programs beside 
 	@$(CARGO) build --release --locked --package romer
 	@$(CARGO) run --release --locked --package romer-validation -- all
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'the console under fifty pages' scripts/console bench
+
+guest: build ## ask netem and romer for the same networks, in an emulated guest (validation/results/netem.md)
+	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md
 
 lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
 	@scripts/need linker

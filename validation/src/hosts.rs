@@ -23,6 +23,11 @@ pub(crate) struct Hosts {
     pub(crate) far: String,
 }
 
+/// The name of a namespace of ours.
+pub(crate) fn namespace(host: &str) -> String {
+    format!("{PREFIX}{}-{host}", std::process::id())
+}
+
 /// The first of the far host's further addresses.
 const FURTHER: u8 = 21;
 
@@ -46,8 +51,7 @@ impl Hosts {
     /// Makes them, after clearing away what a killed run has left.
     pub(crate) fn make() -> Result<Self> {
         clear_away_the_dead();
-        let name = |host| format!("{PREFIX}{}-{host}", std::process::id());
-        let hosts = Self { near: name("near"), far: name("far") };
+        let hosts = Self { near: namespace("near"), far: namespace("far") };
         netns::create(&hosts.near).context("cannot make a network namespace")?;
         netns::create(&hosts.far).context("cannot make a network namespace")?;
         hosts.join().context("cannot join the two namespaces")?;

@@ -93,6 +93,8 @@ enum Part {
     Voice,
     /// The benchmark's generator and analyser on a link, trafgen and iperf 3 beside them, and a sweep of the lab's router.
     Bench,
+    /// How well the emulator holds packets, at which rates: seed 002's tables 7.2 to 7.7.
+    Emulate,
 }
 
 /// Where and how it was measured.
@@ -218,6 +220,7 @@ fn plan(arguments: &Arguments) -> Plan {
         many: wants(Part::Many),
         voice: wants(Part::Voice),
         bench: wants(Part::Bench),
+        emulate: wants(Part::Emulate),
         long: arguments.long,
         patience: StdDuration::from_secs(arguments.patience),
         stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),

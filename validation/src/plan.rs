@@ -45,6 +45,7 @@ pub(crate) struct Plan {
     pub(crate) many: bool,
     pub(crate) voice: bool,
     pub(crate) bench: bool,
+    pub(crate) emulate: bool,
     /// How long the machine is given to become quiet before each measurement.
     pub(crate) patience: StdDuration,
     /// A voice stream of an hour.
@@ -58,7 +59,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Whether anything is to be measured by `romer` as a program of its own.
     pub(crate) fn needs_program(&self) -> bool {
-        self.peers || self.fast || self.many || self.voice || self.bench
+        self.peers || self.fast || self.many || self.voice || self.bench || self.emulate
     }
 
     /// Whether anything is to be measured in each state of the machine.

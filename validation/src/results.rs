@@ -1,7 +1,11 @@
 //! What was measured, and what it says of the claims.
 
+pub(crate) mod emulated;
+
 use romer_units::Duration;
 use serde::Serialize;
+
+pub(crate) use emulated::{Emulation, middle, target};
 
 use crate::ACCURACY;
 use crate::figures::{Figures, Lateness, median};
@@ -186,6 +190,9 @@ pub(crate) struct Results {
     pub(crate) frames: Vec<Frames>,
     /// A sweep of the laboratory's router; `None` where it was not made.
     pub(crate) sweep: Option<Sweep>,
+    /// The emulator.
+    #[serde(flatten)]
+    pub(crate) emulation: Emulation,
 }
 
 impl Results {
@@ -199,6 +206,7 @@ impl Results {
             ("many", Self { many: self.many.clone(), ..Self::default() }),
             ("voice", Self { voice: self.voice.clone(), ..Self::default() }),
             ("bench", Self { frames: self.frames.clone(), sweep: self.sweep.clone(), ..Self::default() }),
+            ("emulate", Self { emulation: self.emulation.clone(), ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
     }
@@ -212,7 +220,8 @@ impl Results {
         let voice = self.voice.iter().map(|voice| voice.circumstances);
         let frames = self.frames.iter().map(|frames| frames.circumstances);
         let sweep = self.sweep.iter().map(|sweep| sweep.circumstances);
-        trips.chain(wakes).chain(fast).chain(many).chain(voice).chain(frames).chain(sweep)
+        let emulation = self.emulation.circumstances();
+        trips.chain(wakes).chain(fast).chain(many).chain(voice).chain(frames).chain(sweep).chain(emulation)
     }
 
     /// The samples of one kind, one of each run.
@@ -310,6 +319,7 @@ impl Results {
         self.claim_voice(&mut claims);
         self.claim_frames(&mut claims);
         self.claim_sweep(&mut claims);
+        self.emulation.claim(&mut claims);
         claims
     }
 

@@ -18,12 +18,14 @@ mod one_way_probes;
 mod packet_log;
 mod quantity;
 mod reflector_machine;
+mod scenario;
 mod script;
 mod sender_returns;
 mod stamp_reflector;
 mod stamp_sender;
 mod target;
 mod test_frame;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -79,6 +81,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "one_way_probes", run: one_way_probes::run, seeds: one_way_probes::seeds },
     Target { name: "target", run: target::run, seeds: target::seeds },
     Target { name: "test_frame", run: test_frame::run, seeds: test_frame::seeds },
+    Target { name: "scenario", run: scenario::run, seeds: scenario::seeds },
+    Target { name: "trace", run: trace::run, seeds: trace::seeds },
 ];
 
 /// Runs the harness of the target called `name` on `octets`.

@@ -1,5 +1,6 @@
 //! The results as a person reads them: lines while it goes on, and the page at the end.
 
+mod emulated;
 mod scale;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use crate::figures::{Figures, Lateness, median};
 use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
+pub(crate) use emulated::{progress_alone, progress_emulated, progress_resident};
 pub(crate) use scale::{progress_fast, progress_frames, progress_many, progress_sweep, progress_voice};
 
 /// Microseconds, with the digits that mean something.
@@ -110,6 +112,7 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     scale::voice(&mut out, results);
     scale::frames(&mut out, results);
     scale::sweep(&mut out, results);
+    emulated::emulated(&mut out, results);
     gaps(&mut out, results);
     out
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::Bench;
 use crate::page;
+use crate::scale::emulated::{self, Alone, Line, Resident};
 use crate::scale::fast::{self, Fast};
 use crate::scale::frames;
 use crate::scale::many;
@@ -25,6 +26,13 @@ const VOICE_LONG: StdDuration = StdDuration::from_secs(3_600);
 
 /// Carries out what the plan wants of it.
 pub(super) fn carry_out(bench: &mut Bench<'_>) -> Result<()> {
+    if bench.plan.emulate {
+        for run in 1..=bench.plan.runs.min(RUNS) {
+            bench.begin(run);
+            bench.emulated()?;
+        }
+        bench.results.emulation.engine = emulated::costs();
+    }
     let Some(program) = bench.plan.program.clone() else { return Ok(()) };
     for run in 1..=bench.plan.runs.min(RUNS) {
         if bench.plan.fast || bench.plan.many || bench.plan.bench {
@@ -52,6 +60,39 @@ pub(super) fn carry_out(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 impl Bench<'_> {
+    /// The emulator, what its ends do without it, and its memory.
+    fn emulated(&mut self) -> Result<()> {
+        self.rest();
+        let interrupted = self.interrupted;
+        let line = Line::make()?;
+        let ([paced, unpaced], _, host) = during(Condition::Idle, || emulated::alone(&line, interrupted))?;
+        let alone = Alone {
+            circumstances: self.circumstances(Condition::Idle, host),
+            offered_pps: paced.0.pps,
+            sent: paced.0.frames,
+            came: paced.1,
+            most_pps: unpaced.0.pps,
+        };
+        (self.say)(&page::progress_alone(&alone));
+        self.results.emulation.alone.push(alone);
+        for case in emulated::cases() {
+            self.go_on()?;
+            let (found, _, host) = during(Condition::Idle, || emulated::run(&line, &case, interrupted))?;
+            let one = found.judged(&case, self.circumstances(Condition::Idle, host));
+            (self.say)(&page::progress_emulated(&one));
+            self.results.emulation.emulated.push(one);
+        }
+        let Some(program) = self.plan.program.clone() else { return Ok(()) };
+        self.go_on()?;
+        let ((sent, memory), _, host) =
+            during(Condition::Idle, || emulated::resident(&line, &program, interrupted))?;
+        let circumstances = self.circumstances(Condition::Idle, host);
+        let resident = Resident { circumstances, offered_pps: sent.pps, memory };
+        (self.say)(&page::progress_resident(&resident));
+        self.results.emulation.resident.push(resident);
+        Ok(())
+    }
+
     fn fast(&mut self, program: &std::path::Path) -> Result<()> {
         self.go_on()?;
         self.rest();

@@ -1,6 +1,7 @@
 //! What the program holds where much is asked of it, and what it costs where little is: both ends are programs of their
 //! own, as users have them, so that memory and processor time are theirs alone.
 
+pub(crate) mod emulated;
 pub(crate) mod fast;
 pub(crate) mod frames;
 pub(crate) mod many;

@@ -9,6 +9,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `bridge` | the thread: receive, decide, wait, send |
+//! | `alertness` | whether it sleeps between two packets |
 //! | `control` | what others may ask of it |
 //! | `feed` | samples |
 //! | `recorder` | samples into files |
@@ -20,6 +21,7 @@
 //! | `statistics` | what is counted and summarised |
 
 mod admission;
+mod alertness;
 mod bridge;
 mod control;
 mod document;

@@ -218,6 +218,25 @@ mod tests {
     }
 
     #[test]
+    fn the_vectors_of_the_manual_are_the_generators() {
+        const LANES: [(&str, Lane); 3] =
+            [("loss", Lane::Loss), ("delay", Lane::Delay), ("queue", Lane::Queue)];
+        let manual = include_str!("../../../../docs/EMULATION.md");
+        let rows = manual.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let mut vectors = 0;
+        for cells in rows.filter(|cells| cells.len() == 9) {
+            let [_, seed, port, flow, ordinal, copy, stage, number, _] = cells[..] else { continue };
+            let Ok(seed) = seed.parse::<Seed>() else { continue };
+            let owner = Owner { seed, port: u8::from(port == "b"), flow: flow.parse().unwrap(), ..OWNER };
+            let (_, lane) = LANES.into_iter().find(|(name, _)| *name == stage).unwrap();
+            let word = Draws::new(owner).word(lane, ordinal.parse().unwrap(), copy.parse().unwrap());
+            assert_eq!(word.to_string(), number, "{cells:?}");
+            vectors += 1;
+        }
+        assert_eq!(vectors, 6);
+    }
+
+    #[test]
     fn a_lane_depends_on_ordinal_and_copy_only() {
         let mut draws = Draws::new(OWNER);
         let first = draws.word(Lane::Loss, 3, 0);

@@ -1,8 +1,9 @@
 //! The thread of a bridge: it receives, has the engine decide, waits, and sends.
 //!
 //! It sleeps until shortly before the next deadline and spins the rest, so that a long delay costs no processor and a
-//! short one is held exactly. Time begins at the kernel's stamp of arrival, so that a late awakening lies within the
-//! delay. On its way nothing is allocated, locked or written.
+//! short one is held exactly; where packets that must leave at once follow closely, it stays awake (`alertness`). Time
+//! begins at the kernel's stamp of arrival, so that a late awakening lies within the delay. On its way nothing is
+//! allocated, locked or written.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -16,6 +17,7 @@ use romer_port::{Arena, BURST, Frame, LinkState, Port, PortName, Refusal};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::LiveError;
+use super::alertness::Alertness;
 use super::feed::{Known, Tap, Taps};
 use super::frames;
 use super::statistics::{Gathered, Raw, Snapshot};
@@ -23,6 +25,9 @@ use crate::headers::headers;
 
 /// A deadline nearer than this is waited for by spinning.
 const SPIN: Duration = Duration::from_micros(120);
+/// A deadline nearer than this is waited for before anything else is done: looking for packets at both ports takes as
+/// long, and a packet that comes meanwhile has its stamp.
+const NEAR: Duration = Duration::from_micros(2);
 /// How often links and the kernel's drops are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// How soon a port that was busy is tried again.
@@ -75,6 +80,7 @@ pub(super) struct Bridge {
     incoming: Vec<Frame>,
     taps: Taps,
     tells_flows_apart: bool,
+    alertness: Alertness,
     looked: Timestamp<Monotonic>,
 }
 
@@ -112,6 +118,7 @@ impl Bridge {
             held: (0..slots).map(|_| None).collect(),
             incoming: Vec::with_capacity(BURST),
             taps,
+            alertness: Alertness::new(),
             looked: monotonic_now(),
         }
     }
@@ -123,7 +130,7 @@ impl Bridge {
         let mut gone = None;
         loop {
             let came = self.receive(None)?;
-            self.release(monotonic_now());
+            self.meet();
             self.flush();
             if !self.obey(commands) {
                 break;
@@ -147,6 +154,10 @@ impl Bridge {
     fn receive(&mut self, last: Option<Timestamp<Monotonic>>) -> Result<usize, LiveError> {
         let mut came = 0;
         for way in Way::BOTH {
+            if came > 0 && last.is_none() {
+                // Taking in took its time.
+                self.meet();
+            }
             let side = &mut self.sides[way.index()];
             let mut frames = std::mem::take(&mut self.incoming);
             let received = side.port.rx_burst(&mut self.arena, &mut frames);
@@ -187,6 +198,21 @@ impl Bridge {
             None => self.arena.release(frame),
         }
         self.sides[way.index()].gathered.arrived(arrival, self.engine.held_for(way));
+    }
+
+    /// Waits for a deadline that is near, and sends what is due.
+    fn meet(&mut self) {
+        let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return };
+        let mut now = monotonic_now();
+        if due - now > NEAR {
+            return;
+        }
+        while now < due {
+            std::hint::spin_loop();
+            now = monotonic_now();
+        }
+        self.release(now);
+        self.flush();
     }
 
     /// Puts what is due by `now` before the ports.
@@ -247,6 +273,9 @@ impl Bridge {
                 for _ in 0..sent.frames {
                     if let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() {
                         self.sides[outcome.port.index()].gathered.departed(&outcome, time);
+                        if outcome.requested < SPIN.as_nanos() {
+                            self.alertness.left(time);
+                        }
                         self.taps.left(known, &outcome, time.as_nanos());
                     }
                 }
@@ -332,7 +361,7 @@ impl Bridge {
             end = end.min(Timestamp::from_nanos(due) - SPIN);
         }
         let timeout = end - now;
-        if timeout <= Duration::ZERO {
+        if timeout <= Duration::ZERO || self.alertness.is_awake(now) {
             std::hint::spin_loop();
             return Ok(());
         }
