@@ -65,5 +65,9 @@ pub(crate) fn seeds() -> Vec<Seed> {
         Seed::new("arp_question", question(v4)),
         Seed::new("neighbour_solicitation", question(v6)),
         Seed::new("arp_answer", tell(v4[0], OURS, v4[1], THEIRS).unwrap_or_default()),
+        Seed::new("neighbour_advertisement", tell(v6[0], OURS, v6[1], THEIRS).unwrap_or_default()),
+        Seed::new("tcp_v6", frame(v6, tcp, None)),
+        Seed::new("service_tagged", frame(v6, udp, Tag::new(TagProtocol::Service, 0, true, 4_094))),
+        Seed::new("cut_in_its_mark", frame(v4, udp, None)[..50].to_vec()),
     ]
 }
