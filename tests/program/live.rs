@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use super::common::lab::{FAR, Lab};
+use serde_json::Value;
+
 use super::common::process::{self, romer};
+use super::common::{repository, schema};
 
 #[test]
 fn many_streams_are_summed_up_in_a_line_each() {
@@ -73,6 +76,21 @@ fn the_manual_has_a_page_for_each_command_and_completions_for_each_shell() {
     assert!(
         text("romer-measure.1").contains("departure\\-jitter") && text("romer-lab-up.1").contains("prefix")
     );
+    // What is published is of this program, and the plans of the documentation are as it says.
+    let schema: Value = serde_json::from_str(&text("romer-plan.schema.json")).unwrap();
+    let published = repository().join("docs/schema/plan.json");
+    if std::env::var_os("ROMER_GOLDEN").is_some() {
+        std::fs::write(&published, text("romer-plan.schema.json")).unwrap();
+    }
+    let published = std::fs::read_to_string(published).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&published).unwrap(), schema, "ROMER_GOLDEN=write renews it");
+    let documented = std::fs::read_to_string(repository().join("docs/BENCHMARK.md")).unwrap();
+    let plans: Vec<&str> =
+        documented.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    assert!(!plans.is_empty());
+    for plan in plans {
+        schema::assert_valid(&toml::from_str(plan).unwrap(), "plan");
+    }
     for file in ["romer.bash", "_romer", "romer.fish"] {
         assert!(text(file).contains("departure-jitter"), "{file}");
     }

@@ -2,6 +2,7 @@
 
 mod folder;
 mod plan;
+pub(crate) mod plan_schema;
 pub(crate) mod stream;
 pub(crate) mod values;
 mod words;

@@ -1,4 +1,5 @@
-//! `romer manual`: the pages of the manual and the completions of shells, from the same source as `--help`.
+//! `romer manual`: the pages of the manual, the completions of shells and the schema of a benchmark's plan, from the same
+//! source as `--help`.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +8,15 @@ use clap::{Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
 use crate::args::{Cli, ManualArgs};
+use crate::bench::plan_schema::schema;
 use crate::failure::Failure;
 
 /// Shells that have completions.
 const SHELLS: [(Shell, &str); 3] =
     [(Shell::Bash, "romer.bash"), (Shell::Zsh, "_romer"), (Shell::Fish, "romer.fish")];
+
+/// The schema of plans, for editors.
+const PLAN_SCHEMA: &str = "romer-plan.schema.json";
 
 /// Writes everything into a folder, and gives the exit code.
 pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
@@ -31,6 +36,9 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
         generate(shell, &mut Cli::command(), "romer", &mut script);
         fs::write(folder.join(file), script).map_err(refused)?;
     }
+    let mut plan = serde_json::to_string_pretty(&schema()).unwrap_or_default();
+    plan.push('\n');
+    fs::write(folder.join(PLAN_SCHEMA), plan).map_err(refused)?;
     Ok(0)
 }
 

@@ -24,7 +24,7 @@ const LARGEST: u64 = 1 << 20;
 const NOT_IN_A_PLAN: [&str; 11] =
     ["html", "json", "pcapng", "pcapng-trial", "out", "resume", "force", "quiet", "color", "help", "dry-run"];
 /// Lists whose parts an option takes in one value.
-const JOINED: [&str; 2] = ["frame-sizes", "loads"];
+pub(super) const JOINED: [&str; 2] = ["frame-sizes", "loads"];
 
 /// An option of the plan, and where it stands.
 struct Found {
@@ -159,7 +159,12 @@ fn option_names() -> Vec<String> {
     let cli = Cli::command();
     let bench = cli.find_subcommand("bench");
     let names = bench.into_iter().flat_map(clap::Command::get_arguments).filter_map(clap::Arg::get_long);
-    names.filter(|name| !NOT_IN_A_PLAN.contains(name)).map(str::to_owned).collect()
+    names.filter(|name| is_in_a_plan(name)).map(str::to_owned).collect()
+}
+
+/// Whether a plan may say what the option of this name says.
+pub(super) fn is_in_a_plan(option: &str) -> bool {
+    !NOT_IN_A_PLAN.contains(&option)
 }
 
 type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
