@@ -76,6 +76,58 @@ fn an_address_that_changes_is_told() {
     assert_not_taken_for_loss(&document);
 }
 
+/// Has this host give up one address and take another, and waits until the session goes on from there.
+fn move_house(lab: &Lab, measuring: &mut Measuring) {
+    ip(lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);
+    measuring.await_told(&["198.18.0.2, which probes leave from, was taken away"]);
+    ip(lab, &["address", "add", "198.18.0.9/24", "dev", "t0"]);
+    measuring.await_told(&[
+        "the session goes on from 198.18.0.9, and was at 198.18.0.2",
+        "a sender is at 198.18.0.9 now, and was at 198.18.0.2",
+    ]);
+    measuring.await_more();
+}
+
+/// A session that moved is whole: both logs, and what was lost went astray.
+fn assert_whole(document: &Value, way: &str) {
+    let [sent, received, lost, astray] =
+        ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
+    assert_eq!(received + lost, sent, "{way}: {document:#}");
+    assert_eq!(astray, lost, "{way}: {document:#}");
+    assert!(received > 100, "{way}: {document:#}");
+    let warnings = at(document, "/warnings").as_array().unwrap();
+    let broken = |warning: &Value| warning.as_str().unwrap().contains("did not come back whole");
+    assert!(!warnings.iter().any(broken), "{document:#}");
+    assert!(lost == 0 || warnings.iter().any(|one| one.as_str().unwrap().contains("went astray")));
+}
+
+#[test]
+fn a_session_goes_on_from_this_hosts_new_address_and_what_went_astray_is_told() {
+    for (direction, ways) in [
+        ("round-trip", &["round_trip"][..]),
+        ("reverse", &["reverse"]),
+        ("both", &["forward", "reverse"]),
+    ] {
+        let lab = Lab::path();
+        let responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
+        move_house(&lab, &mut measuring);
+        let document = measuring.end();
+        ways.iter().for_each(|way| assert_whole(&document, way));
+        let events = at(&document, "/events").as_array().unwrap();
+        let moves = |side: &str| {
+            let of = |one: &&Value| one["kind"] == "address-change" && one["side"] == side;
+            events.iter().filter(of).filter(|one| one["until_ns"].is_i64()).count()
+        };
+        // Of both directions there are two sessions, and each end tells what happened once.
+        assert!(moves("sender") >= 1 && moves("responder") >= 1, "{direction}: {document:#}");
+        responder.signal("TERM");
+        let ended = responder.wait().with_code(0);
+        let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+        assert_kinds(&own, &["address-change"]);
+    }
+}
+
 #[test]
 fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() {
     let lab = Lab::path();

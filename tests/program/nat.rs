@@ -83,6 +83,45 @@ fn every_direction_is_measured_through_a_nat_with_both_logs() {
     assert_eq!(lab.counted("B", "ip", "own"), 0);
 }
 
+/// The same, with the control conversations' ports taken from `ports` too, so that they are forgotten with the others.
+fn masquerade_all(lab: &Lab, ports: &str) {
+    let rules = format!(
+        "table ip nat {{ }}
+         delete table ip nat
+         table ip nat {{
+             chain out {{
+                 type nat hook postrouting priority srcnat
+                 oifname r1 meta l4proto {{ tcp, udp }} masquerade to :{ports}
+             }}
+         }}"
+    );
+    lab.filter("R", &rules);
+}
+
+#[test]
+fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    for direction in ["round-trip", "reverse"] {
+        masquerade_all(&lab, "40000-40099");
+        let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", direction]);
+        masquerade_all(&lab, "50000-50099");
+        forget(&lab);
+        measuring.await_told(&["the session goes on over another connection"]);
+        measuring.await_more();
+        let document = measuring.end();
+        let events = at(&document, "/events").as_array().unwrap();
+        assert!(events.iter().any(|event| event["kind"] == "resumed"), "{direction}: {events:?}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(!warnings.contains("did not come back whole"), "{direction}: {warnings}");
+        for way in ways(direction) {
+            let packets = at(&document, &format!("/{way}/packets"));
+            let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(packets, name));
+            assert_eq!(received + lost, sent, "{direction}, {way}: {packets}");
+        }
+    }
+}
+
 #[test]
 fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
     let lab = Lab::router();

@@ -7,10 +7,12 @@ use crate::limits::Limit;
 use romer_metrics::findings::findings;
 use romer_metrics::voice::voice;
 use romer_metrics::{DirectionContext, INTERVAL_METHOD, direction, marking_words};
+use romer_record::event::Side;
 use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
+use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
@@ -91,6 +93,7 @@ pub(crate) fn evaluate_by(
         interval_method: INTERVAL_METHOD.into(),
         warnings: warnings(stream, &related, rows, partial),
     };
+    count_astray(stream, &related, &mut measurement);
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
@@ -103,6 +106,31 @@ pub(crate) fn evaluate_by(
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
     Evaluated { measurement, related, selection }
+}
+
+/// Counts, of the probes that are lost, those that are not the path's losses, and says so.
+fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measurement) {
+    let delays = related.round_trip.iter().filter_map(|passage| passage.delay);
+    let longest = delays.max().unwrap_or(Duration::ZERO);
+    let one_clock = stream.clock_relation == ClockRelation::Shared;
+    for (passages, direction, side, name) in [
+        (&related.forward, &mut measurement.forward, Side::Sender, "on the way there"),
+        (&related.reverse, &mut measurement.reverse, Side::Responder, "on the way back"),
+        (&related.round_trip, &mut measurement.round_trip, Side::Sender, "on the round trip"),
+    ] {
+        let Some(lost) = direction.packets.lost else { continue };
+        let mut count = astray(passages, &stream.events, side, longest);
+        if one_clock {
+            count = count.max(astray(passages, &stream.events, Side::Sender, longest));
+        }
+        direction.packets.astray = Some(count);
+        if count > 0 {
+            measurement.warnings.push(format!(
+                "{count} of the {lost} probes that were lost {name} left while a host's address changed: they went astray, \
+                 and say nothing of the path"
+            ));
+        }
+    }
 }
 
 /// What a call over the path would be worth.

@@ -63,11 +63,7 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
     match change {
         ClockChange::Step(step) => event.step = Some(step),
         ClockChange::Suspended(_) => {}
-        ClockChange::Paused(time) => {
-            event.until_ns = Some(event.at_ns);
-            event.at_ns -= time;
-            event.clock_ns -= time;
-        }
+        ClockChange::Paused(time) => return event.over(time),
     }
     event
 }
@@ -169,7 +165,15 @@ impl Occurrences {
 
     /// Something else happened to this end.
     pub(crate) fn note(&self, kind: EventKind, detail: String) -> Event {
-        let event = event(kind, Side::Responder, detail, self.start);
+        self.note_over(kind, detail, Duration::ZERO)
+    }
+
+    /// The same of what began `length` ago, and is over.
+    pub(crate) fn note_over(&self, kind: EventKind, detail: String, length: Duration) -> Event {
+        let mut event = event(kind, Side::Responder, detail, self.start);
+        if length > Duration::ZERO {
+            event = event.over(length.as_nanos());
+        }
         self.remember(&event);
         event
     }

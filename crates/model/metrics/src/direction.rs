@@ -76,6 +76,7 @@ fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
         lost: None,
         duplicated: Some(duplicated as u64),
         reordered: None,
+        astray: None,
         late: (context.delay_kind == DelayKind::Absolute).then_some(late as u64),
         corrupted: None,
         not_sent: context.not_sent,

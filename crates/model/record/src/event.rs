@@ -29,8 +29,11 @@ pub enum EventKind {
     LinkDown,
     /// It is back.
     LinkUp,
-    /// Probes leave from another address, or an address went or came.
+    /// Probes leave from another address, or an address went or came. With a length: for so long the session was not at
+    /// home anywhere, and its probes went astray.
     AddressChange,
+    /// The control conversation broke off, and the session goes on over another connection.
+    Resumed,
     /// The largest packet that can leave changed.
     MtuChange,
     /// The way to the target changed.
@@ -74,4 +77,17 @@ pub struct Event {
     /// Of a step of the clock, how large it was and between which readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<ClockStep>,
+}
+
+impl Event {
+    /// The same, noticed when it was over: it began `length_ns` before.
+    #[must_use]
+    pub fn over(self, length_ns: i64) -> Self {
+        Self {
+            at_ns: self.at_ns.saturating_sub(length_ns),
+            until_ns: Some(self.at_ns),
+            clock_ns: self.clock_ns.saturating_sub(length_ns),
+            ..self
+        }
+    }
 }

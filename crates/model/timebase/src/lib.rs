@@ -10,6 +10,7 @@
 //! (`clocks::across`).
 #![forbid(unsafe_code)]
 
+pub mod astray;
 pub mod calibration;
 mod clocks;
 mod location;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use romer_units::Duration;
 use thiserror::Error;
 
+use crate::Departure;
+
 /// A recorded schedule: when packets left, after the first moment, and how large they were.
 ///
 /// It is read from text, a line for each packet in order of time. The header line names the columns, separated by
@@ -77,6 +79,8 @@ pub enum TraceFault {
 
 /// The largest payload of UDP over IPv4.
 const LARGEST: u32 = 65_507;
+const OFFSET: &str = "a time after the start: whole nanoseconds, 0 and up";
+const PAYLOAD: &str = "a payload of UDP: 0 to 65507 octets";
 
 /// Where the columns are.
 struct Columns {
@@ -115,6 +119,37 @@ impl Trace {
             return Err(TraceError { line: last, fault: TraceFault::Empty });
         }
         Ok(Self { packets: packets.into(), sized: reader.columns.size.is_some() })
+    }
+
+    /// The trace of these packets, in order of time; `sized` says whether their sizes mean anything.
+    ///
+    /// # Errors
+    /// [`TraceError`] of the first packet that is wrong, counted as its line.
+    pub fn of(packets: &[Departure], sized: bool) -> Result<Self, TraceError> {
+        let mut before = Duration::ZERO;
+        for (packet, line) in packets.iter().zip(1u64..) {
+            let wrong = |text: String, what| TraceError { line, fault: TraceFault::NotANumber { text, what } };
+            if packet.offset < Duration::ZERO {
+                return Err(wrong(packet.offset.as_nanos().to_string(), OFFSET));
+            }
+            if packet.offset < before {
+                return Err(TraceError { line, fault: TraceFault::NotInOrder });
+            }
+            before = packet.offset;
+            if packet.size > LARGEST {
+                return Err(wrong(packet.size.to_string(), PAYLOAD));
+            }
+        }
+        if packets.is_empty() {
+            return Err(TraceError { line: 1, fault: TraceFault::Empty });
+        }
+        let recorded = |packet: &Departure| Recorded { offset: packet.offset, size: packet.size };
+        Ok(Self { packets: packets.iter().map(recorded).collect(), sized })
+    }
+
+    /// Its packets, in order of time.
+    pub fn departures(&self) -> impl ExactSizeIterator<Item = Departure> {
+        self.packets.iter().map(|packet| Departure { offset: packet.offset, size: packet.size })
     }
 
     /// How many packets it has.
@@ -176,11 +211,7 @@ impl Reader {
                 return Ok(None);
             }
         }
-        let what = if relative {
-            "a time after the start: whole nanoseconds, 0 and up"
-        } else {
-            "a time in whole nanoseconds"
-        };
+        let what = if relative { OFFSET } else { "a time in whole nanoseconds" };
         let text = field(place, name)?;
         if text.is_empty() && !relative {
             return Ok(None);
@@ -199,7 +230,7 @@ impl Reader {
         let size = match self.columns.size {
             None => 0,
             Some(place) => {
-                let (text, what) = (field(place, "size")?, "a payload of UDP: 0 to 65507 octets");
+                let (text, what) = (field(place, "size")?, PAYLOAD);
                 let size = number(text, what)?;
                 if size > LARGEST {
                     return Err(TraceFault::NotANumber { text: shown(text), what });
@@ -271,6 +302,25 @@ mod tests {
         }
         let error = Trace::parse(b"offset_ns,size\n0,10\n\xff,10\n").unwrap_err();
         assert_eq!((error.line, error.fault), (3, TraceFault::NotText));
+    }
+
+    #[test]
+    fn packets_that_are_told_are_checked_like_those_of_a_file() {
+        let packet = |offset, size| Departure { offset: Duration::from_nanos(offset), size };
+        let told = [packet(0, 44), packet(500, 65_507), packet(500, 0)];
+        let trace = Trace::of(&told, true).unwrap();
+        assert_eq!(trace, Trace::parse(b"offset_ns,size\n0,44\n500,65507\n500,0\n").unwrap());
+        assert!(trace.departures().eq(told));
+        for (told, line, part) in [
+            (vec![], 1, "no packets"),
+            (vec![packet(-1, 0)], 1, "\"-1\" is not a time"),
+            (vec![packet(5, 0), packet(4, 0)], 2, "sort"),
+            (vec![packet(5, 65_508)], 1, "\"65508\" is not a payload"),
+        ] {
+            let error = Trace::of(&told, true).unwrap_err();
+            assert_eq!(error.line, line);
+            assert!(error.to_string().contains(part), "{error}");
+        }
     }
 
     proptest! {

@@ -1,15 +1,15 @@
 //! The sender's side of a control conversation.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, Decoder, End, Granted, Heard, Hello, KEEP_ALIVE, Message, Proof, Request, SILENCE,
-    VERSION, Welcome, possession, unhex,
+    Challenge, CodecError, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE, Message, Proof,
+    Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
 };
 use romer_wire::stamp::Key;
 
@@ -33,6 +33,23 @@ pub(super) enum Absent {
     Foreign(String),
     /// One end has a key that the other has not.
     Locked { why: String, mend: &'static str },
+    /// There is, but it does not go on with the session.
+    Refused(String),
+    /// The host answers, but nobody listens there.
+    Closed(String),
+}
+
+impl Absent {
+    /// Whether asking again may help: the way there may come back, what a far end says stays.
+    pub(super) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable(_))
+    }
+
+    /// By what became of the attempt to connect.
+    fn of(error: &io::Error) -> Self {
+        let why = plain(error);
+        if error.kind() == io::ErrorKind::ConnectionRefused { Self::Closed(why) } else { Self::Unreachable(why) }
+    }
 }
 
 /// What the far end has told.
@@ -72,6 +89,14 @@ pub(super) struct Grant {
     pub(super) key: Option<[u8; 16]>,
 }
 
+/// What another connection needs to go on with a session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WayOn {
+    address: SocketAddr,
+    secret: Token,
+    heard: u64,
+}
+
 /// A conversation with a responder.
 #[derive(Debug)]
 pub(super) struct Conversation {
@@ -81,8 +106,15 @@ pub(super) struct Conversation {
     broken: bool,
     asked: Instant,
     heard: Instant,
+    /// The first question since it was heard.
+    unanswered: Option<Instant>,
     /// Where the far end saw our datagrams come from at last.
     seen_at: Option<String>,
+    /// This end's address of the connection.
+    local: Option<IpAddr>,
+    /// By what the session goes on over another connection, where the far end can that.
+    secret: Option<Token>,
+    inbox: Inbox,
     pub(super) welcome: Welcome,
 }
 
@@ -90,9 +122,11 @@ impl Conversation {
     /// Connects and greets; with a key only who has it.
     pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
-        let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(unreachable)?;
+        let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(|error| Absent::of(&error))?;
         let _ = stream.set_nodelay(true);
-        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity() };
+        let local = stream.local_addr().ok().map(|local| local.ip());
+        let features = FEATURES.map(str::to_owned).to_vec();
+        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
         let mut conversation = Self {
             address,
             stream: Box::new(stream),
@@ -100,7 +134,11 @@ impl Conversation {
             broken: false,
             asked: Instant::now(),
             heard: Instant::now(),
+            unanswered: None,
             seen_at: None,
+            local,
+            secret: None,
+            inbox: Inbox::default(),
             welcome: Welcome {
                 version: VERSION,
                 software: String::new(),
@@ -180,9 +218,13 @@ impl Conversation {
     /// Asks for a session.
     pub(super) fn request(&mut self, request: Request) -> Result<Grant, MeasureError> {
         let one_way = request.direction.is_one_way();
+        for part in request.stream.iter().flat_map(FarStream::parts) {
+            self.say(&part).map_err(|error| self.lost(&error))?;
+        }
         self.say(&Message::Request(request)).map_err(|error| self.lost(&error))?;
         match self.hear(ANSWER) {
-            Ok(Some(Message::Granted(Granted { token, key, .. }))) => {
+            Ok(Some(Message::Granted(Granted { token, key, secret, .. }))) => {
+                self.secret = secret.as_deref().and_then(unhex);
                 let token = unhex(&token).ok_or_else(|| self.odd())?;
                 let key = key.as_deref().and_then(unhex);
                 if one_way && key.is_none() { Err(self.odd()) } else { Ok(Grant { token, key }) }
@@ -224,8 +266,14 @@ impl Conversation {
         let mut told = Told::default();
         while !self.broken {
             match self.hear(StdDuration::ZERO) {
-                Ok(Some(message)) => told.take(message),
-                Err(error) if timed_out(&error) => return Some(told),
+                Ok(Some(message)) => {
+                    self.inbox.take(&message);
+                    told.take(message);
+                }
+                Err(error) if timed_out(&error) => {
+                    self.acknowledge();
+                    return Some(told);
+                }
                 Ok(None) | Err(_) => self.broken = true,
             }
         }
@@ -243,7 +291,67 @@ impl Conversation {
             self.broken = true;
         }
         self.asked = Instant::now();
+        self.unanswered.get_or_insert(self.asked);
         self.tell(&Message::Ask);
+    }
+
+    /// Tells the far end how far it was heard, so that it need not keep that.
+    fn acknowledge(&mut self) {
+        if self.secret.is_some()
+            && let Some(received) = self.inbox.owed()
+        {
+            self.tell(&received);
+        }
+    }
+
+    /// What another connection needs to go on with the session; `None` where the far end cannot.
+    pub(super) fn way_on(&self) -> Option<WayOn> {
+        Some(WayOn { address: self.address, secret: self.secret?, heard: self.inbox.heard() })
+    }
+
+    /// This end's address of the connection.
+    pub(super) const fn local(&self) -> Option<IpAddr> {
+        self.local
+    }
+
+    /// Whether the connection is no more.
+    pub(super) const fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// For how long the far end has left a question without an answer.
+    pub(super) fn unanswered(&self) -> Option<StdDuration> {
+        self.unanswered.map(|asked| asked.elapsed())
+    }
+
+    /// Connects anew and shows that the session is this end's, which knows for `silent` that something is amiss. Gives
+    /// the conversation with the token for the new address.
+    pub(super) fn resume(
+        way_on: &WayOn,
+        key: Option<&Key>,
+        silent: StdDuration,
+    ) -> Result<(Self, Token), Absent> {
+        let mut conversation = Self::begin(way_on.address, key)?;
+        let silent_ns = i64::try_from(silent.as_nanos()).unwrap_or(i64::MAX);
+        let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
+        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        conversation.say(&Message::Resume(resume)).map_err(unreachable)?;
+        match conversation.hear(ANSWER).map_err(unreachable)? {
+            Some(Message::Resumed(resumed)) => {
+                let odd = || Absent::Foreign("its answer makes no sense".into());
+                let token = unhex(&resumed.token).ok_or_else(odd)?;
+                conversation.secret = Some(way_on.secret);
+                conversation.inbox.resumed(resumed.next);
+                Ok((conversation, token))
+            }
+            Some(Message::Refused(refused)) => Err(Absent::Refused(refused.message)),
+            _ => Err(Absent::Foreign("it does not go on with the session".into())),
+        }
+    }
+
+    /// Takes the place of `before`, whose session this is.
+    pub(super) fn succeed(&mut self, before: &mut Self) {
+        self.seen_at = before.seen_at.take();
     }
 
     /// Says `message`; a failure shows in [`Conversation::news`].
@@ -298,6 +406,7 @@ impl Conversation {
                 Ok(0) => return Ok(None),
                 Ok(count) => {
                     self.heard = Instant::now();
+                    self.unanswered = None;
                     self.decoder.extend(&buffer[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

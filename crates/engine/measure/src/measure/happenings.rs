@@ -124,6 +124,39 @@ impl Happenings {
         self.note(Some(stream), EventKind::AddressChange, Side::Path, detail);
     }
 
+    /// The session of stream `stream` goes on over another connection, after `length`.
+    pub(super) fn resumed(
+        &mut self,
+        stream: usize,
+        before: Option<IpAddr>,
+        now: Option<IpAddr>,
+        length: Duration,
+    ) {
+        let event = match (before, now) {
+            (Some(before), Some(now)) if before != now => {
+                let detail = format!(
+                    "the session goes on from {now}, and was at {before}: for {length} the far end did not know where \
+                     this host is, and probes of that time went astray"
+                );
+                let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
+                event.over(length.as_nanos())
+            }
+            _ => {
+                let detail = format!(
+                    "the control conversation broke off; the session goes on over another connection after {length}"
+                );
+                event(EventKind::Resumed, Side::Path, detail, self.start)
+            }
+        };
+        self.keep(Some(stream), event);
+    }
+
+    /// This host's address towards the target of stream `stream`, as it was known at the last change; `None` where there
+    /// is no way.
+    pub(super) fn source(&self, stream: usize) -> Option<IpAddr> {
+        self.ways.get(stream).and_then(|way| way.source)
+    }
+
     /// The events that concern stream `stream`.
     pub(super) fn of(&self, stream: usize) -> Vec<Event> {
         let own = self.events.iter().filter(|(of, _)| of.is_none_or(|of| of == stream));

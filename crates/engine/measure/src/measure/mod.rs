@@ -10,6 +10,7 @@ mod live;
 mod options;
 mod preparing;
 mod receiving;
+mod resuming;
 mod route;
 mod sending;
 mod side_by_side;
@@ -168,7 +169,7 @@ fn exchange(
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
             }
-            take_news(streams, &log.sender(), began, &mut happenings, observer);
+            take_news(streams, options, &log.sender(), began, &mut happenings, observer);
             live.look(observer);
             happenings.look(observer);
             if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
@@ -178,6 +179,7 @@ fn exchange(
         stop_receiving.store(true, Ordering::Release);
         partial
     });
+    resuming::settle(streams, options.key.as_ref(), &mut happenings);
     live.last(observer);
     happenings.look(observer);
     for (number, stream) in streams.iter_mut().enumerate() {
@@ -273,6 +275,7 @@ const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
 /// Takes what the far ends tell during the run, and sees to it that they are still there.
 fn take_news(
     streams: &mut [Prepared],
+    options: &MeasureOptions,
     log: &LogSender,
     began: Timestamp<Monotonic>,
     happenings: &mut Happenings,
@@ -285,16 +288,12 @@ fn take_news(
             let hurried = shared.way == Way::Forward && shared.has_departed_all();
             conversation.ask(if hurried { LAST_QUESTIONS } else { KEEP_ALIVE.to_std() });
         }
-        let Some(told) = conversation.news() else {
-            stream.conversation = None;
-            stream.manifest.cut_short = Some(CutShort::FarEndGone);
-            observer.on_note(shared.number, what_is_left(shared.way));
-            if shared.way.is_one_way() {
-                shared.halt();
-            }
-            continue;
-        };
-        if let Some([before, now]) = conversation.moved(told.seen_at) {
+        let news = if stream.resuming.is_trying() { None } else { conversation.news() };
+        let told = news.unwrap_or_default();
+        let proved = told.seen_at.is_some();
+        if let Some([before, now]) = conversation.moved(told.seen_at)
+            && !stream.resuming.has_moved(conversation)
+        {
             happenings.moved(place, &before, &now);
         }
         for entry in &told.entries {
@@ -311,6 +310,20 @@ fn take_news(
             shared.sent.store(count, Ordering::Release);
             shared.departed_all();
         }
+        if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
+            give_up(stream, observer);
+        }
+    }
+}
+
+/// There is nobody at the far end any more.
+fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
+    let shared = &stream.shared;
+    stream.conversation = None;
+    stream.manifest.cut_short = Some(CutShort::FarEndGone);
+    observer.on_note(shared.number, what_is_left(shared.way));
+    if shared.way.is_one_way() {
+        shared.halt();
     }
 }
 

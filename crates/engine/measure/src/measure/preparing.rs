@@ -19,6 +19,7 @@ use romer_wire::stamp::{self, Key};
 
 use super::far::{Absent, Conversation};
 use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
+use super::resuming::Resuming;
 use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
@@ -27,7 +28,7 @@ use crate::{MeasureError, circumstances};
 /// How long the association datagram is repeated until it is given up.
 const ASSOCIATION: StdDuration = StdDuration::from_secs(4);
 /// Time between two repetitions.
-const REPETITION: StdDuration = StdDuration::from_millis(150);
+pub(super) const REPETITION: StdDuration = StdDuration::from_millis(150);
 
 /// A stream that is ready to begin.
 pub(super) struct Prepared {
@@ -44,6 +45,8 @@ pub(super) struct Prepared {
     pub(super) far_drops: u64,
     /// Looks for the way to the target, where that is asked for; of two directions, the first has it.
     pub(super) pathfinder: Option<Pathfinder>,
+    /// What is being done so that the session outlives its connection.
+    pub(super) resuming: Resuming,
 }
 
 impl Prepared {
@@ -126,13 +129,20 @@ pub(super) fn prepare(
         }
         let ttl = options.ttl.unwrap_or(TTL);
         let far_stream = FarStream::new(&traffic, floor, options.dscp.tos() | options.ecn.bits(), ttl);
+        if way == Way::Reverse && far_stream.trace.is_some() && !conversation.welcome.has(control::TRACE) {
+            return Err(MeasureError::Refused {
+                address,
+                why: format!("{} there plays no trace", conversation.welcome.software),
+                mend: "update it, or choose another model or --direction forward".into(),
+            });
+        }
         let request = control::Request {
             ssid,
             interval_ns: schedule.interval().as_nanos(),
             count: schedule.most_count().max(1),
             payload_octets: payloads.most,
             direction: way,
-            stream: far_stream.filter(|_| way == Way::Reverse),
+            stream: (way == Way::Reverse).then_some(far_stream),
         };
         let grant = conversation.request(request)?;
         identity.token = Some(grant.token);
@@ -155,6 +165,7 @@ pub(super) fn prepare(
         instead,
         far_drops: 0,
         pathfinder: None,
+        resuming: Resuming::default(),
     })
 }
 
@@ -258,7 +269,7 @@ fn greet(
     notes: &mut Vec<String>,
 ) -> Result<Option<Conversation>, MeasureError> {
     match Conversation::begin(address, key) {
-        Ok(conversation) if way.is_one_way() && !conversation.welcome.has_one_way() => {
+        Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
             Err(MeasureError::Refused {
                 address,
                 why: format!("{} there knows round trips only", conversation.welcome.software),
@@ -269,14 +280,14 @@ fn greet(
         Err(Absent::Locked { why, mend }) => {
             Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
         }
-        Err(Absent::Unreachable(why) | Absent::Foreign(why)) if way.is_one_way() => {
+        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) if way.is_one_way() => {
             Err(MeasureError::Unreachable {
                 address: format!("TCP {address}"),
                 why,
                 mend: "one-way probes need `romer respond` at the far end; start it there, or leave --direction out",
             })
         }
-        Err(Absent::Unreachable(why) | Absent::Foreign(why)) => {
+        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) => {
             notes.push(format!(
                 "no romer at {address} ({why}): measuring with STAMP alone, at port {}; its departure stamp is taken \
                  before sending, and the direction of a loss cannot be told",

@@ -1,7 +1,7 @@
 //! One stream while it is measured: what its threads share.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use romer_host::HostError;
@@ -32,7 +32,7 @@ pub(super) struct Shared {
     /// The one-way session, if it is one.
     pub(super) session: Option<Session>,
     /// The secret of its association; `None` without a control channel.
-    pub(super) token: Option<Token>,
+    token: Mutex<Option<Token>>,
     pub(super) echoes: Arc<Echoes>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
@@ -81,7 +81,7 @@ impl Shared {
             ssid: identity.ssid,
             way: identity.way,
             session: identity.session,
-            token: identity.token,
+            token: Mutex::new(identity.token),
             echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
             sent: AtomicU64::new(0),
@@ -116,10 +116,20 @@ impl Shared {
     /// # Errors
     /// The host's refusal.
     pub(super) fn associate(&self) -> Result<(), HostError> {
-        let Some(token) = self.token else { return Ok(()) };
+        let token = *self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(token) = token else { return Ok(()) };
         let datagram = association::datagram(token);
         let outgoing = Outgoing::new(&datagram, self.target, wire_sequence(u64::MAX));
         self.socket.send(&outgoing).map(|_| ())
+    }
+
+    /// The session goes on from another address, which is proved by `token`. What comes to it is received as before.
+    pub(super) fn move_to(&self, token: Token) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        if let Some(receiver) = &self.receiver {
+            // Where there is no route, or no need, the other socket of the port receives it.
+            let _ = receiver.connect_anew(self.target);
+        }
     }
 
     /// No more probes are to leave, because nobody is there for whom.

@@ -2,7 +2,6 @@
 
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
-use romer_traffic::TrafficModel;
 use romer_units::random::Seed;
 
 use super::options::StreamOptions;
@@ -96,14 +95,6 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
         return Err(MeasureError::Usage(
             "two arguments contradict each other (--direction, --stamp-only): a foreign reflector does nothing but \
              reflect; leave one of them out"
-                .into(),
-        ));
-    }
-    let traced = |stream: &StreamOptions| matches!(stream.traffic.model, TrafficModel::Trace { .. });
-    if options.direction.has_reverse() && options.streams.iter().any(traced) {
-        return Err(MeasureError::Usage(
-            "the far end cannot send this traffic (--traffic, --direction): a trace is a file of this host; replay it \
-             with --direction forward or round-trip, or choose another model"
                 .into(),
         ));
     }

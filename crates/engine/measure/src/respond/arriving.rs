@@ -11,7 +11,13 @@ use romer_wire::compact;
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     by_number: HashMap<(IpAddr, u16), Vec<u32>>,
-    streams: HashMap<u32, Comings>,
+    streams: HashMap<u32, Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    number: u16,
+    comings: Comings,
 }
 
 impl Expected {
@@ -19,17 +25,31 @@ impl Expected {
     pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
         let place = self.by_number.entry((peer.to_canonical(), probes.number)).or_default();
         place.push(session);
-        self.streams.insert(session, Comings::new(probes, None, most));
+        let stream = Stream { number: probes.number, comings: Comings::new(probes, None, most) };
+        self.streams.insert(session, stream);
+    }
+
+    /// The probes of `session`, if any are expected, come from `peer` from now on.
+    pub(super) fn follow(&mut self, session: u32, peer: IpAddr) {
+        if let Some(stream) = self.streams.get(&session) {
+            let number = stream.number;
+            self.forget_place(session);
+            self.by_number.entry((peer.to_canonical(), number)).or_default().push(session);
+        }
     }
 
     /// Expects no more of `session`.
     pub(super) fn forget(&mut self, session: u32) {
         if self.streams.remove(&session).is_some() {
-            self.by_number.retain(|_, sessions| {
-                sessions.retain(|one| *one != session);
-                !sessions.is_empty()
-            });
+            self.forget_place(session);
         }
+    }
+
+    fn forget_place(&mut self, session: u32) {
+        self.by_number.retain(|_, sessions| {
+            sessions.retain(|one| *one != session);
+            !sessions.is_empty()
+        });
     }
 
     /// The session and the number of the probe that has arrived; `None` where it is none that is expected.
@@ -40,7 +60,7 @@ impl Expected {
         let number = compact::number_of(payload)?;
         let sessions = self.by_number.get(&(source.ip().to_canonical(), number))?;
         sessions.iter().find_map(|session| {
-            let coming = self.streams.get_mut(session)?.on_datagram(payload, source).ok()?;
+            let coming = self.streams.get_mut(session)?.comings.on_datagram(payload, source).ok()?;
             Some((*session, coming))
         })
     }
@@ -73,9 +93,15 @@ mod tests {
         assert_eq!(expected.take(&payload, from("192.0.2.2:1000")), None, "another host");
         probes(8, 2).emit(3, &mut payload);
         assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "another number");
+        expected.follow(5, from("192.0.2.9:1").ip());
+        probes(7, 2).emit(4, &mut payload);
+        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "it has moved");
+        let moved = Coming { sequence: 4, first: true };
+        assert_eq!(expected.take(&payload, from("192.0.2.9:5")), Some((5, moved)));
+        expected.follow(6, from("192.0.2.9:1").ip());
         expected.forget(5);
         probes(7, 2).emit(3, &mut payload);
-        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None);
+        assert_eq!(expected.take(&payload, from("192.0.2.9:1000")), None);
         probes(7, 1).emit(3, &mut payload);
         assert!(expected.take(&payload, from("192.0.2.1:1000")).is_some());
     }

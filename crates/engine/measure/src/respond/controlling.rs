@@ -1,5 +1,7 @@
 //! The thread that holds the control conversations.
 
+mod resuming;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -21,6 +23,7 @@ use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
+use resuming::Moved;
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
@@ -35,6 +38,8 @@ const WITHOUT_SESSION: usize = 512;
 const MOST_RECORDS: usize = 1 << 18;
 /// The least share of a session.
 const LEAST_RECORDS: usize = 64;
+/// Departures of recorded streams that all conversations together may tell; one takes 16 octets.
+const MOST_DEPARTURES: usize = 1 << 20;
 /// Sessions at a time in which this end sends.
 const MOST_SENDERS: usize = 64;
 /// Octets that may wait to be written to one connection: two full sets of records.
@@ -56,13 +61,16 @@ pub(super) struct Links {
 }
 
 struct Connection {
-    stream: Box<dyn ByteStream>,
+    /// `None` while a session waits for another connection.
+    stream: Option<Box<dyn ByteStream>>,
     peer: IpAddr,
     server: Server,
     outbox: Vec<u8>,
     session: Option<Granted>,
     /// The interface by which this end reaches the sender, as far as is known.
     interface: Option<String>,
+    /// What its session's new connection brought, until the address is proved.
+    moved: Option<Moved>,
     closing: bool,
 }
 
@@ -152,13 +160,21 @@ impl Controlling {
 
     fn wait(&self) -> Vec<bool> {
         let listeners = self.listeners.iter().map(|one| Waited { descriptor: one.as_fd(), writing: false });
+        let connections = self.connections.iter().filter_map(|one| {
+            let descriptor = one.stream.as_ref()?.descriptor();
+            Some(Waited { descriptor, writing: !one.outbox.is_empty() })
+        });
+        let waited: Vec<Waited<'_>> = listeners.chain(connections).collect();
+        let longest = if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
+        let ready = wait_many(&waited, &self.links.waker, Some(longest)).unwrap_or_default();
+        let (listeners, rest) = ready.split_at(self.listeners.len().min(ready.len()));
+        // What has no connection at present is never ready.
+        let mut rest = rest.iter().copied();
         let connections = self
             .connections
             .iter()
-            .map(|one| Waited { descriptor: one.stream.descriptor(), writing: !one.outbox.is_empty() });
-        let waited: Vec<Waited<'_>> = listeners.chain(connections).collect();
-        let longest = if self.by_session.is_empty() { LOOK } else { RECORD_LOOK };
-        wait_many(&waited, &self.links.waker, Some(longest)).unwrap_or_default()
+            .map(|one| one.stream.as_ref().and_then(|_| rest.next()).unwrap_or(false));
+        listeners.iter().copied().chain(connections).collect()
     }
 
     fn accept(&mut self, index: usize) {
@@ -181,16 +197,18 @@ impl Controlling {
             let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
             let mut server =
                 Server::new(limits, welcome, token, clock::monotonic_now()).with_one_way(random());
+            server = server.with_resumption(random());
             if let Some(key) = &self.key {
                 server = server.locked(Arc::clone(key), [random(), random()]);
             }
             self.connections.push(Connection {
-                stream: Box::new(stream),
+                stream: Some(Box::new(stream)),
                 peer,
                 server,
                 outbox: Vec::new(),
                 session: None,
                 interface: None,
+                moved: None,
                 closing: false,
             });
         }
@@ -205,7 +223,8 @@ impl Controlling {
             if connection.closing {
                 return;
             }
-            match connection.stream.read(&mut buffer) {
+            let Some(stream) = &mut connection.stream else { return };
+            match stream.read(&mut buffer) {
                 Ok(0) => {
                     connection.closing = true;
                     connection.outbox.clear();
@@ -214,8 +233,9 @@ impl Controlling {
                 Ok(count) => {
                     let busy = self.by_session.len() >= self.most_sessions;
                     let now = clock::monotonic_now();
-                    let allowance = self.allowance(index);
-                    self.connections[index].server.allow(allowance);
+                    let allowance = self.allowance(self.connections[index].peer, index);
+                    let departures = self.room_for_departures();
+                    self.connections[index].server.allow(allowance, departures);
                     let actions = self.connections[index].server.on_bytes(&buffer[..count], busy, now);
                     if self.connections[index].server.has_refused_proof() && !actions.is_empty() {
                         self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_proofs += 1;
@@ -224,25 +244,27 @@ impl Controlling {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    connection.closing = true;
-                    connection.outbox.clear();
-                    return;
-                }
+                Err(_) => return self.lose(index),
             }
         }
     }
 
-    /// What this end may still send to the host of this connection, packets a second: to one host no more than it may
+    /// What this end may still send to `peer` for connection `index`, packets a second: to one host no more than it may
     /// send itself, however many sessions it has; and nothing once this end sends to very many.
-    fn allowance(&self, index: usize) -> u64 {
-        let senders = self.connections.iter().filter(|one| one.server.own_rate() > 0);
+    fn allowance(&self, peer: IpAddr, index: usize) -> u64 {
+        let others = self.connections.iter().enumerate().filter(|(other, _)| *other != index);
+        let senders = others.map(|(_, one)| one).filter(|one| one.server.own_rate() > 0);
         if senders.clone().count() >= MOST_SENDERS {
             return 0;
         }
-        let peer = self.connections[index].peer;
         let spent: u64 = senders.filter(|one| one.peer == peer).map(|one| one.server.own_rate()).sum();
         self.limits.own_packets_per_second.saturating_sub(spent)
+    }
+
+    /// Departures of recorded streams that may still be told, of all conversations together.
+    fn room_for_departures(&self) -> usize {
+        let held: usize = self.connections.iter().map(|one| one.server.told_departures()).sum();
+        self.limits.told_departures.min(MOST_DEPARTURES.saturating_sub(held))
     }
 
     fn carry_out(&mut self, index: usize, actions: Vec<Action>) {
@@ -252,12 +274,13 @@ impl Controlling {
                     let connection = &mut self.connections[index];
                     if connection.outbox.len() > LONGEST_OUTBOX {
                         // It does not read what it asked for.
-                        connection.closing = true;
-                        connection.outbox.clear();
-                    } else {
+                        self.lose(index);
+                    } else if connection.stream.is_some() {
                         message.encode(&mut connection.outbox);
                     }
                 }
+                Action::Repeat(frames) => self.connections[index].outbox.extend_from_slice(&frames),
+                Action::Resume(resume) => self.resume(index, &resume),
                 Action::Open(session) => self.open(index, session),
                 Action::Start => self.start_sending(index),
                 Action::Halt => {
@@ -344,7 +367,11 @@ impl Controlling {
                 None => session.path = Some(path),
             }
         }
-        connection.server.on_associated(address, clock::monotonic_now())
+        let mut actions = connection.server.on_associated(address, clock::monotonic_now());
+        if let Some(moved) = connection.moved.take() {
+            actions.extend(self.tell_moved(index, &moved, address));
+        }
+        actions
     }
 
     fn order(&self, order: Order) {
@@ -357,14 +384,12 @@ impl Controlling {
     fn write_out(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         while !connection.outbox.is_empty() {
-            match connection.stream.write(&connection.outbox) {
+            let Some(stream) = &mut connection.stream else { return connection.outbox.clear() };
+            match stream.write(&connection.outbox) {
                 Ok(count) if count > 0 => drop(connection.outbox.drain(..count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Ok(_) | Err(_) => {
-                    connection.closing = true;
-                    connection.outbox.clear();
-                }
+                Ok(_) | Err(_) => return self.lose(index),
             }
         }
     }

@@ -54,6 +54,8 @@ pub(super) enum Order {
         /// Probes will be sent, by a socket like this.
         sends: Option<Box<SocketOptions>>,
     },
+    /// The session's sender is at `peer` now: expect its association, by a new token, from there.
+    Move { session: u32, token: Token, peer: IpAddr },
     /// Hand over what is still waiting, then say so.
     Flush { session: u32 },
     /// Forget the session.
@@ -410,6 +412,11 @@ impl Reflecting {
                 if let Some((probes, most)) = probes {
                     self.expected.expect(session, peer, probes, most);
                 }
+            }
+            Order::Move { session, token, peer } => {
+                self.tokens.retain(|_, (owner, _)| *owner != session);
+                self.tokens.insert(token, (session, peer));
+                self.expected.follow(session, peer);
             }
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {

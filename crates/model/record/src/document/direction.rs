@@ -68,6 +68,10 @@ pub struct Packets {
     pub duplicated: Option<u64>,
     /// Arrived after a packet with a higher number (RFC 4737).
     pub reordered: Option<u64>,
+    /// Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
+    /// (an event `address-change` with a length). They say nothing of the path.
+    #[serde(default)]
+    pub astray: Option<u64>,
     /// Arrived after the waiting time; among the lost.
     pub late: Option<u64>,
     /// Arrived damaged; `null` because UDP's checksum drops damage unseen.

@@ -1,6 +1,8 @@
 //! Frames as bytes.
 
 use romer_record::log::{self, LogError};
+use romer_traffic::Departure;
+use romer_units::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -28,8 +30,15 @@ const HEARD: u8 = 14;
 const DEPARTURES: u8 = 15;
 const DEPARTED: u8 = 16;
 const EVENTS: u8 = 17;
+const RESUME: u8 = 18;
+const RESUMED: u8 = 19;
+const RECEIVED: u8 = 20;
+const PART: u8 = 21;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
+
+/// Octets of a departure in a part: nanoseconds after the start (i64), payload (u32), both big-endian.
+const DEPARTURE: usize = 12;
 
 /// Why bytes are not a frame.
 #[derive(Debug, Error)]
@@ -85,6 +94,16 @@ impl Message {
             }
             Self::Departed(body) => json(DEPARTED, body, out),
             Self::Events(body) => json(EVENTS, body, out),
+            Self::Resume(body) => json(RESUME, body, out),
+            Self::Resumed(body) => json(RESUMED, body, out),
+            Self::Received(body) => json(RECEIVED, body, out),
+            Self::Part(departures) => {
+                out.push(PART);
+                for departure in departures.iter().take(Self::DEPARTURES_IN_A_FRAME) {
+                    out.extend_from_slice(&departure.offset.as_nanos().to_be_bytes());
+                    out.extend_from_slice(&departure.size.to_be_bytes());
+                }
+            }
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -97,6 +116,8 @@ impl Message {
     /// Records that one [`Message::Log`] or [`Message::Departures`] carries at the most; a caller with more sends
     /// several.
     pub const RECORDS_IN_A_FRAME: usize = (LONGEST_FRAME - 1) / log::FAR_LONGEST;
+    /// Departures that one [`Message::Part`] carries at the most.
+    pub const DEPARTURES_IN_A_FRAME: usize = (LONGEST_FRAME - 1) / DEPARTURE;
 
     fn decode(kind: u8, body: &[u8]) -> Result<Self, CodecError> {
         Ok(match kind {
@@ -125,9 +146,24 @@ impl Message {
             ),
             DEPARTED => Self::Departed(unjson(kind, body)?),
             EVENTS => Self::Events(unjson(kind, body)?),
+            RESUME => Self::Resume(unjson(kind, body)?),
+            RESUMED => Self::Resumed(unjson(kind, body)?),
+            RECEIVED => Self::Received(unjson(kind, body)?),
+            PART => Self::Part(departures(body)?),
             unknown => Self::Unknown(unknown),
         })
     }
+}
+
+fn departures(body: &[u8]) -> Result<Vec<Departure>, CodecError> {
+    let (departures, []) = body.as_chunks::<DEPARTURE>() else {
+        return Err(CodecError::Body { kind: PART, why: "a departure is cut off".into() });
+    };
+    let read = |&[a, b, c, d, e, f, g, h, size @ ..]: &[u8; DEPARTURE]| Departure {
+        offset: Duration::from_nanos(i64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        size: u32::from_be_bytes(size),
+    };
+    Ok(departures.iter().map(read).collect())
 }
 
 fn json<T: Serialize>(kind: u8, body: &T, out: &mut Vec<u8>) {
@@ -178,7 +214,7 @@ impl Decoder {
 mod tests {
     use super::super::{
         Associated, Challenge, ClockIdentity, Complaint, ComplaintCode, Departed, End, Events, Granted,
-        Heard, Hello, Proof, RefusalCode, Refused, Request, Welcome,
+        Heard, Hello, Proof, Received, RefusalCode, Refused, Request, Resume, Resumed, Welcome,
     };
     use super::*;
     use proptest::prelude::*;
@@ -191,7 +227,7 @@ mod tests {
     fn examples() -> Vec<Message> {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
         vec![
-            Message::Hello(Hello { version: 1, software: "romer".into(), clock: clock.clone() }),
+            Message::Hello(Hello { version: 1, software: "romer".into(), clock: clock.clone(), features: vec!["resume".into()] }),
             Message::Welcome(Welcome {
                 version: 1,
                 software: "romer".into(),
@@ -211,7 +247,7 @@ mod tests {
                 direction: Way::Forward,
                 stream: None,
             }),
-            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536, key: None }),
+            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536, key: None, secret: None }),
             Message::Refused(Refused {
                 code: RefusalCode::Busy,
                 message: "full".into(),
@@ -229,6 +265,10 @@ mod tests {
             Message::Heard(Heard { received: 1, departed: 2 }),
             Message::Departures(vec![FarSent { sequence: 1, size: 14, ..FarSent::default() }; 3]),
             Message::Departed(Departed { count: 4 }),
+            Message::Resume(Resume { secret: "3c".repeat(16), heard: 7, silent_ns: 8 }),
+            Message::Resumed(Resumed { token: "4b".repeat(16), next: 7 }),
+            Message::Received(Received { messages: 9 }),
+            Message::Part(vec![Departure { offset: Duration::from_nanos(1 << 40), size: 44 }; 3]),
             Message::Events(Events {
                 events: vec![Event {
                     at_ns: 1,
@@ -297,6 +337,20 @@ mod tests {
         decoder.extend(&[0, 0, 0, 1, STOP]);
         assert_eq!(decoder.next().unwrap(), Some(Message::Unknown(200)));
         assert_eq!(decoder.next().unwrap(), Some(Message::Stop));
+    }
+
+    #[test]
+    fn a_part_that_is_cut_off_is_no_part_and_a_full_one_is_within_the_limit() {
+        let mut decoder = Decoder::default();
+        decoder.extend(&[0, 0, 0, 3, PART, 1, 2]);
+        assert!(matches!(decoder.next(), Err(CodecError::Body { kind: PART, .. })));
+        let departure = Departure { offset: Duration::MAX, size: u32::MAX };
+        let mut bytes = Vec::new();
+        Message::Part(vec![departure; Message::DEPARTURES_IN_A_FRAME + 1]).encode(&mut bytes);
+        decoder.extend(&bytes);
+        assert!(
+            matches!(decoder.next(), Ok(Some(Message::Part(all))) if all == vec![departure; Message::DEPARTURES_IN_A_FRAME])
+        );
     }
 
     #[test]

@@ -18,6 +18,24 @@ impl Request {
         rate(self.pace())
     }
 
+    /// The same request with the departures that were `told` before it, where its stream is a recorded one. `most` is how
+    /// many there may be, and `count` how many came.
+    pub(super) fn with_departures(
+        mut self,
+        told: &[Departure],
+        count: u64,
+        most: usize,
+    ) -> Result<Self, Refused> {
+        let Some(stream) = self.stream.take() else { return Ok(self) };
+        if stream.recorded_sizes.is_some() && count > u64::try_from(told.len()).unwrap_or(u64::MAX) {
+            let message = format!("a trace of {count} packets: this responder takes {most}");
+            let granted = u64::try_from(most).ok();
+            return Err(refused(RefusalCode::Length, message, granted));
+        }
+        self.stream = Some(stream.with_departures(told).map_err(invalid)?);
+        Ok(self)
+    }
+
     /// How long the session takes at the most.
     pub(super) fn length(&self) -> Duration {
         let schedule = self.stream.as_ref().and_then(|stream| stream.schedule().ok());

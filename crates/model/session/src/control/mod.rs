@@ -36,6 +36,21 @@
 //!   halt                    ->  (reverse only: no more; answered by departed)
 //! ```
 //!
+//! A stream that is a recorded one is the exception: its departures travel before the request that asks for it, some
+//! thousands in a `part`, as many as the responder has room for.
+//!
+//! A session outlives its connection, where both ends can that ([`RESUME`]): the responder keeps what it says only once
+//! until it is told that it was `received`. A sender whose address has changed, or whose connection is no more, opens
+//! another, is welcomed (and proves the key, where there is one), and says, in the place of a request:
+//!
+//! ```text
+//!   resume (secret, heard)  ->
+//!                           <-  resumed (a new token, what comes next) | refused (why)
+//!   association datagram ~~~>   from the new address: test packets go there from then on
+//!                           <-  associated
+//!                           <-  log, departures, events (those that were not heard)
+//! ```
+//!
 //! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
 //! sending.
 //!
@@ -45,16 +60,19 @@
 mod codec;
 mod granting;
 pub mod possession;
+mod resuming;
 mod server;
 mod stream;
 
 pub use codec::{CodecError, Decoder, LONGEST_FRAME};
+pub use resuming::Inbox;
 pub use server::{Action, Limits, Server, Session};
 pub use stream::FarStream;
 
 use romer_record::document::{ClockSync, Way};
 use romer_record::event::Event;
 use romer_record::log::{Far, FarSent};
+use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -63,9 +81,13 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 1] = [ONE_WAY];
+pub const FEATURES: [&str; 3] = [ONE_WAY, RESUME, TRACE];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
+/// Sessions that go on over another connection, from another address.
+pub const RESUME: &str = "resume";
+/// Streams of the responder's that are recorded ones.
+pub const TRACE: &str = "trace";
 /// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute
 /// at the least (RFC 4787 section 4.3 asks for two).
 pub const KEEP_ALIVE: Duration = Duration::from_secs(3);
@@ -104,6 +126,16 @@ pub struct Hello {
     pub software: String,
     /// The sender's clock.
     pub clock: ClockIdentity,
+    /// What it can do beyond the first version: some of [`FEATURES`], and what later versions have.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+impl Hello {
+    /// Whether the sender has `feature`.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|own| own == feature)
+    }
 }
 
 /// The responder's answer to it.
@@ -128,9 +160,9 @@ pub struct Welcome {
 }
 
 impl Welcome {
-    /// Whether the responder takes part in one-way sessions.
-    pub fn has_one_way(&self) -> bool {
-        self.features.iter().any(|feature| feature == ONE_WAY)
+    /// Whether the responder has `feature`.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|own| own == feature)
     }
 }
 
@@ -179,6 +211,37 @@ pub struct Granted {
     /// Key of the one-way probes, 32 hexadecimal digits; only of one-way sessions.
     #[serde(default)]
     pub key: Option<String>,
+    /// By what the sender shows over another connection that the session is its own, 32 hexadecimal digits; only where
+    /// both ends have [`RESUME`].
+    #[serde(default)]
+    pub secret: Option<String>,
+}
+
+/// A session is to go on over this connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// The session's secret, 32 hexadecimal digits.
+    pub secret: String,
+    /// Messages of those that are said only once that have come.
+    pub heard: u64,
+    /// For so long, nanoseconds, the sender has known that something is amiss.
+    pub silent_ns: i64,
+}
+
+/// It does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// Secret for the association datagram from the new address, 32 hexadecimal digits.
+    pub token: String,
+    /// Number of the message that comes next, of those that are said only once.
+    pub next: u64,
+}
+
+/// How far the responder was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// Messages of those that are said only once that have come, in all.
+    pub messages: u64,
 }
 
 /// Why a request is refused.
@@ -195,6 +258,8 @@ pub enum RefusalCode {
     Size,
     /// A field is outside its range.
     Invalid,
+    /// There is no such session here, or not any more.
+    Session,
 }
 
 /// The session is not open.
@@ -323,6 +388,14 @@ pub enum Message {
     Departed(Departed),
     /// Something happened to the responder or its host.
     Events(Events),
+    /// A session is to go on over this connection.
+    Resume(Resume),
+    /// It does.
+    Resumed(Resumed),
+    /// How far the responder was heard.
+    Received(Received),
+    /// Departures of a recorded stream that the responder is to send.
+    Part(Vec<Departure>),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

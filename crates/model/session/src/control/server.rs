@@ -6,14 +6,16 @@ use std::sync::Arc;
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
 use romer_record::log::{Far, FarSent};
+use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
 use super::granting::refusal;
 use super::possession;
+use super::resuming::Kept;
 use super::{
     Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed, End,
-    Events, Granted, Heard, Hello, Message, Proof, Request, SILENCE, VERSION, Welcome, hex,
+    Events, Granted, Heard, Hello, Message, Proof, RESUME, Request, Resume, SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -34,7 +36,15 @@ pub struct Limits {
     pub first_frame: Duration,
     /// Records that a session holds before some are sent back.
     pub buffered_records: usize,
+    /// Departures of a recorded stream that a conversation may tell.
+    pub told_departures: usize,
 }
+
+/// From the first departure that is told to the open session, in the place of [`Limits::handshake`].
+const TELLING: Duration = Duration::from_secs(60);
+/// Octets that are kept until they have been heard, for each record that is buffered: so what 16,384 of them allow, 8 MiB,
+/// is what 180,000 records take.
+const KEPT_FOR_A_RECORD: usize = 512;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -47,6 +57,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             first_frame: Duration::from_secs(5),
             buffered_records: 16_384,
+            told_departures: 1 << 18,
         }
     }
 }
@@ -75,6 +86,11 @@ pub enum Action {
     Start,
     /// Send no more, and call [`Server::on_departed`] once the last has left.
     Halt,
+    /// A session is to go on over this connection: find whose secret this shows ([`Server::is_shown`]) and let it
+    /// [`Server::resume`], or else [`Server::refuse_resumption`].
+    Resume(Resume),
+    /// Write these frames, which were written to a connection that is no more.
+    Repeat(Vec<u8>),
     /// The sender has stopped: collect the last transmit stamps, then call [`Server::finish`].
     Finish,
     /// The conversation is over: close the connection once everything is written.
@@ -86,6 +102,8 @@ enum State {
     Greeting,
     Proving,
     Requesting,
+    /// The session of another connection is asked for.
+    Resuming,
     Associating { deadline: Timestamp<Monotonic> },
     Running { deadline: Timestamp<Monotonic> },
     Finishing { deadline: Timestamp<Monotonic> },
@@ -114,6 +132,15 @@ pub struct Server {
     clock_sync: Option<ClockSync>,
     features: Vec<String>,
     token: Token,
+    /// What the sender would have to show over another connection, and whether it can.
+    secret: Option<Token>,
+    can_resume: bool,
+    kept: Kept,
+    /// There is no connection at present, or the address of a new one is not proved; for so long that is waited for.
+    alone_until: Option<Timestamp<Monotonic>>,
+    /// Departures that were told, and how many came.
+    told: Vec<Departure>,
+    told_count: u64,
     lock: Option<Lock>,
     proof_refused: bool,
     key: Option<[u8; 16]>,
@@ -123,6 +150,7 @@ pub struct Server {
     decoder: Decoder,
     state: State,
     request: Option<Request>,
+    own_rate: u64,
     started: bool,
     records: Vec<Far>,
     departures: Vec<FarSent>,
@@ -143,6 +171,12 @@ impl Server {
             clock_sync: welcome.clock_sync,
             features: welcome.features,
             token,
+            secret: None,
+            can_resume: false,
+            kept: Kept::new(limits.buffered_records.saturating_mul(KEPT_FOR_A_RECORD)),
+            alone_until: None,
+            told: Vec::new(),
+            told_count: 0,
             lock: None,
             proof_refused: false,
             key: None,
@@ -152,6 +186,7 @@ impl Server {
             decoder: Decoder::default(),
             state: State::Greeting,
             request: None,
+            own_rate: 0,
             started: false,
             records: Vec::new(),
             departures: Vec::new(),
@@ -179,14 +214,29 @@ impl Server {
         self
     }
 
-    /// What the responder itself may still send to this sender, packets a second.
-    pub fn allow(&mut self, own_packets_per_second: u64) {
+    /// The same, for sessions that go on over another connection, for a sender that shows `secret`, which is fresh.
+    #[must_use]
+    pub fn with_resumption(mut self, secret: Token) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+
+    /// What the responder itself may still send to this sender, packets a second, and how many departures it may still
+    /// be told.
+    pub fn allow(&mut self, own_packets_per_second: u64, told_departures: usize) {
         self.limits.own_packets_per_second = own_packets_per_second;
+        self.limits.told_departures = told_departures;
     }
 
     /// The session that was granted asks the responder to send this many packets a second; 0 where it does not.
-    pub fn own_rate(&self) -> u64 {
-        self.request.as_ref().filter(|request| request.stream.is_some()).map_or(0, Request::rate)
+    pub const fn own_rate(&self) -> u64 {
+        self.own_rate
+    }
+
+    /// Departures that the sender has told and that are held here.
+    pub fn told_departures(&self) -> usize {
+        let request = self.request.as_ref().and_then(|request| request.stream.as_ref()?.trace.as_ref());
+        self.told.len() + request.map_or(0, |trace| usize::try_from(trace.len()).unwrap_or(usize::MAX))
     }
 
     /// The conversation is over.
@@ -200,9 +250,15 @@ impl Server {
 
     /// When [`Server::on_time`] wants to be called at the latest.
     pub fn deadline(&self) -> Option<Timestamp<Monotonic>> {
+        let own = self.own_deadline()?;
+        Some(self.alone_until.map_or(own, |until| own.min(until)))
+    }
+
+    fn own_deadline(&self) -> Option<Timestamp<Monotonic>> {
         match self.state {
             State::Greeting if !self.heard => Some(self.connected + self.limits.first_frame),
-            State::Greeting | State::Proving | State::Requesting => {
+            State::Requesting if self.told_count > 0 => Some(self.connected + TELLING),
+            State::Greeting | State::Proving | State::Requesting | State::Resuming => {
                 Some(self.connected + self.limits.handshake)
             }
             State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
@@ -236,7 +292,7 @@ impl Server {
                     actions.push(Action::Close);
                 }
             }
-            if self.is_over() {
+            if self.is_over() || self.state == State::Resuming {
                 return actions;
             }
         }
@@ -253,6 +309,20 @@ impl Server {
             (State::Greeting, Message::Hello(hello)) => self.greet(&hello, actions),
             (State::Proving, Message::Proof(proof)) => self.prove(&proof, actions),
             (State::Requesting, Message::Request(request)) => self.request(request, busy, now, actions),
+            (State::Requesting, Message::Part(departures)) => self.tell(&departures),
+            (State::Requesting, Message::Resume(resume)) => {
+                self.state = State::Resuming;
+                actions.push(Action::Resume(resume));
+            }
+            (
+                State::Associating { .. } | State::Running { .. } | State::Finishing { .. },
+                Message::Received(received),
+            ) => {
+                if !self.kept.heard(received.messages) {
+                    let why = "so many messages were not said, or fewer were heard before";
+                    actions.push(complain(ComplaintCode::State, why.into()));
+                }
+            }
             (State::Associating { .. } | State::Running { .. }, Message::Stop) => {
                 self.state = State::Finishing { deadline: now + Duration::from_secs(30) };
                 actions.push(Action::Finish);
@@ -285,6 +355,7 @@ impl Server {
             actions.push(Action::Close);
             return;
         }
+        self.can_resume = self.secret.is_some() && hello.has(RESUME);
         match &self.lock {
             Some(lock) => {
                 actions.push(Action::Send(Message::Challenge(Challenge::new(lock.nonce))));
@@ -327,6 +398,13 @@ impl Server {
         self.state = State::Requesting;
     }
 
+    /// Departures of a recorded stream are told. What is too much is counted only.
+    fn tell(&mut self, departures: &[Departure]) {
+        self.told_count = self.told_count.saturating_add(u64::try_from(departures.len()).unwrap_or(u64::MAX));
+        let room = self.limits.told_departures.saturating_sub(self.told.len());
+        self.told.extend_from_slice(departures.get(..room).unwrap_or(departures));
+    }
+
     fn request(
         &mut self,
         request: Request,
@@ -334,6 +412,11 @@ impl Server {
         now: Timestamp<Monotonic>,
         actions: &mut Vec<Action>,
     ) {
+        let (told, count) = (std::mem::take(&mut self.told), std::mem::take(&mut self.told_count));
+        let request = match request.with_departures(&told, count, self.limits.told_departures) {
+            Ok(request) => request,
+            Err(refused) => return actions.push(Action::Send(Message::Refused(refused))),
+        };
         if let Some(refused) = refusal(&request, &self.limits, busy, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
@@ -343,7 +426,9 @@ impl Server {
             token: hex(self.token),
             buffered_records: u64::try_from(self.limits.buffered_records).unwrap_or(u64::MAX),
             key: key.map(hex),
+            secret: self.secret.filter(|_| self.can_resume).map(hex),
         };
+        self.own_rate = request.stream.as_ref().map_or(0, |_| request.rate());
         self.state = State::Associating { deadline: now + self.limits.handshake };
         actions.push(Action::Open(Session {
             ssid: request.ssid,
@@ -366,6 +451,7 @@ impl Server {
             State::Running { .. } => {}
             _ => return Vec::new(),
         }
+        self.alone_until = None;
         vec![Action::Send(Message::Associated(Associated { address: address.to_string() }))]
     }
 
@@ -394,7 +480,7 @@ impl Server {
         if self.is_over() {
             return Vec::new();
         }
-        vec![Action::Send(Message::Departed(Departed { count }))]
+        vec![self.say_once(Message::Departed(Departed { count }))]
     }
 
     /// A test packet of this session was reflected, and its transmit stamp is known or given up; or a one-way probe of
@@ -419,7 +505,7 @@ impl Server {
         if self.is_over() || self.request.is_none() {
             return Vec::new();
         }
-        vec![Action::Send(Message::Events(Events { events: vec![event] }))]
+        vec![self.say_once(Message::Events(Events { events: vec![event] }))]
     }
 
     /// Records of this session were lost before they came here, and datagrams before they were read.
@@ -452,15 +538,19 @@ impl Server {
     }
 
     fn drain(&mut self) -> Vec<Action> {
-        let arrivals = self.records.chunks(Message::RECORDS_IN_A_FRAME);
-        let departures = self.departures.chunks(Message::RECORDS_IN_A_FRAME);
-        let actions = arrivals
-            .map(|records| Action::Send(Message::Log(records.to_vec())))
-            .chain(departures.map(|records| Action::Send(Message::Departures(records.to_vec()))))
-            .collect();
-        self.records.clear();
-        self.departures.clear();
-        actions
+        let (records, departures) = (std::mem::take(&mut self.records), std::mem::take(&mut self.departures));
+        let arrivals = records.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Log(some.to_vec()));
+        let departures =
+            departures.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Departures(some.to_vec()));
+        arrivals.chain(departures).map(|message| self.say_once(message)).collect()
+    }
+
+    /// Says something that must not be lost with the connection. While there is none it is only kept.
+    fn say_once(&mut self, message: Message) -> Action {
+        if self.can_resume {
+            self.kept.keep(&message);
+        }
+        Action::Send(message)
     }
 }
 
@@ -468,5 +558,6 @@ fn complain(code: ComplaintCode, message: String) -> Action {
     Action::Send(Message::Complaint(Complaint { code, message }))
 }
 
+mod resumption;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,19 @@
 //! What the far end of a session is to send.
 
-use romer_traffic::{IpVersion, Limit, Request, Schedule, TrafficModel};
+use std::collections::VecDeque;
+
+use romer_traffic::{Departure, IpVersion, Limit, Request, Schedule, Trace, TrafficModel};
 use romer_units::Duration;
 use romer_units::random::Seed;
 use serde::{Deserialize, Serialize};
 
-/// A stream for the far end to send: not a list of departures, but what a schedule is made from, so that both ends make
-/// the same one.
+use super::Message;
+
+/// What the model of a stream is called whose departures were recorded; what its file was called is nobody's business.
+const RECORDED: &str = "trace:told";
+
+/// A stream for the far end to send: what a schedule is made from, so that both ends make the same one. Only of a
+/// recorded stream the departures travel as well, in parts of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarStream {
     /// The model, as `--traffic` takes it.
@@ -36,18 +43,26 @@ pub struct FarStream {
     pub ecn: u8,
     /// Their TTL or hop limit.
     pub ttl: u8,
+    /// Whether the departures of a recorded stream, which were told before, have sizes; `null` where the model makes
+    /// them.
+    #[serde(default)]
+    pub recorded_sizes: Option<bool>,
+    /// These departures.
+    #[serde(skip)]
+    pub trace: Option<Trace>,
 }
 
 impl FarStream {
-    /// The stream of `request`, whose payloads are `floor` octets at the least, with the service octet `tos`. `None` where a trace drives it: its file
-    /// is here, and not there.
-    pub fn new(request: &Request, floor: u32, tos: u8, ttl: u8) -> Option<Self> {
+    /// The stream of `request`, whose payloads are `floor` octets at the least, with the service octet `tos`.
+    pub fn new(request: &Request, floor: u32, tos: u8, ttl: u8) -> Self {
         let (count, duration_ns) = match request.limit {
             Limit::Count(count) => (Some(count), None),
             Limit::Duration(duration) => (None, Some(duration.as_nanos())),
         };
-        (!matches!(request.model, TrafficModel::Trace { .. })).then(|| Self {
-            model: request.model.to_string(),
+        let recorded = matches!(request.model, TrafficModel::Trace { .. });
+        let trace = request.trace.clone().filter(|_| recorded);
+        Self {
+            model: if recorded { RECORDED.into() } else { request.model.to_string() },
             interval_ns: request.interval.map(Duration::as_nanos),
             size: request.size,
             bundle: request.bundle,
@@ -60,7 +75,27 @@ impl FarStream {
             dscp: tos >> 2,
             ecn: tos & 0b11,
             ttl,
-        })
+            recorded_sizes: trace.as_ref().map(Trace::has_sizes),
+            trace,
+        }
+    }
+
+    /// What is told of a recorded stream before it is asked for, in parts.
+    pub fn parts(&self) -> Vec<Message> {
+        let told: Vec<Departure> = self.trace.iter().flat_map(Trace::departures).collect();
+        told.chunks(Message::DEPARTURES_IN_A_FRAME).map(|part| Message::Part(part.to_vec())).collect()
+    }
+
+    /// The same stream, with the departures that were told for it.
+    ///
+    /// # Errors
+    /// In words, where they are none.
+    pub(super) fn with_departures(mut self, told: &[Departure]) -> Result<Self, String> {
+        self.trace = match self.recorded_sizes {
+            Some(sized) => Some(Trace::of(told, sized).map_err(|error| format!("packet {}: {}", error.line, error.fault))?),
+            None => None,
+        };
+        Ok(self)
     }
 
     /// The schedule.
@@ -74,8 +109,8 @@ impl FarStream {
             _ => return Err("a stream has a count or a duration, one of the two".into()),
         };
         let model: TrafficModel = self.model.parse().map_err(|error| short(&error))?;
-        if matches!(model, TrafficModel::Trace { .. }) {
-            return Err("a trace is a file, and its file is not here".into());
+        if matches!(model, TrafficModel::Trace { .. }) && self.trace.is_none() {
+            return Err("a trace is a file, and its packets were not told".into());
         }
         let jitter = self.jitter.as_deref().map(str::parse).transpose().map_err(|error| short(&error))?;
         let request = Request {
@@ -84,17 +119,35 @@ impl FarStream {
             bundle: self.bundle,
             seed: Seed(self.seed),
             jitter,
+            trace: self.trace.clone(),
             version: if self.ipv6 { IpVersion::V6 } else { IpVersion::V4 },
             ..Request::new(model, limit)
         };
         Schedule::new(&request).map_err(|error| short(&error))
     }
 
-    /// The least time between two departures that the stream asks for by itself: its interval while it talks.
+    /// The least time between two departures that the stream asks for by itself: its interval while it talks; of a
+    /// recorded one, the mean gap in its busiest second.
     pub(super) fn pace(&self, schedule: &Schedule) -> Duration {
+        if self.trace.is_some() {
+            return Duration::from_nanos(1_000_000_000 / i64::from(busiest_second(schedule)).max(1));
+        }
         self.interval_ns
             .map_or(schedule.interval(), |nanos| Duration::from_nanos(nanos).min(schedule.interval()))
     }
+}
+
+/// Most departures of any second.
+fn busiest_second(schedule: &Schedule) -> u32 {
+    let (mut window, mut most) = (VecDeque::new(), 0);
+    for departure in schedule.clone() {
+        window.push_back(departure.offset);
+        while window.front().is_some_and(|first| departure.offset - *first >= Duration::from_secs(1)) {
+            window.pop_front();
+        }
+        most = most.max(window.len());
+    }
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 /// The words of an error, a few of them: they quote what the other end sent.
@@ -131,22 +184,51 @@ mod tests {
                     ..Request::new(model.clone(), limit)
                 };
                 let here: Vec<Departure> = Schedule::new(&request).unwrap().collect();
-                let there = FarStream::new(&request, 9, 46, 255).unwrap();
+                let there = FarStream::new(&request, 9, 46, 255);
                 let there: Vec<Departure> = there.schedule().unwrap().collect();
                 assert_eq!(here, there, "{model} {limit:?}");
             }
         }
     }
 
+    fn recorded(packets: i64, gap: Duration) -> FarStream {
+        let told: Vec<Departure> = (0..packets).map(|n| Departure { offset: Duration::from_nanos(gap.as_nanos() * n), size: 44 }).collect();
+        let trace = Trace::of(&told, true).unwrap();
+        let model: TrafficModel = "trace:/home/me/secret.csv".parse().unwrap();
+        FarStream::new(&Request { trace: Some(trace), ..Request::new(model, Limit::Count(1 << 30)) }, 9, 0, 255)
+    }
+
     #[test]
-    fn a_trace_is_sent_by_the_end_that_has_it_only() {
-        let trace = Trace::parse(b"offset_ns,size\n0,44\n5,44\n").unwrap();
-        let model: TrafficModel = "trace:/etc/passwd".parse().unwrap();
-        let request = Request { trace: Some(trace), ..Request::new(model, Limit::Count(2)) };
-        assert_eq!(FarStream::new(&request, 9, 0, 255), None);
+    fn a_recorded_stream_is_told_in_parts_and_without_the_name_of_its_file() {
+        let stream = recorded(12_000, Duration::from_millis(1));
+        let parts = stream.parts();
+        assert_eq!(parts.len(), 12_000usize.div_ceil(Message::DEPARTURES_IN_A_FRAME));
+        let text = serde_json::to_string(&stream).unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        let there: FarStream = serde_json::from_str(&text).unwrap();
+        assert!(there.schedule().unwrap_err().contains("not told"));
+        let told: Vec<Departure> = parts
+            .into_iter()
+            .flat_map(|part| if let Message::Part(part) = part { part } else { panic!("{part:?}") })
+            .collect();
+        let there = there.with_departures(&told).unwrap();
+        assert!(there.schedule().unwrap().eq(stream.schedule().unwrap()));
+        assert!(there.with_departures(&[told[1], told[0]]).unwrap_err().contains("packet 2: "));
+    }
+
+    #[test]
+    fn no_file_of_the_far_end_is_read() {
         let periodic = Request::new(TrafficModel::Periodic, Limit::Count(2));
-        let forged =
-            FarStream { model: "trace:/etc/passwd".into(), ..FarStream::new(&periodic, 9, 0, 255).unwrap() };
+        let forged = FarStream { model: "trace:/etc/passwd".into(), ..FarStream::new(&periodic, 9, 0, 255) };
         assert!(forged.schedule().unwrap_err().contains("file"));
+        assert!(forged.with_departures(&[]).unwrap().schedule().unwrap_err().contains("file"));
+    }
+
+    #[test]
+    fn the_pace_of_a_recorded_stream_is_that_of_its_busiest_second() {
+        let of = |stream: FarStream| stream.pace(&stream.schedule().unwrap());
+        assert_eq!(of(recorded(5_000, Duration::from_millis(1))), Duration::from_millis(1));
+        assert_eq!(of(recorded(3, Duration::from_secs(60))), Duration::from_secs(1));
+        assert_eq!(of(recorded(500, Duration::ZERO)), Duration::from_millis(2));
     }
 }

@@ -154,6 +154,16 @@ impl StampingSocket {
         receiver
     }
 
+    /// Has a socket from [`StampingSocket::receiver_from`] go on receiving what `peer` sends after this host's address has
+    /// changed: connected, it hears only what is sent to the address that it had.
+    ///
+    /// # Errors
+    /// There is no route to `peer` (`ENETUNREACH`). It then hears what anybody sends to its port.
+    pub fn connect_anew(&self, peer: SocketAddr) -> Result<(), HostError> {
+        disconnect(self.as_fd())?;
+        connect(self.as_fd(), peer)
+    }
+
     fn bind_with(
         address: SocketAddr,
         options: &SocketOptions,
@@ -308,6 +318,16 @@ fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> Result<(), HostError> {
     // SAFETY: pointer and length describe `bytes`, which the call only reads.
     let answer = unsafe { libc::connect(socket.as_raw_fd(), bytes.as_ptr().cast(), length) };
     if answer == 0 { Ok(()) } else { Err(HostError::last_on("connect to", peer.to_string())) }
+}
+
+/// Forgets the peer, and the address that the connection chose.
+fn disconnect(socket: BorrowedFd<'_>) -> Result<(), HostError> {
+    // A family of AF_UNSPEC, which is zero, and nothing more that would be looked at.
+    let bytes = [0_u8; address::ADDRESS_LEN];
+    let length = socklen_of::<[u8; address::ADDRESS_LEN]>();
+    // SAFETY: pointer and length describe `bytes`, which the call only reads.
+    let answer = unsafe { libc::connect(socket.as_raw_fd(), bytes.as_ptr().cast(), length) };
+    if answer == 0 { Ok(()) } else { Err(HostError::last("disconnect")) }
 }
 
 fn local_address(socket: BorrowedFd<'_>) -> Result<SocketAddr, HostError> {

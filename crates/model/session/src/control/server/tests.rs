@@ -1,4 +1,4 @@
-use super::super::{FarStream, RefusalCode, Refused};
+use super::super::{FarStream, Received, RefusalCode, Refused, Resumed};
 use super::*;
 use proptest::prelude::*;
 use romer_record::document::Way;
@@ -19,7 +19,7 @@ fn server(limits: Limits) -> Server {
         clock_sync: None,
         features: vec!["one-way".into()],
     };
-    Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16])
+    Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16]).with_resumption([9; 16])
 }
 fn bytes(message: &Message) -> Vec<u8> {
     let mut out = Vec::new();
@@ -27,7 +27,11 @@ fn bytes(message: &Message) -> Vec<u8> {
     out
 }
 fn hello() -> Message {
-    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock() })
+    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock(), features: Vec::new() })
+}
+fn hello_of_one_that_can_resume() -> Message {
+    let features = vec![RESUME.to_owned()];
+    Message::Hello(Hello { version: VERSION, software: "t".into(), clock: clock(), features })
 }
 fn request() -> Request {
     Request {
@@ -156,6 +160,8 @@ fn stream() -> FarStream {
         dscp: 0,
         ecn: 0,
         ttl: 255,
+        recorded_sizes: None,
+        trace: None,
     }
 }
 fn reverse(stream: FarStream) -> Message {
@@ -252,8 +258,165 @@ fn what_a_far_end_would_not_send_is_refused_in_words() {
     let mut poor = server(Limits { own_packets_per_second: 99, ..Limits::default() });
     say(&mut poor, &hello());
     assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Send(Message::Refused(_))]));
-    poor.allow(100);
+    poor.allow(100, 0);
     assert!(matches!(say(&mut poor, &reverse(stream()))[..], [Action::Open(_), _]));
+}
+
+/// A session of which a sender that can resume knows the secret.
+fn resumable(message: &Message) -> Server {
+    let mut server = server(Limits { buffered_records: 4, ..Limits::default() });
+    say(&mut server, &hello_of_one_that_can_resume());
+    let granted = say(&mut server, message);
+    let [Action::Open(_), Action::Send(Message::Granted(granted))] = &granted[..] else {
+        panic!("{granted:?}")
+    };
+    assert_eq!(granted.secret, Some(hex([9; 16])));
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    server
+}
+fn resume(secret: Token, heard: u64) -> Resume {
+    Resume { secret: hex(secret), heard, silent_ns: 0 }
+}
+/// A conversation that asks for the session of another.
+fn asking(asked: &Resume) -> Server {
+    let mut other = server(Limits::default());
+    say(&mut other, &hello());
+    assert_eq!(say(&mut other, &Message::Resume(asked.clone())), [Action::Resume(asked.clone())]);
+    other
+}
+
+#[test]
+fn a_session_goes_on_over_another_connection_and_nothing_that_was_said_is_lost() {
+    let mut server = resumable(&Message::Request(request()));
+    let sent: Vec<Action> =
+        (0..4).flat_map(|sequence| server.on_record(Far { sequence, ..Far::default() })).collect();
+    let [first, second] = &sent[..] else { panic!("{sent:?}") };
+    // The first came, the second did not; what follows finds no connection.
+    assert!(server.on_lost_connection(at(10)));
+    let third = server.on_record(Far { sequence: 4, ..Far::default() });
+    assert!(third.is_empty());
+    let asked = resume([9; 16], 1);
+    let mut other = asking(&asked);
+    assert!(server.is_shown(&asked) && !other.is_shown(&asked));
+    let actions = server.resume(&mut other, &asked, [5; 16], at(20)).unwrap();
+    let [Action::Send(Message::Resumed(resumed)), Action::Repeat(frames)] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(*resumed, Resumed { token: hex([5; 16]), next: 1 });
+    let Action::Send(second) = second else { panic!("{second:?}") };
+    assert_eq!(*frames, bytes(second));
+    assert_ne!(first, &Action::Send(second.clone()));
+    assert!(other.is_over());
+    // It is a session as before.
+    let associated = server.on_associated("192.0.2.7:9".parse().unwrap(), at(21));
+    assert!(matches!(associated[..], [Action::Send(Message::Associated(_))]));
+    assert!(server.on_time(at(60)).is_empty(), "nobody is waited for any more");
+    assert_eq!(say(&mut server, &Message::Stop), [Action::Finish]);
+    let last = server.finish();
+    assert!(
+        matches!(&last[..], [Action::Send(Message::Log(log)), Action::Send(Message::End(end)), Action::Close]
+            if log.len() == 1 && end.records_lost == 0 && end.received == 5)
+    );
+}
+
+#[test]
+fn a_session_without_a_connection_is_given_up_after_the_time_of_silence() {
+    let mut server = resumable(&Message::Request(request()));
+    assert!(server.on_lost_connection(at(10)));
+    assert!(server.on_lost_connection(at(25)), "the first loss counts");
+    assert!(server.on_time(at(29)).is_empty());
+    assert_eq!(server.on_time(at(30)), [Action::Close]);
+    let mut late = asking(&resume([9; 16], 0));
+    assert!(server.resume(&mut late, &resume([9; 16], 0), [5; 16], at(31)).is_err());
+}
+
+#[test]
+fn a_sender_that_cannot_resume_is_given_no_secret_and_its_session_ends_with_its_connection() {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    let granted = say(&mut server, &Message::Request(request()));
+    assert!(
+        matches!(&granted[..], [Action::Open(_), Action::Send(Message::Granted(granted))] if granted.secret.is_none())
+    );
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    assert!(!server.on_lost_connection(at(2)));
+    assert!(!server.is_shown(&resume([9; 16], 0)));
+}
+
+#[test]
+fn who_does_not_know_the_secret_or_claims_what_was_not_said_is_refused_and_the_session_stays() {
+    let mut server = resumable(&Message::Request(request()));
+    assert!(!server.is_shown(&resume([8; 16], 0)));
+    let claimed = resume([9; 16], 3);
+    let mut other = asking(&claimed);
+    let why = server.resume(&mut other, &claimed, [5; 16], at(3)).unwrap_err();
+    assert!(!other.is_over());
+    let refused = other.refuse_resumption(why);
+    assert!(
+        matches!(&refused[..], [Action::Send(Message::Refused(r)), Action::Close] if r.code == RefusalCode::Session)
+    );
+    assert!(other.is_over() && !server.is_over());
+    let wrong = say(&mut server, &Message::Received(Received { messages: 1 }));
+    assert!(matches!(&wrong[..], [Action::Send(Message::Complaint(_))]));
+    // Out of its turn: a session cannot take another's place.
+    let untimely = say(&mut server, &Message::Resume(resume([9; 16], 0)));
+    assert!(matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State));
+}
+
+fn told(packets: i64, gap_ns: i64) -> (Vec<Message>, Message) {
+    let told: Vec<Departure> = (0..packets)
+        .map(|number| Departure { offset: Duration::from_nanos(gap_ns * number), size: 44 })
+        .collect();
+    let parts = told.chunks(100).map(|part| Message::Part(part.to_vec())).collect();
+    let stream = FarStream {
+        model: "trace:told".into(),
+        interval_ns: None,
+        size: None,
+        count: Some(1 << 40),
+        recorded_sizes: Some(true),
+        ..stream()
+    };
+    (parts, reverse(stream))
+}
+
+#[test]
+fn a_recorded_stream_is_granted_by_what_was_told_of_it() {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello());
+    let (parts, request) = told(250, 10_000_000);
+    for part in &parts {
+        assert!(say(&mut server, part).is_empty());
+    }
+    assert_eq!(server.told_departures(), 250);
+    let granted = say(&mut server, &request);
+    let [Action::Open(session), Action::Send(Message::Granted(_))] = &granted[..] else {
+        panic!("{granted:?}")
+    };
+    let stream = session.request.stream.as_ref().unwrap();
+    assert_eq!(stream.schedule().unwrap().count(), 250);
+    assert_eq!((server.own_rate(), server.told_departures()), (100, 250));
+}
+
+#[test]
+fn a_recorded_stream_beyond_a_limit_is_refused_in_words_and_holds_no_memory() {
+    let limits = Limits { told_departures: 200, own_packets_per_second: 150, ..Limits::default() };
+    for ((parts, request), code, part) in [
+        (told(250, 10_000_000), RefusalCode::Length, "a trace of 250 packets: this responder takes 200"),
+        (told(150, 100_000_000_000_000), RefusalCode::Length, "long"),
+        (told(200, 900_000), RefusalCode::Rate, "packets a second"),
+        (told(0, 0), RefusalCode::Invalid, "no packets"),
+        (told(5, -1), RefusalCode::Invalid, "packet 2"),
+    ] {
+        let mut server = server(limits);
+        say(&mut server, &hello());
+        parts.iter().for_each(|part| drop(say(&mut server, part)));
+        assert!(server.told_departures() <= 200);
+        let refused = say(&mut server, &request);
+        let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
+        assert_eq!(refused.code, code, "{refused:?}");
+        assert!(refused.message.contains(part), "{refused:?}");
+        assert_eq!(server.told_departures(), 0);
+    }
 }
 
 #[test]
@@ -305,7 +468,7 @@ fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
 #[test]
 fn another_version_is_told_so_and_left() {
     let mut server = server(Limits::default());
-    let other = Message::Hello(Hello { version: 2, software: "t".into(), clock: clock() });
+    let other = Message::Hello(Hello { version: 2, software: "t".into(), clock: clock(), features: Vec::new() });
     let actions = say(&mut server, &other);
     assert!(
         matches!(&actions[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Version)

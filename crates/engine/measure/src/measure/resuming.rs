@@ -1,0 +1,187 @@
+//! How a stream outlives its control conversation: this host's address changed, or something on the way forgot the
+//! connection.
+//!
+//! A connection is bound to the address that it was made from. When that is gone nobody says so: what is written waits
+//! for ever. So the address is watched, and the far end is asked; another connection is made beside the old one, from
+//! a thread of its own, and takes its place once the far end has agreed.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::{Duration as StdDuration, Instant};
+
+use romer_session::association::Token;
+use romer_session::control::{KEEP_ALIVE, SILENCE};
+use romer_units::Duration;
+use romer_wire::stamp::Key;
+
+use super::far::{Absent, Conversation};
+use super::happenings::Happenings;
+use super::preparing::{Prepared, REPETITION};
+
+/// From one attempt that failed to the next.
+const AGAIN: StdDuration = StdDuration::from_millis(500);
+/// A far end that has left three questions without an answer is perhaps not reached any more.
+const QUIET: Duration = Duration::from_secs(3 * KEEP_ALIVE.as_nanos() / 1_000_000_000);
+/// At the end of a run, how long a session that is being moved is waited for.
+const LAST: StdDuration = StdDuration::from_secs(5);
+
+/// What is being done so that a stream's session goes on.
+#[derive(Debug, Default)]
+pub(super) struct Resuming {
+    /// This host's address towards the target when the conversation was made, once it is known.
+    settled: Option<IpAddr>,
+    trouble: Option<Trouble>,
+}
+
+#[derive(Debug)]
+struct Trouble {
+    since: Instant,
+    stage: Stage,
+    next: Instant,
+    /// This host's address of the connection before.
+    before: Option<IpAddr>,
+}
+
+type Attempt = Result<(Conversation, Token), Absent>;
+
+#[derive(Debug)]
+enum Stage {
+    /// Another connection is to be made.
+    Alone,
+    /// It is being made.
+    Trying(Receiver<Attempt>),
+    /// It is made, and the new address is being proved.
+    Proving,
+}
+
+impl Resuming {
+    /// Whether another connection is being made, so that what the old one still tells would be told twice.
+    pub(super) const fn is_trying(&self) -> bool {
+        matches!(self.trouble, Some(Trouble { stage: Stage::Trying(_), .. }))
+    }
+
+    /// Whether the session is about to be at home under another address of this host.
+    pub(super) fn has_moved(&self, conversation: &Conversation) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.before != conversation.local())
+    }
+}
+
+/// Sees to it that the session of stream `place` goes on. `proved` says that the far end has just confirmed an
+/// association. Gives whether there is, or may be again, somebody at the far end.
+pub(super) fn tend(
+    stream: &mut Prepared,
+    place: usize,
+    proved: bool,
+    key: Option<&Arc<Key>>,
+    happenings: &mut Happenings,
+) -> bool {
+    let Some(conversation) = &stream.conversation else { return false };
+    let source = happenings.source(place);
+    let settled = stream.resuming.settled.or(source);
+    stream.resuming.settled = settled;
+    let moved = source != settled;
+    let silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());
+    let amiss = moved || silent || conversation.is_broken();
+    let now = Instant::now();
+    match &stream.resuming.trouble {
+        None if amiss && conversation.way_on().is_none() => return !conversation.is_broken(),
+        None if amiss => {
+            let since = conversation.unanswered().filter(|_| silent).map_or(now, |silent| now - silent);
+            let before = conversation.local();
+            let trouble = Trouble { since, stage: Stage::Alone, next: now, before };
+            stream.resuming.trouble = Some(trouble);
+        }
+        None => return true,
+        Some(Trouble { stage: Stage::Alone, .. }) if !amiss => {
+            // It has passed.
+            stream.resuming.trouble = None;
+            return true;
+        }
+        Some(_) => {}
+    }
+    step(stream, place, proved, key, happenings).is_some()
+}
+
+/// One step further. `None` where there is nobody.
+fn step(
+    stream: &mut Prepared,
+    place: usize,
+    proved: bool,
+    key: Option<&Arc<Key>>,
+    happenings: &mut Happenings,
+) -> Option<()> {
+    let conversation = stream.conversation.as_mut()?;
+    let source = happenings.source(place);
+    let trouble = stream.resuming.trouble.as_mut()?;
+    let now = Instant::now();
+    if now - trouble.since > SILENCE.to_std() {
+        return None;
+    }
+    match &trouble.stage {
+        // Without a way there, there is nothing to try.
+        Stage::Alone if now >= trouble.next && stream.resuming.settled.is_some() == source.is_some() => {
+            let silent = now - trouble.since;
+            let (way_on, key) = (conversation.way_on()?, key.cloned());
+            let (answer, attempt) = sync_channel(1);
+            let work = move || {
+                // Nobody listens any more where the run has ended meanwhile.
+                let _ = answer.send(Conversation::resume(&way_on, key.as_deref(), silent));
+            };
+            std::thread::Builder::new().name("romer-resume".into()).spawn(work).ok()?;
+            trouble.stage = Stage::Trying(attempt);
+        }
+        Stage::Alone => {}
+        Stage::Trying(attempt) => match attempt.try_recv() {
+            Ok(Ok((mut next, token))) => {
+                next.succeed(conversation);
+                *conversation = next;
+                stream.resuming.settled = source.or(stream.resuming.settled);
+                stream.shared.move_to(token);
+                trouble.stage = Stage::Proving;
+                trouble.next = now;
+            }
+            Ok(Err(absent)) if !absent.may_pass() => return None,
+            Ok(Err(_)) | Err(TryRecvError::Disconnected) => {
+                trouble.stage = Stage::Alone;
+                trouble.next = now + AGAIN;
+            }
+            Err(TryRecvError::Empty) => {}
+        },
+        Stage::Proving if proved => {
+            let length = Duration::from_std(now - trouble.since);
+            happenings.resumed(place, trouble.before, conversation.local(), length);
+            stream.resuming.trouble = None;
+            return Some(());
+        }
+        // It broke off before the address was proved.
+        Stage::Proving if conversation.is_broken() => {
+            trouble.stage = Stage::Alone;
+            trouble.next = now + AGAIN;
+        }
+        Stage::Proving => {}
+    }
+    if matches!(trouble.stage, Stage::Proving) && now >= trouble.next {
+        trouble.next = now + REPETITION;
+        // A refusal of this host shows in that nothing is confirmed.
+        let _ = stream.shared.associate();
+    }
+    Some(())
+}
+
+/// At the end of a run: waits for sessions that are just being moved, so that their far ends' logs come home.
+pub(super) fn settle(streams: &mut [Prepared], key: Option<&Arc<Key>>, happenings: &mut Happenings) {
+    let deadline = Instant::now() + LAST;
+    for (place, stream) in streams.iter_mut().enumerate() {
+        let moving = |stream: &Prepared| {
+            let trouble = stream.resuming.trouble.as_ref();
+            trouble.is_some_and(|trouble| !matches!(trouble.stage, Stage::Proving))
+        };
+        while moving(stream) && Instant::now() < deadline {
+            if step(stream, place, false, key, happenings).is_none() {
+                break;
+            }
+            std::thread::sleep(StdDuration::from_millis(20));
+        }
+    }
+}

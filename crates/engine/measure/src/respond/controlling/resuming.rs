@@ -1,0 +1,91 @@
+//! Sessions that outlive their connection.
+
+use std::net::{IpAddr, SocketAddr};
+
+use romer_host::clock;
+use romer_record::event::EventKind;
+use romer_session::control::{Action, Resume, SILENCE};
+use romer_units::Duration;
+
+use super::Controlling;
+use crate::circumstances::random;
+use crate::respond::reflecting::Order;
+
+/// What a new connection says of the time before it.
+pub(super) struct Moved {
+    /// Where the session's sender was.
+    before: IpAddr,
+    /// How long it had known that something is amiss.
+    silent: Duration,
+    /// When it came.
+    at: romer_units::Timestamp<romer_units::Monotonic>,
+}
+
+impl Controlling {
+    /// The connection is no more. A session may go on over another one.
+    pub(super) fn lose(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.outbox.clear();
+        connection.stream = None;
+        if !connection.server.on_lost_connection(clock::monotonic_now()) {
+            connection.closing = true;
+        }
+    }
+
+    /// A session of which `resume` shows the secret goes on over connection `from`, if there is one.
+    pub(super) fn resume(&mut self, from: usize, resume: &Resume) {
+        if let Err(why) = self.try_resume(from, resume) {
+            let actions = self.connections[from].server.refuse_resumption(why);
+            self.carry_out(from, actions);
+        }
+    }
+
+    fn try_resume(&mut self, from: usize, resume: &Resume) -> Result<(), &'static str> {
+        let now = clock::monotonic_now();
+        let shown = self.connections.iter().position(|one| !one.closing && one.server.is_shown(resume));
+        let gone = "there is no such session here: it has ended, or the responder was started anew";
+        let index = shown.filter(|index| *index != from).ok_or(gone)?;
+        let peer = self.connections[from].peer;
+        if self.connections[index].server.own_rate() > self.allowance(peer, index) {
+            return Err("this responder sends to that host with all it may");
+        }
+        let number = self.connections[index].number().ok_or(gone)?;
+        let [own, other] = self.connections.get_disjoint_mut([index, from]).map_err(|_| gone)?;
+        let token = random();
+        let mut actions = own.server.resume(&mut other.server, resume, token, now)?;
+        let silent = Duration::from_nanos(resume.silent_ns).clamp(Duration::ZERO, SILENCE);
+        // Where an earlier move was never proved, it began then.
+        let before = own.moved.take().map_or(own.peer, |moved| moved.before);
+        own.moved = Some(Moved { before, silent, at: now });
+        own.stream = other.stream.take();
+        own.outbox.clear();
+        own.peer = peer;
+        other.closing = true;
+        other.outbox.clear();
+        self.order(Order::Move { session: number, token, peer });
+        // What came with the question is heard as well.
+        let busy = self.by_session.len() >= self.most_sessions;
+        actions.extend(self.connections[index].server.on_bytes(&[], busy, now));
+        self.carry_out(index, actions);
+        Ok(())
+    }
+
+    /// Tells both ends that the session has moved, and for how long its probes may have gone astray.
+    pub(super) fn tell_moved(&mut self, index: usize, moved: &Moved, address: SocketAddr) -> Vec<Action> {
+        let now = address.ip().to_canonical();
+        let event = if now == moved.before {
+            let detail = format!(
+                "the control conversation with {now} broke off; the session goes on over another connection"
+            );
+            self.occurrences.note(EventKind::Resumed, detail)
+        } else {
+            let detail = format!(
+                "a sender is at {now} now, and was at {}: its session goes on, and probes go to the new address",
+                moved.before
+            );
+            let length = moved.silent + (clock::monotonic_now() - moved.at);
+            self.occurrences.note_over(EventKind::AddressChange, detail, length)
+        };
+        self.connections[index].server.on_event(event)
+    }
+}
