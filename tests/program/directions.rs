@@ -157,12 +157,12 @@ fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
     let lab = Lab::path();
     let _responder = lab.respond(&["--rate", "1000pps"]);
     let trace = tempfile::NamedTempFile::new().unwrap();
-    fs::write(trace.path(), "offset_ns,size\n0,44\n20000000,14\n").unwrap();
+    let burst: String = (0..1_001).map(|n| format!("{},44\n", n * 900_000)).collect();
+    fs::write(trace.path(), format!("offset_ns,size\n{burst}")).unwrap();
     let traced = format!("trace:{}", trace.path().display());
     for (arguments, code, part) in [
-        (&["--direction", "reverse", "--traffic", &traced][..], 2, "a trace is a file of this host"),
-        (&["--direction", "both", "--traffic", &traced], 2, "a trace is a file of this host"),
-        (&["--direction", "forward", "--stamp-only"], 2, "--stamp-only"),
+        (&["--direction", "forward", "--stamp-only"][..], 2, "--stamp-only"),
+        (&["--direction", "reverse", "--traffic", &traced], 5, "this responder takes 1000"),
         (&["--direction", "reverse", "--size", "8B"], 2, "at least 9B"),
         (&["--direction", "forward", "--packet-size", "36B"], 2, "at least 37B"),
         (&["--direction", "sideways"], 2, "round-trip"),
@@ -174,9 +174,32 @@ fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
         assert!(errors[0].starts_with("error: ") && errors.len() == 1, "{ended:?}");
         assert!(ended.stderr.contains(part), "{ended:?}");
     }
-    // Its own trace an end may send.
-    let run = lab.measure(&["--direction", "forward", "--traffic", &traced, FAR]);
-    assert_eq!(lines(&run, "forward").len(), 2);
+}
+
+#[test]
+fn a_trace_is_played_by_whichever_end_sends() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    // More packets than one message tells, in pairs every 300 us, each of its own size.
+    let lines_of_file: String =
+        (0..6_000).map(|n| format!("{},{}\n", n / 2 * 300_000, 20 + n % 50)).collect();
+    fs::write(trace.path(), format!("offset_ns,size\n{lines_of_file}")).unwrap();
+    let traced = format!("trace:{}", trace.path().display());
+    for direction in ["forward", "reverse", "both"] {
+        let run = lab.measure(&["--direction", direction, "--traffic", &traced, FAR]);
+        for way in ways(direction) {
+            let rows = lines(&run, way);
+            assert_eq!(rows.len(), 6_000, "{direction}, {way}");
+            for (row, number) in rows.iter().zip(0..) {
+                assert_eq!((row.0, row.1), (number, 20 + number % 50), "{direction}, {way}");
+            }
+            let [first, last] = [rows.first(), rows.last()].map(|row| row.unwrap().2.unwrap());
+            // It never leaves early, however late a busy machine makes it.
+            assert!(last - first > 800_000_000, "{direction}, {way}: {first} to {last}");
+        }
+        assert_eq!(at(&run.document(), "/traffic/model"), traced.as_str());
+    }
 }
 
 /// Reads the lines of a stream until this many probes have arrived.

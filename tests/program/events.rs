@@ -103,11 +103,9 @@ fn assert_whole(document: &Value, way: &str) {
 
 #[test]
 fn a_session_goes_on_from_this_hosts_new_address_and_what_went_astray_is_told() {
-    for (direction, ways) in [
-        ("round-trip", &["round_trip"][..]),
-        ("reverse", &["reverse"]),
-        ("both", &["forward", "reverse"]),
-    ] {
+    for (direction, ways) in
+        [("round-trip", &["round_trip"][..]), ("reverse", &["reverse"]), ("both", &["forward", "reverse"])]
+    {
         let lab = Lab::path();
         let responder = lab.respond(&[]);
         let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
@@ -142,6 +140,30 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
     let document = measuring.end();
     assert_kinds(&document, &["pause", "not-sent"]);
     assert_not_taken_for_loss(&document);
+}
+
+#[test]
+fn probes_that_the_responder_could_not_send_while_its_link_was_down_are_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "reverse"]);
+    let carrier = |state| {
+        process::run(lab.command("E", "ip").args(["link", "set", "e1", state])).with_code(0);
+    };
+    carrier("down");
+    // It sends on, into a cable that is not plugged in.
+    std::thread::sleep(Duration::from_secs(1));
+    carrier("up");
+    measuring.await_told(&[
+        "interface t1 of the responder's host went down",
+        "interface t1 of the responder's host is up again",
+    ]);
+    measuring.await_more();
+    let document = measuring.end();
+    let [sent, received, lost, not_sent] = ["sent", "received", "lost", "not_sent"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost, sent, "{document:#}");
+    assert!(not_sent > lost, "{document:#}");
 }
 
 #[test]

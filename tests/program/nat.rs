@@ -123,6 +123,41 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
 }
 
 #[test]
+fn a_port_that_nobody_takes_packets_at_any_more_is_told_as_an_event_and_not_as_loss() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    masquerade(&lab, "40000-40099");
+    let mut measuring = Measuring::begin(&lab, TARGET, &["--direction", "reverse"]);
+    // What would make a new mapping does not pass until the refusals are told.
+    let shut = "table ip shut { }
+        delete table ip shut
+        table ip shut {
+            chain forward {
+                type filter hook forward priority 0
+                udp dport 862 drop
+            }
+        }";
+    lab.filter("R", shut);
+    masquerade(&lab, "50000-50099");
+    forget(&lab);
+    measuring.await_told(&[
+        "did not send",
+        "nobody takes earlier ones, as a NAT tells that has forgotten its mapping",
+    ]);
+    lab.filter("R", "delete table ip shut");
+    measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+    measuring.await_more();
+    let document = measuring.end();
+    let events = at(&document, "/events").as_array().unwrap();
+    let refused = events.iter().filter(|event| event["kind"] == "not-sent" && event["side"] == "responder");
+    assert!(refused.count() > 0, "{events:?}");
+    let [sent, received, lost, not_sent] = ["sent", "received", "lost", "not_sent"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost, sent);
+    assert!(not_sent > 0, "{document:#}");
+}
+
+#[test]
 fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
     let lab = Lab::router();
     let _responder = lab.respond(&[]);

@@ -67,7 +67,12 @@ impl Link {
 
     fn greet(&mut self) -> Option<Message> {
         let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-        self.say(&encoded(&Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() })));
+        self.say(&encoded(&Message::Hello(Hello {
+            version: VERSION,
+            software: "test".into(),
+            clock,
+            features: Vec::new(),
+        })));
         self.hear()
     }
 

@@ -52,7 +52,12 @@ impl Session {
             records: 0,
         };
         let clock = ClockIdentity { boot_id: String::new(), realtime_minus_boottime_ns: 0 };
-        session.say(&Message::Hello(Hello { version: VERSION, software: "test".into(), clock, features: Vec::new() }));
+        session.say(&Message::Hello(Hello {
+            version: VERSION,
+            software: "test".into(),
+            clock,
+            features: Vec::new(),
+        }));
         session.say(&Message::Request(Request {
             ssid,
             interval_ns: 100_000_000,

@@ -136,7 +136,14 @@ pub(crate) fn seeds() -> Vec<Seed> {
             .flat_map(|chunk| [&[u8::try_from(chunk.len() - 1).expect("at most 128")][..], chunk].concat())
             .collect::<Vec<u8>>()
     };
-    let hello = |version| frame(&Message::Hello(Hello { version, software: "romer".into(), clock: clock(), features: vec!["resume".into()] }));
+    let hello = |version| {
+        frame(&Message::Hello(Hello {
+            version,
+            software: "romer".into(),
+            clock: clock(),
+            features: vec!["resume".into()],
+        }))
+    };
     let request = |interval_ns, count, payload_octets| {
         frame(&Message::Request(Request {
             ssid: 7,

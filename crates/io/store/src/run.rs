@@ -339,8 +339,9 @@ impl Run {
             let known = self.manifest.streams.get(usize::from(stream));
             known.map_or(Way::RoundTrip, |stream| stream.traffic.direction)
         };
-        let rows = |(stream, entries): (&u16, &Vec<_>)| (*stream, assemble_as(way(*stream), entries));
-        let streams = recovered.streams.iter().map(rows).collect();
+        // The entries of one stream are given back before those of the next are joined.
+        let rows = |(stream, entries): (u16, Vec<_>)| (stream, assemble_as(way(stream), &entries));
+        let streams = recovered.streams.into_iter().map(rows).collect();
         let source = RowsSource::Log {
             discarded_octets: recovered.discarded_octets,
             lost_entries: recovered.lost_entries,

@@ -1,7 +1,5 @@
 //! Joins what both ends noted about each probe.
 
-use std::collections::BTreeMap;
-
 use romer_units::{Responder, Timestamp};
 
 use crate::document::Way;
@@ -29,26 +27,47 @@ pub fn assemble<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTr
 /// with the responder's record of the same arrival (their `t2` agree), so that duplicates made on either leg keep
 /// their own stamps. Entries may come in any order.
 pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<RoundTrip> {
-    let mut probes: BTreeMap<u64, Probe> = BTreeMap::new();
-    let mut theirs: BTreeMap<u64, Theirs> = BTreeMap::new();
-    for entry in entries {
-        match *entry {
-            Entry::FarSent(sent) => theirs.entry(sent.sequence).or_default().sent = Some(sent),
-            Entry::Came { sequence, .. } => theirs.entry(sequence).or_default().came.push(*entry),
-            _ => {
-                let probe = probes.entry(entry.sequence()).or_default();
-                probe.first.sequence = entry.sequence();
-                note(probe, entry);
-            }
+    let ours = if way == Way::RoundTrip { Way::RoundTrip } else { Way::Forward };
+    let mut entries: Vec<&Entry> = entries.into_iter().collect();
+    // A log is nearly in this order, and what is about one probe stays in the order in which it was written. One probe
+    // after the other is put together, so that only its rows take room.
+    let place = |entry: &Entry| (is_theirs(entry), entry.sequence());
+    entries.sort_by_key(|entry| place(entry));
+    let probes = || entries.chunk_by(|a, b| place(a) == place(b));
+    let mut all = Vec::with_capacity(probes().count());
+    for probe in probes() {
+        let (theirs, sequence) = place(probe[0]);
+        if theirs {
+            all.extend(reverse_rows(sequence, their_probe(probe)));
+        } else {
+            let row = |row| RoundTrip { way: ours, ..row };
+            all.extend(rows(our_probe(sequence, probe)).into_iter().map(row));
         }
     }
-    let ours = if way == Way::RoundTrip { Way::RoundTrip } else { Way::Forward };
-    let mut all: Vec<RoundTrip> = probes.into_values().flat_map(rows).collect();
-    for row in &mut all {
-        row.way = ours;
-    }
-    all.extend(theirs.into_iter().flat_map(|(sequence, probe)| reverse_rows(sequence, probe)));
     all
+}
+
+/// Whether an entry is about a one-way probe of the responder.
+const fn is_theirs(entry: &Entry) -> bool {
+    matches!(entry, Entry::FarSent(_) | Entry::Came { .. })
+}
+
+fn our_probe(sequence: u64, entries: &[&Entry]) -> Probe {
+    let mut probe = Probe::default();
+    probe.first.sequence = sequence;
+    entries.iter().for_each(|entry| note(&mut probe, entry));
+    probe
+}
+
+fn their_probe(entries: &[&Entry]) -> Theirs {
+    let mut probe = Theirs::default();
+    for entry in entries {
+        match **entry {
+            Entry::FarSent(sent) => probe.sent = Some(sent),
+            _ => probe.came.push(**entry),
+        }
+    }
+    probe
 }
 
 /// A one-way probe of the responder.

@@ -1,5 +1,6 @@
 //! Steps of a host's clock, and pauses: found by comparing its clocks, and taken out of the stamps.
 
+use romer_record::document::Way;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
 use romer_record::manifest::ClockRelation;
 use romer_record::{RoundTrip, Stamps};
@@ -217,28 +218,45 @@ fn settle<C: Clock>(stamps: &mut Stamps<C>, epochs: &Epochs, settled: Option<i64
     *stamps = Stamps { kernel: right(stamps.kernel), user: right(stamps.user), told: right(stamps.told) };
 }
 
-/// Takes probes that never left back from those that were sent: those that this host handed to an interface that was
-/// down, as it is known by `events`, that have no stamp of the driver, and of which nobody has seen anything. Gives how
-/// many there were.
+/// Takes probes that never left back from those that were sent: those that the host which sends them (this one, or of
+/// [`Way::Reverse`] the responder) handed to an interface that was down, as it is known by `events`, that have no stamp of
+/// the driver, and of which nobody has seen anything. Gives how many there were.
 pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
-    let downs: Vec<(i64, i64)> = events
-        .iter()
-        .filter(|event| event.kind == EventKind::LinkDown && event.side == Side::Sender)
-        .map(|down| {
-            let length = down.until_ns.map_or(i64::MAX, |until| until.saturating_sub(down.at_ns));
-            // A link is down before we hear of it.
-            (down.clock_ns.saturating_sub(HEARD_WITHIN_NS), down.clock_ns.saturating_add(length))
-        })
-        .collect();
+    let (ours, theirs) = (downs(events, Side::Sender), downs(events, Side::Responder));
     let mut withdrawn = 0;
     for row in rows.iter_mut().filter(|row| !row.not_sent && !row.returned && !row.seen_by_responder) {
-        let Some(user) = row.t1.user.filter(|_| row.t1.kernel.is_none()) else { continue };
-        if downs.iter().any(|(from, to)| (*from..=*to).contains(&user.as_nanos())) {
+        let unstamped = |user: Option<i64>, kernel: bool| user.filter(|_| !kernel);
+        let (left, downs) = if row.way == Way::Reverse {
+            (unstamped(row.t3.user.map(Timestamp::as_nanos), row.t3.kernel.is_some()), &theirs)
+        } else {
+            (unstamped(row.t1.user.map(Timestamp::as_nanos), row.t1.kernel.is_some()), &ours)
+        };
+        if left.is_some_and(|left| downs.iter().any(|(from, to)| (*from..=*to).contains(&left))) {
             row.not_sent = true;
             withdrawn += 1;
         }
     }
     withdrawn
+}
+
+/// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
+/// until one hears that it is up.
+fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
+    let own = |event: &&Event| event.side == side;
+    let down = |(place, down): (usize, &Event)| {
+        let until = match down.until_ns {
+            Some(until) => down.clock_ns.saturating_add(until.saturating_sub(down.at_ns)),
+            // A responder does not tell again of what it told: another event says that the link is up.
+            None => {
+                let up = |event: &&Event| event.kind == EventKind::LinkUp && event.clock_ns >= down.clock_ns;
+                let mut later = events.iter().skip(place).filter(own);
+                later.find(up).map_or(i64::MAX, |up| up.clock_ns)
+            }
+        };
+        (down.clock_ns.saturating_sub(HEARD_WITHIN_NS), until)
+    };
+    let all = events.iter().enumerate();
+    all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()
 }
 
 /// A change of a link is known within this time as a rule.

@@ -1,6 +1,7 @@
 //! Steps of the clock in a stream of probes whose true times are known.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use romer_record::document::Way;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
 use romer_record::manifest::ClockRelation;
 use romer_record::{RoundTrip, Stamps};
@@ -174,4 +175,38 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
     assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
     let unsent: Vec<u64> = rows.iter().filter(|row| row.not_sent).map(|row| row.sequence).collect();
     assert_eq!(unsent, (100..150).collect::<Vec<_>>());
+}
+
+#[test]
+fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
+    let far = |kind, at: i64| Event {
+        at_ns: at,
+        until_ns: None,
+        kind,
+        side: Side::Responder,
+        detail: String::new(),
+        clock_ns: START + at,
+        step: None,
+    };
+    let probe = |n: u64| {
+        let mut row = RoundTrip { way: Way::Reverse, sequence: n, ..RoundTrip::default() };
+        let left = Timestamp::from_nanos(START + i64::try_from(n).unwrap() * 10 * MS);
+        let down = (200..300).contains(&n);
+        row.t3.user = Some(left);
+        row.t3.kernel = Some(left).filter(|_| !down);
+        // Number 100 is lost on the way, and of 290 the stamp did not come.
+        row.returned = !down && n != 100 || n == 290;
+        row
+    };
+    let mut rows: Vec<RoundTrip> = (0..500).map(probe).collect();
+    rows[400].t3.kernel = None;
+    rows[400].returned = false;
+    let events = [far(EventKind::LinkDown, 2_000 * MS), far(EventKind::LinkUp, 3_000 * MS)];
+    assert_eq!(withdraw_unsent(&mut rows.clone(), &[]), 0);
+    assert_eq!(withdraw_unsent(&mut rows, &events), 99);
+    let lost: Vec<u64> =
+        rows.iter().filter(|row| !row.returned && !row.not_sent).map(|row| row.sequence).collect();
+    assert_eq!(lost, [100, 400], "another link's time is not this one's");
+    // A link that is not up again at the end.
+    assert_eq!(withdraw_unsent(&mut rows, &events[..1]), 1);
 }

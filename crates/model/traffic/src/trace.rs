@@ -128,7 +128,8 @@ impl Trace {
     pub fn of(packets: &[Departure], sized: bool) -> Result<Self, TraceError> {
         let mut before = Duration::ZERO;
         for (packet, line) in packets.iter().zip(1u64..) {
-            let wrong = |text: String, what| TraceError { line, fault: TraceFault::NotANumber { text, what } };
+            let wrong =
+                |text: String, what| TraceError { line, fault: TraceFault::NotANumber { text, what } };
             if packet.offset < Duration::ZERO {
                 return Err(wrong(packet.offset.as_nanos().to_string(), OFFSET));
             }

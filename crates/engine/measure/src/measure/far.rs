@@ -8,8 +8,8 @@ use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE, Message, Proof,
-    Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
+    Challenge, CodecError, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE,
+    Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
 };
 use romer_wire::stamp::Key;
 
@@ -48,7 +48,11 @@ impl Absent {
     /// By what became of the attempt to connect.
     fn of(error: &io::Error) -> Self {
         let why = plain(error);
-        if error.kind() == io::ErrorKind::ConnectionRefused { Self::Closed(why) } else { Self::Unreachable(why) }
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            Self::Closed(why)
+        } else {
+            Self::Unreachable(why)
+        }
     }
 }
 

@@ -422,7 +422,8 @@ fn close_log(
     for (stream, entry) in outcome.not_kept {
         entries.entry(stream).or_default().push(entry);
     }
-    let rows = entries.iter().map(|(stream, entries)| (*stream, assemble_as(way, entries))).collect();
+    // The entries of one stream are given back before those of the next are joined.
+    let rows = entries.into_iter().map(|(stream, entries)| (stream, assemble_as(way, &entries))).collect();
     Ok((rows, outcome.error))
 }
 

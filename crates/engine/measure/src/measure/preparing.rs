@@ -280,7 +280,9 @@ fn greet(
         Err(Absent::Locked { why, mend }) => {
             Err(MeasureError::Unreachable { address: address.to_string(), why, mend })
         }
-        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) if way.is_one_way() => {
+        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why))
+            if way.is_one_way() =>
+        {
             Err(MeasureError::Unreachable {
                 address: format!("TCP {address}"),
                 why,

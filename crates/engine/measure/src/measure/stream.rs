@@ -1,8 +1,8 @@
 //! One stream while it is measured: what its threads share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::HostError;
 use romer_host::clock;

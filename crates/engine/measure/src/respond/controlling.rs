@@ -23,13 +23,13 @@ use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
-use resuming::Moved;
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 use crate::occurrences::{Occurrence, Occurrences};
 use crate::{SOFTWARE, ThreadOptions};
+use resuming::Moved;
 
 /// Conversations at a time beside those that have a session.
 const WITHOUT_SESSION: usize = 512;
@@ -170,10 +170,8 @@ impl Controlling {
         let (listeners, rest) = ready.split_at(self.listeners.len().min(ready.len()));
         // What has no connection at present is never ready.
         let mut rest = rest.iter().copied();
-        let connections = self
-            .connections
-            .iter()
-            .map(|one| one.stream.as_ref().and_then(|_| rest.next()).unwrap_or(false));
+        let connections =
+            self.connections.iter().map(|one| one.stream.as_ref().and_then(|_| rest.next()).unwrap_or(false));
         listeners.iter().copied().chain(connections).collect()
     }
 

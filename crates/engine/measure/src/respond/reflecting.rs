@@ -99,6 +99,8 @@ struct Session {
     flush: bool,
     /// How probes are sent to its address, if any are.
     sends: Option<Box<SocketOptions>>,
+    /// By what they are sent, and beside which port of ours.
+    sender: Option<(usize, Arc<StampingSocket>)>,
 }
 
 /// A reply whose transmit stamp is not in.
@@ -191,6 +193,7 @@ impl Reflecting {
             let now = clock::monotonic_now();
             if now - housekeeping > HOUSEKEEPING {
                 housekeeping = now;
+                self.hear_senders(&mut batch);
                 self.give_up_waiting(now);
                 self.error = clock_error();
                 self.reflector.set_clock(clock_information(self.error));
@@ -219,6 +222,17 @@ impl Reflecting {
             match self.ports[index].socket.receive_batch(batch) {
                 Ok(0) | Err(_) => return,
                 Ok(_) => batch.iter().for_each(|datagram| self.answer(index, &datagram)),
+            }
+        }
+    }
+
+    /// Hears what came to the sockets that send this end's own probes: what comes from where these go comes to them, as
+    /// the association does of a session that goes on from the same address over another connection.
+    fn hear_senders(&mut self, batch: &mut ReceiveBatch) {
+        let senders = self.sessions.values().filter_map(|session| session.sender.clone());
+        for (index, socket) in senders.collect::<Vec<_>>() {
+            if matches!(socket.receive_batch(batch), Ok(1..)) {
+                batch.iter().for_each(|datagram| self.answer(index, &datagram));
             }
         }
     }
@@ -384,6 +398,8 @@ impl Reflecting {
         if let (Some(options), true) = (&state.sends, before != Some(peer)) {
             // Without a way to there, the next association may find one.
             let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
+            let socket = Arc::new(socket);
+            state.sender = Some((index, Arc::clone(&socket)));
             let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
             path = Some(Box::new(Path { socket, to: peer, from }));
         }
@@ -406,8 +422,16 @@ impl Reflecting {
             Order::Open { session, token, ssid, peer, probes, sends } => {
                 self.tokens.insert(token, (session, peer));
                 let drops_before = self.kernel_drops();
-                let state =
-                    Session { ssid, address: None, highest: 0, lost: 0, drops_before, flush: false, sends };
+                let state = Session {
+                    ssid,
+                    address: None,
+                    highest: 0,
+                    lost: 0,
+                    drops_before,
+                    flush: false,
+                    sends,
+                    sender: None,
+                };
                 self.sessions.insert(session, state);
                 if let Some((probes, most)) = probes {
                     self.expected.expect(session, peer, probes, most);

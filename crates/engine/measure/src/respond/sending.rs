@@ -37,8 +37,8 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Where probes go, and by what.
 #[derive(Debug)]
 pub(super) struct Path {
-    /// A socket at the test port.
-    pub(super) socket: StampingSocket,
+    /// A socket at the test port. What comes from there comes to it, and the reflecting thread hears it.
+    pub(super) socket: Arc<StampingSocket>,
     /// The proved address.
     pub(super) to: SocketAddr,
     /// The address that the association came to.

@@ -227,7 +227,12 @@ mod tests {
     fn examples() -> Vec<Message> {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
         vec![
-            Message::Hello(Hello { version: 1, software: "romer".into(), clock: clock.clone(), features: vec!["resume".into()] }),
+            Message::Hello(Hello {
+                version: 1,
+                software: "romer".into(),
+                clock: clock.clone(),
+                features: vec!["resume".into()],
+            }),
             Message::Welcome(Welcome {
                 version: 1,
                 software: "romer".into(),
@@ -247,7 +252,12 @@ mod tests {
                 direction: Way::Forward,
                 stream: None,
             }),
-            Message::Granted(Granted { token: "00".repeat(16), buffered_records: 65_536, key: None, secret: None }),
+            Message::Granted(Granted {
+                token: "00".repeat(16),
+                buffered_records: 65_536,
+                key: None,
+                secret: None,
+            }),
             Message::Refused(Refused {
                 code: RefusalCode::Busy,
                 message: "full".into(),

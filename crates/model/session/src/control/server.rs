@@ -104,9 +104,15 @@ enum State {
     Requesting,
     /// The session of another connection is asked for.
     Resuming,
-    Associating { deadline: Timestamp<Monotonic> },
-    Running { deadline: Timestamp<Monotonic> },
-    Finishing { deadline: Timestamp<Monotonic> },
+    Associating {
+        deadline: Timestamp<Monotonic>,
+    },
+    Running {
+        deadline: Timestamp<Monotonic>,
+    },
+    Finishing {
+        deadline: Timestamp<Monotonic>,
+    },
     Over,
 }
 

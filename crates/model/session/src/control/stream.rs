@@ -92,7 +92,9 @@ impl FarStream {
     /// In words, where they are none.
     pub(super) fn with_departures(mut self, told: &[Departure]) -> Result<Self, String> {
         self.trace = match self.recorded_sizes {
-            Some(sized) => Some(Trace::of(told, sized).map_err(|error| format!("packet {}: {}", error.line, error.fault))?),
+            Some(sized) => Some(
+                Trace::of(told, sized).map_err(|error| format!("packet {}: {}", error.line, error.fault))?,
+            ),
             None => None,
         };
         Ok(self)
@@ -192,10 +194,17 @@ mod tests {
     }
 
     fn recorded(packets: i64, gap: Duration) -> FarStream {
-        let told: Vec<Departure> = (0..packets).map(|n| Departure { offset: Duration::from_nanos(gap.as_nanos() * n), size: 44 }).collect();
+        let told: Vec<Departure> = (0..packets)
+            .map(|n| Departure { offset: Duration::from_nanos(gap.as_nanos() * n), size: 44 })
+            .collect();
         let trace = Trace::of(&told, true).unwrap();
         let model: TrafficModel = "trace:/home/me/secret.csv".parse().unwrap();
-        FarStream::new(&Request { trace: Some(trace), ..Request::new(model, Limit::Count(1 << 30)) }, 9, 0, 255)
+        FarStream::new(
+            &Request { trace: Some(trace), ..Request::new(model, Limit::Count(1 << 30)) },
+            9,
+            0,
+            255,
+        )
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl World {
             stream: None,
         };
         let mut bytes = Vec::new();
-        Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() }).encode(&mut bytes);
+        Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() })
+            .encode(&mut bytes);
         Message::Request(request).encode(&mut bytes);
         deliver(server.on_bytes(&bytes, false, now), &mut to_sender);
         deliver(server.on_associated(addresses()[0], now), &mut to_sender);

@@ -261,7 +261,8 @@ fn conversation(request: &Request, buffered: usize) -> (Server, Decoder) {
     let mut server = Server::new(limits, welcome, [9; 16], now).with_one_way(KEY);
     let mut to_sender = Decoder::default();
     let mut bytes = Vec::new();
-    Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() }).encode(&mut bytes);
+    Message::Hello(Hello { version: VERSION, software: "simulated".into(), clock, features: Vec::new() })
+        .encode(&mut bytes);
     Message::Request(request.clone()).encode(&mut bytes);
     deliver(server.on_bytes(&bytes, false, now), &mut to_sender);
     deliver(server.on_associated(addresses()[0], now), &mut to_sender);

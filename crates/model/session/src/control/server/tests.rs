@@ -468,7 +468,8 @@ fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
 #[test]
 fn another_version_is_told_so_and_left() {
     let mut server = server(Limits::default());
-    let other = Message::Hello(Hello { version: 2, software: "t".into(), clock: clock(), features: Vec::new() });
+    let other =
+        Message::Hello(Hello { version: 2, software: "t".into(), clock: clock(), features: Vec::new() });
     let actions = say(&mut server, &other);
     assert!(
         matches!(&actions[..], [Action::Send(Message::Complaint(c)), Action::Close] if c.code == ComplaintCode::Version)
