@@ -5,9 +5,10 @@ use core::net::{Ipv4Addr, SocketAddr};
 use romer_record::document::Way;
 use romer_record::log::{Far, FarSent};
 use romer_session::control::{
-    Action, ClockIdentity, Decoder, Hello, LONGEST_FRAME, Limits, Message, ONE_WAY, Request, Server, VERSION,
-    Welcome,
+    Action, ClockIdentity, Decoder, Hello, LONGEST_FRAME, Limits, Message, ONE_WAY, Received, Request,
+    Resume, Server, VERSION, Welcome,
 };
+use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::Seed;
@@ -72,11 +73,12 @@ fn converse(octets: &[u8]) {
         clock_sync: None,
         features: vec![ONE_WAY.into()],
     };
-    let mut server = Server::new(limits, welcome, [7; 16], now).with_one_way([8; 16]);
+    let server = Server::new(limits, welcome, [7; 16], now).with_one_way([8; 16]);
+    let mut server = server.with_resumption([9; 16]);
     let source = SocketAddr::from((Ipv4Addr::new(192, 0, 2, 1), 40_000));
     let (mut script, mut opened, mut closed) = (Script::new(octets), 0, false);
     while let Some(what) = script.octet() {
-        let actions = match what {
+        let mut actions = match what {
             0..=127 => server.on_bytes(script.take(usize::from(what) + 1), false, now),
             128..=159 => {
                 now = now + Duration::from_micros(1 << (what - 128));
@@ -91,10 +93,18 @@ fn converse(octets: &[u8]) {
                 server.on_losses(3, 4);
                 Vec::new()
             }
+            255 => {
+                server.on_lost_connection(now);
+                Vec::new()
+            }
             232..=239 => server.on_bytes(script.take(128 << (what - 232)), true, now),
             _ => server.on_bytes(script.take(128 << (what - 240)), false, now),
         };
         assert!(!closed || actions.is_empty(), "{actions:?} after the end");
+        if let Some(Action::Resume(resume)) = actions.last() {
+            assert!(!server.is_shown(resume), "there is no session yet");
+            actions.extend(server.refuse_resumption("there is no such session"));
+        }
         for action in actions {
             match action {
                 Action::Send(message) => {
@@ -109,7 +119,7 @@ fn converse(octets: &[u8]) {
                     let own = request.stream.is_some();
                     assert!(own || (request.interval_ns > 0 && request.count > 0), "{session:?}");
                 }
-                Action::Finish | Action::Start | Action::Halt => {}
+                Action::Finish | Action::Start | Action::Halt | Action::Resume(_) | Action::Repeat(_) => {}
                 Action::Close => closed = true,
             }
         }
@@ -182,6 +192,35 @@ pub(crate) fn seeds() -> Vec<Seed> {
         ),
         Seed::new("request_of_nothing", [said(&hello(VERSION)), said(&request(0, 0, 0))].concat()),
         Seed::new("request_twice", [begun.clone(), said(&request(20_000_000, 100, 44))].concat()),
+        Seed::new(
+            "resume",
+            [
+                said(&hello(VERSION)),
+                said(&frame(&Message::Resume(Resume { secret: "09".repeat(16), heard: 1, silent_ns: 5 }))),
+            ]
+            .concat(),
+        ),
+        Seed::new(
+            "received_and_lost",
+            [
+                begun.clone(),
+                vec![176; 20],
+                said(&frame(&Message::Received(Received { messages: 1 }))),
+                raw(&[255]),
+            ]
+            .concat(),
+        ),
+        Seed::new(
+            "departures_told",
+            [
+                said(&hello(VERSION)),
+                said(&frame(&Message::Part(vec![
+                    Departure { offset: Duration::from_millis(5), size: 44 };
+                    3
+                ]))),
+            ]
+            .concat(),
+        ),
         Seed::new("stop_first", said(&stop)),
         Seed::new("nothing_said", raw(&[128 + 23])),
         Seed::new("no_association", [begun, raw(&[128 + 31])].concat()),

@@ -8,7 +8,7 @@ use romer_metrics::findings::findings;
 use romer_metrics::voice::voice;
 use romer_metrics::{DirectionContext, INTERVAL_METHOD, direction, marking_words};
 use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
-use romer_record::event::Side;
+use romer_record::event::{EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
@@ -143,7 +143,8 @@ fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
 /// The rows with steps of the clocks taken out, and without the probes that never left; and how many stamps had to be
 /// left out.
 fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64) {
-    if stream.events.is_empty() {
+    // Rows of a long run are copied only where something has to be put right.
+    if !stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown) {
         return (Cow::Borrowed(rows), 0);
     }
     let mut rows = rows.to_vec();

@@ -151,6 +151,16 @@ impl Happenings {
         self.keep(Some(stream), event);
     }
 
+    /// This host's address has changed, and the far end of stream `stream` is of a version whose sessions stay.
+    pub(super) fn cannot_follow(&mut self, stream: usize, software: &str) {
+        let known: String = software.chars().filter(|letter| !letter.is_control()).take(60).collect();
+        let detail = format!(
+            "this host's address has changed, and the far end ({known}) cannot go on with the session from another: \
+             update it there, or measure again"
+        );
+        self.note(Some(stream), EventKind::AddressChange, Side::Sender, detail);
+    }
+
     /// This host's address towards the target of stream `stream`, as it was known at the last change; `None` where there
     /// is no way.
     pub(super) fn source(&self, stream: usize) -> Option<IpAddr> {

@@ -32,6 +32,8 @@ pub(super) struct Resuming {
     /// This host's address towards the target when the conversation was made, once it is known.
     settled: Option<IpAddr>,
     trouble: Option<Trouble>,
+    /// It was said that the far end cannot follow.
+    said: bool,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,12 @@ pub(super) fn tend(
     let amiss = moved || silent || conversation.is_broken();
     let now = Instant::now();
     match &stream.resuming.trouble {
-        None if amiss && conversation.way_on().is_none() => return !conversation.is_broken(),
+        None if amiss && conversation.way_on().is_none() => {
+            if moved && source.is_some() && !std::mem::replace(&mut stream.resuming.said, true) {
+                happenings.cannot_follow(place, &conversation.welcome.software);
+            }
+            return !conversation.is_broken();
+        }
         None if amiss => {
             let since = conversation.unanswered().filter(|_| silent).map_or(now, |silent| now - silent);
             let before = conversation.local();
