@@ -110,8 +110,6 @@ pub(crate) fn evaluate_by(
 
 /// Counts, of the probes that are lost, those that are not the path's losses, and says so.
 fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measurement) {
-    let delays = related.round_trip.iter().filter_map(|passage| passage.delay);
-    let longest = delays.max().unwrap_or(Duration::ZERO);
     let one_clock = stream.clock_relation == ClockRelation::Shared;
     for (passages, direction, side, name) in [
         (&related.forward, &mut measurement.forward, Side::Sender, "on the way there"),
@@ -119,6 +117,7 @@ fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measuremen
         (&related.round_trip, &mut measurement.round_trip, Side::Sender, "on the round trip"),
     ] {
         let Some(lost) = direction.packets.lost else { continue };
+        let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
         let mut count = astray(passages, &stream.events, side, longest);
         if one_clock {
             count = count.max(astray(passages, &stream.events, Side::Sender, longest));

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
@@ -26,6 +27,8 @@ struct Way {
     shared: Arc<Shared>,
     interface: Option<String>,
     source: Option<IpAddr>,
+    /// The last look before its source changed.
+    before_change: Option<Instant>,
     mtu: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
@@ -62,6 +65,8 @@ pub(super) struct Happenings {
     /// How many of them were told.
     told: usize,
     next_drops: Timestamp<Monotonic>,
+    /// The last look at the network.
+    looked: Instant,
 }
 
 impl Happenings {
@@ -78,6 +83,7 @@ impl Happenings {
             events: Vec::new(),
             told: 0,
             next_drops: clock::monotonic_now() + DROPS,
+            looked: Instant::now(),
         };
         own.follow_links();
         own
@@ -151,6 +157,11 @@ impl Happenings {
         self.keep(Some(stream), event);
     }
 
+    /// The last moment at which that address was still what it had been before its last change.
+    pub(super) fn before_change(&self, stream: usize) -> Option<Instant> {
+        self.ways.get(stream).and_then(|way| way.before_change)
+    }
+
     /// This host's address has changed, and the far end of stream `stream` is of a version whose sessions stay.
     pub(super) fn cannot_follow(&mut self, stream: usize, software: &str) {
         let known: String = software.chars().filter(|letter| !letter.is_control()).take(60).collect();
@@ -213,6 +224,7 @@ impl Happenings {
     }
 
     fn look_at_network(&mut self) {
+        let before = std::mem::replace(&mut self.looked, Instant::now());
         let changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
         if changes.is_empty() {
             return;
@@ -232,7 +244,7 @@ impl Happenings {
             }
         }
         for index in 0..self.ways.len() {
-            self.way(index);
+            self.way(index, before);
         }
         self.follow_links();
     }
@@ -286,7 +298,7 @@ impl Happenings {
     }
 
     /// Asks again for the way to the target of a stream.
-    fn way(&mut self, index: usize) {
+    fn way(&mut self, index: usize, looked: Instant) {
         let target = self.ways[index].shared.target;
         let now = host_info::route_to(target).ok();
         let (source, mtu) = (now.as_ref().map(|route| route.source), now.as_ref().map(|route| route.mtu));
@@ -294,6 +306,9 @@ impl Happenings {
         let before = (way.source, way.mtu);
         if (source, mtu) == before {
             return;
+        }
+        if way.source != source {
+            way.before_change = Some(looked);
         }
         (way.source, way.mtu) = (source, mtu);
         if let Some(route) = now {
@@ -413,6 +428,7 @@ impl Way {
             shared: Arc::clone(shared),
             interface: route.as_ref().and_then(|route| route.interface.clone()),
             source: route.as_ref().map(|route| route.source),
+            before_change: None,
             mtu: route.as_ref().map(|route| route.mtu),
             not_sent: Episode::default(),
             path_errors: Episode::default(),

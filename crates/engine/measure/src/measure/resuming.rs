@@ -94,7 +94,8 @@ pub(super) fn tend(
             return !conversation.is_broken();
         }
         None if amiss => {
-            let since = conversation.unanswered().filter(|_| silent).map_or(now, |silent| now - silent);
+            let unanswered = conversation.unanswered().filter(|_| silent).map(|silent| now - silent);
+            let since = happenings.before_change(place).filter(|_| moved).or(unanswered).unwrap_or(now);
             let before = conversation.local();
             let trouble = Trouble { since, stage: Stage::Alone, next: now, before };
             stream.resuming.trouble = Some(trouble);

@@ -38,7 +38,7 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
 type Cell = fn(&Direction) -> String;
 
 /// A row shows where any direction has something to say.
-const ROWS: [(&str, Cell); 19] = [
+const ROWS: [(&str, Cell); 20] = [
     ("sent", |d| number(d.packets.sent)),
     ("arrived in time", |d| number(d.packets.received)),
     ("lost", |d| number(d.packets.lost)),
