@@ -340,6 +340,7 @@ fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Dir
             lost: Some(lost),
             duplicated: Some(0),
             reordered: Some(0),
+            astray: Some(0),
             late: Some(0),
             corrupted: None,
             not_sent: Some(0),
