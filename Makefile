@@ -15,6 +15,7 @@ SCHEDULES ?= 1000000
 KILLS ?= 10000
 FUZZ_ROUNDS ?= 10000000
 FATES ?= 10000000
+PLAYS ?= 2000
 FUZZ_MINUTES ?= 10
 LONG_API_CASES ?= 1000
 
@@ -77,6 +78,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@$(TIMED) 'programs of others' scripts/peers
 	@PROPTEST_CASES=$(CASES) ROMER_SCHEDULES=$(SCHEDULES) ROMER_KILLS=$(KILLS) \
 		ROMER_FUZZ_ROUNDS=$(FUZZ_ROUNDS) ROMER_FATES=$(FATES) $(TIMED) 'cargo test, long' $(CARGO) test --workspace --locked
+	@$(TIMED) 'the coverage of the clocks'"'"' intervals' $(CARGO) run --release --locked --package romer-validation -- clock --plays $(PLAYS) --out validation/results/soak
 	@$(TIMED) 'fuzzing' scripts/fuzz $(FUZZ_MINUTES)
 	@$(TIMED) 'the interface, by its description, long' scripts/api-fuzz $(LONG_API_CASES)
 

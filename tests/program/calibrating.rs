@@ -64,3 +64,27 @@ fn without_a_calibration_there_is_no_baseline_to_subtract() {
         "{ended:?}"
     );
 }
+
+#[test]
+fn a_clock_that_lies_is_found_out_over_loopback() {
+    let arguments = ["--duration", "6s", "--clock-skew", "-41ppm", "--clock-step", "3s:+7ms", "--json", "-"];
+    let ended = process::run(romer(["calibrate", "--clock"]).args(arguments));
+    let document = ended.document();
+    schema::assert_valid(&document, "clock-proof");
+    // The machine may be busy with other tests: what the proof says of itself is its verdict, and it is true.
+    assert_eq!(ended.code, Some(if document["held"] == true { 0 } else { 6 }), "{document}");
+    let skew = &document["skew_ppm"];
+    assert_eq!(skew["asked"], -41.0);
+    assert!((skew["found"].as_f64().unwrap() + 41.0).abs() < 20.0, "{document}");
+    let steps = document["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 1, "{document}");
+    assert_eq!(steps[0]["at_ns"], 3_000_000_000_i64);
+    assert!((steps[0]["size_ns"]["found"].as_f64().unwrap() - 7e6).abs() < 2e6, "{document}");
+}
+
+#[test]
+fn a_step_after_the_end_of_the_proof_is_refused() {
+    let mut command = romer(["calibrate", "--clock", "--duration", "5s", "--clock-step", "5s:1ms"]);
+    let refused = process::run(&mut command).with_code(2);
+    assert!(refused.stderr.contains("--clock-step 5s"), "{refused:?}");
+}

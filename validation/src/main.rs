@@ -3,6 +3,7 @@
 //! Two hosts are made on this machine with nothing between them but a pair of virtual links, over which a packet takes
 //! next to no time. What is measured there is the tool's own error. See `README.md` beside this crate.
 
+mod clock;
 mod figures;
 mod hosts;
 mod ours;
@@ -39,6 +40,8 @@ const INTERRUPTED: u8 = 130;
 /// Runs and probes of what is published.
 const RUNS: u32 = 5;
 const PROBES: u64 = 1_000;
+/// Plays of each scenario of clocks.
+const PLAYS: u32 = 200;
 const RESULTS: &str = "validation/results";
 /// The group of the tables, the wake errors and the other programs, which are one page.
 const ACCURACY: &str = "accuracy";
@@ -60,6 +63,9 @@ struct Arguments {
     /// How many seconds this machine is given to come to rest before each measurement.
     #[arg(long, default_value_t = 60)]
     patience: u64,
+    /// How often each scenario of clocks is played.
+    #[arg(long, default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    plays: u32,
     /// Look at a voice stream for an hour, not for a minute that an hour is told from.
     #[arg(long)]
     long: bool,
@@ -95,6 +101,15 @@ enum Part {
     Bench,
     /// How well the emulator holds packets, at which rates: seed 002's tables 7.2 to 7.7.
     Emulate,
+    /// Every method of `--skew` over simulated clocks: no packet is sent.
+    Clock,
+}
+
+impl Part {
+    /// Whether it is computed, and needs no host.
+    const fn is_computed(self) -> bool {
+        matches!(self, Self::Clock)
+    }
 }
 
 /// Where and how it was measured.
@@ -137,7 +152,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8> {
-    if process::user() != 0 && !arguments.rootless {
+    let computed = arguments.part.is_computed();
+    if process::user() != 0 && !arguments.rootless && !computed {
         return in_a_user_namespace();
     }
     if arguments.rootless {
@@ -147,6 +163,16 @@ fn run(arguments: &Arguments) -> Result<u8> {
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for signals")?;
     }
+    let started_unix_s = unix_time();
+    let mut results = if computed { Results::default() } else { measured(arguments, &interrupted)? };
+    if matches!(arguments.part, Part::All | Part::Clock) {
+        results.clocks = Some(clock::run(arguments.plays as usize, &interrupted, &say)?);
+    }
+    conclude(arguments, &results, started_unix_s)
+}
+
+/// What is measured between two hosts.
+fn measured(arguments: &Arguments, interrupted: &Arc<AtomicBool>) -> Result<Results> {
     let plan = plan(arguments);
     if plan.needs_program() && plan.program.is_none() {
         say(
@@ -157,10 +183,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
         say("note: there is no stamp-suite (scripts/peers builds it): it is left out");
     }
     let hosts = Hosts::make()?;
-    let started_unix_s = unix_time();
-    let results = plan::carry_out(&plan, &hosts, &interrupted, &say)?;
-    drop(hosts);
-    conclude(arguments, &results, started_unix_s)
+    plan::carry_out(&plan, &hosts, interrupted, &say)
 }
 
 fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Result<u8> {
@@ -203,7 +226,12 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
 /// Where a group of results goes: what is published is replaced by a whole measurement of the group only.
 fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
     let alone = matches!(arguments.part, Part::Tables | Part::Wake | Part::Peers) && group == ACCURACY;
-    let whole = !alone && arguments.runs >= RUNS && arguments.probes >= PROBES;
+    let enough = if group == "clock" {
+        arguments.plays >= PLAYS
+    } else {
+        arguments.runs >= RUNS && arguments.probes >= PROBES
+    };
+    let whole = !alone && enough;
     arguments.out.clone().or_else(|| whole.then(|| PathBuf::from(RESULTS)))
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 pub(crate) use emulated::{Emulation, middle, target};
 
 use crate::ACCURACY;
+use crate::clock::Clocks;
 use crate::figures::{Figures, Lateness, median};
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
@@ -152,7 +153,7 @@ pub(crate) struct Claim {
     /// Of what the figure is.
     pub(crate) subject: String,
     pub(crate) figure: f64,
-    /// `ns`, `ratio`, `count`, `kib`, `percent` or `seconds`.
+    /// `ns`, `ratio`, `count`, `kib`, `percent`, `ppm` or `seconds`.
     pub(crate) unit: &'static str,
     pub(crate) at_least: Option<f64>,
     pub(crate) at_most: Option<f64>,
@@ -166,13 +167,13 @@ impl Claim {
         Self { claim, subject, figure, unit: "ratio", at_least: Some(limit), at_most: None, held }
     }
 
-    fn at_most(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
+    pub(crate) fn at_most(claim: &str, subject: String, figure: f64, limit: f64) -> Self {
         let held = figure <= limit;
         let claim = claim.into();
         Self { claim, subject, figure, unit: "ns", at_least: None, at_most: Some(limit), held }
     }
 
-    fn in_units(self, unit: &'static str) -> Self {
+    pub(crate) fn in_units(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 }
@@ -193,6 +194,8 @@ pub(crate) struct Results {
     /// The emulator.
     #[serde(flatten)]
     pub(crate) emulation: Emulation,
+    /// The clocks' table; `None` where it was not made.
+    pub(crate) clocks: Option<Clocks>,
 }
 
 impl Results {
@@ -207,6 +210,7 @@ impl Results {
             ("voice", Self { voice: self.voice.clone(), ..Self::default() }),
             ("bench", Self { frames: self.frames.clone(), sweep: self.sweep.clone(), ..Self::default() }),
             ("emulate", Self { emulation: self.emulation.clone(), ..Self::default() }),
+            ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
     }
@@ -320,6 +324,7 @@ impl Results {
         self.claim_frames(&mut claims);
         self.claim_sweep(&mut claims);
         self.emulation.claim(&mut claims);
+        claims.extend(self.clocks.iter().flat_map(Clocks::claims));
         claims
     }
 

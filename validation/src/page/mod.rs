@@ -1,5 +1,6 @@
 //! The results as a person reads them: lines while it goes on, and the page at the end.
 
+mod clock;
 mod emulated;
 mod scale;
 
@@ -12,6 +13,7 @@ use crate::figures::{Figures, Lateness, median};
 use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
+pub(crate) use clock::progress_clock;
 pub(crate) use emulated::{progress_alone, progress_emulated, progress_resident};
 pub(crate) use scale::{progress_fast, progress_frames, progress_many, progress_sweep, progress_voice};
 
@@ -83,11 +85,13 @@ pub(crate) fn verdict(claim: &Claim) -> String {
         "ns" => format!("{} us", us(value)),
         "kib" => format!("{value:.0} KiB"),
         "percent" => format!("{value:.2} %"),
+        "ppm" => format!("{value:.4} ppm"),
         "seconds" => format!("{value:.0} s"),
         "ratio" if value < 10.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     };
     let limit = match (claim.at_least, claim.at_most) {
+        (Some(least), Some(most)) => format!("{} to {}", shown(least), shown(most)),
         (Some(limit), _) => format!("at least {}", shown(limit)),
         (_, Some(limit)) => format!("at most {}", shown(limit)),
         (None, None) => String::new(),
@@ -113,6 +117,9 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     scale::frames(&mut out, results);
     scale::sweep(&mut out, results);
     emulated::emulated(&mut out, results);
+    if let Some(clocks) = &results.clocks {
+        clock::clocks(&mut out, clocks);
+    }
     gaps(&mut out, results);
     out
 }
@@ -183,6 +190,7 @@ fn verdicts(out: &mut Out, claims: &[Claim]) {
     head(out, 1, &["claim", "figures", "the one nearest to the limit, or beyond it", "verdict"]);
     for group in claims.chunk_by(|a, b| a.claim == b.claim) {
         let room = |claim: &&Claim| match (claim.at_least, claim.at_most) {
+            (Some(least), Some(most)) => (claim.figure - least).min(most - claim.figure),
             (Some(limit), _) => claim.figure / limit,
             (_, Some(limit)) => limit / claim.figure,
             (None, None) => f64::INFINITY,

@@ -6,11 +6,13 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
 
-use romer_calibrate::{CalibrateError, Options, choose, this_machine};
+use romer_calibrate::{CalibrateError, ClockOptions, Options, choose, this_machine};
 use romer_lab::{Host, Kind, Running, Standing};
 use romer_record::calibration::CalibrationRecord;
 use romer_record::manifest::CalibrationUse;
 use romer_store::CalibrationFile;
+use romer_timebase::PretendedClock;
+use romer_units::Duration;
 
 use crate::args::CalibrateArgs;
 use crate::failure::Failure;
@@ -18,6 +20,12 @@ use crate::{output, signals};
 
 /// What the prefix of a calibration's lab begins with; its process number follows.
 const PREFIX: &str = "rcalibrate";
+
+/// Between two round trips of the proof of the clock, and what its clock is ahead at first.
+const CLOCK_INTERVAL: Duration = Duration::from_millis(5);
+const PRETENDED_OFFSET_NS: i64 = 12_345_678_901;
+/// A stated limit is broken.
+const BROKEN: u8 = 6;
 
 impl From<CalibrateError> for Failure {
     fn from(error: CalibrateError) -> Self {
@@ -48,10 +56,47 @@ pub(crate) fn of_this_machine(subtract: bool) -> Result<Option<CalibrationUse>, 
 
 /// Calibrates, and gives the exit code.
 pub(crate) fn run(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+    if arguments.clock {
+        return clock(arguments);
+    }
     match &arguments.inside {
         Some(prefix) => inside(arguments, prefix),
         None => outside(arguments),
     }
+}
+
+/// Proves that a clock's error is found.
+fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
+    output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
+    let duration = arguments.duration;
+    let mut steps: Vec<(i64, i64)> =
+        arguments.clock_step.iter().map(|(at, size)| (at.as_nanos(), size.as_nanos())).collect();
+    if steps.is_empty() {
+        let third = duration.as_nanos() / 3;
+        steps = vec![(third, 4_000_000), (2 * third, -2_500_000)];
+    }
+    steps.sort_unstable();
+    if let Some((at, _)) = steps.iter().find(|(at, _)| *at >= duration.as_nanos()) {
+        return Err(Failure::usage(format!(
+            "the clock is set when nobody looks any more (--clock-step {}): the run ends after {duration}; write an earlier \
+             moment or a longer --duration",
+            Duration::from_nanos(*at)
+        )));
+    }
+    let clock = PretendedClock { offset_ns: PRETENDED_OFFSET_NS, skew_ppm: arguments.clock_skew, steps };
+    let options = ClockOptions { clock, duration, interval: CLOCK_INTERVAL };
+    let stop = signals::interruption()?;
+    let proof = romer_calibrate::prove_clock(&options, &stop)?;
+    let quiet = arguments.output.quiet || arguments.output.json.as_deref() == Some("-");
+    if !quiet {
+        output::print(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
+    }
+    if let Some(target) = &arguments.output.json {
+        let mut text = serde_json::to_string_pretty(&proof).map_err(Failure::own)?;
+        text.push('\n');
+        output::write_document(target, &text, arguments.output.force)?;
+    }
+    Ok(if proof.held { 0 } else { BROKEN })
 }
 
 fn outside(arguments: &CalibrateArgs) -> Result<u8, Failure> {

@@ -7,6 +7,7 @@ use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
 use romer_measure::reading::{self, Reading};
 use romer_measure::{export, qtcp};
 use romer_record::document::{Limit, Measurement, Way};
+use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
 use romer_store::document_of;
 
@@ -49,6 +50,9 @@ pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8
 
 /// Reads runs again, and gives the exit code.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
+    if arguments.overlay {
+        return overlay(arguments);
+    }
     let to_file = [&arguments.html, &arguments.csv, &arguments.output.json].iter().any(|one| one.is_some());
     if arguments.runs.len() > 1 && (to_file || arguments.svg.is_some() || arguments.qtcp.is_some()) {
         return Err(Failure::usage(
@@ -73,6 +77,54 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         show(&reading, arguments)?;
         write(&reading, arguments)?;
     }
+    Ok(0)
+}
+
+/// Puts several runs on one page.
+fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
+    let others = [&arguments.csv, &arguments.qtcp, &arguments.output.json];
+    if others.iter().any(|one| one.is_some()) || arguments.svg.is_some() {
+        return Err(Failure::usage(
+            "two arguments contradict each other (--overlay, --csv, --json, --svg, --qtcp): only a page can hold several \
+             runs; write the others without --overlay, once for each run",
+        ));
+    }
+    let most = html::MOST_OVERLAID;
+    if !(2..=most).contains(&arguments.runs.len()) {
+        return Err(Failure::usage(format!(
+            "{} runs cannot be laid over each other (--overlay): their colours are told apart up to {most}; name from 2 to \
+             {most} runs",
+            arguments.runs.len()
+        )));
+    }
+    let Some(file) = &arguments.html else { return Err(Failure::own("an overlay has no file")) };
+    output::check_target(Some(file), arguments.output.force)?;
+    let mut readings = Vec::new();
+    for folder in &arguments.runs {
+        readings.push((folder.to_string_lossy().into_owned(), reading::read(folder)?));
+    }
+    let number = usize::from(arguments.stream.unwrap_or(0));
+    let mut subjects = Vec::new();
+    for (name, reading) in &readings {
+        let Some(stream) = reading.streams.get(number) else {
+            return Err(Failure::usage(format!(
+                "there is no such stream (--stream {number}): {} has {}, counted from 0; name one of them",
+                romer_report::escape::terminal(name),
+                reading.streams.len()
+            )));
+        };
+        if reading.streams.len() > 1 && arguments.stream.is_none() && !arguments.output.quiet {
+            output::eprint_line(&format!(
+                "note: {} has {} streams, and the first is shown; choose with --stream",
+                romer_report::escape::terminal(name),
+                reading.streams.len()
+            ));
+        }
+        subjects.push(Subject { name, stream: stream.for_report() });
+    }
+    let by = "delay_ns.p99".parse().map_err(Failure::own)?;
+    let page = html::overlay(&subjects, by).map_err(Failure::own)?;
+    output::write_document(file, &page, arguments.output.force)?;
     Ok(0)
 }
 

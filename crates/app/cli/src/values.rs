@@ -190,6 +190,47 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
+/// How long a pretended clock is looked at.
+pub(crate) fn proof_duration(text: &str) -> Result<Duration, String> {
+    let duration = parsed::<Duration>(text)?;
+    if !(Duration::from_secs(2)..=Duration::from_secs(3_600)).contains(&duration) {
+        return Err(format!("{} is out of range; write from 2s to 1h", shown(text)));
+    }
+    Ok(duration)
+}
+
+/// Parts in a million, as clocks differ by.
+pub(crate) fn ppm(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix("ppm")
+        .ok_or_else(|| format!("{} has no unit; write for instance 37.25ppm or -12ppm", shown(text)))?;
+    match number.parse::<f64>() {
+        Ok(value) if value.abs() <= 500.0 => Ok(value),
+        Ok(_) => Err(format!("{} is more than clocks differ by; write from -500ppm to 500ppm", shown(text))),
+        Err(_) => Err(format!("{} is not a number of ppm; write for instance 37.25ppm", shown(text))),
+    }
+}
+
+/// When a clock is set, and by how much.
+pub(crate) fn clock_step(text: &str) -> Result<(Duration, Duration), String> {
+    let (at, size) = text.split_once(':').ok_or_else(|| {
+        format!("{} has no size; write when and by how much, such as 7s:-2.5ms", shown(text))
+    })?;
+    let at = parsed::<Duration>(at)?;
+    let size = parsed::<Duration>(size.strip_prefix('+').unwrap_or(size))?;
+    if at <= Duration::ZERO {
+        return Err(format!("{} is set before anything is seen; write a moment after 0s", shown(text)));
+    }
+    let magnitude = size.max(-size);
+    if !(Duration::from_micros(100)..=Duration::from_secs(3_600)).contains(&magnitude) {
+        return Err(format!(
+            "{} is out of range; write a size from 100us to 1h, of either sign",
+            shown(text)
+        ));
+    }
+    Ok((at, size))
+}
+
 pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
     let waiting = parsed::<Duration>(text)?;
     if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {

@@ -88,20 +88,30 @@ impl Paths {
         size: ProbeSize,
         stop: &AtomicBool,
     ) -> Result<Vec<RoundTrip>, CalibrateError> {
-        let folder = tempfile::tempdir().map_err(CalibrateError::Folder)?;
         let target = if way == Way::Direct { FAR.1 } else { self.path };
-        let options = options(target, traffic, size, &folder.path().join("run"))?;
-        let outcome = netns::with_namespace(&self.near, || measure::measure(&options, stop, &mut Silent))
-            .map_err(CalibrateError::host("enter the laboratory"))??;
-        if outcome.partial {
-            return Err(CalibrateError::Interrupted);
-        }
-        if let Some(error) = outcome.not_kept {
-            return Err(CalibrateError::Measure(error.into()));
-        }
-        let mut rows = reading::read(&outcome.folder)?.rows;
-        Ok(rows.remove(&0).unwrap_or_default())
+        netns::with_namespace(&self.near, || measured(&target.to_string(), traffic, size, stop))
+            .map_err(CalibrateError::host("enter the laboratory"))?
     }
+}
+
+/// Sends `traffic` in packets of `size` to the responder at `target`, and gives what became of each.
+pub(crate) fn measured(
+    target: &str,
+    traffic: Request,
+    size: ProbeSize,
+    stop: &AtomicBool,
+) -> Result<Vec<RoundTrip>, CalibrateError> {
+    let folder = tempfile::tempdir().map_err(CalibrateError::Folder)?;
+    let options = options(target, traffic, size, &folder.path().join("run"))?;
+    let outcome = measure::measure(&options, stop, &mut Silent)?;
+    if outcome.partial {
+        return Err(CalibrateError::Interrupted);
+    }
+    if let Some(error) = outcome.not_kept {
+        return Err(CalibrateError::Measure(error.into()));
+    }
+    let mut rows = reading::read(&outcome.folder)?.rows;
+    Ok(rows.remove(&0).unwrap_or_default())
 }
 
 fn join(near: &str, far: &str) -> Result<(), HostError> {
@@ -126,12 +136,12 @@ fn join(near: &str, far: &str) -> Result<(), HostError> {
 }
 
 fn options(
-    target: Ipv4Addr,
+    target: &str,
     traffic: Request,
     size: ProbeSize,
     folder: &Path,
 ) -> Result<MeasureOptions, CalibrateError> {
-    let target = target.to_string().parse().map_err(romer_measure::MeasureError::Usage)?;
+    let target = target.parse().map_err(romer_measure::MeasureError::Usage)?;
     Ok(MeasureOptions {
         streams: vec![StreamOptions { target, traffic, size }],
         family: Family::V4,

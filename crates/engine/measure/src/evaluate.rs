@@ -16,8 +16,11 @@ use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
-use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
+use romer_timebase::{FarLog, LocationSeries, Related, Selection, location_errors, relate};
 use romer_units::{Dscp, Duration, Ecn};
+
+/// Points that are kept of each series of stamp differences.
+const LOCATION_POINTS: usize = 1_000;
 
 /// A stream's passages by direction, as the charts of a report want them, with its document.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct Evaluated {
     pub related: Related,
     /// The stamps that were chosen.
     pub selection: Selection,
+    /// How far the program's stamps lie from the kernel's, over time.
+    pub location: LocationSeries,
 }
 
 impl Evaluated {
@@ -39,6 +44,8 @@ impl Evaluated {
                 forward: &self.related.forward,
                 reverse: &self.related.reverse,
                 round_trip: &self.related.round_trip,
+                corrections: [&self.related.corrections[0], &self.related.corrections[1]],
+                location: &self.location,
             }),
         }
     }
@@ -105,7 +112,8 @@ pub(crate) fn evaluate_by(
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
-    Evaluated { measurement, related, selection }
+    let location = LocationSeries::of(rows, LOCATION_POINTS);
+    Evaluated { measurement, related, selection, location }
 }
 
 /// Counts, of the probes that are lost, those that are not the path's losses, and says so.

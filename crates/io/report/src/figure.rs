@@ -4,6 +4,7 @@
 //! bucket the least and the greatest stay, so that the envelope is exact and no outlier disappears. At most
 //! 4,000 are drawn of a series, and 1,500 where the chart is narrow.
 
+mod clocks;
 pub(crate) mod emulated;
 mod shapes;
 
@@ -99,6 +100,8 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         figures.extend(over_time(m, &passages, &times, &[Way::RoundTrip]));
         figures.extend(over_time(m, &passages, &times, &[Way::Forward, Way::Reverse]));
         figures.extend(losses(&passages, &times));
+        figures.extend(clocks::order(&passages, &times));
+        figures.extend(clocks::corrections(m, &passages, &times));
     }
     figures.extend(histogram(m, stream.passages.as_ref()));
     if let Some(passages) = stream.passages {
@@ -107,11 +110,12 @@ pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
         figures.extend(spacing(&passages));
     }
     figures.extend(shapes::all(stream));
+    figures.extend(stream.passages.as_ref().and_then(clocks::location));
     figures
 }
 
 impl Passages<'_> {
-    fn of(&self, way: Way) -> &[Passage] {
+    pub(crate) fn of(&self, way: Way) -> &[Passage] {
         match way {
             Way::Forward => self.forward,
             Way::Reverse => self.reverse,
@@ -121,15 +125,15 @@ impl Passages<'_> {
 }
 
 /// When each probe left the sender, which is the time axis of every chart, whichever clock a stamp is on.
-struct Times {
+pub(crate) struct Times {
     /// Sequence and nanoseconds since the first departure, in order of sequence.
     departures: Vec<(u64, i64)>,
     unit: Unit,
-    end: f64,
+    pub(crate) end: f64,
 }
 
 impl Times {
-    fn of(passages: &Passages<'_>) -> Self {
+    pub(crate) fn of(passages: &Passages<'_>) -> Self {
         let ways = [passages.round_trip, passages.forward, passages.reverse];
         let from = ways.into_iter().find(|passages| !passages.is_empty()).unwrap_or_default();
         let mut departures: Vec<(u64, i64)> =
@@ -144,9 +148,27 @@ impl Times {
         let end = as_float(end).max(1.0);
         Self { departures, unit: Unit::of(end), end }
     }
+
+    /// When each was sent, in the unit of the axis.
+    fn moments(&self) -> impl Iterator<Item = f64> {
+        self.departures.iter().map(|(_, at)| as_float(*at) / self.unit.nanos())
+    }
+
     fn of_probe(&self, sequence: u64) -> Option<f64> {
+        self.since_first(sequence).map(|nanos| nanos / self.unit.nanos())
+    }
+
+    /// When a probe was sent, nanoseconds after the first.
+    pub(crate) fn since_first(&self, sequence: u64) -> Option<f64> {
+        // Where no number is left out, as in most runs, its place is known.
+        let guess = sequence.checked_sub(self.departures.first()?.0).and_then(|n| usize::try_from(n).ok());
+        if let Some((_, at)) =
+            guess.and_then(|place| self.departures.get(place)).filter(|one| one.0 == sequence)
+        {
+            return Some(as_float(*at));
+        }
         let index = self.departures.binary_search_by_key(&sequence, |(sequence, _)| *sequence).ok()?;
-        self.departures.get(index).map(|(_, at)| as_float(*at) / self.unit.nanos())
+        self.departures.get(index).map(|(_, at)| as_float(*at))
     }
     fn axis(&self) -> Axis {
         Axis {
@@ -159,16 +181,16 @@ impl Times {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
-fn as_float(nanos: i64) -> f64 {
+pub(crate) fn as_float(nanos: i64) -> f64 {
     nanos as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
-fn share(part: usize, of: usize) -> f64 {
+pub(crate) fn share(part: usize, of: usize) -> f64 {
     part as f64 / of.max(1) as f64
 }
 
-fn delays(passages: &[Passage]) -> Vec<f64> {
+pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
     let mut delays: Vec<f64> = passages
         .iter()
         .filter(|p| p.fate == Fate::Arrived)
@@ -178,7 +200,7 @@ fn delays(passages: &[Passage]) -> Vec<f64> {
     delays
 }
 
-fn at(sorted: &[f64], quantile: f64) -> Option<f64> {
+pub(crate) fn at(sorted: &[f64], quantile: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     #[expect(
         clippy::cast_possible_truncation,
@@ -320,7 +342,7 @@ fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         return None;
     }
     let end = times.end / times.unit.nanos();
-    let sent = per_column(times.departures.iter().map(|(_, at)| as_float(*at) / times.unit.nanos()), end);
+    let sent = per_column(times.moments(), end);
     let mut layers = Vec::new();
     for (index, (_, ink, marks)) in rows.iter().enumerate() {
         let lost = per_column(marks.iter().copied(), end);
@@ -496,7 +518,7 @@ fn distribution(m: &Measurement, passages: &Passages<'_>) -> Option<Figure> {
 }
 
 /// The distribution function of sorted values, in percent.
-fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
+pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
     (0..=STEPS)
         .filter_map(|step| Some((at(sorted, share(step, STEPS))?, 100.0 * share(step, STEPS))))
         .collect()

@@ -32,6 +32,8 @@ mod words;
 pub use number::{count, maybe_time, percent};
 use romer_record::Passage;
 use romer_record::document::Measurement;
+use romer_timebase::LocationSeries;
+use romer_timebase::skew::Correction;
 use thiserror::Error;
 
 /// One stream: its document, and the singletons behind it where they are at hand.
@@ -52,6 +54,10 @@ pub struct Passages<'a> {
     pub reverse: &'a [Passage],
     /// There and back: departure and arrival are both the sender's.
     pub round_trip: &'a [Passage],
+    /// What was taken out of `forward` and of `reverse` for the clocks.
+    pub corrections: [&'a Correction; 2],
+    /// How far the program's stamps lie from the kernel's.
+    pub location: &'a LocationSeries,
 }
 
 /// Why a report could not be made.

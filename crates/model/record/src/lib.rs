@@ -12,6 +12,7 @@
 mod assemble;
 pub mod benchmark;
 pub mod calibration;
+pub mod clock_proof;
 pub mod comparison;
 pub mod concatenation;
 pub mod document;
@@ -40,6 +41,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("benchmark", schemars::schema_for!(benchmark::Benchmark)),
         ("benchmark-plan", schemars::schema_for!(benchmark::BenchmarkPlan)),
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
+        ("clock-proof", schemars::schema_for!(clock_proof::ClockProof)),
         ("doctor", schemars::schema_for!(document::Doctor)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),
         ("fidelity", schemars::schema_for!(fidelity::Fidelity)),

@@ -14,12 +14,14 @@ pub mod astray;
 pub mod calibration;
 mod clocks;
 mod location;
+mod pretended;
 mod relate;
 mod selection;
 pub mod skew;
 pub mod steps;
 
 pub use clocks::offset_bounds;
-pub use location::location_errors;
+pub use location::{LocationSeries, location_errors};
+pub use pretended::{FoundOut, PretendedClock};
 pub use relate::{FarLog, Related, relate};
 pub use selection::Selection;

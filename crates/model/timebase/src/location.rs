@@ -36,6 +36,67 @@ pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
     }
 }
 
+/// The same differences over time: moments after the first stamp of their host, and nanoseconds, in the order of the rows,
+/// thinned to at most `most` of a moment (at least 2) by keeping the least and the greatest of neighbours, so that none of
+/// the greatest is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocationSeries {
+    /// Departures from the sender.
+    pub sender_departure: Vec<(i64, i64)>,
+    /// Arrivals there.
+    pub sender_arrival: Vec<(i64, i64)>,
+    /// Arrivals at the responder.
+    pub responder_arrival: Vec<(i64, i64)>,
+    /// Departures from there.
+    pub responder_departure: Vec<(i64, i64)>,
+}
+
+impl LocationSeries {
+    /// Of a stream's rows.
+    pub fn of(rows: &[RoundTrip], most: usize) -> Self {
+        Self {
+            sender_departure: series(rows, most, |row| (row.t1.user, row.t1.kernel)),
+            sender_arrival: series(rows, most, |row| (row.t4.kernel, row.t4.user)),
+            responder_arrival: series(rows, most, |row| (row.t2.kernel, row.t2.user)),
+            responder_departure: series(rows, most, |row| (row.t3.user, row.t3.kernel)),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        [&self.sender_departure, &self.sender_arrival, &self.responder_arrival, &self.responder_departure]
+            .iter()
+            .all(|one| one.is_empty())
+    }
+}
+
+/// A moment's earlier stamp and its later one.
+type Pair<C> = (Option<Timestamp<C>>, Option<Timestamp<C>>);
+
+fn series<C: Clock>(
+    rows: &[RoundTrip],
+    most: usize,
+    pair: impl Fn(&RoundTrip) -> Pair<C>,
+) -> Vec<(i64, i64)> {
+    let of = |row: &RoundTrip| {
+        let (earlier, later) = pair(row);
+        Some((earlier?.as_nanos(), apart(earlier, later)?))
+    };
+    let Some(first) = rows.iter().filter_map(of).map(|(at, _)| at).min() else { return Vec::new() };
+    let bucket = rows.len().div_ceil((most / 2).max(1)).max(1);
+    let mut kept = Vec::new();
+    for chunk in rows.chunks(bucket) {
+        let points = || chunk.iter().filter_map(of).map(|(at, apart)| (at.saturating_sub(first), apart));
+        if chunk.len() <= 2 {
+            kept.extend(points());
+            continue;
+        }
+        let (least, greatest) = (points().min_by_key(|point| point.1), points().max_by_key(|point| point.1));
+        kept.extend(least.into_iter().chain(greatest.filter(|_| least != greatest)));
+    }
+    kept
+}
+
 fn apart<C: Clock>(earlier: Option<Timestamp<C>>, later: Option<Timestamp<C>>) -> Option<i64> {
     i64::try_from(elapsed(earlier?, later?)).ok()
 }

@@ -7,6 +7,7 @@ use romer_units::{Clock, Duration, Place, Sender, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::selection::{self, Selection, arrived_there, replied};
+use crate::skew::Correction;
 
 /// What is there of the responder's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,9 @@ pub struct Related {
     pub delay_kind: DelayKind,
     /// The two clocks.
     pub clock: ClockState,
+    /// What was taken out of the delays of `forward` and of `reverse` for the clocks; nothing until
+    /// [`relate_clocks`](crate::skew::relate_clocks) finds something.
+    pub corrections: [Correction; 2],
     /// Stamps of the selected places that did not come, though the packet did.
     pub missing: MissingStamps,
     /// Probes that the sending host refused to send.
@@ -87,6 +91,7 @@ pub fn relate(
     let returned = |probe: &[RoundTrip]| probe.iter().any(|row| row.returned);
     Related {
         delay_kind: clocks::delay_kind(relation),
+        corrections: Default::default(),
         clock: clocks::state(&forward, &reverse, relation),
         missing: selection::missing(rows, selection),
         not_sent: probes().map(|probe| u64::from(probe[0].not_sent)).sum(),

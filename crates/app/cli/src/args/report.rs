@@ -10,7 +10,7 @@ use crate::values;
 /// Arguments of `romer report`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
-    romer report RUN --csv packets.csv --html report.html")]
+    romer report RUN --csv packets.csv --html report.html\n  romer report BEFORE AFTER --overlay --html both.html")]
 pub(crate) struct ReportArgs {
     /// Folder of a run
     #[arg(required = true, value_name = "RUN")]
@@ -18,6 +18,9 @@ pub(crate) struct ReportArgs {
     /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<String>,
+    /// Put up to five runs on the same axes, each against the first; to the file of --html
+    #[arg(long, requires = "html")]
+    pub(crate) overlay: bool,
     /// Write the charts, each a file, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,

@@ -137,6 +137,7 @@ fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> E
     };
     let mut evaluated = of_table(analysis, &analysis.file, there, by(Heading::Forward));
     add_reverse(&mut evaluated, of_table(analysis, file, back, by(Heading::Reverse)));
+    evaluated.related.corrections.clone_from(&estimate.corrections);
     let related = &evaluated.related;
     let m = &mut evaluated.measurement;
     m.clock = state(&analysis.skew, &estimate, &related.forward, &related.reverse);

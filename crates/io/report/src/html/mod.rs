@@ -3,7 +3,10 @@
 
 mod data;
 mod everything;
+mod overlay;
 mod overview;
+
+pub use overlay::{MOST as MOST_OVERLAID, overlay};
 
 use crate::chart::{Shape, Theme, draw};
 use crate::escape::markup;

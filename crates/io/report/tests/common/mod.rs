@@ -8,6 +8,8 @@ use romer_record::document::{
 };
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
+use romer_timebase::LocationSeries;
+use romer_timebase::skew::{Correction, Leg};
 use romer_units::{Duration, Place, Timestamp};
 
 /// What a stream is made of.
@@ -28,6 +30,8 @@ pub(crate) struct Made {
     pub(crate) forward: Vec<Passage>,
     pub(crate) reverse: Vec<Passage>,
     pub(crate) round_trip: Vec<Passage>,
+    pub(crate) corrections: [Correction; 2],
+    pub(crate) location: LocationSeries,
 }
 
 impl Made {
@@ -36,6 +40,8 @@ impl Made {
             forward: &self.forward,
             reverse: &self.reverse,
             round_trip: &self.round_trip,
+            corrections: [&self.corrections[0], &self.corrections[1]],
+            location: &self.location,
         };
         romer_report::Stream { measurement: &self.measurement, passages: Some(passages) }
     }
@@ -133,7 +139,33 @@ pub(crate) fn make(path: &Path) -> Made {
     measurement.forward = direction(&forward, kind, &mut random);
     measurement.reverse = direction(&reverse, kind, &mut random);
     measurement.round_trip = direction(&round_trip, DelayKind::Absolute, &mut random);
-    Made { measurement, forward, reverse, round_trip }
+    let apart = |step: i64, scale: f64, random: &mut Uniform| {
+        (0..400).map(|n| (n * step, whole(random.exponential(scale)))).collect()
+    };
+    let step = i64::from(path.probes) * path.interval_ns / 400;
+    let location = LocationSeries {
+        sender_departure: apart(step, 1_500.0, &mut random),
+        sender_arrival: apart(step, 22_000.0, &mut random),
+        responder_arrival: apart(step, 17_000.0, &mut random),
+        responder_departure: apart(step, 1_900.0, &mut random),
+    };
+    let corrections =
+        if path.shared { Default::default() } else { [1.0, -1.0].map(|sign| clock(path, start, sign)) };
+    Made { measurement, forward, reverse, round_trip, corrections, location }
+}
+
+/// A clock that runs faster by 40 ppm and is set in the middle.
+fn clock(path: &Path, origin_ns: i64, sign: f64) -> Correction {
+    let length = i64::from(path.probes) * path.interval_ns;
+    let middle = length / 2;
+    let leg = |from_ns: i64, value: f64| Leg { from_ns, value_ns: sign * value, slope: sign * 4e-5 };
+    Correction {
+        origin_ns,
+        legs: vec![leg(0, 0.0), leg(middle, 4e-5 * middle as f64 + 3e6)],
+        rate_error: 2e-8,
+        floor_error_ns: 900.0,
+        anchor_ns: middle,
+    }
 }
 
 fn document(path: &Path) -> Measurement {
@@ -201,6 +233,11 @@ fn document(path: &Path) -> Measurement {
             offset_bounds_ns: Some([-17_900_123, 14_201_456]),
             ..ClockState::default()
         };
+        m.clock.method = "piecewise".into();
+        m.clock.identifiable = true;
+        m.clock.skew_ppm = Some(40.0);
+        m.clock.skew_interval_ppm = Some([39.98, 40.02]);
+        m.clock.delay_error_ns = Some(2_700.0);
         m.traffic.model = "poisson".into();
         m.traffic.dscp = Some(46);
         m.stamps.missing.responder_departure = 3;

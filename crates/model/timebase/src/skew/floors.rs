@@ -98,7 +98,9 @@ impl Floors {
 pub(crate) fn join(floors: &[Floor], stretches: usize, slope: f64) -> Vec<Floor> {
     let (Some(first), Some(last)) = (floors.first(), floors.last()) else { return Vec::new() };
     let width = (last.x - first.x) / many(stretches.max(1));
-    let stretch = |floor: &Floor| super::rounded(((floor.x - first.x) / width.max(1e-12)).floor());
+    // The last moment belongs to the last stretch, and is none of its own.
+    let last = i64::try_from(stretches.max(1)).unwrap_or(i64::MAX) - 1;
+    let stretch = |floor: &Floor| super::rounded(((floor.x - first.x) / width.max(1e-12)).floor()).min(last);
     floors.chunk_by(|a, b| stretch(a) == stretch(b)).filter_map(|group| lowest(group, slope)).collect()
 }
 

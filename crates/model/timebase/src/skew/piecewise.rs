@@ -18,7 +18,7 @@ const TOGETHER: f64 = 0.02;
 const CANCEL: (f64, f64) = (6.0, 0.1);
 /// Intervals are this much wider than the draws are spread: what the search for events and the choice of floors add to the
 /// error is not in the draws. A judgement from simulations, whose coverage was not measured again with it.
-const WIDER: f64 = 1.2;
+const WIDER: f64 = 1.1;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
 
@@ -206,6 +206,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
             kind: event.kind,
             heading: event.heading,
             size_ns: rounded(event.transition.size),
+            error_ns: super::classic::NORMAL * event.transition.error + event.transition.doubt,
         })
         .collect();
     events.sort_by_key(|event| event.at_ns);
@@ -365,5 +366,6 @@ fn both(forward: &Transition, reverse: &Transition, gradual: bool) -> Event {
     };
     let apart = (!gradual).then(|| [middle(forward), middle(reverse)]);
     let kind = if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep };
-    Event { transition: Transition { from, to, size, error }, apart, kind, heading: None }
+    let doubt = forward.doubt.min(reverse.doubt);
+    Event { transition: Transition { from, to, size, error, doubt }, apart, kind, heading: None }
 }

@@ -6,15 +6,18 @@ use super::{many, median};
 
 /// Scales of the stamps' lateness that are considered, in units of what floors lie above the lowest.
 const LATENESS: [f64; 2] = [0.02, 2.0];
-/// Stamps are late by the sum of so many exponential times: two is what the ends of a path give, eight looks like a
-/// normal error.
-const STAGES: [i32; 2] = [2, 8];
+/// How stamps may be late: by the sum of so many exponential times (one is also what packets look like of which many do
+/// not wait at all; two is what the ends of a path give), or by a normal error.
+const KINDS: [Lateness; 4] =
+    [Lateness::Stages(1), Lateness::Stages(2), Lateness::Stages(4), Lateness::Normal];
+/// So many deviations below the mean no normal error lies.
+const NORMAL_REACH: f64 = 4.0;
 /// The share of the floors whose height counts; of the higher ones only that they are higher. Where now and then no packet
 /// of a stretch passes without waiting, its floor says nothing of how thin the waiting is near nothing.
 const COUNTED: f64 = 0.8;
 /// Rounds that are thrown away while the steps find their size, and rounds that count.
 const WARM_UP: usize = 600;
-const ROUNDS: usize = 2_400;
+const ROUNDS: usize = 3_600;
 
 /// A floor of a group: packets of one group wait above one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +50,13 @@ pub(crate) fn slopes(observations: &[Observation], start: f64) -> Option<Vec<f64
         }
     }
     Some(draws)
+}
+
+/// The shape of the stamps' lateness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lateness {
+    Stages(i32),
+    Normal,
 }
 
 struct Scaled {
@@ -153,19 +163,26 @@ impl Chain {
         }
         let above = self.heights.iter().zip(&self.points);
         let lateness = LATENESS[0] * (LATENESS[1] / LATENESS[0]).powf(late);
-        let stages = STAGES[usize::from(stages > 0.0)];
-        let (mut sum, mut logs) = (0.0, 0.0);
+        let kind = kind(stages);
+        // The logarithm of a product of many is taken of a few factors at a time.
+        let (mut sum, mut logs, mut product) = (0.0, 0.0, 1.0f64);
         for (height, point) in above {
             let excess = height - self.levels[point.group];
             if late < 0.0 {
                 sum += point.weight * excess / point.scale;
                 continue;
             }
-            let (share, area) = passed(excess / lateness, stages);
+            let (share, area) = passed(excess / lateness, kind);
             sum += point.weight * area * lateness / point.scale;
-            logs += if point.higher { 0.0 } else { share.ln() };
+            if !point.higher {
+                product *= share;
+                if product < 1e-150 {
+                    logs += product.ln();
+                    product = 1.0;
+                }
+            }
         }
-        log + logs - self.counted * sum.ln()
+        log + logs + product.ln() - self.counted * sum.ln()
     }
 
     /// Moves each part of the state once.
@@ -190,13 +207,32 @@ impl Chain {
     }
 }
 
+/// The kind of lateness that a number from -1 to 1 stands for.
+fn kind(number: f64) -> Lateness {
+    let place = super::rounded(((number + 1.0) / 2.0 * many(KINDS.len())).floor());
+    KINDS[usize::try_from(place).unwrap_or(0).min(KINDS.len() - 1)]
+}
+
+/// The distribution of the lateness at `z`, and the area below it from 0 to `z`.
+fn passed(z: f64, kind: Lateness) -> (f64, f64) {
+    match kind {
+        Lateness::Stages(stages) => staged(z, stages),
+        Lateness::Normal => {
+            let t = z - NORMAL_REACH;
+            let share = 0.5 * libm::erfc(-t * std::f64::consts::FRAC_1_SQRT_2);
+            let density = (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
+            (share.max(1e-150), (t * share + density).max(0.0))
+        }
+    }
+}
+
 /// The distribution of the sum of `stages` exponential times at `z`, and the area below it from 0 to `z`.
-fn passed(z: f64, stages: i32) -> (f64, f64) {
+fn staged(z: f64, stages: i32) -> (f64, f64) {
     let k = f64::from(stages);
     if z < 0.3 {
         let first = (1..=stages).fold(1.0, |product, stage| product * z / f64::from(stage));
         let share = first * (1.0 - z * k / (k + 1.0) + z * z * k / (2.0 * (k + 2.0)));
-        return (share.max(f64::MIN_POSITIVE), first * z / (k + 1.0) * (1.0 - z * k / (k + 2.0)));
+        return (share.max(1e-150), first * z / (k + 1.0) * (1.0 - z * k / (k + 2.0)));
     }
     let (mut term, mut tail, mut area) = ((-z).exp(), 0.0, z - k);
     for stage in 0..stages {

@@ -126,6 +126,7 @@ pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String
     correct(&mut related.forward, Heading::Forward, &estimate);
     correct(&mut related.reverse, Heading::Reverse, &estimate);
     related.clock = state(request, &estimate, &related.forward, &related.reverse);
+    related.corrections = estimate.corrections;
     warnings
 }
 

@@ -21,7 +21,7 @@ const SLEWED: (f64, f64) = (5_000.0, 4.0);
 /// A change of the level is one from so many errors on.
 const CHANGED: f64 = 5.0;
 /// Where waiting differs by more than this within a run, the places count by how much packets wait there.
-const UNEVEN: f64 = 4.0;
+const UNEVEN: f64 = 8.0;
 
 /// A change of the level, or a stretch of another rate that ends in one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub(crate) struct Transition {
     /// How much raw delays have more afterwards, nanoseconds, and its error.
     pub(crate) size: f64,
     pub(crate) error: f64,
+    /// What the floors on either side lie above their lines: a level that itself moves a little moves by no more.
+    pub(crate) doubt: f64,
 }
 
 /// What one direction shows.
@@ -114,7 +116,8 @@ impl Survey {
             let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend));
             if size.abs() > CHANGED * error {
                 let (from, to) = if moved { (end, begin) } else { (here, here) };
-                self.transitions.push(Transition { from, to, size, error });
+                let doubt = before.excess.hypot(cut.excess);
+                self.transitions.push(Transition { from, to, size, error, doubt });
                 self.groups.push(cut.from..cut.to);
             } else if let Some(group) = self.groups.last_mut() {
                 group.end = cut.to;
@@ -153,7 +156,7 @@ impl Survey {
 
     /// The floors of the groups, without those that may lie in two, in as many stretches as a posterior takes.
     pub(crate) fn observations(&self) -> Vec<Observation> {
-        let each = self.floors.len().div_ceil(OBSERVATIONS);
+        let each = (self.floors.len() / OBSERVATIONS).max(1);
         let mut found: Vec<Observation> = Vec::new();
         let mut number = 0;
         for (index, group) in self.groups.iter().enumerate() {
@@ -195,7 +198,9 @@ impl Survey {
         for one in found.iter() {
             levels[one.group] = levels[one.group].min(height(one));
         }
-        let excess: Vec<f64> = found.iter().map(|one| height(one) - levels[one.group]).collect();
+        // The least of many packets lies lower than that of few.
+        let above = |one: &Observation| one.weight * (height(one) - levels[one.group]);
+        let excess: Vec<f64> = found.iter().map(above).collect();
         let local = |index: usize| {
             let near = index.saturating_sub(7)..(index + 8).min(excess.len());
             let count = many(near.len());

@@ -1,0 +1,66 @@
+//! The JSON document of the proof that a clock's error is found (`romer/clock-proof/1`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::calibration::Machine;
+
+/// The name of the proof's schema.
+pub const CLOCK_PROOF: &str = "romer/clock-proof/1";
+
+/// Packets over loopback, whose two ends read one clock; the stamps of one end were passed through a clock that lies in
+/// a known way, and this is what was made of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockProof {
+    /// `romer/clock-proof/1`.
+    pub schema: String,
+    /// Version of romer that measured.
+    pub software: String,
+    /// When, UTC (RFC 3339).
+    pub measured: String,
+    /// Of which machine.
+    pub machine: Machine,
+    /// Round trips.
+    pub probes: u64,
+    /// Time between two of them, nanoseconds.
+    pub interval_ns: i64,
+    /// Round trips that have all their stamps.
+    pub complete: u64,
+    /// The method by which the clock was found.
+    pub method: String,
+    /// Why no rate was found, where none was.
+    pub not_identifiable: Option<String>,
+    /// How much faster the pretended clock runs.
+    pub skew_ppm: Figure,
+    /// Its steps, in order of time.
+    pub steps: Vec<Step>,
+    /// What was taken for an event of a clock, and was none: nanoseconds after the first packet.
+    pub invented_at_ns: Vec<i64>,
+    /// Whether everything was found as it was asked for, and nothing else.
+    pub held: bool,
+}
+
+/// A figure that was asked for, and what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// What the pretended clock does.
+    pub asked: f64,
+    /// What was found; `null` where nothing was.
+    pub found: Option<f64>,
+    /// 95 % interval of what was found.
+    pub interval: Option<[f64; 2]>,
+    /// Whether what was asked for lies in the interval, or no further beside it than the interval is wide, or than 10 us of
+    /// change in the path's own least time would move it.
+    pub held: bool,
+}
+
+/// A step of the pretended clock.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// When, nanoseconds after the first packet.
+    pub at_ns: i64,
+    /// When it was seen; `null` where it was not.
+    pub found_at_ns: Option<i64>,
+    /// By how much, nanoseconds.
+    pub size_ns: Figure,
+}
