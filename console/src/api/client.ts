@@ -28,6 +28,7 @@ const PLACES = {
   interfaces: ['GET', '/api/interfaces'],
   presets: ['GET', '/api/presets'],
   scenario: ['GET', '/api/scenario'],
+  scenarioFiles: ['GET', '/api/scenario/files'],
   putScenario: ['PUT', '/api/scenario'],
   checkScenario: ['POST', '/api/scenario/check'],
   history: ['GET', '/api/scenario/history'],

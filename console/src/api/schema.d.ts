@@ -434,6 +434,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/scenario/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The files that the scenario in force names, each with its text. */
+        get: operations["scenarioFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/scenario/history": {
         parameters: {
             query?: never;
@@ -1295,7 +1312,7 @@ export interface components {
             until_ns: number | null;
         };
         /** @description What happened. */
-        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
+        EventKind: "clock-step" | "suspend" | "pause" | "link-down" | "link-up" | "address-change" | "resumed" | "mtu-change" | "route-change" | "not-sent" | "path-error" | "receive-overflow" | "missed";
         /** @description How far a benchmark is. */
         Far: {
             /**
@@ -1826,6 +1843,13 @@ export interface components {
         };
         /** @description Packet counts of a direction. */
         Packets: {
+            /**
+             * Format: uint64
+             * @description Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
+             *     (an event `address-change` with a length). They say nothing of the path.
+             * @default null
+             */
+            astray: number | null;
             /**
              * Format: uint64
              * @description Arrived damaged; `null` because UDP's checksum drops damage unseen.
@@ -4127,6 +4151,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Shown"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    scenarioFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
                 };
             };
             /** @description Refused; the problem says why and what to do. */

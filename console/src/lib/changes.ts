@@ -31,6 +31,15 @@ export function changes(before: unknown, after: unknown): Change[] {
     .map((path) => ({ path, before: a.get(path) ?? null, after: b.get(path) ?? null }));
 }
 
+/** Files that are named alike and have other contents, with their sizes. */
+export function fileChanges(before: Record<string, string>, after: Record<string, string>): Change[] {
+  const size = (text: string | undefined) => (text === undefined ? null : `${new TextEncoder().encode(text).length} octets`);
+  return Object.keys(after)
+    .filter((name) => before[name] !== after[name])
+    .sort()
+    .map((name) => ({ path: name, before: size(before[name]), after: `${size(after[name])} of other content` }));
+}
+
 /** Steps back and forth. */
 export class History {
   private past: string[] = [];

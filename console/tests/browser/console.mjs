@@ -216,6 +216,46 @@ async function run() {
   await shot(page, 'doctor');
   await clean(page, 'the doctor');
 
+  step('a trace is entered, and its lines count as changes; other pages and the master switch keep it');
+  await open(page, 'Emulator');
+  await page.getByRole('button', { name: 'Reset', exact: true }).click();
+  await page.getByRole('button', { name: 'Enter a trace' }).click();
+  await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
+  await page.getByText('Applied.').waitFor().catch(async (error) => {
+    throw new Error(`${await page.locator('.bar').innerText()}: ${error}`);
+  });
+  const lines = 'port,loss,duplication,reorder_distance,delay_us\n1,0,0,0,30000\n2,0,0,0,30000\n';
+  await page.getByLabel('File: content').fill(lines);
+  await page.getByRole('button', { name: 'Apply 1 change' }).click();
+  await page.getByText('The emulator does what the screen shows.').or(page.getByText('Applied.')).first().waitFor();
+  const kept = () => page.evaluate(async () => (await fetch('/api/scenario/files')).json());
+  await until('the lines are in force', async () => Object.values(await kept()).includes(lines));
+  await page.getByRole('switch').click();
+  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await page.getByRole('switch').click();
+  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  assert.deepEqual(Object.values(await kept()), [lines]);
+  const other = await browser.newContext({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
+  other.setDefaultTimeout(PATIENCE);
+  const telephone = await other.newPage();
+  await telephone.goto(url);
+  await telephone.getByText('connected to').waitFor();
+  await open(telephone, 'Emulator');
+  await until('the lines are there as well', () => telephone.getByLabel('File: content').inputValue().then((text) => text === lines));
+  await telephone.evaluate(() => document.querySelectorAll('main details').forEach((one) => (one.open = true)));
+  await until('it fits a telephone while packets pass', () => telephone.evaluate(() => document.documentElement.scrollWidth <= 360));
+  await clean(telephone, 'the emulator with everything unfolded, dark and narrow');
+  await other.close();
+
+  step('what counts packets is a whole number');
+  await open(page, 'Measure');
+  const before = await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length);
+  await page.getByLabel('Packets', { exact: true }).fill('1,000');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.getByText('"1,000" is no whole number').waitFor();
+  assert.equal(await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length), before);
+  await page.getByLabel('Packets', { exact: true }).fill('3000');
+
   step('the server is killed and comes back; the page goes on, with what was typed');
   await open(page, 'Measure');
   await page.getByLabel('Target', { exact: true }).fill('typed.before.the.end');

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { changes, History } from '../../src/lib/changes';
+import { changes, fileChanges, History } from '../../src/lib/changes';
 import { curve } from '../../src/lib/density';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { fourStateLoss, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { distribution } from '../../src/lib/overlay';
 import { curves, FRESH, plan } from '../../src/lib/plan';
-import { nanoseconds, percent, probability, time, written } from '../../src/lib/quantity';
+import { nanoseconds, percent, probability, time, wholeNumbers, written } from '../../src/lib/quantity';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { phamFaults } from '../../src/lib/trace';
 
@@ -18,6 +18,10 @@ describe('quantities', () => {
     expect(probability('30%')).toBe(0.3);
     expect(probability(0.25)).toBe(0.25);
     for (const text of ['150%', 2, -0.1, 'x', '']) expect(probability(text)).toBeNull();
+  });
+  it('are whole where they count something', () => {
+    expect(wholeNumbers({ count: ' 3000 ', bundle: '' })).toEqual({});
+    for (const text of ['1,000', 'abc', '0', '-1', '1e3', '2.5', '9'.repeat(30)]) expect(Object.keys(wholeNumbers({ count: text }))).toEqual(['count']);
   });
   it('are shown in the unit that suits them', () => {
     expect(time(30_000_000)).toBe('30 ms');
@@ -178,5 +182,14 @@ describe('plans of benchmarks', () => {
     const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.carried_percent);
     expect(found.x).toEqual([10, 50]);
     expect(found.cases).toEqual([{ name: 'a', values: [null, 41] }, { name: 'b', values: [10, null] }]);
+  });
+});
+
+describe('files', () => {
+  it('differ by their content, also where their name stays', () => {
+    expect(fileChanges({ 'a.csv': '1\n' }, { 'a.csv': '1\n' })).toEqual([]);
+    const [one] = fileChanges({ 'a.csv': '1\n' }, { 'a.csv': '2\n' });
+    expect(one).toEqual({ path: 'a.csv', before: '2 octets', after: '2 octets of other content' });
+    expect(fileChanges({}, { 'b.csv': 'é' })[0]?.before).toBeNull();
   });
 });

@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::header::IF_MATCH;
@@ -131,6 +132,12 @@ fn emulating() -> Vec<Endpoint> {
             "scenario",
             "The scenario in force, with its entity tag.",
             |app, _| in_force(&*app.emulation()?),
+        ),
+        get::<BTreeMap<String, String>>(
+            "/api/scenario/files",
+            "scenarioFiles",
+            "The files that the scenario in force names, each with its text.",
+            |app, _| Reply::json(&app.emulation()?.files()),
         ),
         Endpoint {
             body: Some(schema::<Given>()),
