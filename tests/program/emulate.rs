@@ -177,6 +177,70 @@ fn a_stream_of_tcp_passes_whole_through_loss_and_delay() {
     assert_eq!(count(&document, "/b_to_a/lost/oversize"), 0, "{document:#}");
 }
 
+/// A stream of telephony as a test of its own: what was asked for lies in the intervals that the measurement states, widened
+/// from an error probability of 5 % to one in a million.
+#[test]
+fn a_voice_stream_has_the_loss_and_the_delay_that_were_asked_for() {
+    const ASKED_LOSS: f64 = 0.1;
+    const ASKED_NS: f64 = 45e6;
+    let widened = |interval: &Value| {
+        let [low, high] = [0, 1].map(|end| interval[end].as_f64().unwrap());
+        let more = (high - low) / 2.0 * (4.9 / 1.96 - 1.0);
+        (low - more)..=(high + more)
+    };
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, VOICE).unwrap();
+    let emulator = Emulator::start(&lab, &["--scenario", file.to_str().unwrap()]);
+    let run = lab.try_measure(&[
+        "--stamp-only",
+        "--traffic",
+        "g711",
+        "--bundle",
+        "1",
+        "--duration",
+        "3s",
+        "198.18.0.3:862",
+    ]);
+    let measured = run.ended.with_code(0).document();
+    let (document, _) = emulator.end("TERM", 0);
+    assert_eq!(at(&measured, "/traffic/model"), "g711");
+    let packets = |name: &str| count(&measured, &format!("/round_trip/packets/{name}"));
+    assert!(
+        packets("sent") >= 290 && packets("received") + packets("lost") == packets("sent"),
+        "{measured:#}"
+    );
+    // What was lost, the emulator has counted; besides there may be a packet or two of the hosts themselves.
+    let counted = count(&document, "/a_to_b/lost/model");
+    assert!(counted >= packets("lost") && counted - packets("lost") <= 20, "{counted} {measured:#}");
+    let loss = widened(at(&measured, "/round_trip/loss/ratio_interval"));
+    assert!(loss.contains(&ASKED_LOSS), "{loss:?}");
+    // What this machine added to the delays, by the emulator's own account.
+    let added: f64 = ["a_to_b", "b_to_a"]
+        .map(|way| {
+            let mean = |what: &str| number(&document, &format!("/{way}/{what}_delay_ns/mean"));
+            mean("actual") - mean("requested")
+        })
+        .iter()
+        .sum();
+    let delay = widened(at(&measured, "/round_trip/delay_ns/mean_interval"));
+    assert!(*delay.end() >= ASKED_NS && *delay.start() <= ASKED_NS + added + 1e6, "{delay:?} {added}");
+}
+
+const VOICE: &str = r#"seed = [1, 2, 3, 4, 5, 6]
+[a_to_b.loss]
+model = "bernoulli"
+probability = "10%"
+[a_to_b.delay]
+fixed = "20ms"
+variable = { model = "normal", mean = "10ms", stddev = "2ms" }
+order = "independent"
+[b_to_a.delay]
+fixed = "15ms"
+"#;
+
 #[test]
 fn a_scenario_is_done_to_live_packets_and_each_of_them_is_sampled_with_its_fate() {
     let lab = Lab::path();
