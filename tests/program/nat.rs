@@ -15,18 +15,23 @@ const DIRECTIONS: [&str; 4] = ["round-trip", "forward", "reverse", "both"];
 /// said over TCP has its address too, and a mapping that is not forgotten with the others: whether a conversation
 /// outlives that hangs on who speaks first.
 fn masquerade(lab: &Lab, ports: &str) {
-    let rules = format!(
+    let tcp = format!("oifname r1 meta l4proto tcp snat to {ROUTER}");
+    translate(lab, &format!("oifname r1 meta l4proto udp masquerade to :{ports}\n{tcp}"));
+}
+
+/// Has the router translate addresses by these rules and no others.
+fn translate(lab: &Lab, rules: &str) {
+    let table = format!(
         "table ip nat {{ }}
          delete table ip nat
          table ip nat {{
              chain out {{
                  type nat hook postrouting priority srcnat
-                 oifname r1 meta l4proto udp masquerade to :{ports}
-                 oifname r1 meta l4proto tcp snat to {ROUTER}
+                 {rules}
              }}
          }}"
     );
-    lab.filter("R", &rules);
+    lab.filter("R", &table);
 }
 
 /// Counts at host B what comes from the router's address, and what comes from host A's own.
@@ -85,17 +90,7 @@ fn every_direction_is_measured_through_a_nat_with_both_logs() {
 
 /// The same, with the control conversations' ports taken from `ports` too, so that they are forgotten with the others.
 fn masquerade_all(lab: &Lab, ports: &str) {
-    let rules = format!(
-        "table ip nat {{ }}
-         delete table ip nat
-         table ip nat {{
-             chain out {{
-                 type nat hook postrouting priority srcnat
-                 oifname r1 meta l4proto {{ tcp, udp }} masquerade to :{ports}
-             }}
-         }}"
-    );
-    lab.filter("R", &rules);
+    translate(lab, &format!("oifname r1 meta l4proto {{ tcp, udp }} masquerade to :{ports}"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The values of arguments. Each error says why a value cannot be and what to write, as `WHY; what to do`.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use romer_host::thread::MOST_CPUS;
 use romer_units::{Duration, Rate, Size};
@@ -157,13 +158,19 @@ pub(crate) fn host(text: &str) -> Result<String, String> {
     Ok(text.to_ascii_lowercase())
 }
 
+/// A time within `range`, which is called `words`.
+fn within(text: &str, range: RangeInclusive<Duration>, words: &str) -> Result<Duration, String> {
+    let time = parsed::<Duration>(text)?;
+    if range.contains(&time) {
+        Ok(time)
+    } else {
+        Err(format!("{} is out of range; write {words}", shown(text)))
+    }
+}
+
 /// How long the emulator holds a packet.
 pub(crate) fn delay(text: &str) -> Result<Duration, String> {
-    let delay = parsed::<Duration>(text)?;
-    if !(Duration::ZERO..=Duration::from_secs(3_600)).contains(&delay) {
-        return Err(format!("{} is out of range; write from 0s to 1h", shown(text)));
-    }
-    Ok(delay)
+    within(text, Duration::ZERO..=Duration::from_secs(3_600), "from 0s to 1h")
 }
 
 /// A share, as `1%` or `0.01`.
@@ -192,11 +199,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 
 /// How long a pretended clock is looked at.
 pub(crate) fn proof_duration(text: &str) -> Result<Duration, String> {
-    let duration = parsed::<Duration>(text)?;
-    if !(Duration::from_secs(2)..=Duration::from_secs(3_600)).contains(&duration) {
-        return Err(format!("{} is out of range; write from 2s to 1h", shown(text)));
-    }
-    Ok(duration)
+    within(text, Duration::from_secs(2)..=Duration::from_secs(3_600), "from 2s to 1h")
 }
 
 /// Parts in a million, as clocks differ by.
@@ -232,27 +235,15 @@ pub(crate) fn clock_step(text: &str) -> Result<(Duration, Duration), String> {
 }
 
 pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
-    let waiting = parsed::<Duration>(text)?;
-    if !(Duration::from_millis(1)..=Duration::from_secs(600)).contains(&waiting) {
-        return Err(format!("{} is out of range; write from 1ms to 10m", shown(text)));
-    }
-    Ok(waiting)
+    within(text, Duration::from_millis(1)..=Duration::from_secs(600), "from 1ms to 10m")
 }
 
 pub(crate) fn stream_interval(text: &str) -> Result<Duration, String> {
-    let interval = parsed::<Duration>(text)?;
-    if !(Duration::from_millis(20)..=Duration::from_secs(3_600)).contains(&interval) {
-        return Err(format!("{} is out of range; write from 20ms to 1h", shown(text)));
-    }
-    Ok(interval)
+    within(text, Duration::from_millis(20)..=Duration::from_secs(3_600), "from 20ms to 1h")
 }
 
 pub(crate) fn every(text: &str) -> Result<Duration, String> {
-    let every = parsed::<Duration>(text)?;
-    if !(Duration::from_millis(10)..=Duration::from_secs(366 * 86_400)).contains(&every) {
-        return Err(format!("{} is out of range; write from 10ms to 366d", shown(text)));
-    }
-    Ok(every)
+    within(text, Duration::from_millis(10)..=Duration::from_secs(366 * 86_400), "from 10ms to 366d")
 }
 
 pub(crate) fn times(text: &str) -> Result<u64, String> {

@@ -214,7 +214,7 @@ pub(crate) fn at(sorted: &[f64], quantile: f64) -> Option<f64> {
 
 /// Where an axis begins and ends: around all values, or, where a few outliers would flatten the rest, around 99.5 %
 /// of them. It begins at zero unless that would waste much of it.
-fn ends(sorted: &[f64]) -> (f64, f64) {
+pub(crate) fn ends(sorted: &[f64]) -> (f64, f64) {
     let (Some(least), Some(most), Some(all)) =
         (sorted.first().copied(), at(sorted, 0.995), sorted.last().copied())
     else {

@@ -22,7 +22,7 @@ use super::preparing::{Prepared, REPETITION};
 /// From one attempt that failed to the next.
 const AGAIN: StdDuration = StdDuration::from_millis(500);
 /// A far end that has left three questions without an answer is perhaps not reached any more.
-const QUIET: Duration = Duration::from_secs(3 * KEEP_ALIVE.as_nanos() / 1_000_000_000);
+const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
 /// At the end of a run, how long a session that is being moved is waited for.
 const LAST: StdDuration = StdDuration::from_secs(5);
 

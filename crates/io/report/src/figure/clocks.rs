@@ -1,5 +1,6 @@
 //! What clocks did to the delays, and what the program's own stamps would have.
 
+use romer_metrics::reordering;
 use romer_record::document::Measurement;
 use romer_record::{Fate, Passage};
 use romer_timebase::skew::Correction;
@@ -134,9 +135,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     let mut all: Vec<f64> =
         rows.iter().flat_map(|(_, _, points)| points.iter().map(|(_, apart)| as_float(*apart))).collect();
     all.sort_unstable_by(f64::total_cmp);
-    let (greatest, least) = (*all.last()?, all.first()?.min(0.0));
-    let usual = super::at(&all, 0.98).unwrap_or(greatest);
-    let end = if greatest > 4.0 * usual { 1.5 * usual } else { 1.05 * greatest }.max(1.0);
+    let least = all.first()?.min(0.0);
+    let (_, end) = super::ends(&all);
     let last = rows.iter().flat_map(|(_, _, points)| points.iter().map(|point| point.0)).max().unwrap_or(0);
     let (unit, length) = (Unit::of(end), Unit::of(as_float(last).max(1.0)));
     let mut layers = Vec::new();
@@ -213,19 +213,8 @@ pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
 
 /// When those were sent that arrived after one of a higher number, and those that arrived more than once.
 fn disorder(passages: &[Passage], times: &Times) -> (Vec<f64>, Vec<f64>) {
-    let mut arrived: Vec<&Passage> =
-        passages.iter().filter(|p| p.fate == Fate::Arrived && p.arrival.is_some()).collect();
-    arrived.sort_by_key(|passage| passage.arrival);
-    let (mut next, mut late, mut twice) = (0, Vec::new(), Vec::new());
-    for passage in arrived {
-        let at = || times.of_probe(passage.sequence);
-        if passage.copy > 0 {
-            twice.extend(at());
-        } else if passage.sequence < next {
-            late.extend(at());
-        } else {
-            next = passage.sequence + 1;
-        }
-    }
-    (late, twice)
+    let late = reordering(passages).into_iter().filter_map(|packet| times.of_probe(packet.sequence));
+    let copies = passages.iter().filter(|passage| passage.fate == Fate::Arrived && passage.copy > 0);
+    let twice = copies.filter(|copy| copy.arrival.is_some()).filter_map(|copy| times.of_probe(copy.sequence));
+    (late.collect(), twice.collect())
 }

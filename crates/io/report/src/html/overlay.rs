@@ -7,7 +7,9 @@ use crate::ReportError;
 use crate::chart::Shape;
 use crate::comparison::{Figure as Compared, Subject, compare, text as comparison_text};
 use crate::escape::markup;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, Times, as_float, at, delays, share, steps, thin};
+use crate::figure::{
+    Axis, Figure, Ink, Labels, Layer, Times, as_float, at, delays, ends, share, steps, thin,
+};
 use crate::number::{Unit, count, time};
 use crate::table::Way;
 use crate::text::TextStyle;
@@ -77,9 +79,8 @@ fn over_time(subjects: &[Subject<'_>], way: Way) -> Option<Figure> {
         series.push(kept);
     }
     all.sort_unstable_by(f64::total_cmp);
-    let greatest = *all.last()?;
-    let usual = at(&all, 0.98).unwrap_or(greatest);
-    let end = if greatest > 4.0 * usual { 1.5 * usual } else { 1.05 * greatest }.max(1.0);
+    all.first()?;
+    let (_, end) = ends(&all);
     let (unit, seconds) = (Unit::of(end), Unit::of(length));
     let beyond = all.iter().filter(|value| **value > end).count();
     let layers = series.into_iter().zip(INKS).map(|(points, ink)| {
