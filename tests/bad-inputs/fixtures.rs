@@ -117,6 +117,10 @@ impl World {
             _ if name.starts_with("arrivals/") => {
                 fs::write(&path, scenarios::arrivals(&name["arrivals/".len()..])).unwrap();
             }
+            "pipe" => {
+                let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+                assert!(made.success());
+            }
             _ => {
                 let (kind, damage) = name.split_once('/').unwrap_or((name, "none"));
                 assert!(kind == "run" || kind == "killed", "there is no fixture {name}");
@@ -337,7 +341,7 @@ pub(crate) fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
             } else if kind.is_symlink() {
                 let to = fs::read_link(&path).unwrap();
                 found.push((path, to.into_os_string().into_encoded_bytes()));
-            } else if kind.len() < 1 << 24 {
+            } else if kind.is_file() && kind.len() < 1 << 24 {
                 let octets = fs::read(&path).unwrap_or_else(|_| b"closed".to_vec());
                 found.push((path, octets));
             }

@@ -84,6 +84,8 @@ fn trace(format: &str, fault: &str) -> Vec<u8> {
         "good" => good.into(),
         "empty" => Vec::new(),
         "comments" => b"# nothing\n# at all\n".into(),
+        "header" => b"delay,loss\n1,0,0,0,1\n".into(),
+        "columns" => with("1,0,0,0"),
         "port" => with("3,0,0,0,1"),
         "negative" => with("1,0,0,0,-1"),
         "nan" => with("1,0,0,0,NaN"),
@@ -96,6 +98,7 @@ fn trace(format: &str, fault: &str) -> Vec<u8> {
         "utf16" => b"\xff\xfe1\0".into(),
         "nul" => with("1,0,0,0,\0"),
         "escape" => with("1,0,0,0,\x1b[31m"),
+        "long" => with(&"7".repeat(100_000)),
         "returns" => good.replace('\n', "\r").into(),
         "back" => with("3"),
         "same" => with("5\n5"),
@@ -167,6 +170,7 @@ pub(crate) fn arrivals(fault: &str) -> Vec<u8> {
         "pcapng-interface" => pcapng(&[], &enhanced(7)),
         // if_tsresol of 2^-127.
         "pcapng-resolution" => pcapng(&[9, 0, 1, 0, 0xff, 0, 0, 0, 0, 0, 0, 0], &enhanced(0)),
+        "pcapng-length" => pcapng(&[], &[9, 0, 0, 0, 15, 0, 0, 0, 1, 2, 3, 15, 0, 0, 0]),
         _ => panic!("no arrivals have the fault {fault}"),
     }
 }

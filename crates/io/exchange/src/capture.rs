@@ -152,6 +152,11 @@ pub fn walk(
     loop {
         match reader.next() {
             Ok((length, block)) => {
+                if matches!(block, PcapBlockOwned::NG(_)) && !length.is_multiple_of(4) {
+                    return Err(state.fault(format!(
+                        "its block has {length} octets, and not a multiple of 4; is the file damaged?"
+                    )));
+                }
                 state.block(&block, &mut each)?;
                 reader.consume(length);
             }

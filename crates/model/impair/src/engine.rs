@@ -5,6 +5,7 @@ use romer_units::random::Seed;
 use crate::Nanos;
 use crate::config::Config;
 use crate::generator::Owner;
+use crate::held::NEVER;
 use crate::ledger::Ledger;
 use crate::order::Correlation;
 use crate::packet::{Cause, Outcome, Packet, Port};
@@ -51,6 +52,8 @@ pub struct Engine {
     config: Config,
     limits: Limits,
     ports: [Side; 2],
+    /// Nothing is due before this.
+    quiet_until: Nanos,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +75,7 @@ impl Engine {
             last_arrival: Nanos::MIN,
             ledger: Ledger::default(),
         });
-        let mut engine = Self { seed, config: Config::default(), limits, ports };
+        let mut engine = Self { seed, config: Config::default(), limits, ports, quiet_until: NEVER };
         engine.apply(config, start);
         engine
     }
@@ -112,6 +115,7 @@ impl Engine {
             }
         }
         self.config = config;
+        self.quiet_until = Nanos::MIN;
     }
 
     /// A packet has arrived: decides its fate and lets it in.
@@ -129,12 +133,16 @@ impl Engine {
             return Admission { ordinal, lost: Some(Cause::Undeliverable), outcomes: 0 };
         };
         let entered = pipeline.admit(&packet, ordinal, &mut side.ledger);
+        self.quiet_until = self.quiet_until.min(pipeline.next_at());
         let outcomes = if entered.lost.is_some() { 0 } else { u16::from(entered.copies) + 1 };
         Admission { ordinal, lost: entered.lost, outcomes }
     }
 
     /// Which path a packet takes.
     fn flow(&self, packet: &Packet) -> usize {
+        if self.config.flows.is_empty() {
+            return 0;
+        }
         let port = packet.port.index();
         let matched = self.config.flows.iter().position(|flow| flow.covers(&packet.headers));
         let flow = matched.map_or(0, |flow| flow + 1);
@@ -144,29 +152,33 @@ impl Engine {
 
     /// When something is next due of itself; `None`: nothing is held.
     pub fn next_at(&self) -> Option<Nanos> {
-        self.paths().filter_map(|(_, pipeline)| pipeline.next_at()).min()
+        self.paths().map(|(_, pipeline)| pipeline.next_at()).min().filter(|at| *at < NEVER)
     }
 
     /// What leaves or is dropped up to `now`, one at a time, by time; `None`: nothing more is due. All packets that
     /// arrived before `now` are to be admitted first.
     pub fn poll(&mut self, now: Nanos) -> Option<Outcome> {
-        loop {
-            let mut next: Option<(Nanos, usize, usize)> = None;
-            for (port, side) in self.ports.iter().enumerate() {
-                for (flow, pipeline) in side.paths.iter().enumerate() {
-                    let due = pipeline.as_ref().and_then(Pipeline::next_at);
-                    if let Some(at) = due.filter(|at| next.is_none_or(|(least, ..)| *at < least)) {
-                        next = Some((at, port, flow));
+        while self.quiet_until <= now {
+            let (mut at, mut port, mut flow) = (NEVER, 0, 0);
+            for (this_port, side) in self.ports.iter().enumerate() {
+                for (this_flow, pipeline) in side.paths.iter().enumerate() {
+                    let due = pipeline.as_ref().map_or(NEVER, Pipeline::next_at);
+                    if due < at {
+                        (at, port, flow) = (due, this_port, this_flow);
                     }
                 }
             }
-            let (at, port, flow) = next.filter(|(at, ..)| *at <= now)?;
+            self.quiet_until = at;
+            if at > now || at == NEVER {
+                return None;
+            }
             let side = &mut self.ports[port];
             let pipeline = side.paths[flow].as_mut()?;
             if let Some(outcome) = pipeline.poll(at, &mut side.ledger) {
                 return Some(outcome);
             }
         }
+        None
     }
 
     /// The emulator ends: what is held comes out as lost.

@@ -10,7 +10,7 @@
 //! `mrg` and `mrg32k3a` draw in sequence instead, as seed 002 did, from a stream for each of the same names, each
 //! 2^100 steps from the next ([`crate::mrg`]). Nothing is kept in a pool that would repeat.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{Blocks, Seed, Stream};
 
 use crate::cast;
 use crate::mrg::{Family, Mrg, leva};
@@ -107,7 +107,8 @@ pub(crate) struct Draws(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Counter { stream: Stream, counter: u64, block: [u32; 16] },
+    /// The packets' own blocks, and the last copy's with its counter.
+    Counter { blocks: Box<Blocks>, stream: Stream, copy: u64, block: [u32; 16] },
     Sequential(Box<[Mrg; 8]>),
 }
 
@@ -124,7 +125,7 @@ impl Draws {
             Some(lanes) => Kind::Sequential(lanes),
             None => {
                 let stream = owner.stream(0);
-                Kind::Counter { stream, counter: 0, block: stream.block(0) }
+                Kind::Counter { blocks: Box::new(Blocks::new(stream)), stream, copy: 0, block: stream.block(0) }
             }
         })
     }
@@ -132,12 +133,17 @@ impl Draws {
     /// The 64 bits of `lane` for the packet `ordinal` (below 2^56) and its copy.
     pub(crate) fn word(&mut self, lane: Lane, ordinal: u64, copy: u8) -> u64 {
         match &mut self.0 {
-            Kind::Counter { stream, counter, block } => {
+            Kind::Counter { blocks, stream, copy: last, block } => {
                 let wanted = ordinal | (u64::from(copy) << 56);
-                if wanted != *counter {
-                    *counter = wanted;
-                    *block = stream.block(wanted);
-                }
+                let block = if copy == 0 {
+                    blocks.block(wanted)
+                } else {
+                    if wanted != *last {
+                        *last = wanted;
+                        *block = stream.block(wanted);
+                    }
+                    block
+                };
                 let at = lane as usize * 2;
                 u64::from(block[at]) | (u64::from(block[at + 1]) << 32)
             }
@@ -171,7 +177,7 @@ pub(crate) struct Sequence(Next);
 
 #[derive(Clone, Debug)]
 enum Next {
-    Counter { stream: Stream, next: u64 },
+    Counter { blocks: Box<Blocks>, next: u64 },
     Sequential(Mrg),
 }
 
@@ -181,17 +187,17 @@ impl Sequence {
             owner.generator.family().and_then(|family| owner.sequential(family, 8 + purpose as u8));
         Self(match sequential {
             Some(generator) => Next::Sequential(generator),
-            None => Next::Counter { stream: owner.stream(purpose as u8), next: 0 },
+            None => Next::Counter { blocks: Box::new(Blocks::new(owner.stream(purpose as u8))), next: 0 },
         })
     }
 
     /// The next number in (0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         cast::open_unit(match &mut self.0 {
-            Next::Counter { stream, next } => {
-                let word = stream.bits(*next);
+            Next::Counter { blocks, next } => {
+                let [low, high, ..] = *blocks.block(*next);
                 *next += 1;
-                word
+                u64::from(low) | (u64::from(high) << 32)
             }
             Next::Sequential(generator) => generator.word(),
         })

@@ -6,6 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::Nanos;
 use crate::packet::Outcome;
 
+/// What never comes: later than any moment that a caller has.
+pub(crate) const NEVER: Nanos = Nanos::MAX;
+
 /// A packet or copy inside the engine.
 pub(crate) type Piece = Outcome;
 
@@ -58,21 +61,22 @@ impl<T> Timed<T> {
         }
     }
 
-    /// When the earliest is due.
-    pub(crate) fn next_at(&self) -> Option<Nanos> {
-        match (self.ring.front(), self.heap.peek()) {
-            (Some(a), Some(Reverse(b))) => Some(a.at.min(b.at)),
-            (Some(a), None) => Some(a.at),
-            (None, b) => b.map(|Reverse(b)| b.at),
+    /// When the earliest is due; [`NEVER`] where there is none.
+    pub(crate) fn next_at(&self) -> Nanos {
+        let first = self.ring.front().map_or(NEVER, |due| due.at);
+        if self.heap.is_empty() {
+            return first;
         }
+        self.heap.peek().map_or(first, |Reverse(due)| due.at.min(first))
     }
 
     /// The earliest, with when it was due.
     pub(crate) fn pop(&mut self) -> Option<(Nanos, T)> {
-        let from_ring = match (self.ring.front(), self.heap.peek()) {
-            (Some(a), Some(Reverse(b))) => a < b,
-            (ring, _) => ring.is_some(),
-        };
+        let from_ring = self.heap.is_empty()
+            || match (self.ring.front(), self.heap.peek()) {
+                (Some(a), Some(Reverse(b))) => a < b,
+                (ring, _) => ring.is_some(),
+            };
         let due = if from_ring { self.ring.pop_front() } else { self.heap.pop().map(|Reverse(due)| due) };
         due.map(|due| (due.at, due.thing))
     }
@@ -88,7 +92,8 @@ pub(crate) struct Displaced {
     /// By how many must have passed in all, the least first; equal ones as they came.
     waiting: VecDeque<Waiting>,
     passed: u64,
-    flush_at: Option<Nanos>,
+    /// [`NEVER`]: none waits.
+    flush_at: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +106,7 @@ struct Waiting {
 
 impl Displaced {
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { waiting: VecDeque::with_capacity(capacity), passed: 0, flush_at: None }
+        Self { waiting: VecDeque::with_capacity(capacity), passed: 0, flush_at: NEVER }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -113,7 +118,7 @@ impl Displaced {
         let until_passed = self.passed + u64::from(displacement);
         let at = self.waiting.partition_point(|other| other.until_passed <= until_passed);
         self.waiting.insert(at, Waiting { until_passed, since_passed: self.passed, flush_at, piece });
-        self.flush_at = Some(self.flush_at.map_or(flush_at, |other| other.min(flush_at)));
+        self.flush_at = self.flush_at.min(flush_at);
     }
 
     /// A packet that is not displaced goes past.
@@ -127,20 +132,23 @@ impl Displaced {
             return None;
         }
         let first = self.waiting.pop_front()?;
-        if self.flush_at == Some(first.flush_at) {
+        if self.flush_at == first.flush_at {
             self.note_flush();
         }
         Some((first.piece, self.passed > first.since_passed))
     }
 
-    /// When the next has waited long enough.
-    pub(crate) const fn flush_at(&self) -> Option<Nanos> {
+    /// When the next has waited long enough; [`NEVER`] where none waits.
+    pub(crate) const fn flush_at(&self) -> Nanos {
         self.flush_at
     }
 
     /// The first that has waited long enough by `now`, when that was, and whether any had gone past it.
     pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, Piece, bool)> {
-        let due = self.flush_at.filter(|due| *due <= now)?;
+        let due = self.flush_at;
+        if due > now {
+            return None;
+        }
         let at = self.waiting.iter().position(|waiting| waiting.flush_at == due)?;
         let waiting = self.waiting.remove(at)?;
         self.note_flush();
@@ -155,6 +163,6 @@ impl Displaced {
     }
 
     fn note_flush(&mut self) {
-        self.flush_at = self.waiting.iter().map(|waiting| waiting.flush_at).min();
+        self.flush_at = self.waiting.iter().map(|waiting| waiting.flush_at).min().unwrap_or(NEVER);
     }
 }

@@ -15,7 +15,7 @@ use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder};
 use crate::decision::{Decision, Memory};
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
-use crate::held::{Displaced, Piece, Timed};
+use crate::held::{Displaced, NEVER, Piece, Timed};
 use crate::laws::Law;
 use crate::ledger::Ledger;
 use crate::order::{Correlation, Exact};
@@ -93,6 +93,17 @@ pub(crate) struct Pipeline {
     /// Packets of this path so far, for traces.
     packets: u64,
     capacity: usize,
+    /// When something next happens of itself, and when the first four stages have something to do; kept by
+    /// [`Pipeline::note`].
+    next: Nanos,
+    next_in_front: Nanos,
+    /// When the setting changes next, for the first four stages and for the fifth, and when the fifth does something.
+    front_step: Nanos,
+    back_step: Nanos,
+    server_at: Nanos,
+    /// What holds for the first four stages, unless it is in use or has changed: to share it anew for each packet costs
+    /// more than to look it up.
+    current: Option<Arc<Path>>,
 }
 
 /// What a packet's arrival made.
@@ -109,7 +120,7 @@ impl Pipeline {
         capacity: usize,
         reserve: usize,
     ) -> Self {
-        Self {
+        let mut pipeline = Self {
             start,
             front: Cursor::default(),
             back: Cursor::default(),
@@ -133,7 +144,15 @@ impl Pipeline {
             correlation: Box::default(),
             packets: 0,
             capacity,
-        }
+            next: NEVER,
+            next_in_front: NEVER,
+            front_step: NEVER,
+            back_step: NEVER,
+            server_at: NEVER,
+            current: None,
+        };
+        pipeline.note_steps();
+        pipeline
     }
 
     /// Another timeline from `now` on. What is held keeps its moment.
@@ -144,6 +163,7 @@ impl Pipeline {
         (self.front, self.back) = (Cursor::default(), Cursor::default());
         self.changed(&before);
         self.server.change(now);
+        self.note_steps();
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -158,10 +178,17 @@ impl Pipeline {
 
     /// The first four stages for a packet that arrives; `ordinal` counts the port's.
     pub(crate) fn admit(&mut self, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
+        self.catch_up(packet.arrival, ledger);
+        let path = self.current.take().unwrap_or_else(|| Arc::clone(self.timeline.path(self.front)));
+        let entered = self.let_in(&path, packet, ordinal, ledger);
+        self.current = Some(path);
+        self.note();
+        entered
+    }
+
+    fn let_in(&mut self, path: &Path, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         let now = packet.arrival;
-        self.catch_up(now, ledger);
         ledger.received += 1;
-        let path = Arc::clone(self.timeline.path(self.front));
         let entry = match path.trace.as_deref() {
             None | Some(Trace::Opportunities(_)) => None,
             Some(trace) => {
@@ -203,13 +230,13 @@ impl Pipeline {
         ledger.duplicates_created += u64::from(wanted);
         ledger.lost[Cause::Queue.index()] += u64::from(wanted - copies);
         ledger.queued += u64::from(copies) + 1;
-        self.arrange(&path, piece, now, entry, ledger);
+        self.arrange(path, piece, now, entry, ledger);
         for copy in 1..=copies {
             let piece = Piece { copy, ..piece };
             if later > 0 {
                 self.copies.push(now.saturating_add(later), piece);
             } else {
-                self.arrange(&path, piece, now, entry, ledger);
+                self.arrange(path, piece, now, entry, ledger);
             }
         }
         Entered { lost: None, copies }
@@ -358,18 +385,15 @@ impl Pipeline {
 
     /// Everything that the first four stages have to do by themselves up to `now`, in the order of time.
     pub(crate) fn catch_up(&mut self, now: Nanos, ledger: &mut Ledger) {
-        loop {
-            let step = self.timeline.next_at(self.front).map(|at| at.saturating_add(self.start));
-            let copy = self.copies.next_at();
+        while self.next_in_front <= now && self.next_in_front < NEVER {
+            let at = self.next_in_front;
             let flush = self.displaced.flush_at();
-            let Some(at) = [step, flush, copy].into_iter().flatten().min().filter(|at| *at <= now) else {
-                return;
-            };
-            if step == Some(at) {
+            if self.front_step == at {
                 let before = Arc::clone(self.timeline.path(self.front));
                 self.timeline.advance(&mut self.front, now.saturating_sub(self.start));
                 self.changed(&before);
-            } else if flush == Some(at) {
+                self.front_step = self.step_at(self.front);
+            } else if flush == at {
                 let path = Arc::clone(self.timeline.path(self.front));
                 if let Some((due, piece, passed)) = self.displaced.flush(at) {
                     ledger.reordered += u64::from(passed);
@@ -379,11 +403,18 @@ impl Pipeline {
                 let path = Arc::clone(self.timeline.path(self.front));
                 self.arrange(&path, piece, due, None, ledger);
             }
+            self.note();
         }
+    }
+
+    /// When the setting changes next after that of `cursor`.
+    fn step_at(&self, cursor: Cursor) -> Nanos {
+        self.timeline.next_at(cursor).map_or(NEVER, |at| at.saturating_add(self.start))
     }
 
     /// Stages whose model is another one begin anew; the others go on.
     fn changed(&mut self, before: &Arc<Path>) {
+        self.current = None;
         let now = self.timeline.path(self.front);
         if Arc::ptr_eq(before, now) {
             return;
@@ -431,43 +462,60 @@ impl Pipeline {
         }
     }
 
-    /// When something next happens of itself.
-    pub(crate) fn next_at(&self) -> Option<Nanos> {
-        let path = self.timeline.path(self.back);
-        let server = self.server.next_at(Self::pace(path, self.start));
+    /// When something next happens of itself; [`NEVER`] where nothing does.
+    pub(crate) const fn next_at(&self) -> Nanos {
+        self.next
+    }
+
+    /// Takes note of when something next happens: to be done after whatever changes it, because it is asked for far
+    /// more often.
+    fn note(&mut self) {
+        let waiting = self.copies.next_at().min(self.displaced.flush_at());
         // A step of the timeline matters only to what is there.
-        [self.copies.next_at(), self.displaced.flush_at(), self.delayed.next_at(), server]
-            .into_iter()
-            .flatten()
-            .min()
+        self.next = waiting.min(self.delayed.next_at()).min(self.server_at);
+        self.next_in_front = waiting.min(self.front_step);
+    }
+
+    /// The same after the fifth stage has changed.
+    fn note_server(&mut self) {
+        let path = self.timeline.path(self.back);
+        self.server_at = self.server.next_at(Self::pace(path, self.start));
+        self.note();
+    }
+
+    /// The same after the timeline has.
+    fn note_steps(&mut self) {
+        self.front_step = self.step_at(self.front);
+        self.back_step = self.step_at(self.back);
+        self.note_server();
     }
 
     /// The next that comes out up to `now`. A piece is out, and settled in the ledger, when it is given.
     pub(crate) fn poll(&mut self, now: Nanos, ledger: &mut Ledger) -> Option<Outcome> {
         loop {
-            let at = self.next_at().filter(|at| *at <= now)?;
+            let at = self.next;
+            if at > now || at == NEVER {
+                return None;
+            }
             self.catch_up(at, ledger);
-            while let Some(step) =
-                self.timeline.next_at(self.back).map(|step| step.saturating_add(self.start))
-            {
-                if step > at {
-                    break;
-                }
+            while self.back_step <= at {
                 self.timeline.advance(&mut self.back, at.saturating_sub(self.start));
                 self.server.change(at);
+                self.back_step = self.step_at(self.back);
             }
             let path = self.timeline.path(self.back);
             let pace = Self::pace(path, self.start);
-            let out = if self.delayed.next_at().is_some_and(|due| due <= at) {
+            let out = if self.delayed.next_at() <= at {
                 self.delayed.pop().and_then(|(due, piece)| {
                     let piece = Piece { time: due, ..piece };
                     self.server.offer(piece, due, pace, &mut self.draws)
                 })
-            } else if self.server.next_at(pace).is_some_and(|due| due <= at) {
+            } else if self.server.next_at(pace) <= at {
                 self.server.step(pace)
             } else {
                 None
             };
+            self.note_server();
             if let Some(outcome) = out {
                 ledger.settle(&outcome);
                 return Some(outcome);
@@ -480,6 +528,7 @@ impl Pipeline {
         let piece = self.server.drain_one().or_else(|| self.delayed.pop().map(|(_, piece)| piece));
         let piece =
             piece.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, piece)| piece))?;
+        self.note_server();
         let outcome = Piece { lost: Some(Cause::Shutdown), time: now, ..piece };
         ledger.settle(&outcome);
         Some(outcome)

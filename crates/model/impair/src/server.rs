@@ -12,7 +12,7 @@ use crate::Nanos;
 use crate::cast;
 use crate::config::{DEFAULT_QUEUE, Discipline, RateLimit};
 use crate::generator::{Draws, Lane};
-use crate::held::Piece;
+use crate::held::{NEVER, Piece};
 use crate::packet::Cause;
 use crate::trace::Opportunities;
 
@@ -38,8 +38,13 @@ fn sending(limit: &RateLimit, length: u32) -> i128 {
         Rate::Bits(bits) => (u128::from(counted(length, limit.layer)) * 8, bits),
         Rate::Packets(packets) => (1, packets),
     };
-    let time = ((amount * 1_000_000_000) << FRACTION).div_ceil(u128::from(per_second.max(1)));
-    i128::try_from(time).unwrap_or(i128::MAX)
+    let amount = (amount * 1_000_000_000) << FRACTION;
+    let per_second = per_second.max(1);
+    // Of frames that links carry the amount fits the processor's own division, which takes a tenth of the long one's time.
+    match u64::try_from(amount) {
+        Ok(amount) => amount.div_ceil(per_second).into(),
+        Err(_) => i128::try_from(amount.div_ceil(per_second.into())).unwrap_or(i128::MAX),
+    }
 }
 
 /// What the stage works by at some moment.
@@ -69,6 +74,8 @@ pub(crate) struct Server {
     octets: u64,
     /// When the frame at the head has been sent, in 2^-20 ns; `None`: none is being sent.
     busy: Option<i128>,
+    /// The same in whole nanoseconds; meaningless while none is being sent.
+    busy_until: Nanos,
     /// When the last one had been.
     free_since: i128,
     /// Octets of the head that earlier opportunities have taken.
@@ -102,6 +109,7 @@ impl Server {
             queue: VecDeque::with_capacity(capacity),
             octets: 0,
             busy: None,
+            busy_until: NEVER,
             free_since: i128::MIN,
             taken: 0,
             opportunity: None,
@@ -133,32 +141,55 @@ impl Server {
         }
         self.octets += octets;
         self.queue.push_back(piece);
+        self.go_on(pace);
         None
     }
 
-    /// When something happens next: a sending begins or ends, or an opportunity comes.
-    pub(crate) fn next_at(&self, pace: Pace<'_>) -> Option<Nanos> {
-        let head = self.queue.front()?;
+    /// Begins to send the head where nothing else can happen to it first. What CoDel may still drop waits for its step.
+    fn go_on(&mut self, pace: Pace<'_>) {
+        if let Pace::Limit(limit) = pace
+            && self.busy.is_none()
+            && !matches!(limit.discipline, Discipline::CoDel { .. })
+            && let Some(head) = self.queue.front()
+        {
+            let end = self.begin(head) + sending(limit, head.length);
+            self.send_until(end);
+        }
+    }
+
+    fn send_until(&mut self, end: i128) {
+        self.busy = Some(end);
+        self.busy_until = ceiling(end);
+    }
+
+    /// When something happens next: a sending begins or ends, or an opportunity comes. [`NEVER`] where nothing does.
+    pub(crate) fn next_at(&self, pace: Pace<'_>) -> Nanos {
+        let Some(head) = self.queue.front() else { return NEVER };
         match pace {
-            Pace::Free => Some(head.released.max(self.changed)),
-            Pace::Limit(_) => Some(ceiling(self.busy.unwrap_or_else(|| self.begin(head)))),
+            Pace::Free => head.released.max(self.changed),
+            Pace::Limit(_) => match self.busy {
+                Some(_) => self.busy_until,
+                None => ceiling(self.begin(head)),
+            },
             Pace::Opportunities { trace, start } => {
                 let (number, _) = self.next_opportunity(head, trace, start);
-                Some(trace.moment(number).saturating_add(start))
+                trace.moment(number).saturating_add(start)
             }
         }
     }
 
     /// What leaves, or is dropped, by the next thing that happens, which is due.
     pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<Piece> {
-        let at = self.next_at(pace)?;
+        let at = self.next_at(pace);
         let head = self.queue.front()?;
         match pace {
             Pace::Free => self.leave(at),
             Pace::Limit(limit) => {
                 if let Some(end) = self.busy.take() {
                     self.free_since = end;
-                    return self.leave(at);
+                    let left = self.leave(at);
+                    self.go_on(pace);
+                    return left;
                 }
                 let start = self.begin(head);
                 if let Discipline::CoDel { target, interval } = limit.discipline {
@@ -168,7 +199,8 @@ impl Server {
                         return Some(Piece { lost: Some(Cause::Queue), time: at, ..piece });
                     }
                 }
-                self.busy = Some(start + sending(limit, head.length));
+                let end = start + sending(limit, head.length);
+                self.send_until(end);
                 None
             }
             Pace::Opportunities { trace, start } => {

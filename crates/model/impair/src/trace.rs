@@ -166,7 +166,7 @@ const LONGEST_LINE: usize = 65_536;
 
 fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[String; N], TraceError> {
     if content.len() > LONGEST_LINE {
-        return Err(line(number, "is longer than 64 KiB"));
+        return Err(line(number, "is longer than 64 KiB; write one packet a line"));
     }
     if content.contains('\0') {
         return Err(line(number, "holds a NUL character; save it as text"));
@@ -178,7 +178,7 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
     let found = parts.len();
     parts.try_into().map_err(|_| {
         let columns = if found == 1 { "column" } else { "columns" };
-        line(number, format!("has {found} {columns}, wanted are {N}: {names}"))
+        line(number, format!("has {found} {columns}; write {N}: {names}"))
     })
 }
 
@@ -200,7 +200,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
             if port != "port" {
-                return Err(line(number, format!("begins with {:?}; the columns are {PHAM}", shown(&port))));
+                return Err(line(number, format!("begins with {:?}; write the columns {PHAM}", shown(&port))));
             }
             continue;
         }
@@ -337,7 +337,7 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
     let mut rows: Vec<(u64, Nanos, Option<Nanos>)> = Vec::new();
     for (number, content) in lines {
         if content.len() > LONGEST_LINE {
-            return Err(line(number, "is longer than 64 KiB"));
+            return Err(line(number, "is longer than 64 KiB; write one packet a line"));
         }
         let parts: Vec<&str> = content.split(',').map(str::trim).collect();
         if parts.len() != columns.len() {

@@ -117,7 +117,7 @@ fn chain<P>(
     let items = table.need("state")?;
     let list = items.list()?;
     if list.is_empty() || list.len() > MOST_STATES {
-        return Err(items.error(format!("has {} states; a chain has 1 to {MOST_STATES}", list.len())));
+        return Err(items.error(format!("has {} states; write 1 to {MOST_STATES} of them", list.len())));
     }
     let (mut durations, mut states) = (Vec::new(), Vec::new());
     for item in &list {

@@ -9,6 +9,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::QuantityError;
@@ -70,6 +72,54 @@ impl Stream {
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit an f64 exactly")]
     pub fn unit(&self, ordinal: u64) -> f64 {
         (self.bits(ordinal) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+}
+
+/// How many blocks are made at once.
+const BATCH: usize = 4;
+
+/// The blocks of a stream for one who asks for ordinals that mostly follow one another: the same as [`Stream::block`]'s,
+/// made some at once by the processor's wide registers, which takes a quarter of the time.
+#[derive(Debug)]
+pub struct Blocks {
+    stream: Stream,
+    cipher: ChaCha8Rng,
+    /// The ordinal of the first of those that are there; none are where it is no multiple of their number.
+    first: u64,
+    blocks: [[u32; 16]; BATCH],
+}
+
+impl Blocks {
+    /// The blocks of `stream`.
+    pub fn new(stream: Stream) -> Self {
+        let mut key = [0; 32];
+        for (octets, word) in key.chunks_exact_mut(4).zip(stream.key) {
+            octets.copy_from_slice(&word.to_le_bytes());
+        }
+        Self { stream, cipher: ChaCha8Rng::from_seed(key), first: 1, blocks: [[0; 16]; BATCH] }
+    }
+
+    /// All sixteen words of block `ordinal`.
+    pub fn block(&mut self, ordinal: u64) -> &[u32; 16] {
+        const MASK: u64 = BATCH as u64 - 1;
+        let first = ordinal & !MASK;
+        if first != self.first {
+            self.first = first;
+            let mut octets = [0; BATCH * 64];
+            self.cipher.set_block_pos(first);
+            self.cipher.fill_bytes(&mut octets);
+            for (word, octets) in self.blocks.as_flattened_mut().iter_mut().zip(octets.as_chunks().0) {
+                *word = u32::from_le_bytes(*octets);
+            }
+        }
+        let [low, _] = halves(ordinal & MASK);
+        &self.blocks[low as usize]
+    }
+}
+
+impl Clone for Blocks {
+    fn clone(&self) -> Self {
+        Self::new(self.stream)
     }
 }
 
@@ -144,6 +194,16 @@ mod tests {
             0x4e3c_50a2,
         ];
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn blocks_made_at_once_are_those_of_the_definition() {
+        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 0xffff_fff0]), [7, 8]);
+        let mut blocks = Blocks::new(stream);
+        let far = u64::from(u32::MAX) - 2;
+        for ordinal in (0..70).chain([9, 3, 4]).chain(far..far + 9).chain(u64::MAX - 9..=u64::MAX) {
+            assert_eq!(*blocks.block(ordinal), stream.block(ordinal), "{ordinal}");
+        }
     }
 
     #[test]

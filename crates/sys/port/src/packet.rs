@@ -9,6 +9,7 @@
 //! where they are handed over part by part, each a frame as the wire would have had it.
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_host::HostError;
@@ -65,6 +66,9 @@ pub struct PacketPort {
     spill: Box<[u8]>,
     waiting: Waiting,
     arrivals: Arrivals,
+    /// How many messages the next call asks for: each costs time to ask for even if none comes, and an idle port is
+    /// asked all the time.
+    ask: usize,
 }
 
 /// Messages that were received and are not handed over yet.
@@ -131,6 +135,7 @@ impl PacketPort {
             spill: vec![0; BURST * (arena.slot_octets() + SPILL)].into(),
             waiting: Waiting { messages: [Message::default(); BURST], count: 0, next: 0, part: 0 },
             arrivals: Arrivals::new(),
+            ask: 1,
         };
         port.prepare(arena);
         if port.prepared.len() < BURST {
@@ -158,36 +163,44 @@ impl PacketPort {
 
     /// Fills the prepared slots with what has come.
     fn receive(&mut self, arena: &mut Arena, received: &mut Received) -> Result<(), PortError> {
-        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
-        let mut headers: [libc::mmsghdr; BURST] = unsafe { std::mem::zeroed() };
-        // SAFETY: an iovec is a pointer and a length, for which zero is valid.
-        let mut vectors: [[libc::iovec; 2]; BURST] = unsafe { std::mem::zeroed() };
+        let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST];
+        let mut vectors = [const { MaybeUninit::<[libc::iovec; 2]>::uninit() }; BURST];
+        let ask = self.ask.min(self.prepared.len());
         let spills = self.spill.chunks_exact_mut(self.spill.len() / BURST);
-        for (index, (slot, spill)) in self.prepared.iter().zip(spills).enumerate() {
+        let places = headers.iter_mut().zip(&mut vectors).zip(&mut *self.controls);
+        let slots = self.prepared.iter().zip(spills).take(ask);
+        for (((header, vector), control), (slot, spill)) in places.zip(slots) {
             let room = &mut arena.slot_mut(slot)[BEGIN..];
             let beyond = &mut spill[room.len()..];
-            vectors[index] = [room, beyond]
-                .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() });
-            let header = &mut headers[index].msg_hdr;
-            header.msg_iov = vectors[index].as_mut_ptr();
+            let vector = vector.write(
+                [room, beyond]
+                    .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() }),
+            );
+            // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
+            let header = &mut header.write(unsafe { std::mem::zeroed() }).msg_hdr;
+            header.msg_iov = vector.as_mut_ptr();
             header.msg_iovlen = 2;
-            header.msg_control = self.controls[index].0.as_mut_ptr().cast();
+            header.msg_control = control.0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL;
         }
-        let count = libc::c_uint::try_from(self.prepared.len()).unwrap_or(0);
-        // SAFETY: the first `count` headers point to vectors, slots, spills and control buffers that outlive the call
-        // and that nobody else refers to.
+        let count = libc::c_uint::try_from(ask).unwrap_or(0);
+        // SAFETY: the first `count` headers were written, and point to vectors, slots, spills and control buffers that
+        // outlive the call and that nobody else refers to.
         let answer = unsafe {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
+                headers.as_mut_ptr().cast(),
                 count,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
         };
         if let Ok(count) = usize::try_from(answer) {
-            for (message, header) in self.waiting.messages.iter_mut().zip(&headers[..count]) {
+            // Whoever gets all that was asked for asks for more.
+            self.ask = if count == ask { ask * 2 } else { count }.clamp(1, BURST);
+            for (message, header) in self.waiting.messages.iter_mut().zip(&headers[..count.min(ask)]) {
+                // SAFETY: of the first `ask` headers all were written.
+                let header = unsafe { header.assume_init_ref() };
                 *message = Message {
                     octets: usize::try_from(header.msg_len).unwrap_or(usize::MAX),
                     control: header.msg_hdr.msg_controllen.min(CONTROL),
@@ -197,6 +210,7 @@ impl PacketPort {
             (self.waiting.count, self.waiting.next, self.waiting.part) = (count, 0, 0);
             return Ok(());
         }
+        self.ask = 1;
         // What comes all the time makes no error with words, which would take memory.
         match std::io::Error::last_os_error().raw_os_error() {
             // The interface was switched off or taken away since the last call; `link` tells which.
@@ -418,23 +432,25 @@ fn send(
     arena: &mut Arena,
     frames: &VecDeque<Frame>,
 ) -> Result<usize, Option<Refusal>> {
-    // SAFETY: both are pointers and integers, for which zero is valid.
-    let (mut headers, mut vectors): ([libc::mmsghdr; BURST], [libc::iovec; BURST]) =
-        unsafe { std::mem::zeroed() };
+    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST];
+    let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BURST];
     let count = frames.len().min(BURST);
-    for (index, frame) in frames.iter().take(BURST).enumerate() {
+    for ((frame, header), vector) in frames.iter().zip(&mut headers).zip(&mut vectors) {
         // A header of zeros says that nothing is left to be done on the frame.
         let whole = &mut arena.slot_mut(&frame.slot)[frame.start - HEADER..frame.start + frame.length];
         whole[..HEADER].fill(0);
-        vectors[index] = libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() };
-        headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
-        headers[index].msg_hdr.msg_iovlen = 1;
+        let vector =
+            vector.write(libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() });
+        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
+        let header = &mut header.write(unsafe { std::mem::zeroed() }).msg_hdr;
+        header.msg_iov = vector;
+        header.msg_iovlen = 1;
     }
     let messages = libc::c_uint::try_from(count).unwrap_or(0);
-    // SAFETY: the first `messages` headers point to vectors that outlive the call, and they to slots, which a send
-    // only reads.
-    let answer =
-        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), messages, libc::MSG_DONTWAIT) };
+    let headers = headers.as_mut_ptr().cast();
+    // SAFETY: the first `messages` headers were written, and point to vectors that outlive the call, and they to slots,
+    // which a send only reads.
+    let answer = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, messages, libc::MSG_DONTWAIT) };
     if let Ok(sent) = usize::try_from(answer) {
         return Ok(sent.min(count));
     }

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let departures = arguments.files.departures.as_deref();
     if departures.is_none() && arguments.samples.out.is_none() {
         return Err(Failure::usage(
-            "there is no place for the results (--departures, --out): name a file for the departures, or a folder",
+            "there is no place for the results (--departures, --out): neither is given; name a file for the departures, or a folder",
         ));
     }
     let json = wanted.json.as_deref();

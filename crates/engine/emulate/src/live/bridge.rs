@@ -200,19 +200,19 @@ impl Bridge {
         self.sides[way.index()].gathered.arrived(arrival, self.engine.held_for(way));
     }
 
-    /// Waits for a deadline that is near, and sends what is due.
+    /// Waits for a deadline that is near, and sends what is due. All but the sending is done before.
     fn meet(&mut self) {
         let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return };
-        let mut now = monotonic_now();
+        let now = monotonic_now();
         if due - now > NEAR {
             return;
         }
-        while now < due {
+        self.release(due.max(now));
+        self.reclaim();
+        while monotonic_now() < due {
             std::hint::spin_loop();
-            now = monotonic_now();
         }
-        self.release(now);
-        self.flush();
+        self.send();
     }
 
     /// Puts what is due by `now` before the ports.
@@ -254,11 +254,19 @@ impl Bridge {
         None
     }
 
-    /// Sends what stands before the ports.
+    /// Takes back what has been sent, and sends what stands before the ports.
     fn flush(&mut self) {
+        self.reclaim();
+        self.send();
+    }
+
+    fn reclaim(&mut self) {
         for side in &mut self.sides {
             side.port.reclaim(&mut self.arena);
         }
+    }
+
+    fn send(&mut self) {
         for index in 0..self.sides.len() {
             self.flush_side(index);
         }
