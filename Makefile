@@ -66,11 +66,10 @@ lint: ## formatting, clippy, documentation, the house's own rules, licences and 
 	@$(TIMED) 'rules of the house' $(CARGO) run --quiet --locked --package xtask -- check
 	@$(TIMED) 'clippy' $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@RUSTDOCFLAGS='--deny warnings' $(TIMED) 'documentation' $(CARGO) doc --workspace --no-deps --locked --quiet
-	@$(TIMED) 'dependencies' scripts/cargo-deny check --hide-inclusion-graph bans licenses sources
 
-audit: ## compare the dependencies with the RustSec advisories (needs the network)
+audit: ## compare the dependencies with the RustSec advisories, and ask cargo-deny for what `lint` looks at (needs the network)
 	@scripts/need linker
-	@scripts/cargo-deny check advisories
+	@scripts/cargo-deny check --hide-inclusion-graph
 
 soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 	@scripts/need linker ip ethtool nft ping setpriv

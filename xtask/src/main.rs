@@ -5,6 +5,7 @@
 //! tests that meet the kernel, for `scripts/rootless-tests` to run them again without privileges.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the terminal")]
 
+mod dependencies;
 mod docs;
 mod executables;
 mod files;
@@ -77,6 +78,7 @@ fn check() -> Result<bool> {
     findings.extend(tidy::check(root, &files));
     findings.extend(docs::check(&workspace, &files));
     findings.extend(schema::check(root)?);
+    findings.extend(dependencies::check(root)?);
     Ok(report(&findings))
 }
 

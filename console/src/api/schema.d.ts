@@ -1703,6 +1703,8 @@ export interface components {
             /** @description 95 % interval of the ratio (Wilson's, on the assumption that losses are independent). */
             ratio_interval: number[] | null;
         };
+        /** @description Whence it is known which packets were lost on this way. */
+        LossBasis: "one-way" | "round-trip";
         /** @description One measured stream. */
         Measurement: {
             /** @description The tool's own baseline on this machine, where `romer calibrate` has found it. */
@@ -2936,6 +2938,11 @@ export interface components {
              * @description The share of the packets that may come too late to be played, as stated.
              */
             late_ratio: number;
+            /**
+             * @description Whence the losses are known.
+             * @default one-way
+             */
+            loss_basis: components["schemas"]["LossBasis"];
             /**
              * Format: double
              * @description Lost or too late to be played, of those sent.

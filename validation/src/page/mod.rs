@@ -192,7 +192,9 @@ fn verdicts(out: &mut Out, claims: &[Claim]) {
         let room = |claim: &&Claim| match (claim.at_least, claim.at_most) {
             (Some(least), Some(most)) => (claim.figure - least).min(most - claim.figure),
             (Some(limit), _) => claim.figure / limit,
-            (_, Some(limit)) => limit / claim.figure,
+            // A limit of nothing has no share of itself.
+            (_, Some(limit)) if claim.figure > 0.0 => limit / claim.figure,
+            (_, Some(_)) => f64::INFINITY,
             (None, None) => f64::INFINITY,
         };
         let Some(worst) = group.iter().min_by(|a, b| room(a).total_cmp(&room(b))) else { continue };

@@ -254,7 +254,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
     };
     let interrupted = signals::interruption()?;
     let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };
-    let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
+    let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
     let outcome = measure::measure(&options, &interrupted, &mut observer)?;
     observer.finish();
     conclude(&outcome, arguments)

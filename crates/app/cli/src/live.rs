@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use romer_measure::measure::Observer;
-use romer_record::document::{STREAM, StreamInterval, StreamLine};
+use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
 use romer_units::Duration;
@@ -30,12 +30,12 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    /// A narrator of a measurement that takes `expected` and waits so long for a reflection.
-    pub(crate) fn new(talk: Talk, expected: Option<Duration>, waiting: Duration) -> Self {
+    /// A narrator of a measurement whose packets go `way`, that takes `expected` and waits so long for a reflection.
+    pub(crate) fn new(talk: Talk, way: Way, expected: Option<Duration>, waiting: Duration) -> Self {
         let shown = !talk.quiet && io::stderr().is_terminal() && !is_dumb();
         Self {
             talk,
-            view: LiveView::new(expected.map(Duration::as_nanos), waiting.as_nanos()),
+            view: LiveView::new(way, expected.map(Duration::as_nanos), waiting.as_nanos()),
             screen: shown.then(Screen::default),
         }
     }

@@ -90,13 +90,13 @@ fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<u8, Fa
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
     let outcome = if arguments.tui {
-        let picture = MeasurementPicture::new(expected(&options));
+        let picture = MeasurementPicture::new(options.direction, expected(&options));
         let screen = Screen::take(&picture, interrupted)?;
         let outcome = measure::measure(&options, interrupted, &mut Painter(picture));
         drop(screen);
         outcome
     } else {
-        let mut observer = Narrator::new(talk, expected(&options), options.waiting_time);
+        let mut observer = Narrator::new(talk, options.direction, expected(&options), options.waiting_time);
         let outcome = measure::measure(&options, interrupted, &mut observer);
         observer.finish();
         outcome

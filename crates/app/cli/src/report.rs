@@ -35,7 +35,7 @@ pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8
     let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(0) };
     let broken = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
-        Some(value) => format!("the measured value is {value} in the unit of the document"),
+        Some(value) => format!("the measured value is {}", value_of(&first.limit, value)),
         None => "the value is not known".into(),
     };
     Err(Failure::with_code(
@@ -46,6 +46,17 @@ pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8
             limits.len()
         ),
     ))
+}
+
+/// A limit's value with the unit of its path: times in the document are nanoseconds, shares are of 1.
+fn value_of(limit: &str, value: f64) -> String {
+    if limit.contains("_ns") {
+        romer_report::maybe_time(Some(value), false).replace('\u{a0}', " ")
+    } else if limit.contains("ratio") {
+        romer_report::percent(value).replace('\u{a0}', " ")
+    } else {
+        value.to_string()
+    }
 }
 
 /// Reads runs again, and gives the exit code.

@@ -101,6 +101,7 @@ pub(crate) fn evaluate_by(
         warnings: warnings(stream, &related, rows, partial),
     };
     count_astray(stream, &related, &mut measurement);
+    measurement.warnings.extend(late_departures(&measurement));
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
@@ -114,6 +115,28 @@ pub(crate) fn evaluate_by(
     measurement.limits = Limit::judge_all(&limits, &measurement);
     let location = LocationSeries::of(rows, LOCATION_POINTS);
     Evaluated { measurement, related, selection, location }
+}
+
+/// A probe that leaves so late was held up by more than a busy machine, nanoseconds.
+const LATE_NS: f64 = 250e6;
+
+/// Says where probes left long after their time. Longer than [`romer_timebase::steps::PAUSE_NS`], they do not leave at all,
+/// and an event says so.
+fn late_departures(m: &Measurement) -> Vec<String> {
+    let two_way = m.round_trip.packets.sent.is_some();
+    let ways = [
+        (if two_way { &m.round_trip } else { &m.forward }, "this program"),
+        (&m.reverse, "the program at the far end"),
+    ];
+    let late = ways.into_iter().filter_map(|(way, program)| {
+        let most = way.departure_error_ns.as_ref()?.max.filter(|most| *most >= LATE_NS)?;
+        Some(format!(
+            "a packet left {:.0} ms after its time, and those that were due meanwhile in a burst with it: {program} stood \
+             still (stopped, or its host had no processor for it)",
+            most / 1e6
+        ))
+    });
+    late.collect()
 }
 
 /// Counts, of the probes that are lost, those that are not the path's losses, and says so.

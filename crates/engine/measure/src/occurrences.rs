@@ -41,6 +41,16 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
     }
 }
 
+/// A time in words has three digits.
+fn rounded(nanos: i64) -> Duration {
+    let mut unit = 1;
+    while nanos.unsigned_abs() / unit >= 1_000 {
+        unit *= 10;
+    }
+    let unit = unit.cast_signed();
+    Duration::from_nanos((nanos.saturating_add(nanos.signum() * unit / 2)) / unit * unit)
+}
+
 /// What a look at the clocks has shown, at the end of this `side`.
 pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Monotonic>) -> Event {
     let [clock, host, program] = match side {
@@ -49,14 +59,14 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
     };
     let (kind, detail) = match change {
         ClockChange::Step(step) => {
-            let size = Duration::from_nanos(step.size_ns);
+            let size = rounded(step.size_ns);
             (EventKind::ClockStep, format!("{clock} was set, by {size}"))
         }
         ClockChange::Suspended(time) => {
-            (EventKind::Suspend, format!("{host} was suspended for {}", Duration::from_nanos(time)))
+            (EventKind::Suspend, format!("{host} was suspended for {}", rounded(time)))
         }
         ClockChange::Paused(time) => {
-            (EventKind::Pause, format!("{program} stood still for {}", Duration::from_nanos(time)))
+            (EventKind::Pause, format!("{program} stood still for {}", rounded(time)))
         }
     };
     let mut event = event(kind, side, detail, start);

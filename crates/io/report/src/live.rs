@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use romer_record::document::StreamInterval;
+use romer_record::document::{StreamInterval, Way};
 
 use crate::escape;
 use crate::number::{NO_BREAK, count, maybe_time, percent};
@@ -22,6 +22,7 @@ pub struct LiveView {
     expected_ns: Option<i64>,
     /// How long a reflection is waited for, nanoseconds.
     waiting_ns: i64,
+    way: Way,
     streams: Vec<Watched>,
 }
 
@@ -46,9 +47,14 @@ struct Delay {
 }
 
 impl LiveView {
-    /// A view of a measurement that takes `expected_ns` and waits `waiting_ns` for a reflection.
-    pub fn new(expected_ns: Option<i64>, waiting_ns: i64) -> Self {
-        Self { expected_ns, waiting_ns, streams: Vec::new() }
+    /// A view of a measurement whose packets go `way`, that takes `expected_ns` and waits `waiting_ns` for a reflection.
+    pub fn new(way: Way, expected_ns: Option<i64>, waiting_ns: i64) -> Self {
+        Self { expected_ns, waiting_ns, way, streams: Vec::new() }
+    }
+
+    /// What is said of the packets that are counted at their end.
+    const fn come(&self) -> &'static str {
+        if self.way.is_one_way() { "arrived" } else { "back" }
     }
 
     /// Takes in what happened.
@@ -73,13 +79,14 @@ impl LiveView {
     pub fn lines(&self, style: &TextStyle) -> Vec<String> {
         let mut lines = vec![self.progress(style)];
         let named = self.streams.len() > 1;
-        lines.extend(self.streams.iter().take(SHOWN).map(|stream| stream.line(style, named)));
+        lines.extend(self.streams.iter().take(SHOWN).map(|stream| stream.line(style, named, self.way)));
         if self.streams.len() > SHOWN {
             let rest = self.streams.iter().skip(SHOWN);
             let (sent, back) =
                 rest.fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
             let number = self.streams.len() - SHOWN;
-            lines.push(format!("and {number} more streams: {} sent, {} back", count(sent), count(back)));
+            let come = self.come();
+            lines.push(format!("and {number} more streams: {} sent, {} {come}", count(sent), count(back)));
         }
         lines.into_iter().map(|line| cut(&line, style.width)).map(|line| painted(line, style)).collect()
     }
@@ -95,7 +102,7 @@ impl LiveView {
         let bar = self
             .expected_ns
             .map_or_else(String::new, |all| format!("{}  ", bar(elapsed, all, style.unicode)));
-        format!("{bar}{}{of} s, {} sent, {} back", seconds(elapsed), count(sent), count(back))
+        format!("{bar}{}{of} s, {} sent, {} {}", seconds(elapsed), count(sent), count(back), self.come())
     }
 }
 
@@ -127,11 +134,17 @@ impl Watched {
         (self.due > 0).then_some(ratio)
     }
 
-    fn line(&self, style: &TextStyle, named: bool) -> String {
+    fn line(&self, style: &TextStyle, named: bool, way: Way) -> String {
         let name =
             if named { format!("{:<20.20}  ", escape::terminal(&self.latest.target)) } else { String::new() };
         let loss = self.loss().map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
         let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
+        if way.is_one_way() {
+            // What the two ends' stamps say together is known at the end.
+            let latest = &self.latest;
+            let counts = format!("{} sent, {} arrived", count(latest.sent), count(latest.returned));
+            return format!("{name}{counts}{loss}  delays at the end").replace(NO_BREAK, " ");
+        }
         format!(
             "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{bars}",
             maybe_time(self.delay.median, style.unicode),
@@ -208,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_lost_only_when_it_has_been_waited_for() {
-        let mut view = LiveView::new(Some(10_000_000_000), 2_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, Some(10_000_000_000), 2_000_000_000);
         view.take(&interval(0, 1, 100, 90, 1_000.0));
         assert!(!view.lines(&plain(80)).join("\n").contains("lost"), "ten may be on their way");
         view.take(&interval(0, 2, 200, 190, 2_000.0));
@@ -223,7 +236,7 @@ mod tests {
 
     #[test]
     fn many_streams_are_few_lines_and_none_is_wider_than_the_terminal() {
-        let mut view = LiveView::new(None, 2_000_000_000);
+        let mut view = LiveView::new(Way::RoundTrip, None, 2_000_000_000);
         for stream in 0..200 {
             view.take(&interval(stream, 3, 100, 100, 1e6));
         }

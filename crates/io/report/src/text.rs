@@ -241,11 +241,11 @@ impl Page {
                 Way::Forward => "There",
                 Way::Reverse | Way::RoundTrip => "Back",
             };
-            self.note(name, &self.words.packets(way.of(m)), Paint::Plain, lines);
+            self.note(name, &self.words.packets(way.of(m), way), Paint::Plain, lines);
         }
         let known = m.round_trip.packets.sent.is_some();
         if known && (m.forward.packets.sent.is_none() || m.forward.packets.lost.is_none()) {
-            self.note("Packets", &self.words.packets(&m.round_trip), Paint::Plain, lines);
+            self.note("Packets", &self.words.packets(&m.round_trip, Way::RoundTrip), Paint::Plain, lines);
         }
         if let Some(route) = self.words.route(&m.metadata) {
             self.note("Route", &route, Paint::Plain, lines);

@@ -1,7 +1,7 @@
 //! What a call would be worth, in sentences.
 
 use romer_record::document::{Measurement, Way as Asked};
-use romer_record::voice::{DelayBasis, Rating, Voice};
+use romer_record::voice::{DelayBasis, LossBasis, Rating, Voice};
 
 use crate::figure::capital;
 use crate::number::{percent, time};
@@ -13,7 +13,16 @@ impl Words {
     pub(crate) fn voice(self, m: &Measurement, voice: &Voice) -> String {
         let time = |nanos: f64| time(nanos, self.unicode);
         let way = if voice.direction == Asked::Reverse { Way::Reverse } else { Way::Forward };
-        let bound = if voice.delay_basis.is_none() { "at most " } else { "" };
+        let bound = match (voice.delay_basis, voice.loss_basis) {
+            (Some(_), LossBasis::OneWay) => "",
+            (Some(_), LossBasis::RoundTrip) => "at least ",
+            (None, LossBasis::OneWay) => "at most ",
+            (None, LossBasis::RoundTrip) => "about ",
+        };
+        let losses = match voice.loss_basis {
+            LossBasis::OneWay => "in all",
+            LossBasis::RoundTrip => "in all if this way lost every probe that did not come back",
+        };
         let delay = match (voice.mouth_to_ear_ns, voice.delay_basis) {
             (Some(delay), Some(DelayBasis::OneWay)) => format!(", {} from mouth to ear", time(delay)),
             (Some(delay), _) => {
@@ -25,7 +34,7 @@ impl Words {
         let buffer = time(voice.jitter_buffer_ns as f64);
         let sentence = format!(
             "a call with {} has R {bound}{:.1}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets {} of the packets come too \
-             late; {} are lost in all{delay}.",
+             late; {} are lost {losses}{delay}.",
             voice.codec.name,
             voice.r,
             voice.mos,

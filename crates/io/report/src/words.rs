@@ -121,7 +121,11 @@ impl Words {
         if sent == Some(0) {
             return format!("{name}: no packet was sent.");
         }
-        if direction.packets.received.unwrap_or(0) == 0 {
+        if direction.packets.received.is_none() && direction.delay_ns.count == 0 {
+            let sent = sent.map_or_else(String::new, |sent| format!(", of {} sent,", count(sent)));
+            return format!("{name}: what arrived{sent} is not known.");
+        }
+        if direction.packets.received == Some(0) {
             let of =
                 sent.map_or_else(String::new, |sent| format!(" of {}", counted(sent, "packet", "packets")));
             return format!("{name}: none{of} arrived.");
@@ -187,7 +191,7 @@ impl Words {
     }
 
     /// `500 sent, 497 arrived, 3 lost (0.60 %), 1 late, 2 duplicated, 4 out of order`.
-    pub(crate) fn packets(self, direction: &Direction) -> String {
+    pub(crate) fn packets(self, direction: &Direction, way: Way) -> String {
         let p = &direction.packets;
         let mut parts = Vec::new();
         parts.push(
@@ -211,7 +215,10 @@ impl Words {
             (p.duplicated, "duplicated"),
             (p.reordered, "out of order"),
             (p.corrupted, "damaged"),
-            (p.not_sent, "refused by this host"),
+            (
+                p.not_sent,
+                if way == Way::Reverse { "refused by the far host" } else { "refused by this host" },
+            ),
         ] {
             if let Some(number) = number.filter(|number| *number > 0) {
                 parts.push(format!("{} {what}", count(number)));

@@ -43,10 +43,16 @@ impl Chain {
             return Err(format!("a chain has 1 to {MOST_STATES} states, this one {n}; write so many"));
         }
         if rows.len() != n {
-            return Err(format!("there are {n} states, and {} rows of transition; write a row for each state", rows.len()));
+            return Err(format!(
+                "there are {n} states, and {} rows of transition; write a row for each state",
+                rows.len()
+            ));
         }
         if initial >= n {
-            return Err(format!("the initial state is {}, and there are {n}; write one of them", initial + 1));
+            return Err(format!(
+                "the initial state is {}, and there are {n}; write one of them",
+                initial + 1
+            ));
         }
         let shortest = if step == Step::Time { SHORTEST_STATE } else { 1 };
         let mut cumulative = Vec::with_capacity(n * n);
@@ -56,14 +62,21 @@ impl Chain {
                 return Err(format!("state {number} lasts less than {least}; write a longer duration"));
             }
             if row.len() != n {
-                return Err(format!("row {number} of transition has {} entries; write {n}, one for each state", row.len()));
+                return Err(format!(
+                    "row {number} of transition has {} entries; write {n}, one for each state",
+                    row.len()
+                ));
             }
             if let Some(bad) = row.iter().find(|p| !(0.0..=1.0).contains(*p)) {
-                return Err(format!("row {number} of transition holds {bad}, which is no probability; write numbers from 0 to 1"));
+                return Err(format!(
+                    "row {number} of transition holds {bad}, which is no probability; write numbers from 0 to 1"
+                ));
             }
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > 1e-9 {
-                return Err(format!("row {number} of transition sums to {sum}; write probabilities whose sum is 1"));
+                return Err(format!(
+                    "row {number} of transition sums to {sum}; write probabilities whose sum is 1"
+                ));
             }
             let mut running = 0.0;
             for p in row {

@@ -108,7 +108,12 @@ pub(crate) struct Draws(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     /// The packets' own blocks, and the last copy's with its counter.
-    Counter { blocks: Box<Blocks>, stream: Stream, copy: u64, block: [u32; 16] },
+    Counter {
+        blocks: Box<Blocks>,
+        stream: Stream,
+        copy: u64,
+        block: [u32; 16],
+    },
     Sequential(Box<[Mrg; 8]>),
 }
 
@@ -125,7 +130,12 @@ impl Draws {
             Some(lanes) => Kind::Sequential(lanes),
             None => {
                 let stream = owner.stream(0);
-                Kind::Counter { blocks: Box::new(Blocks::new(stream)), stream, copy: 0, block: stream.block(0) }
+                Kind::Counter {
+                    blocks: Box::new(Blocks::new(stream)),
+                    stream,
+                    copy: 0,
+                    block: stream.block(0),
+                }
             }
         })
     }

@@ -200,7 +200,10 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
             if port != "port" {
-                return Err(line(number, format!("begins with {:?}; write the columns {PHAM}", shown(&port))));
+                return Err(line(
+                    number,
+                    format!("begins with {:?}; write the columns {PHAM}", shown(&port)),
+                ));
             }
             continue;
         }

@@ -70,9 +70,11 @@ fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
     let late = sent(passages).filter(|passage| passage.fate == Fate::Late).count();
     let copies = passages.iter().filter(|passage| passage.copy > 0);
     let duplicated = copies.filter(|copy| matches!(copy.fate, Fate::Arrived | Fate::Late)).count();
+    let arrived = received(passages).count() as u64;
+    let is_known = arrived > 0 || sent(passages).all(|passage| passage.fate != Fate::Unknown);
     Packets {
         sent: context.complete.then(|| sent(passages).count() as u64),
-        received: Some(received(passages).count() as u64),
+        received: is_known.then_some(arrived),
         lost: None,
         duplicated: Some(duplicated as u64),
         reordered: None,

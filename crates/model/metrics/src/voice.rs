@@ -10,7 +10,7 @@
 //! how much in a row is lost counts: BurstR is the mean length of a run of losses over that of independent ones.
 
 use romer_record::document::{DelayKind, Direction, Way};
-use romer_record::voice::{Codec, DelayBasis, Rating, Voice, VoiceRequest};
+use romer_record::voice::{Codec, DelayBasis, LossBasis, Rating, Voice, VoiceRequest};
 use romer_record::{Fate, Passage};
 
 use crate::sample::{delay, sent};
@@ -45,9 +45,8 @@ fn of_way(
     passages: &[Passage],
     path: Option<(DelayBasis, f64)>,
 ) -> Option<Voice> {
-    let known = || sent(passages).filter(|passage| passage.fate != Fate::Unknown);
     let mut delays: Vec<i64> =
-        known().filter(|passage| passage.fate == Fate::Arrived).filter_map(delay).collect();
+        sent(passages).filter(|passage| passage.fate == Fate::Arrived).filter_map(delay).collect();
     if delays.len() < FEWEST {
         return None;
     }
@@ -57,8 +56,12 @@ fn of_way(
     let last = *delays.get(delays.len() - 1 - late.min(delays.len() - 1))?;
     let buffer = last.saturating_sub(least);
     let (mut all, mut lost, mut runs) = (0_usize, 0_usize, 0_usize);
-    let mut before = false;
-    for passage in known() {
+    let (mut before, mut loss_basis) = (false, LossBasis::OneWay);
+    for passage in sent(passages) {
+        if passage.fate == Fate::Unknown {
+            // It may have been lost on the other way: whoever counts on this one promises no better call than there is.
+            loss_basis = LossBasis::RoundTrip;
+        }
         let gone = match passage.fate {
             Fate::Arrived => delay(passage).is_some_and(|delay| delay > last),
             Fate::Late | Fate::Lost | Fate::Unknown => true,
@@ -84,6 +87,7 @@ fn of_way(
         delay_basis: path.map(|(basis, _)| basis),
         mouth_to_ear_ns: mouth_to_ear,
         loss_ratio: share,
+        loss_basis,
         burst_ratio: burst,
         r,
         mos: mos(r),

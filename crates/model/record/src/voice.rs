@@ -151,6 +151,18 @@ pub enum DelayBasis {
     HalfRoundTrip,
 }
 
+/// Whence it is known which packets were lost on this way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossBasis {
+    /// Of each packet.
+    #[default]
+    OneWay,
+    /// Some packets are only known not to have come back: they count as lost on this way, so that `loss_ratio` is the
+    /// most that it can be, and `r` and `mos` the least.
+    RoundTrip,
+}
+
 /// What users think of such calls (G.107, table B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -186,6 +198,9 @@ pub struct Voice {
     pub mouth_to_ear_ns: Option<f64>,
     /// Lost or too late to be played, of those sent.
     pub loss_ratio: f64,
+    /// Whence the losses are known.
+    #[serde(default)]
+    pub loss_basis: LossBasis,
     /// The mean length of a run of losses, over that of independent ones (G.107: BurstR).
     pub burst_ratio: f64,
     /// The transmission rating factor R of the E-model.

@@ -145,7 +145,7 @@ fn serialization_ns(octets: f64, bits_per_second: u64) -> f64 {
 /// Puts a calibration to use for delays whose stamps are those of `selection`: says what the tool's share is, and
 /// takes the baseline out of the delays where that was asked for. Gives what the document says, and warnings.
 ///
-/// A calibration serves only where all four stamps were taken in the one place of which it speaks; and only delays
+/// A calibration serves only where all stamps of the delays were taken in the one place of which it speaks; and only delays
 /// that are absolute have a baseline to be subtracted.
 pub fn apply(
     related: &mut Related,
@@ -156,7 +156,8 @@ pub fn apply(
     if let Some(why) = &used.refused {
         return (None, vec![format!("the calibration is not used: {why}")]);
     }
-    let Some(error) = of_one_place(selection).and_then(|place| used.places.iter().find(|e| e.place == place))
+    let Some(error) =
+        of_one_place(related, selection).and_then(|place| used.places.iter().find(|e| e.place == place))
     else {
         let not = if used.subtract { "used, and nothing is subtracted" } else { "used" };
         return (
@@ -169,21 +170,25 @@ pub fn apply(
         warnings = subtract(related, error);
     }
     let absolute = related.delay_kind == DelayKind::Absolute;
+    let goes_round = !related.round_trip.is_empty();
     let calibration = Calibration {
-        baseline_ns: Some(error.round_trip.baseline_ns),
-        uncertainty_ns: Some(error.round_trip.uncertainty_ns),
+        baseline_ns: goes_round.then_some(error.round_trip.baseline_ns),
+        uncertainty_ns: goes_round.then_some(error.round_trip.uncertainty_ns),
         subtracted: used.subtract,
-        forward: absolute.then_some(error.forward),
-        reverse: absolute.then_some(error.reverse),
+        forward: (absolute && !related.forward.is_empty()).then_some(error.forward),
+        reverse: (absolute && !related.reverse.is_empty()).then_some(error.reverse),
         measured: Some(used.measured.clone()),
     };
     (Some(calibration), warnings)
 }
 
-/// The one place of all four stamps.
-fn of_one_place(selection: &Selection) -> Option<Place> {
-    let place = selection.t1?;
-    [selection.t2, selection.t3, selection.t4].iter().all(|other| *other == Some(place)).then_some(place)
+/// The one place of all stamps that the delays are of.
+fn of_one_place(related: &Related, selection: &Selection) -> Option<Place> {
+    let there = [selection.t1, selection.t2].map(|place| (place, !related.forward.is_empty()));
+    let back = [selection.t3, selection.t4].map(|place| (place, !related.reverse.is_empty()));
+    let mut places = there.into_iter().chain(back).filter(|(_, is_used)| *is_used).map(|(place, _)| place);
+    let place = places.next()??;
+    places.all(|other| other == Some(place)).then_some(place)
 }
 
 fn subtract(related: &mut Related, error: &PlaceError) -> Vec<String> {
@@ -200,7 +205,12 @@ fn subtract(related: &mut Related, error: &PlaceError) -> Vec<String> {
              older than the state of this machine"
         ));
     }
-    if !absolute {
+    if !absolute && related.round_trip.is_empty() {
+        warnings.push(
+            "nothing is subtracted: the delays are the part above the least one, in which no baseline is"
+                .into(),
+        );
+    } else if !absolute {
         warnings.push(
             "the baseline is subtracted from round trips only: one-way delays are the part above the least one, in \
              which it is not"

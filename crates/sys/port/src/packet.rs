@@ -439,8 +439,7 @@ fn send(
         // A header of zeros says that nothing is left to be done on the frame.
         let whole = &mut arena.slot_mut(&frame.slot)[frame.start - HEADER..frame.start + frame.length];
         whole[..HEADER].fill(0);
-        let vector =
-            vector.write(libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() });
+        let vector = vector.write(libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() });
         // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
         let header = &mut header.write(unsafe { std::mem::zeroed() }).msg_hdr;
         header.msg_iov = vector;

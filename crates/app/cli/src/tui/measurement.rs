@@ -10,7 +10,7 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use romer_measure::measure::Observer;
-use romer_record::document::StreamInterval;
+use romer_record::document::{StreamInterval, Way};
 use romer_report::{count, maybe_time, percent};
 use romer_units::Duration;
 
@@ -27,6 +27,7 @@ const STREAMS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct MeasurementPicture {
     expected: Option<Duration>,
+    way: Way,
     streams: Vec<Stream>,
     notes: VecDeque<String>,
     folder: String,
@@ -41,9 +42,9 @@ struct Stream {
 }
 
 impl MeasurementPicture {
-    /// Of a measurement that takes `expected`.
-    pub(crate) fn new(expected: Option<Duration>) -> Shared<Self> {
-        Arc::new(Mutex::new(Self { expected, ..Self::default() }))
+    /// Of a measurement whose packets go `way`, that takes `expected`.
+    pub(crate) fn new(way: Way, expected: Option<Duration>) -> Shared<Self> {
+        Arc::new(Mutex::new(Self { way, expected, ..Self::default() }))
     }
 
     fn take(&mut self, interval: &StreamInterval) {
@@ -103,7 +104,9 @@ impl MeasurementPicture {
             Constraint::Fill(1),
             Constraint::Fill(1),
         ];
-        let head = Row::new(["target", "sent", "back", "not back", "delay, median", "99 %"]).bold();
+        let [come, missing] =
+            if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
+        let head = Row::new(["target", "sent", come, missing, "delay, median", "99 %"]).bold();
         Table::new(rows, widths).header(head).block(Block::bordered().title("streams"))
     }
 }
@@ -136,9 +139,12 @@ impl Picture for MeasurementPicture {
                 })
                 .collect(),
         };
-        chart(frame, middle, "round-trip delay, by the stamps at hand", &curves, |value| {
-            maybe_time(Some(value), true)
-        });
+        let title = if self.way.is_one_way() {
+            "one-way delay: known at the end, when the stamps of both ends are here"
+        } else {
+            "round-trip delay, by the stamps at hand"
+        };
+        chart(frame, middle, title, &curves, |value| maybe_time(Some(value), true));
         frame.render_widget(self.table(), streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_seen_with_its_delay_and_what_is_missing() {
-        let picture = MeasurementPicture::new(Some(Duration::from_secs(10)));
+        let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
         let mut painter = Painter(Arc::clone(&picture));
         painter.on_start(Path::new("/runs/one"), 1);
         painter.on_note(0, "a note\u{1b}[2J");
@@ -216,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_is_held_does_not_change() {
-        let picture = MeasurementPicture::new(None);
+        let picture = MeasurementPicture::new(Way::RoundTrip, None);
         let mut painter = Painter(Arc::clone(&picture));
         painter.on_interval(&interval(0, 1, 10, 10, 1e6));
         picture.lock().unwrap().hold(true);

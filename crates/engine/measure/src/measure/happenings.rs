@@ -65,6 +65,8 @@ pub(super) struct Happenings {
     /// How many of them were told.
     told: usize,
     next_drops: Timestamp<Monotonic>,
+    /// Probes that had been sent at the last look.
+    sent: u64,
     /// The last look at the network.
     looked: Instant,
 }
@@ -83,6 +85,7 @@ impl Happenings {
             events: Vec::new(),
             told: 0,
             next_drops: clock::monotonic_now() + DROPS,
+            sent: 0,
             looked: Instant::now(),
         };
         own.follow_links();
@@ -215,12 +218,26 @@ impl Happenings {
     }
 
     fn look_at_clocks(&mut self) {
+        let [sent, late] = self.progress();
+        let has_sent = sent > std::mem::replace(&mut self.sent, sent);
         for change in self.clocks.look(reading()) {
+            // Where probes left all the time, this thread had to wait for its turn, and the program did not stand still.
+            if matches!(change, ClockChange::Paused(time) if has_sent && late < time.unsigned_abs() / 2) {
+                continue;
+            }
             self.keep(None, clock_event(change, Side::Sender, self.start));
             if matches!(change, ClockChange::Paused(_)) {
                 self.next_drops = clock::monotonic_now();
             }
         }
+    }
+
+    /// How many probes have been sent, and by how many nanoseconds the latest of those since the last look was late.
+    fn progress(&self) -> [u64; 2] {
+        self.ways.iter().fold([0, 0], |[sent, late], way| {
+            let latest = way.shared.latest_ns.swap(0, Ordering::AcqRel);
+            [sent + way.shared.sent.load(Ordering::Acquire), late.max(latest.unsigned_abs())]
+        })
     }
 
     fn look_at_network(&mut self) {
@@ -364,7 +381,10 @@ impl Happenings {
                     (
                         EventKind::PathError,
                         Side::Path,
-                        format!("the path reported {count} errors about probes (ICMP)"),
+                        format!(
+                            "the path reported {count} error{} about probes (ICMP)",
+                            if count == 1 { "" } else { "s" }
+                        ),
                     )
                 },
             );

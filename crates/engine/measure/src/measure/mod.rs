@@ -269,7 +269,9 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
     legs
 }
 
-/// Between two questions to a far end that is to tell whether everything has arrived there.
+/// Between two questions to a far end of what has arrived there, so that whoever looks on sees it.
+const QUESTIONS: StdDuration = StdDuration::from_secs(1);
+/// The same where it is to tell whether everything has arrived.
 const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
 
 /// Takes what the far ends tell during the run, and sees to it that they are still there.
@@ -286,7 +288,7 @@ fn take_news(
         let Some(conversation) = &mut stream.conversation else { continue };
         if shared.way.is_one_way() {
             let hurried = shared.way == Way::Forward && shared.has_departed_all();
-            conversation.ask(if hurried { LAST_QUESTIONS } else { KEEP_ALIVE.to_std() });
+            conversation.ask(if hurried { LAST_QUESTIONS } else { QUESTIONS });
         }
         let news = if stream.resuming.is_trying() { None } else { conversation.news() };
         let told = news.unwrap_or_default();

@@ -116,7 +116,7 @@ pub(super) fn prepare(
             "no romer answered at {address} (TCP): what is measured is the reflector at UDP port {test_port} of that host"
         )
     });
-    let (socket, receiver) = open(options, local, target)?;
+    let (socket, receiver) = open(options, local, target, schedule.interval())?;
     let ssid = u16::from_be_bytes(circumstances::random()).max(1);
     let mut manifest = manifest(options, stream, &schedule, payloads, Some(target));
     let mut identity = Identity { number, ssid, way, session: None, token: None };
@@ -243,8 +243,11 @@ fn open(
     options: &MeasureOptions,
     local: SocketAddr,
     target: SocketAddr,
+    interval: Duration,
 ) -> Result<(StampingSocket, Option<StampingSocket>), MeasureError> {
-    let socket_options = socket_options(options);
+    let per_second = 1_000_000_000u64.checked_div(interval.as_nanos().unsigned_abs()).unwrap_or(0);
+    let receive_buffer = SocketOptions::buffer_for(per_second);
+    let socket_options = SocketOptions { receive_buffer, ..socket_options(options) };
     let socket = StampingSocket::bind(local, &socket_options).map_err(|error| {
         let (place, mend) = match (&options.interface, options.source) {
             (Some(interface), _) if error.errno() == Some(19) => (

@@ -65,6 +65,7 @@ pub(super) fn send_all(
         if leg.shared.is_halted() {
             continue;
         }
+        leg.shared.latest_ns.fetch_max(wake.late.as_nanos(), Ordering::AcqRel);
         if wake.late > STANDSTILL {
             skip_one(leg, &due, log);
         } else {

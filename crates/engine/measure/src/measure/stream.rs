@@ -40,6 +40,8 @@ pub(super) struct Shared {
     /// told, once it has sent all.
     pub(super) sent: AtomicU64,
     pub(super) not_sent: AtomicU64,
+    /// By how much the latest of them since the last look was late, nanoseconds.
+    pub(super) latest_ns: AtomicI64,
     /// Why the last of them was not sent: the system's error number.
     pub(super) refusal: AtomicI32,
     /// Probes whose reflection is back, each once; of one-way ones, those that have arrived.
@@ -86,6 +88,7 @@ impl Shared {
             key: None,
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
+            latest_ns: AtomicI64::new(0),
             refusal: AtomicI32::new(0),
             returned: AtomicU64::new(0),
             stamped: AtomicU64::new(0),

@@ -18,6 +18,7 @@ use romer_record::event::EventKind;
 use romer_session::control::{
     Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome, possession,
 };
+use romer_session::reflector::Prefix;
 use romer_units::{Dscp, Duration};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
@@ -98,6 +99,8 @@ pub(super) struct Controlling {
     welcome: Welcome,
     key: Option<Arc<Key>>,
     most_sessions: usize,
+    /// Who is answered; all, if there are none.
+    allow: Vec<Prefix>,
     threads: ThreadOptions,
     links: Links,
     connections: Vec<Connection>,
@@ -131,6 +134,7 @@ impl Controlling {
             welcome,
             key: options.key.clone(),
             most_sessions: options.sessions.max(1),
+            allow: options.allow.clone(),
             threads: options.threads,
             links,
             connections: Vec::new(),
@@ -196,6 +200,9 @@ impl Controlling {
             let mut server =
                 Server::new(limits, welcome, token, clock::monotonic_now()).with_one_way(random());
             server = server.with_resumption(random());
+            if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains(peer)) {
+                server = server.shut();
+            }
             if let Some(key) = &self.key {
                 server = server.locked(Arc::clone(key), [random(), random()]);
             }
@@ -313,6 +320,7 @@ impl Controlling {
                 ttl: Some(stream.ttl),
                 kernel_stamps: self.welcome.kernel_stamps,
                 dont_fragment: true,
+                receive_buffer: SocketOptions::buffer_for(request.rate()),
                 ..SocketOptions::default()
             })
         });

@@ -246,6 +246,9 @@ fn optional(asked: bool, address: SocketAddr, error: Option<i32>) -> bool {
     !asked && address.is_ipv6() && matches!(error, Some(EAFNOSUPPORT | EADDRNOTAVAIL))
 }
 
+/// Requests and probes a second that the test sockets are to hold for a second.
+const SERVED_A_SECOND: u64 = 100_000;
+
 fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, MeasureError> {
     let asked = !options.listen.is_empty();
     let addresses = if asked { options.listen.clone() } else { everywhere(stamp::PORT) };
@@ -253,6 +256,8 @@ fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, Measure
         kernel_stamps: options.kernel_stamps,
         // Hops are counted from 255 (RFC 5357 section 4.1.2).
         ttl: Some(255),
+        // For all sessions together.
+        receive_buffer: SocketOptions::buffer_for(SERVED_A_SECOND),
         ..SocketOptions::default()
     };
     let mut sockets = Vec::new();

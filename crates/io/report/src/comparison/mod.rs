@@ -432,8 +432,10 @@ fn warnings(a: &Measurement, b: &Measurement) -> Vec<String> {
     let moments = ["t1", "t2", "t3", "t4"].into_iter().zip(places(a).into_iter().zip(places(b)));
     let differing: Vec<String> = moments
         .filter_map(|(moment, (a, b))| {
-            let (a, b) = a.zip(b).filter(|(a, b)| a != b)?;
-            Some(format!("{moment} by {a} and by {b}"))
+            let said = |place: Option<romer_units::Place>| {
+                place.map_or_else(|| "a place not told".to_owned(), |place| place.to_string())
+            };
+            (a != b).then(|| format!("{moment} by {} and by {}", said(a), said(b)))
         })
         .collect();
     if !differing.is_empty() {

@@ -13,8 +13,8 @@ const SHORTEST_ROUND_TRIP: u32 = 14;
 const LONGEST: u32 = 65_507;
 
 impl Request {
-    /// Packets a second that the request asks for.
-    pub(super) fn rate(&self) -> u64 {
+    /// Packets a second that it asks for.
+    pub fn rate(&self) -> u64 {
         rate(self.pace())
     }
 
@@ -62,7 +62,7 @@ fn invalid(message: impl Into<String>) -> Refused {
     refused(RefusalCode::Invalid, message.into(), None)
 }
 
-fn refused(code: RefusalCode, message: String, granted: Option<u64>) -> Refused {
+pub(super) fn refused(code: RefusalCode, message: String, granted: Option<u64>) -> Refused {
     Refused { code, message, granted, retry_after_seconds: None }
 }
 

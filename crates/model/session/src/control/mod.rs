@@ -260,6 +260,8 @@ pub enum RefusalCode {
     Invalid,
     /// There is no such session here, or not any more.
     Session,
+    /// The responder answers other addresses only.
+    Address,
 }
 
 /// The session is not open.

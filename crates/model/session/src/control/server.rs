@@ -10,12 +10,13 @@ use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
-use super::granting::refusal;
+use super::granting::{refusal, refused};
 use super::possession;
 use super::resuming::Kept;
 use super::{
     Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed, End,
-    Events, Granted, Heard, Hello, Message, Proof, RESUME, Request, Resume, SILENCE, VERSION, Welcome, hex,
+    Events, Granted, Heard, Hello, Message, Proof, RESUME, RefusalCode, Request, Resume, SILENCE, VERSION,
+    Welcome, hex,
 };
 use crate::association::Token;
 
@@ -149,6 +150,7 @@ pub struct Server {
     told_count: u64,
     lock: Option<Lock>,
     proof_refused: bool,
+    is_shut: bool,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
@@ -185,6 +187,7 @@ impl Server {
             told_count: 0,
             lock: None,
             proof_refused: false,
+            is_shut: false,
             key: None,
             last_word: now,
             connected: now,
@@ -199,6 +202,12 @@ impl Server {
             heard_of: Heard::default(),
             totals: End::default(),
         }
+    }
+
+    /// The same conversation with a peer that is not answered: it is told so in place of a session.
+    #[must_use]
+    pub fn shut(self) -> Self {
+        Self { is_shut: true, ..self }
     }
 
     /// The same conversation, held only with a sender that has `key`. The `nonces` are fresh and random.
@@ -423,6 +432,14 @@ impl Server {
             Ok(request) => request,
             Err(refused) => return actions.push(Action::Send(Message::Refused(refused))),
         };
+        if self.is_shut {
+            let message = "this responder answers other addresses only (its --allow)".into();
+            return actions.push(Action::Send(Message::Refused(refused(
+                RefusalCode::Address,
+                message,
+                None,
+            ))));
+        }
         if let Some(refused) = refusal(&request, &self.limits, busy, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;

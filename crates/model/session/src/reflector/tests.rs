@@ -267,6 +267,78 @@ mod extended {
         assert_eq!(counters.received, counters.reflected + counters.refused());
     }
 
+    /// TLVs as chance has them: of each kind that is known, of the private ones and of unknown ones, with the length that
+    /// they have, another one, or one that goes beyond the end; any flags; an HMAC among them or last.
+    fn drawn(chance: &romer_units::random::Stream, number: u64) -> Vec<u8> {
+        const KINDS: [(u8, usize); 11] = [
+            (kind::EXTRA_PADDING, 40),
+            (kind::LOCATION, 4),
+            (kind::TIMESTAMP_INFORMATION, 4),
+            (kind::CLASS_OF_SERVICE, 4),
+            (kind::DIRECT_MEASUREMENT, 12),
+            (kind::ACCESS_REPORT, 4),
+            (kind::FOLLOW_UP_TELEMETRY, 16),
+            (kind::HMAC, 16),
+            (kind::PRIVATE_FIRST, 8),
+            (99, 24),
+            (0, 0),
+        ];
+        let mut octets = Vec::new();
+        let mut draw = (0..).map(|nth| chance.bits(number << 8 | nth));
+        let mut below = |bound: u64| draw.next().unwrap() % bound;
+        for _ in 0..below(6) {
+            let (kind, proper) = KINDS[usize::try_from(below(11)).unwrap()];
+            let length = match below(8) {
+                0 => below(1_400),
+                1 => 65_535,
+                2 => 0,
+                _ => proper as u64,
+            };
+            let there = usize::try_from(length.min(if below(16) == 0 { 3 } else { 400 })).unwrap();
+            let flags = if below(3) == 0 { u8::try_from(below(256)).unwrap() } else { 0x80 };
+            octets.extend([flags, kind]);
+            octets.extend(u16::try_from(length).unwrap().to_be_bytes());
+            let fill = u8::try_from(below(256)).unwrap();
+            octets.extend(std::iter::repeat_n(fill, there));
+        }
+        octets.truncate(octets.len().saturating_sub(usize::try_from(below(4)).unwrap()));
+        octets
+    }
+
+    #[test]
+    fn none_of_a_hundred_thousand_requests_with_every_tlv_is_answered_with_more_than_it_has() {
+        const REQUESTS: u32 = 100_000;
+        let chance = romer_units::random::Stream::new(romer_units::random::Seed([1, 2, 3, 4, 5, 6]), [0, 0]);
+        let (mut answered, mut seen) = (0, [false; 256]);
+        for (share, key) in [(0, None), (1, Some(key(1)))] {
+            let mut reflector = ruled(Rules { stateful: true, key: key.clone(), ..Rules::default() });
+            for sequence in 0..REQUESTS / 2 {
+                let extensions = drawn(&chance, u64::from(sequence) * 2 + share);
+                seen[extensions.get(1).copied().map_or(0, usize::from)] = true;
+                let mut request = match &key {
+                    Some(key) => authentic(sequence, key, &extensions),
+                    None => plain(sequence, &extensions),
+                };
+                request.truncate(1_900);
+                // Every twentieth is cut somewhere.
+                if sequence.is_multiple_of(20) {
+                    let length = request.len() as u64;
+                    request.truncate(
+                        usize::try_from(chance.bits(u64::MAX - u64::from(sequence)) % length).unwrap(),
+                    );
+                }
+                let now = Timestamp::from_nanos(i64::from(sequence) * 1_000_000);
+                // The lengths are compared in it, octet for octet.
+                answered += u32::from(exchange_at(&mut reflector, &incoming(&request, SOURCE), now).is_ok());
+            }
+            let counters = reflector.counters();
+            assert!(counters.octets_reflected <= counters.octets_received);
+            assert_eq!(counters.received, counters.reflected + counters.refused());
+        }
+        assert!((1..9).all(|kind| seen[kind]), "every kind was asked for");
+        assert!(answered > REQUESTS / 2, "{answered} were answered");
+    }
+
     #[test]
     fn a_stateful_reflector_numbers_the_replies_of_each_session_by_itself() {
         let mut reflector = ruled(Rules { stateful: true, ..Rules::default() });

@@ -92,6 +92,19 @@ pub struct SocketOptions {
     pub path_errors: bool,
 }
 
+impl SocketOptions {
+    /// The octets of receive buffer that hold `per_second` datagrams for a second, as long as a host may take the processor
+    /// from who reads them; with room for the stamps of as many that were sent, which wait in the same buffer. Never less
+    /// than the default, nor more than 128 MiB.
+    pub fn buffer_for(per_second: u64) -> u32 {
+        /// What the kernel counts for a short datagram or stamp, of which it grants twice the octets asked for.
+        const EACH: u64 = 1 << 10;
+        const MOST: u64 = 128 << 20;
+        let octets = per_second.saturating_mul(EACH).clamp(Self::default().receive_buffer.into(), MOST);
+        u32::try_from(octets).unwrap_or(u32::MAX)
+    }
+}
+
 impl Default for SocketOptions {
     fn default() -> Self {
         Self {

@@ -72,6 +72,12 @@ fn a_receiver_gets_what_its_peer_sends_and_the_sender_keeps_the_stamps_and_the_r
         let stranger = bind(address, &options);
         let receiver = one.receiver_from(peer.local_address(), &options).unwrap();
         assert_eq!(receiver.local_address(), one.local_address());
+        // The kernel begins to stamp a moment after somebody has asked for it.
+        let mut is_stamped = false;
+        while !is_stamped {
+            peer.send(&Outgoing::new(b"first", one.local_address(), 0)).unwrap();
+            receive(&receiver, 1, |datagram| is_stamped = datagram.kernel.is_some());
+        }
         for number in 0..20 {
             one.send(&Outgoing::new(b"to", peer.local_address(), number)).unwrap();
             peer.send(&Outgoing::new(b"back", one.local_address(), number)).unwrap();

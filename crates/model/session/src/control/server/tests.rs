@@ -451,6 +451,16 @@ fn what_is_over_a_limit_is_refused_with_the_limit_and_can_be_asked_again() {
 }
 
 #[test]
+fn a_peer_that_is_not_answered_is_told_so() {
+    let mut server = server(Limits::default()).shut();
+    say(&mut server, &hello());
+    let refused = say(&mut server, &Message::Request(request()));
+    let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!(refused.code, RefusalCode::Address);
+    assert!(refused.message.contains("--allow"), "{refused:?}");
+}
+
+#[test]
 fn unknown_and_untimely_frames_are_named_and_the_connection_stays() {
     let mut server = server(Limits::default());
     let untimely = say(&mut server, &Message::Request(request()));
