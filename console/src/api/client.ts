@@ -37,6 +37,8 @@ const PLACES = {
   emulation: ['GET', '/api/emulation'],
   startEmulation: ['POST', '/api/emulation'],
   stopEmulation: ['POST', '/api/emulation/stop'],
+  passThrough: ['POST', '/api/emulation/pass'],
+  impairAgain: ['POST', '/api/emulation/impair'],
   measurements: ['GET', '/api/measurements'],
   startMeasurement: ['POST', '/api/measurements'],
   stopMeasurement: ['POST', '/api/measurements/{id}/stop'],

@@ -176,6 +176,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/emulation/impair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put the scenario in force again that was kept while everything passed through. */
+        post: operations["impairAgain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/emulation/pass": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let everything pass through untouched; the scenario is kept. */
+        post: operations["passThrough"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/emulation/stop": {
         parameters: {
             query?: never;
@@ -348,6 +382,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{name}/measurement.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The document of a measurement, romer/measurement/1; of several streams, romer/measurements/1. */
+        get: operations["measurementDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{name}/packets.csv": {
         parameters: {
             query?: never;
@@ -357,6 +408,74 @@ export interface paths {
         };
         /** The packets of a stream. */
         get: operations["packets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{name}/packets.log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The same normalised and without skew, as Qtcp converts them. */
+        get: operations["packetsLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{name}/packets.parquet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The packets of all streams, as they are kept. */
+        get: operations["packetsParquet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{name}/packets.raw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The packets of a stream and way as Qtcp logs them. */
+        get: operations["packetsRaw"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{name}/packets.sta": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What Qtcp says of them. */
+        get: operations["packetsSta"];
         put?: never;
         post?: never;
         delete?: never;
@@ -590,6 +709,12 @@ export interface components {
              */
             duration: string | null;
             /**
+             * @description Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
+             *     done there meanwhile is kept with the run.
+             * @default null
+             */
+            emulated: components["schemas"]["Leg"] | null;
+            /**
              * @description Mean time between probes: `20ms`.
              * @default null
              */
@@ -610,12 +735,22 @@ export interface components {
              */
             size: string | null;
             /**
+             * @description Which stamps count: the best that there are, those of the kernel, or those of the program.
+             * @default best
+             */
+            stamp: components["schemas"]["StampRequest"];
+            /**
              * @description A reflector that is not romer: no control channel.
              * @default false
              */
             stamp_only: boolean;
             /** @description Where to: `HOST`, `HOST:CONTROLPORT`, `[IPV6]:CONTROLPORT`; one to eight. */
             targets: string[];
+            /**
+             * @description The text of the file that the traffic `trace:FILE` names.
+             * @default null
+             */
+            trace: string | null;
             /**
              * @description When probes leave and how large they are, as `--traffic` takes it: `periodic`, `melp`, `g711`, ...
              * @default null
@@ -1176,6 +1311,64 @@ export interface components {
             /** @description Sent. */
             sent: string | null;
         };
+        /** @description What a measurement passed through: kept in its folder as `emulated.json`. */
+        Emulated: {
+            /** @description Port a, `[NETNS/]IFACE`. */
+            a: string;
+            /** @description What arrived at a while it was measured, other packets included; `null` where that is not known. */
+            a_to_b: components["schemas"]["EmulatedCounts"] | null;
+            /** @description Port b. */
+            b: string;
+            /** @description What arrived at b. */
+            b_to_a: components["schemas"]["EmulatedCounts"] | null;
+            /**
+             * @description Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
+             *     measurement was killed.
+             */
+            changed: boolean | null;
+            /** @description Everything passed through untouched then, and the scenario was only kept. */
+            passing: boolean;
+            /** @description What was asked for when the measurement began, as a scenario file says it. */
+            scenario: string;
+            /** @description `romer/emulated/1`. */
+            schema: string;
+            /** @description Six numbers that replay every decision of chance. */
+            seed: number[];
+            /** @description Which of the emulation's directions the packets took that went there. */
+            there: components["schemas"]["Leg"];
+        };
+        /** @description What became of packets within a time. */
+        EmulatedCounts: {
+            /**
+             * Format: uint64
+             * @description Packets that left damaged.
+             */
+            corrupted: number;
+            /**
+             * Format: uint64
+             * @description Copies that were made.
+             */
+            duplicates_created: number;
+            /** @description Packets and copies that did not leave, by cause. */
+            lost: {
+                [key: string]: number;
+            };
+            /**
+             * Format: uint64
+             * @description Packets that arrived.
+             */
+            received: number;
+            /**
+             * Format: uint64
+             * @description Packets that others overtook.
+             */
+            reordered: number;
+            /**
+             * Format: uint64
+             * @description Packets and copies that left.
+             */
+            transmitted: number;
+        };
         /** @description One direction. Always and exactly: received + duplicates_created = transmitted + queued + the sum of lost. */
         EmulatedDirection: {
             /** @description From when a packet was let into the delay stage until it was given to the port, without the rate queue. */
@@ -1501,12 +1694,14 @@ export interface components {
             /** @description It is the target: the way ends here. */
             target: boolean;
         };
-        /** @description The scenario in force. */
+        /** @description The scenario in force; while everything passes through, the one that is kept meanwhile. */
         InForce: {
             /** @description The files that it names. */
             files: components["schemas"]["NamedFile"][];
             /** @description What a reader of the results should know, in words. */
             notes: string[];
+            /** @description Everything passes through untouched, and the scenario is kept. */
+            passing: boolean;
             /** @description The same as JSON. */
             scenario: {
                 [key: string]: unknown;
@@ -1571,6 +1766,8 @@ export interface components {
              * @description Its number.
              */
             id: number;
+            /** @description What its packets did within the last interval, by stream. */
+            live: components["schemas"]["LiveStream"][];
             /** @description What it told. */
             notes: string[];
             /** @description The run that it is kept in. */
@@ -1616,6 +1813,8 @@ export interface components {
              */
             lilo: number;
         };
+        /** @description A direction of an emulation. */
+        Leg: "a_to_b" | "b_to_a";
         /** @description A stated limit and its verdict. */
         Limit: {
             /** @description Whether it held. */
@@ -1638,14 +1837,52 @@ export interface components {
             direction: components["schemas"]["Way"] | null;
             /** @description Why it cannot be read. */
             error: string | null;
+            /** @description What it is. */
+            kind: components["schemas"]["RunKind"];
             /** @description The folder's name. */
             name: string;
             /** @description `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read. */
             state: string;
-            /** @description The targets. */
+            /** @description The targets; of a benchmark and an emulation, the ports. */
             targets: string[];
-            /** @description The schedule. */
+            /** @description The schedule; of a benchmark, the procedure. */
             traffic: string | null;
+        };
+        /** @description What came of a stream within an interval. */
+        LiveStream: {
+            /**
+             * @description What the delays of `forward` and `reverse` are: absolute, or above the least that came so far. How far one clock
+             *     runs from the other is still in the latter; the report takes it out.
+             */
+            delay_kind: components["schemas"]["DelayKind"];
+            /**
+             * Format: int64
+             * @description Since the start of the measurement.
+             */
+            elapsed_ns: number;
+            /** @description From here to the other end, of round trips. */
+            forward: components["schemas"]["LiveWay"];
+            /** @description Times between arrivals here. */
+            inter_arrival_ns: components["schemas"]["TickSummary"];
+            /** @description From the other end to here. */
+            reverse: components["schemas"]["LiveWay"];
+            /** @description There and back, without the time at the other end. */
+            round_trip: components["schemas"]["LiveWay"];
+            /**
+             * Format: uint16
+             * @description Which stream, from 0.
+             */
+            stream: number;
+        };
+        /** @description A way within an interval; nothing where it cannot be known yet. */
+        LiveWay: {
+            /** @description Delays of the packets that came within the interval. */
+            delay_ns: components["schemas"]["TickSummary"];
+            /**
+             * Format: double
+             * @description Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+             */
+            jitter_rfc3550_ns: number | null;
         };
         /** @description A load, in the units in which people ask for it. */
         Load: {
@@ -1834,12 +2071,24 @@ export interface components {
         };
         /** @description A run, opened. */
         Opened: {
+            /** @description What a benchmark has found. */
+            benchmark: components["schemas"]["Benchmark"] | null;
+            /** @description What a measurement passed through, where that was kept with it. */
+            emulated: components["schemas"]["Emulated"] | null;
+            /** @description What an emulation did. */
+            emulation: components["schemas"]["Emulation"] | null;
             /** @description Where it is kept. */
             folder: string;
+            /** @description What it is. */
+            kind: components["schemas"]["RunKind"];
             /** @description One for each stream. */
             measurements: components["schemas"]["Measurement"][];
             /** @description The folder's name. */
             name: string;
+            /** @description The scenario of that or of the emulation, as JSON. */
+            scenario: {
+                [key: string]: unknown;
+            } | null;
             /** @description As in the list. */
             state: string;
         };
@@ -2193,6 +2442,8 @@ export interface components {
              */
             ratio: number | null;
         };
+        /** @description What a folder among the runs holds. */
+        RunKind: "measurement" | "benchmark" | "emulation";
         /** @description The tests of seed 003, section 2.7, on the tester itself. */
         SelfTest: {
             /** @description What the report may claim for it, in words. */
@@ -2371,6 +2622,8 @@ export interface components {
             /** @description t1. */
             sender_departure: components["schemas"]["Place"] | null;
         };
+        /** @description Stamps asked for (`--stamp`). */
+        StampRequest: "best" | "nic" | "kernel" | "user";
         /** @description How the emulation stands. */
         Standing: {
             /** @description Port a, `[NETNS/]IFACE`. */
@@ -2379,6 +2632,8 @@ export interface components {
             b: string;
             /** @description How packets come in and go out. */
             data_plane: string;
+            /** @description Everything passes through untouched, and the scenario is kept. */
+            passing: boolean;
             /**
              * Format: uint32
              * @description Frames that there is room for.
@@ -3460,6 +3715,82 @@ export interface operations {
             };
         };
     };
+    impairAgain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Standing"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    passThrough: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Standing"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     stopEmulation: {
         parameters: {
             query?: never;
@@ -3926,6 +4257,46 @@ export interface operations {
             };
         };
     };
+    measurementDocument: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     packets: {
         parameters: {
             query?: {
@@ -3949,6 +4320,181 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    packetsLog: {
+        parameters: {
+            query?: {
+                /** @description Which stream, from 0. */
+                stream?: string;
+                /** @description forward or reverse, of a run in both directions. */
+                direction?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    packetsParquet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.apache.parquet": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    packetsRaw: {
+        parameters: {
+            query?: {
+                /** @description Which stream, from 0. */
+                stream?: string;
+                /** @description forward or reverse, of a run in both directions. */
+                direction?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    packetsSta: {
+        parameters: {
+            query?: {
+                /** @description Which stream, from 0. */
+                stream?: string;
+                /** @description forward or reverse, of a run in both directions. */
+                direction?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
             /** @description Refused; the problem says why and what to do. */

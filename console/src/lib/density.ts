@@ -1,6 +1,7 @@
 // Distributions of delay, as curves.
 
 import { nanoseconds } from './quantity';
+import { empirical } from './trace';
 
 export interface Curve {
   /** Nanoseconds, and density per millisecond. */
@@ -40,8 +41,62 @@ function sampled(low: number, high: number, density: (x: number) => number): [nu
   });
 }
 
+/** The histogram of sorted values as a density. */
+function steps(values: number[]): [number, number][] {
+  const [low, high] = [values[0] ?? 0, values.at(-1) ?? 0];
+  const bins = Math.max(1, Math.min(60, Math.ceil(Math.sqrt(values.length) * 2)));
+  const width = (high - low) / bins || Math.max(1e3, low * 0.02);
+  const counts = Array.from({ length: high > low ? bins : 1 }, () => 0);
+  for (const value of values) counts[Math.min(counts.length - 1, Math.floor((value - low) / width))]! += 1;
+  const points: [number, number][] = [[low, 0]];
+  counts.forEach((count, i) => {
+    const height = (count / values.length / width) * 1e6;
+    points.push([low + i * width, height], [low + (i + 1) * width, height]);
+  });
+  points.push([low + counts.length * width, 0]);
+  return points;
+}
+
+/**
+ * The delay of a chain in the long run: the states' densities by their shares. A state without a variable part is an atom,
+ * which has no density: its delay and share.
+ */
+export function mixture(states: { share: number; fixed: number; variable: Fields | undefined }[], files: Record<string, string> = {}): { curve: Curve | null; atoms: [number, number][] } | null {
+  const atoms: [number, number][] = [];
+  const curves: { share: number; points: [number, number][] }[] = [];
+  let mean: number | null = 0;
+  for (const state of states) {
+    if (!(state.share > 0)) continue;
+    if (!state.variable) {
+      atoms.push([state.fixed, state.share]);
+      mean = mean === null ? null : mean + state.share * state.fixed;
+      continue;
+    }
+    const found = curve(state.variable, files);
+    if (!found) return null;
+    curves.push({ share: state.share, points: found.points.map(([x, y]) => [x + state.fixed, y]) });
+    mean = mean === null || found.mean === null ? null : mean + state.share * (state.fixed + found.mean);
+  }
+  if (curves.length === 0) return { curve: null, atoms };
+  const xs = [...new Set(curves.flatMap((one) => one.points.map(([x]) => x)))].sort((a, b) => a - b);
+  const points = xs.map((x): [number, number] => [x, curves.reduce((sum, one) => sum + one.share * heightAt(one.points, x), 0)]);
+  return { curve: { points, mean, note: null }, atoms };
+}
+
+/** The height of a curve at a place between its points; at a jump, of its upper end. */
+function heightAt(points: [number, number][], x: number): number {
+  let height = 0;
+  for (let i = 1; i < points.length; i++) {
+    const [x0, y0] = points[i - 1] as [number, number];
+    const [x1, y1] = points[i] as [number, number];
+    if (x < x0 || x > x1) continue;
+    height = Math.max(height, x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : Math.max(y0, y1));
+  }
+  return height;
+}
+
 /** The curve of a `variable` table; null where it cannot be drawn (yet). */
-export function curve(variable: Fields | undefined): Curve | null {
+export function curve(variable: Fields | undefined, files: Record<string, string> = {}): Curve | null {
   if (!variable) return null;
   const of = (key: string) => nanoseconds(variable[key]);
   const number = (key: string) => (typeof variable[key] === 'number' ? (variable[key] as number) : null);
@@ -92,8 +147,15 @@ export function curve(variable: Fields | undefined): Curve | null {
       const points = sampled(high / 1000, high, (x) => Math.exp((shape - 1) * Math.log(x) - x / scale - log));
       return { points, mean, note: null };
     }
+    case 'empirical': {
+      const { values, faults } = empirical(files[String(variable.file ?? '')] ?? '');
+      if (faults.length > 0) return null;
+      values.sort((a, b) => a - b);
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      return { points: steps(values), mean, note: `${values.length} values of the file` };
+    }
     case 'correlated': {
-      const inner = curve(variable.of as Fields | undefined);
+      const inner = curve(variable.of as Fields | undefined, files);
       const c = number('coefficient');
       return inner && { ...inner, note: `correlation ${c ?? '–'} from packet to packet; ${inner.note ?? 'the same distribution'}` };
     }

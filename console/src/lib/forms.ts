@@ -49,10 +49,10 @@ export const VARIABLE: Form = {
   models: [
     { value: 'none', label: 'None', help: 'Every packet has the fixed delay.', fields: [] },
     { value: 'uniform', label: 'Uniform', help: 'All from low to high alike.', fields: [span('low', 'Low', 'the least, such as 0us', '0us'), span('high', 'High', 'the greatest', '10ms')] },
-    { value: 'normal', label: 'Normal', help: 'Cut off at 0.', fields: [span('mean', 'Mean', 'before it is cut off at 0', '5ms'), span('stddev', 'Standard deviation', '', '1ms')] },
-    { value: 'exponential', label: 'Exponential', help: 'As from a queue.', fields: [span('mean', 'Mean', '', '5ms')] },
+    { value: 'normal', label: 'Normal', help: 'Cut off at 0.', fields: [span('mean', 'Mean', 'before it is cut off at 0', '5ms'), span('stddev', 'Standard deviation', 'two of three lie within it of the mean', '1ms')] },
+    { value: 'exponential', label: 'Exponential', help: 'As from a queue.', fields: [span('mean', 'Mean', 'and standard deviation', '5ms')] },
     { value: 'pareto', label: 'Pareto', help: 'A heavy tail.', fields: [span('scale', 'Scale', 'the least value', '1ms'), real('shape', 'Shape', 'a smaller one has a heavier tail', 2.5)] },
-    { value: 'gamma', label: 'Gamma', help: '', fields: [span('scale', 'Scale', '', '1ms'), real('shape', 'Shape', '', 2)] },
+    { value: 'gamma', label: 'Gamma', help: 'Between exponential (shape 1) and normal.', fields: [span('scale', 'Scale', 'the mean is scale times shape', '1ms'), real('shape', 'Shape', 'a larger one is more even', 2)] },
     { value: 'empirical', label: 'From a file', help: 'Delays that were measured, one a line.', fields: [{ key: 'file', label: 'File', kind: 'file', help: 'lengths of time, one a line', start: 'delays.txt' }] },
     {
       value: 'correlated', label: 'Correlated', help: 'One of the others, with packets that resemble the one before.',
@@ -67,11 +67,11 @@ const OF: Form = { ...VARIABLE, label: 'Distribution', models: VARIABLE.models.s
 const last = VARIABLE.models.at(-1);
 if (last) last.inner = { key: 'of', form: OF };
 
-const DISPLACEMENT: Form = {
+export const DISPLACEMENT: Form = {
   label: 'By how many packets',
   models: [
-    { value: 'uniform', label: 'Uniform', help: '', fields: [whole('low', 'From', 'packets that go past', 1), whole('high', 'To', 'packets that go past', 3)] },
-    { value: 'normal', label: 'Normal', help: '', fields: [real('mean', 'Mean', 'packets', 3), real('stddev', 'Standard deviation', 'packets', 1)] },
+    { value: 'uniform', label: 'Uniform', help: 'All numbers from the first to the last alike.', fields: [whole('low', 'From', 'packets that go past', 1), whole('high', 'To', 'packets that go past', 3)] },
+    { value: 'normal', label: 'Normal', help: 'Rounded; what lies below 0 is 0.', fields: [real('mean', 'Mean', 'packets', 3), real('stddev', 'Standard deviation', 'packets', 1)] },
   ],
   fields: [], groups: [],
 };
@@ -81,7 +81,7 @@ const QUEUE: Form = {
   models: [
     { value: 'tail-drop', label: 'Tail drop', help: 'What does not fit is lost.', fields: [] },
     { value: 'red', label: 'RED', help: 'Early losses as the queue grows.', fields: [] },
-    { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', '', '100ms')] },
+    { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', 'packets wait too long when they do for this time', '100ms')] },
   ],
   fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with its unit: 64KiB', start: '64KiB' }],
   groups: [],
@@ -96,12 +96,12 @@ export const STAGES: Record<string, Form> = {
         value: 'gilbert-elliott', label: 'Gilbert-Elliott', help: 'Good and bad spells; losses come in bursts.',
         fields: [
           share('p', 'p: good to bad', 'per packet', 0.01), share('r', 'r: bad to good', 'per packet', 0.25),
-          share('loss_good', 'Loss when good', '', 0), share('loss_bad', 'Loss when bad', '', 1),
+          share('loss_good', 'Loss when good', 'of each packet', 0), share('loss_bad', 'Loss when bad', 'of each packet', 1),
         ],
       },
       {
         value: 'four-state', label: 'Four states', help: 'Bursts with losses and gaps, and single losses.',
-        fields: [share('p13', 'p13: into a burst', '', 0.01), share('p31', 'p31: out of it', '', 0.3), share('p32', 'p32: a gap within it', '', 0.1), share('p23', 'p23: back to losses', '', 0.5), share('p14', 'p14: single losses', '', 0.001)],
+        fields: [share('p13', 'p13: into a burst', 'after a received packet', 0.01), share('p31', 'p31: out of it', 'after a lost packet', 0.3), share('p32', 'p32: a gap within it', 'after a lost packet', 0.1), share('p23', 'p23: back to losses', 'within a gap', 0.5), share('p14', 'p14: single losses', 'after a received packet', 0.001)],
       },
       correlated, markov,
     ],
@@ -139,7 +139,7 @@ export const STAGES: Record<string, Form> = {
       value: 'limit', label: 'Limited', help: 'No more than this passes.',
       fields: [
         { key: 'limit', label: 'Limit', kind: 'rate', help: '10Mbit, 1.25MBps or 14880pps', start: '10Mbit' },
-        { key: 'layer', label: 'Counted at', kind: 'choice', help: '', start: 'l2', choices: [['l1', 'layer 1: the line, with preamble and gap'], ['l2', 'layer 2: frames'], ['l3', 'layer 3: IP packets']] },
+        { key: 'layer', label: 'Counted at', kind: 'choice', help: 'which octets of a packet count', start: 'l2', choices: [['l1', 'layer 1: the line, with preamble and gap'], ['l2', 'layer 2: frames'], ['l3', 'layer 3: IP packets']] },
       ],
     }],
     fields: [], groups: [{ key: 'queue', form: QUEUE }],
@@ -150,9 +150,9 @@ export type Table = Record<string, unknown>;
 
 /** What a state of a chain has of its stage. */
 export function stateFields(stage: string): Field[] {
-  if (stage === 'delay') return [span('fixed', 'Fixed', '', '0ms')];
-  const fields: Field[] = [share('probability', 'Probability', '', 0)];
-  if (stage === 'duplicate') fields.push(span('delay', 'Copy delayed', '', '0us', true));
+  if (stage === 'delay') return [span('fixed', 'Fixed', 'of each packet in this state: 30ms', '0ms')];
+  const fields: Field[] = [share('probability', 'Probability', 'of each packet in this state', 0)];
+  if (stage === 'duplicate') fields.push(span('delay', 'Copy delayed', 'on top of its own delay', '0us', true));
   return fields;
 }
 

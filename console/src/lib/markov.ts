@@ -106,15 +106,19 @@ export function gilbertLoss(p: number, r: number, good: number, bad: number): nu
   return p + r > 0 ? (good * r + bad * p) / (p + r) : null;
 }
 
-/** The loss ratio of the model of four states: received, received in a burst, lost, lost alone. */
-export function fourStateLoss(p13: number, p31: number, p32: number, p23: number, p14: number): number | null {
+/** The transitions of the model of four states: received, received in a burst, lost, lost alone. */
+export function fourStateMatrix(p13: number, p31: number, p32: number, p23: number, p14: number): Matrix {
   const stays = (sum: number) => Math.max(0, 1 - sum);
-  // 0 good, 1 good within a burst, 2 lost in a burst, 3 lost alone.
-  const shares = visits([
+  return [
     [stays(p13 + p14), 0, p13, p14],
     [0, stays(p23), p23, 0],
     [p31, p32, stays(p31 + p32), 0],
     [1, 0, 0, 0],
-  ]);
+  ];
+}
+
+/** Its loss ratio: the shares of the last two states. */
+export function fourStateLoss(p13: number, p31: number, p32: number, p23: number, p14: number): number | null {
+  const shares = visits(fourStateMatrix(p13, p31, p32, p23, p14));
   return shares ? (shares[2] as number) + (shares[3] as number) : null;
 }

@@ -101,9 +101,12 @@ class Shared {
     on<Tick>('tick', (tick) => this.take(tick));
     on<Schemas['InForce']>('scenario', () => this.told++);
     on<Schemas['Standing']>('emulation', (standing) => {
+      // Another one has no past; what is switched keeps its own.
+      if (standing.started !== this.emulation?.started) {
+        this.lastTick = null;
+        this.seconds = [];
+      }
       this.emulation = standing;
-      this.lastTick = null;
-      if (standing.running) this.seconds = [];
       this.told++;
     });
     on<Schemas['Job']>('measurement', (job) => {

@@ -90,6 +90,22 @@ async function run() {
   await loss.getByText('overall loss rate is 10 %').waitFor();
   await clean(page, 'the emulator');
 
+  step('all that is wrong is told at once, each beside its field');
+  const reorder = there.locator('details.stage', { hasText: 'Reorder' }).first();
+  await there.getByText('Reorder', { exact: true }).first().click();
+  await reorder.getByLabel('Model', { exact: true }).first().selectOption('markov');
+  await reorder.locator('[data-displacement]').first().waitFor();
+  await reorder.getByLabel('Duration of state 2').fill('0');
+  await delay.getByLabel('Fixed part').fill('20');
+  await page.getByText(/and 1 more, each beside its field/).waitFor();
+  await until('both are marked', async () => (await reorder.getByLabel('Duration of state 2').getAttribute('aria-invalid')) === 'true' && (await delay.getByLabel('Fixed part').getAttribute('aria-invalid')) === 'true');
+  await delay.getByLabel('Fixed part').fill('20ms');
+  await reorder.getByLabel('Model', { exact: true }).first().selectOption('none');
+  await loss.getByLabel('Model', { exact: true }).first().selectOption('four-state');
+  await loss.getByRole('img', { name: /Transition graph of 4 states/ }).waitFor();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await loss.getByText('overall loss rate is 10 %').waitFor();
+
   step('Apply says what changes, and the emulator takes it');
   await page.getByText('a_to_b.loss.model').waitFor();
   await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
@@ -113,6 +129,10 @@ async function run() {
   await page.getByLabel('Interval', { exact: true }).fill('2ms');
   await page.getByLabel('Comment', { exact: true }).fill('from the browser');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await until('delays of both ways and their jitter are drawn while it runs', async () => {
+    const titles = await page.locator('section[aria-label=Measure] [data-live] figcaption strong').allInnerTexts();
+    return ['Round-trip delay', 'Delay there', 'Delay back', 'Jitter'].every((title) => titles.some((one) => one.startsWith(title)));
+  });
   const job = await until('the measurement ends', () =>
     page.evaluate(async () => {
       const [last] = await (await fetch('/api/measurements')).json();
@@ -145,13 +165,20 @@ async function run() {
   await shot(page, 'live');
   await clean(page, 'the live figures');
 
-  step('the master switch lets packets pass, and impairs them again');
-  await open(page, 'Emulator');
+  step('the master switch is the server\'s: two pages agree, a reload keeps it, and the scenario stays');
   await page.getByRole('switch').click();
   await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
-  assert.deepEqual((await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario, {});
-  await page.getByRole('switch').click();
+  const kept_ = await page.evaluate(async () => (await fetch('/api/scenario')).json());
+  assert.deepEqual([kept_.passing, kept_.scenario.a_to_b.loss.model], [true, 'markov']);
+  const second = await context.newPage();
+  await second.goto('http://127.0.0.1:8800/#runs');
+  await second.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await second.reload();
+  await second.getByRole('switch', { name: /Off: packets pass untouched/ }).click();
   await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).passing, false);
+  await second.close();
+  await open(page, 'Emulator');
 
   step('a change by somebody else is not overwritten unseen');
   await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"5ms\\"\\n"}' }));
@@ -169,7 +196,24 @@ async function run() {
   await page.getByText('No run has these words').waitFor();
   await page.getByLabel('Filter', { exact: true }).fill('browser');
   await page.getByRole('button', { name: /^Open / }).click();
-  await page.locator('section[aria-label=Runs]').frameLocator('iframe').getByText('Packets').first().waitFor();
+  const runsScreen = page.locator('section[aria-label=Runs]');
+  await runsScreen.frameLocator('iframe').getByText('Packets').first().waitFor();
+  // The report's own script works within the page: it makes the buttons that save its data.
+  await runsScreen.frameLocator('iframe').locator('#data button').first().waitFor();
+
+  step('it stands beside the emulation that it passed through');
+  const beside = runsScreen.locator('[data-beside]');
+  await beside.getByRole('row', { name: /Loss there \(a → b\) 10 %/ }).waitFor();
+  await beside.getByRole('row', { name: /Mean delay there \(a → b\) 20 ms/ }).waitFor();
+  await beside.getByLabel('Emulation').selectOption('now');
+  await beside.getByText('the scenario that is in force now').waitFor();
+
+  step('its packets are saved as other programs read them');
+  for (const [name, begins] of [['Document (JSON)', '{'], ['Packets (CSV)', 'sequence,size'], ['Packets (Parquet)', 'PAR1'], ['Packets (Qtcp .raw)', ''], ['Packets (Qtcp .sta)', '']]) {
+    const [download] = await Promise.all([page.waitForEvent('download'), runsScreen.getByRole('link', { name, exact: true }).click()]);
+    const content = readFileSync(await download.path(), 'latin1');
+    assert(content.length > 50 && content.startsWith(begins), `${name}: ${content.slice(0, 60)}`);
+  }
   await shot(page, 'runs');
   await clean(page, 'the runs');
 

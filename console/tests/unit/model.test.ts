@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { askedFor, meanDelay, share } from '../../src/lib/asked';
 import { changes, fileChanges, History } from '../../src/lib/changes';
-import { curve } from '../../src/lib/density';
+import { curve, mixture } from '../../src/lib/density';
+import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
-import { fourStateLoss, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
+import { fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { distribution } from '../../src/lib/overlay';
 import { curves, FRESH, plan } from '../../src/lib/plan';
 import { nanoseconds, percent, probability, time, wholeNumbers, written } from '../../src/lib/quantity';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
-import { phamFaults } from '../../src/lib/trace';
+import { empirical, logFaults, mahimahiFaults, phamFaults } from '../../src/lib/trace';
+import { KINDS, seedOf, traffic } from '../../src/lib/traffic';
+import { has, MOST, taken, type Points } from '../../src/lib/watched';
 
 describe('quantities', () => {
   it('are read with their units, and not without', () => {
@@ -64,6 +68,7 @@ describe('Markov chains', () => {
   it('of four states lose what they should', () => {
     // Only single losses: each follows a good packet, with probability p14.
     expect(fourStateLoss(0, 0.5, 0, 0.5, 0.1)).toBeCloseTo(0.1 / 1.1, 12);
+    for (const row of fourStateMatrix(0.01, 0.3, 0.1, 0.5, 0.001)) expect(rowFault(row)).toBeNull();
   });
 });
 
@@ -78,6 +83,22 @@ describe('densities', () => {
     expect(area({ model: 'normal', mean: '1ms', stddev: '1ms' })).toBeCloseTo(1, 2);
     expect(area({ model: 'exponential', mean: '5ms' })).toBeCloseTo(1, 2);
     expect(area({ model: 'gamma', scale: '1ms', shape: 2 })).toBeGreaterThan(0.98);
+  });
+  it('of a file are its histogram', () => {
+    const files = { 'd.txt': 'delay_ms\n1\n2\n2\n5\n' };
+    const found = curve({ model: 'empirical', file: 'd.txt' }, files);
+    expect(found?.mean).toBe(2.5e6);
+    const points = found?.points ?? [];
+    expect(points.slice(1).reduce((sum, [x, y], i) => sum + (((x - (points[i]?.[0] ?? 0)) / 1e6) * (y + (points[i]?.[1] ?? 0))) / 2, 0)).toBeCloseTo(1, 9);
+    expect(curve({ model: 'empirical', file: 'd.txt' }, { 'd.txt': 'x' })).toBeNull();
+  });
+  it('of chains are those of their states by their shares, fixed delays as atoms', () => {
+    const uniform = { model: 'uniform', low: '0ms', high: '2ms' };
+    const found = mixture([{ share: 0.25, fixed: 10e6, variable: uniform }, { share: 0.75, fixed: 5e6, variable: undefined }, { share: 0, fixed: 0, variable: { model: 'none' } }]);
+    expect(found?.atoms).toEqual([[5e6, 0.75]]);
+    expect(found?.curve?.mean).toBeCloseTo(0.25 * 11e6 + 0.75 * 5e6, 3);
+    expect(Math.max(...(found?.curve?.points ?? []).map(([, y]) => y))).toBeCloseTo(0.25 * 0.5, 12);
+    expect(mixture([{ share: 1, fixed: 0, variable: { model: 'uniform', low: '3', high: '2ms' } }])).toBeNull();
   });
   it('are not drawn from what is not complete', () => {
     expect(curve({ model: 'normal', mean: '5', stddev: '1ms' })).toBeNull();
@@ -166,6 +187,78 @@ describe('traces', () => {
   });
 });
 
+describe('other files', () => {
+  it('of moments are told line by line what is wrong with them', () => {
+    expect(mahimahiFaults('1\n1\n5\n')).toEqual([]);
+    expect(mahimahiFaults('1\nx\n5\n3\n').map((fault) => fault.line)).toEqual([2, 4]);
+    expect(mahimahiFaults('0\n')[0]?.why).toContain('period');
+    expect(mahimahiFaults('\n')).toHaveLength(1);
+  });
+  it('of delays are read with a unit of their own or of the first line', () => {
+    expect(empirical('3ms\n# two\n1.5ms\n')).toEqual({ values: [3e6, 1.5e6], faults: [] });
+    expect(empirical('delay_us\n3\n').values).toEqual([3e3]);
+    expect(empirical('3ms\n2\n2h\n1ms').faults.map((fault) => fault.line)).toEqual([2, 3]);
+    expect(empirical('delay\n3ms\n').faults[0]?.why).toContain('delay_ns');
+    expect(empirical('').faults).toHaveLength(1);
+  });
+  it('of packets have the columns of their first line', () => {
+    expect(logFaults('sequence,size,t1_ns,t2_ns\n0,44,1,2\n1,44,3,\n')).toEqual([]);
+    expect(logFaults('sequence,size,t1_ns,t2_ns\n0,44,1\n1,44,3,x\n').map((fault) => fault.line)).toEqual([2, 3]);
+    expect(logFaults('')).toHaveLength(1);
+  });
+});
+
+describe('displacements', () => {
+  it('are the numbers alike, or the normal law rounded', () => {
+    expect(displacements({ model: 'uniform', low: 1, high: 4 })).toEqual([[1, 0.25], [2, 0.25], [3, 0.25], [4, 0.25]]);
+    const normal = displacements({ model: 'normal', mean: 1, stddev: 1 }) ?? [];
+    expect(normal[0]?.[0]).toBe(0);
+    expect(normal.reduce((sum, [, p]) => sum + p, 0)).toBeCloseTo(1, 3);
+    // Up to 0.5, which is half a standard deviation below the mean.
+    expect(normal[0]?.[1]).toBeCloseTo(0.308538, 5);
+    expect(displacements({ model: 'uniform', low: 4, high: 1 })).toBeNull();
+  });
+});
+
+describe('what is asked for', () => {
+  const markov = { model: 'markov', step: 'packets', transition: [[0.95, 0.05], [0.9, 0.1]], state: [{ duration: 1, probability: 0 }, { duration: 2, probability: '100%' }] };
+  it('follows from each model', () => {
+    expect(share(undefined)).toBe(0);
+    expect(share({ probability: '5%' })).toBe(0.05);
+    expect(share({ model: 'gilbert-elliott', p: 0.1, r: 0.4 })).toBeCloseTo(0.2, 12);
+    expect(share(markov)).toBeCloseTo(0.1, 12);
+    expect(share({ model: 'four-state', p13: 0, p31: 0.5, p32: 0, p23: 0.5, p14: 0.1 })).toBeCloseTo(0.1 / 1.1, 12);
+    expect(meanDelay({ fixed: '30ms', variable: { model: 'uniform', low: '0ms', high: '4ms' } })).toBe(32e6);
+    expect(meanDelay({ ...markov, state: [{ duration: 1, fixed: '10ms' }, { duration: 2, fixed: '20ms' }] })).toBeCloseTo(11e6, 3);
+    expect(meanDelay({ variable: { model: 'pareto', scale: '1ms', shape: 0.5 } })).toBeNull();
+  });
+  it('is told of a direction with what it does not say', () => {
+    const scenario = { a_to_b: { loss: markov, delay: { fixed: '20ms' }, rate: { limit: '10Mbit', layer: 'l2' } }, timeline: [{ at: '1s' }] };
+    const asked = askedFor(scenario, 'a_to_b');
+    expect([asked.loss, asked.delay, asked.rate]).toEqual([expect.closeTo(0.1, 12), 20e6, '10Mbit (l2)']);
+    expect(asked.notes).toHaveLength(2);
+    expect(askedFor(scenario, 'b_to_a').loss).toBe(0);
+    expect(askedFor(scenario, 'a_to_b', true)).toMatchObject({ loss: 0, delay: 0 });
+    expect(askedFor({ trace: { file: 'x' } }, 'a_to_b').loss).toBeNull();
+  });
+});
+
+describe('traffic', () => {
+  it('is written as the command line takes it', () => {
+    for (const kind of KINDS) expect(traffic(kind.value, {})).toMatch(/^[a-z0-9-]+(:\S+)?$/);
+    expect(traffic('talkspurt', {})).toBe('talkspurt:p59@g711');
+    expect(traffic('talkspurt', { 'talkspurt.model': 'brady', 'talkspurt.codec': '' })).toBe('talkspurt:brady');
+    expect(traffic('onoff', { 'onoff.on': '=1s', 'onoff.off': '0.7*400ms + 0.3*2s' })).toBe('onoff:=1s,0.7*400ms+0.3*2s@g711');
+    expect(traffic('token-bucket', { 'token-bucket.depth': '128B' })).toBe('token-bucket:16kBps,128B');
+    expect(traffic('opus', { 'opus.rate': '' })).toBe('opus');
+  });
+  it('has a seed of six numbers', () => {
+    expect(seedOf(' ')).toEqual({ seed: null, fault: null });
+    expect(seedOf('1, 2,3 4,5,4294967295').seed).toEqual([1, 2, 3, 4, 5, 4294967295]);
+    for (const text of ['1,2,3', '1,2,3,4,5,x', '1,2,3,4,5,4294967296']) expect(seedOf(text).fault).not.toBeNull();
+  });
+});
+
 describe('plans of benchmarks', () => {
   it('are the TOML of their form, with what its procedure takes', () => {
     const text = plan({ ...FRESH, tx: 'romerA/t0', rx: 'romerB/t1', streams: 'name=voice, share=20%\n', cases: [{ name: 'a "b"', command: 'true' }], labels: 'model=R1=x' });
@@ -191,5 +284,33 @@ describe('files', () => {
     const [one] = fileChanges({ 'a.csv': '1\n' }, { 'a.csv': '2\n' });
     expect(one).toEqual({ path: 'a.csv', before: '2 octets', after: '2 octets of other content' });
     expect(fileChanges({}, { 'b.csv': 'é' })[0]?.before).toBeNull();
+  });
+});
+
+describe('measurements that run', () => {
+  const summary = (median: number | null) => ({ count: median === null ? 0 : 9, mean: median, median, p99: median, max: median });
+  const stream = (number: number, elapsed_ns: number, sent: number, returned: number) => ({ stream: number, elapsed_ns, sent, returned, round_trip_delay_ns: summary(50) }) as never;
+  const live = (number: number, elapsed_ns: number) => {
+    const way = (median: number) => ({ delay_ns: summary(median), jitter_rfc3550_ns: median / 10 });
+    return { stream: number, elapsed_ns, delay_kind: 'variable' as const, forward: way(10), reverse: way(20), round_trip: way(40), inter_arrival_ns: summary(5) };
+  };
+  it('give a point for each interval and stream, in both directions', () => {
+    const first = taken({}, { streams: [stream(0, 5e8, 10, 9), stream(1, 5e8, 4, 4)], live: [live(0, 5e8), live(1, 5e8)] });
+    expect(first[0]?.[0]).toEqual({ x: 0.5, forward: { median: 10, p99: 10, jitter: 1 }, reverse: { median: 20, p99: 20, jitter: 2 }, roundTrip: { median: 40, p99: 40, jitter: 4 }, between: { median: 5, max: 5 }, missing: expect.closeTo(0.1, 12) });
+    expect(first[1]).toHaveLength(1);
+    // The same told again is nothing new.
+    expect(taken(first, { streams: [stream(0, 5e8, 10, 9)], live: [live(0, 5e8)] })).toBe(first);
+    expect(taken(first, { streams: [stream(0, 1e9, 20, 20)], live: [live(0, 1e9)] })[0]?.map((point) => point.x)).toEqual([0.5, 1]);
+  });
+  it('have the round trip from the measurement itself where its log tells nothing', () => {
+    const [point] = taken({}, { streams: [stream(0, 5e8, 0, 0)], live: [] })[0] ?? [];
+    expect([point?.roundTrip.median, point?.forward.median, point?.missing]).toEqual([50, null, null]);
+    expect(has(point ? [point] : [], (one) => one.reverse.jitter)).toBe(false);
+  });
+  it('are kept up to a bound', () => {
+    let points: Points = {};
+    for (let i = 1; i <= MOST + 5; i++) points = taken(points, { streams: [stream(0, i * 1e9, 1, 1)], live: [] });
+    expect(points[0]?.length).toBe(MOST);
+    expect(points[0]?.at(-1)?.x).toBe(MOST + 5);
   });
 });

@@ -94,7 +94,7 @@ impl Reply {
             }
             Self::File { content, name, .. } => {
                 if let Some(name) = name {
-                    put(CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
+                    put(CONTENT_DISPOSITION, disposition(&name));
                 }
                 Body::from(content)
             }
@@ -109,6 +109,21 @@ impl Reply {
         *response.headers_mut() = headers;
         response
     }
+}
+
+/// Under which name a file is saved: RFC 6266, with the name in full (RFC 8187) for those who read that.
+fn disposition(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-._ ".contains(c) { c } else { '_' };
+    let shown: String = name.chars().map(plain).collect();
+    let mut whole = String::new();
+    for octet in name.bytes() {
+        if octet.is_ascii_alphanumeric() || b"-._".contains(&octet) {
+            whole.push(char::from(octet));
+        } else {
+            whole.push_str(&format!("%{octet:02X}"));
+        }
+    }
+    format!("attachment; filename=\"{shown}\"; filename*=UTF-8''{whole}")
 }
 
 /// A type's schema.

@@ -18,9 +18,10 @@ use crate::benchmarking::{Benchmarks, Plans};
 use crate::emulation::{Emulation, Standing};
 use crate::events::SharedHub;
 use crate::heads::Names;
-use crate::measuring::Measurements;
+use crate::measuring::{self, Asked, Job, Measurements};
 use crate::problem::{FieldError, Problem};
 use crate::scenario::{self, Given};
+use crate::through::Through;
 
 /// All that requests share.
 pub(crate) struct App {
@@ -178,7 +179,10 @@ impl App {
             given
         };
         let read = scenario::read(given, &BTreeMap::new())?;
-        let emulation = Arc::new(Emulation::start(ports, read, start.may_cut_off)?);
+        let [a, b] = &ports;
+        let named = [("a", a.to_string()), ("b", b.to_string())];
+        let started = Emulation::start(ports.clone(), read, start.may_cut_off);
+        let emulation = Arc::new(started.map_err(|problem| about_port(problem, &named))?);
         self.hub.forget();
         let standing = emulation.standing();
         *slot = Some(emulation);
@@ -194,6 +198,36 @@ impl App {
         Ok(emulation.document(&snapshot))
     }
 
+    /// Lets everything pass through the emulation untouched, or impairs it again, and tells every page.
+    pub(crate) fn switch(&self, passing: bool) -> Result<Standing, Problem> {
+        let emulation = self.emulation()?;
+        let standing = if passing { emulation.pass()? } else { emulation.impair()? };
+        self.hub.send("emulation", &standing);
+        Ok(standing)
+    }
+
+    /// Starts to measure; what the packets pass through here is kept with the run where that is asked for.
+    pub(crate) fn measure(&self, asked: Asked) -> Result<Job, Problem> {
+        let through = match asked.emulated {
+            None => None,
+            Some(there) => {
+                let none = || {
+                    let detail = "no packets pass through an emulation of this server now; start one, or measure without it";
+                    let about = FieldError {
+                        field: "emulated".into(),
+                        detail: detail.into(),
+                        line: None,
+                        column: None,
+                    };
+                    Problem::conflict("no-emulation", detail).about(about)
+                };
+                let emulation = self.emulation().ok().filter(|emulation| emulation.is_running());
+                Some(Through::begin(emulation.ok_or_else(none)?, there))
+            }
+        };
+        measuring::start(&self.measurements, &self.runs, asked, through)
+    }
+
     /// What happens each second.
     pub(crate) fn tick(&self) {
         let emulation = self.slot().clone();
@@ -201,6 +235,22 @@ impl App {
             self.hub.tick(&tick);
         }
     }
+}
+
+/// A refusal that speaks of one of the ports, or of both, with the field that is meant.
+fn about_port(problem: Problem, named: &[(&str, String); 2]) -> Problem {
+    if problem.has_fields() {
+        return problem;
+    }
+    let detail = problem.detail().to_owned();
+    let words = |text: &str| {
+        detail.split(|c: char| c.is_whitespace() || "(),;:'\"".contains(c)).any(|word| word == text)
+    };
+    let meant = named.iter().filter(|(_, name)| words(name));
+    meant.fold(problem, |problem, (field, _)| {
+        let about = FieldError { field: (*field).into(), detail: detail.clone(), line: None, column: None };
+        problem.about(about)
+    })
 }
 
 fn port(field: &str, text: &str) -> Result<PortName, Problem> {

@@ -13,7 +13,7 @@ use romer_emulate::live::{
 use romer_impair::Cause;
 use romer_port::PortName;
 use romer_record::document::Summary;
-use romer_record::emulation::Emulation as Document;
+use romer_record::emulation::{EMULATED, Emulated, EmulatedCounts, Emulation as Document, Leg};
 use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,6 +41,15 @@ pub struct Emulation {
 struct Own {
     files: BTreeMap<String, String>,
     history: VecDeque<Applied>,
+    /// The scenario that is kept while everything passes through.
+    kept: Option<Kept>,
+}
+
+/// A scenario that is not in force now.
+#[derive(Debug)]
+struct Kept {
+    text: String,
+    notes: Vec<String>,
 }
 
 /// A scenario that was in force.
@@ -55,11 +64,13 @@ pub(crate) struct Applied {
     toml: String,
 }
 
-/// The scenario in force.
+/// The scenario in force; while everything passes through, the one that is kept meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct InForce {
     /// Its number, which is also the entity tag.
     pub(crate) version: u64,
+    /// Everything passes through untouched, and the scenario is kept.
+    pub(crate) passing: bool,
     /// The seed by which chance goes.
     pub(crate) seed: [u32; 6],
     #[serde(flatten)]
@@ -71,6 +82,8 @@ pub(crate) struct InForce {
 pub(crate) struct Standing {
     /// Whether packets pass through it now.
     pub(crate) running: bool,
+    /// Everything passes through untouched, and the scenario is kept.
+    pub(crate) passing: bool,
     /// When it began, RFC 3339.
     pub(crate) started: String,
     /// Port a, `[NETNS/]IFACE`.
@@ -131,6 +144,13 @@ pub(crate) struct TickSummary {
     max: Option<f64>,
 }
 
+#[cfg(test)]
+impl TickSummary {
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+}
+
 impl From<&Summary> for TickSummary {
     fn from(summary: &Summary) -> Self {
         Self {
@@ -187,7 +207,7 @@ impl Emulation {
         Self {
             control,
             bridge: Mutex::new(bridge),
-            own: Mutex::new(Own { files, history }),
+            own: Mutex::new(Own { files, history, kept: None }),
             last: Mutex::new(None),
         }
     }
@@ -248,11 +268,47 @@ impl Emulation {
 
     fn shown(&self, own: &Own) -> InForce {
         let current = self.control.scenario();
+        let (text, notes) = match &own.kept {
+            Some(kept) => (&kept.text, &kept.notes),
+            None => (&current.text, &current.notes),
+        };
         InForce {
             version: current.revision,
+            passing: own.kept.is_some(),
             seed: self.control.seed().0,
-            shown: Shown::of(&current.text, &own.files, current.notes.clone()),
+            shown: Shown::of(text, &own.files, notes.clone()),
         }
+    }
+
+    /// Lets everything pass through untouched, and keeps the scenario.
+    pub(crate) fn pass(&self) -> Result<Standing, Problem> {
+        let mut own = locked(&self.own);
+        if own.kept.is_none() {
+            let current = self.control.scenario();
+            let (text, notes) = (current.text.clone(), current.notes.clone());
+            let nothing = Given { toml: Some(String::new()), ..Given::default() };
+            self.put(scenario::read(nothing, &BTreeMap::new())?)?;
+            own.kept = Some(Kept { text, notes });
+        }
+        drop(own);
+        Ok(self.standing())
+    }
+
+    /// Puts the scenario that is kept in force again.
+    pub(crate) fn impair(&self) -> Result<Standing, Problem> {
+        let mut own = locked(&self.own);
+        if let Some(kept) = &own.kept {
+            let given = Given { toml: Some(kept.text.clone()), ..Given::default() };
+            self.put(scenario::read(given, &own.files)?)?;
+            own.kept = None;
+        }
+        drop(own);
+        Ok(self.standing())
+    }
+
+    fn put(&self, read: Read) -> Result<(), Problem> {
+        let opened = Opened { scenario: read.scenario, text: read.toml };
+        self.control.apply(opened, None).map(|_| ()).map_err(|error| refused(&error))
     }
 
     /// The entity tag of a version: another emulation's is never the same.
@@ -294,6 +350,8 @@ impl Emulation {
             Err(error) => return Err(refused(&error)),
         }
         own.files = read.files;
+        // Who puts a scenario in force wants it.
+        own.kept = None;
         own.history.push_back(applied(&self.control));
         if own.history.len() > REMEMBERED {
             own.history.pop_front();
@@ -307,6 +365,7 @@ impl Emulation {
         let room = self.control.room();
         Standing {
             running: self.is_running(),
+            passing: locked(&self.own).kept.is_some(),
             started: time::rfc3339(self.control.started()),
             a,
             b,
@@ -320,6 +379,30 @@ impl Emulation {
     /// The document of what has happened.
     pub(crate) fn document(&self, snapshot: &Snapshot) -> Document {
         self.control.document_of(snapshot)
+    }
+
+    /// What a measurement that begins now passes through.
+    pub(crate) fn emulated(&self, there: Leg) -> Emulated {
+        let now = self.in_force();
+        let [a, b] = self.ports().map(ToString::to_string);
+        Emulated {
+            schema: EMULATED.into(),
+            there,
+            a,
+            b,
+            seed: now.seed,
+            scenario: now.shown.toml,
+            passing: now.passing,
+            changed: None,
+            a_to_b: None,
+            b_to_a: None,
+        }
+    }
+
+    /// The number of the setting that packets meet now, and their counts so far.
+    pub(crate) fn counts(&self) -> Option<(u64, [EmulatedCounts; 2])> {
+        let snapshot = self.snapshot().ok()?;
+        Some((self.control.scenario().revision, snapshot.directions.each_ref().map(counted)))
     }
 
     /// The counts of this second.
@@ -373,6 +456,18 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
 
 fn lost(direction: &Direction) -> BTreeMap<String, u64> {
     Cause::ALL.iter().map(|cause| (cause.name().to_owned(), direction.ledger.lost_for(*cause))).collect()
+}
+
+fn counted(direction: &Direction) -> EmulatedCounts {
+    let ledger = &direction.ledger;
+    EmulatedCounts {
+        received: ledger.received,
+        transmitted: ledger.transmitted,
+        duplicates_created: ledger.duplicates_created,
+        lost: lost(direction),
+        corrupted: ledger.corrupted,
+        reordered: ledger.reordered,
+    }
 }
 
 fn tick_direction(direction: &Direction) -> TickDirection {

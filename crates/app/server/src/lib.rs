@@ -10,7 +10,9 @@
 //! | `api` | the table of what can be asked for, its routes and its description |
 //! | `app` | what requests share |
 //! | `jobs` | work that goes on by itself, told to every page |
-//! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario` | what they are about |
+//! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario`, `faults` | what they are about |
+//! | `following` | what can be told of a measurement's delays while it runs, from its packet log |
+//! | `through` | what a measurement passes through, kept with it |
 //! | `events` | what happens, told to every page |
 //! | `assets` | the page, built from `console/` and embedded |
 //!
@@ -24,6 +26,8 @@ mod auth;
 mod benchmarking;
 mod emulation;
 mod events;
+mod faults;
+mod following;
 mod heads;
 mod jobs;
 mod measuring;
@@ -33,6 +37,7 @@ mod runs;
 mod samples;
 mod scenario;
 mod strict;
+mod through;
 mod time;
 
 use std::io;

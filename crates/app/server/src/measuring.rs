@@ -10,16 +10,19 @@ use romer_measure::limits::Limit;
 use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
 use romer_record::document::{StreamInterval, Way};
+use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_store::{CalibrationFile, Runs};
-use romer_traffic::{Request, Schedule, TrafficModel};
+use romer_traffic::{Request, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::following::{Follower, LiveStream};
 use crate::jobs::{Hand, Jobs, State, Work};
 use crate::problem::{FieldError, Problem};
+use crate::through::Through;
 use crate::time;
 
 /// Notes and targets that are kept of each.
@@ -71,6 +74,16 @@ pub(crate) struct Asked {
     /// Six numbers for random schedules.
     #[serde(default)]
     pub(crate) seed: Option<[u32; 6]>,
+    /// Which stamps count: the best that there are, those of the kernel, or those of the program.
+    #[serde(default)]
+    pub(crate) stamp: StampRequest,
+    /// The text of the file that the traffic `trace:FILE` names.
+    #[serde(default)]
+    pub(crate) trace: Option<String>,
+    /// Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
+    /// done there meanwhile is kept with the run.
+    #[serde(default)]
+    pub(crate) emulated: Option<Leg>,
 }
 
 /// A measurement that was started here.
@@ -96,6 +109,8 @@ pub(crate) struct Job {
     pub(crate) error: Option<String>,
     /// How each stream stands.
     pub(crate) streams: Vec<StreamInterval>,
+    /// What its packets did within the last interval, by stream.
+    pub(crate) live: Vec<LiveStream>,
 }
 
 impl Work for Job {
@@ -116,14 +131,20 @@ impl Work for Job {
 pub(crate) type Measurements = Jobs<Job>;
 
 /// Starts one, which is kept among `runs`.
-pub(crate) fn start(measurements: &Measurements, runs: &Runs, asked: Asked) -> Result<Job, Problem> {
+pub(crate) fn start(
+    measurements: &Measurements,
+    runs: &Runs,
+    asked: Asked,
+    through: Option<Through>,
+) -> Result<Job, Problem> {
     let options = options(&asked, runs)?;
     let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
     let expected_ns = lengths.map(|schedule| schedule.expected_length().as_nanos()).max();
     let command = options.command.clone();
     let make = move |id| Job {
         id,
-        asked,
+        // A recorded schedule is not told to every page each second.
+        asked: Asked { trace: None, ..asked },
         command,
         state: State::Running,
         started: time::rfc3339(SystemTime::now()),
@@ -132,11 +153,15 @@ pub(crate) fn start(measurements: &Measurements, runs: &Runs, asked: Asked) -> R
         notes: Vec::new(),
         error: None,
         streams: Vec::new(),
+        live: Vec::new(),
     };
     measurements.start(make, move |hand, stop| {
-        let mut teller = Teller(hand);
+        let mut teller = Teller { hand, follower: None, through };
         let outcome = measure::measure(&options, stop, &mut teller);
-        teller.0.change(|job| job.end(outcome));
+        if let Some(Err(why)) = teller.through.take().map(Through::end) {
+            teller.on_note(0, &why);
+        }
+        teller.hand.change(|job| job.end(outcome));
     })
 }
 
@@ -169,16 +194,24 @@ impl Job {
 }
 
 /// Keeps what a measurement tells, and hands it on.
-struct Teller(Hand<Job>);
+struct Teller {
+    hand: Hand<Job>,
+    follower: Option<Follower>,
+    through: Option<Through>,
+}
 
 impl Observer for Teller {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        self.0.change(|job| job.run = name);
+        self.follower = Some(Follower::new(folder));
+        self.hand.change(|job| job.run = name);
+        if let Some(Err(why)) = self.through.as_mut().map(|through| through.keep(folder)) {
+            self.on_note(0, &why);
+        }
     }
 
     fn on_note(&mut self, _stream: u16, text: &str) {
-        self.0.change(|job| {
+        self.hand.change(|job| {
             if job.notes.len() < NOTES {
                 job.notes.push(text.into());
             }
@@ -186,10 +219,22 @@ impl Observer for Teller {
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
-        self.0.change(|job| match job.streams.iter_mut().find(|stream| stream.stream == interval.stream) {
-            Some(stream) => *stream = interval.clone(),
-            None => job.streams.push(interval.clone()),
+        let follower = self.follower.as_mut();
+        let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
+        self.hand.change(|job| {
+            renew(&mut job.streams, interval.clone(), |one| one.stream);
+            if let Some(live) = live {
+                renew(&mut job.live, live, |one| one.stream);
+            }
         });
+    }
+}
+
+/// Puts the news of a stream in the place of what was known of it.
+fn renew<T>(all: &mut Vec<T>, news: T, stream: impl Fn(&T) -> u16) {
+    match all.iter_mut().find(|one| stream(one) == stream(&news)) {
+        Some(one) => *one = news,
+        None => all.push(news),
     }
 }
 
@@ -216,6 +261,9 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         .iter()
         .map(|text| text.parse::<Target>().map_err(|why| wrong("targets", &why)))
         .collect::<Result<Vec<_>, _>>()?;
+    if asked.stamp == StampRequest::Nic {
+        return Err(wrong("stamp", "this version has no stamps of network cards; take best, kernel or user"));
+    }
     let traffic = request(asked)?;
     let size = field::<romer_units::Size>("size", asked.size.as_ref())?;
     let size = match size {
@@ -248,7 +296,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         family: Family::Any,
         stamp_only: asked.stamp_only,
         key: None,
-        stamp: StampRequest::Best,
+        stamp: asked.stamp,
         dscp: field::<Dscp>("dscp", asked.dscp.as_ref())?.unwrap_or_default(),
         ecn: Ecn::default(),
         ttl: None,
@@ -275,12 +323,7 @@ fn calibration() -> Option<CalibrationUse> {
 
 fn request(asked: &Asked) -> Result<Request, Problem> {
     let model = field::<TrafficModel>("traffic", asked.traffic.as_ref())?.unwrap_or(TrafficModel::Periodic);
-    if model.trace_file().is_some() {
-        return Err(wrong(
-            "traffic",
-            "a recorded schedule is a file of the server's; measure it on the command line",
-        ));
-    }
+    let trace = recorded(&model, asked)?;
     let duration = field::<Duration>("duration", asked.duration.as_ref())?;
     if duration.is_some_and(|duration| duration <= Duration::ZERO || duration > LONGEST) {
         return Err(wrong("duration", "write from 1ms to 7days, such as 10s"));
@@ -290,13 +333,29 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
             return Err(wrong("count", "is given beside a duration; leave one of them out"));
         }
         (Some(count), None) => romer_traffic::Limit::Count(count),
-        (None, duration) => romer_traffic::Limit::Duration(duration.unwrap_or(Duration::from_secs(10))),
+        (None, duration) => match (&trace, duration) {
+            (Some(trace), None) => romer_traffic::Limit::Count(trace.len()),
+            (_, duration) => romer_traffic::Limit::Duration(duration.unwrap_or(Duration::from_secs(10))),
+        },
     };
     let interval = field::<Duration>("interval", asked.interval.as_ref())?;
     let seed = Seed(asked.seed.filter(|seed| *seed != [0; 6]).unwrap_or_else(romer_measure::random_words));
-    let request = Request { interval, bundle: asked.bundle, seed, ..Request::new(model, limit) };
+    let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };
     Schedule::new(&request).map_err(|error| wrong("traffic", &error.to_string()))?;
     Ok(request)
+}
+
+/// The recorded schedule that the traffic names, whose text was sent with it: no file of the server's is read.
+fn recorded(model: &TrafficModel, asked: &Asked) -> Result<Option<Trace>, Problem> {
+    match (model.trace_file(), &asked.trace) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(wrong("trace", "is given, but the traffic is no trace; write trace:FILE")),
+        (Some(_), None) => Err(wrong("trace", "the traffic is a recorded one; send the text of its file")),
+        (Some(_), Some(text)) => {
+            let read = Trace::parse(text.as_bytes());
+            read.map(Some).map_err(|error| wrong("trace", &format!("line {}: {}", error.line, error.fault)))
+        }
+    }
 }
 
 /// The command line that does the same.
@@ -322,6 +381,13 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
     option("--count", asked.count.map(|count| count.to_string()));
     option("--size", asked.size.clone());
     option("--bundle", asked.bundle.map(|bundle| bundle.to_string()));
+    let stamp = match asked.stamp {
+        StampRequest::Best => None,
+        StampRequest::Nic => Some("nic"),
+        StampRequest::Kernel => Some("kernel"),
+        StampRequest::User => Some("user"),
+    };
+    option("--stamp", stamp.map(Into::into));
     option("--dscp", asked.dscp.clone());
     option("--comment", asked.comment.clone());
     option("--seed", asked.seed.map(Seed).or(drawn).map(|seed| seed.to_string()));

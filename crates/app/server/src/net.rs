@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener as StdListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -328,16 +328,26 @@ fn authorise(app: &App, headers: &HeaderMap, path: &str, ends: Ends) -> Result<(
     app.guard.check(session.map_or(Shown::Nothing, Shown::Session), address)
 }
 
+/// What a browser may do with a report, in a frame of the page or by itself: run the script of our own reports, which
+/// lets its figures be zoomed and its data be saved, and nothing else; it is no document of this server's origin.
+static OF_REPORTS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{}'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-downloads",
+        romer_report::html::script_hash()
+    )
+});
+
 /// What a browser may do with an answer.
 fn guard(headers: &mut HeaderMap, path: &str) {
-    let policy = if path.ends_with("/report.html") {
-        // A document of a run, without scripts, in a frame of the page or by itself.
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
+    let is_report = path.ends_with("/report.html");
+    let policy = if is_report {
+        OF_REPORTS.as_str()
     } else {
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; \
          frame-ancestors 'none'"
     };
-    let frame = if path.ends_with("/report.html") { "SAMEORIGIN" } else { "DENY" };
+    let frame = if is_report { "SAMEORIGIN" } else { "DENY" };
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, policy),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -117,6 +117,16 @@ impl Problem {
         self
     }
 
+    /// Whether it names fields.
+    pub(crate) fn has_fields(&self) -> bool {
+        !self.0.errors.is_empty()
+    }
+
+    /// What it was this time.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// The status of the answer.
     #[cfg(test)]
     pub(crate) fn status(&self) -> u16 {

@@ -1,30 +1,52 @@
 //! Runs: what was measured, here or on the command line.
 
-use std::path::PathBuf;
+pub(crate) mod exports;
+pub(crate) mod kept;
+
+use std::path::{Component, Path, PathBuf};
 
 use axum::http::StatusCode;
-use romer_measure::{export, reading};
+use romer_measure::reading;
+use romer_record::benchmark::Benchmark;
 use romer_record::comparison::Comparison;
 use romer_record::document::{Measurement, Way};
+use romer_record::emulation::{Emulated, Emulation as EmulationDocument};
 use romer_report::comparison::{self, Figure, Subject};
 use romer_store::{Run, Runs, State, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::problem::Problem;
+use crate::scenario;
+
+/// What a folder among the runs holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "RunKind")]
+pub(crate) enum Kind {
+    /// A measurement.
+    Measurement,
+    /// A benchmark.
+    Benchmark,
+    /// An emulation that was kept with `--out`.
+    Emulation,
+}
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Listed {
     /// The folder's name.
     name: String,
+    /// What it is.
+    kind: Kind,
     /// When it was begun, RFC 3339; empty where that cannot be read.
     created: String,
     /// `complete`, `partial`, `recovered`, `running` or `killed`; `damaged` where it cannot be read.
     state: String,
-    /// The targets.
+    /// The targets; of a benchmark and an emulation, the ports.
     targets: Vec<String>,
-    /// The schedule.
+    /// The schedule; of a benchmark, the procedure.
     traffic: Option<String>,
     /// Which ways its packets went.
     direction: Option<Way>,
@@ -43,8 +65,18 @@ pub(crate) struct Opened {
     folder: String,
     /// As in the list.
     state: String,
+    /// What it is.
+    kind: Kind,
     /// One for each stream.
     measurements: Vec<Measurement>,
+    /// What a benchmark has found.
+    benchmark: Option<Benchmark>,
+    /// What an emulation did.
+    emulation: Option<EmulationDocument>,
+    /// What a measurement passed through, where that was kept with it.
+    emulated: Option<Emulated>,
+    /// The scenario of that or of the emulation, as JSON.
+    scenario: Option<Map<String, Value>>,
 }
 
 const fn state(state: State) -> &'static str {
@@ -70,58 +102,73 @@ impl From<StoreError> for Problem {
 
 /// The runs, newest first.
 pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
-    let listed = runs.list()?;
-    Ok(listed
-        .into_iter()
-        .map(|listed| {
-            let name =
-                listed.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            match listed.run {
-                Ok(run) => {
-                    let manifest = run.manifest();
-                    let first = manifest.streams.first();
-                    Listed {
-                        name,
-                        created: manifest.created.clone(),
-                        state: state(run.state()).into(),
-                        targets: manifest.streams.iter().map(|stream| stream.target.clone()).collect(),
-                        traffic: first.map(|stream| stream.traffic.model.clone()),
-                        direction: first.map(|stream| stream.traffic.direction),
-                        comment: first.and_then(|stream| stream.metadata.comment.clone()),
-                        error: None,
-                    }
-                }
-                Err(error) => Listed {
-                    name,
-                    created: String::new(),
-                    state: "damaged".into(),
-                    targets: Vec::new(),
-                    traffic: None,
-                    direction: None,
-                    comment: None,
-                    error: Some(error.to_string()),
-                },
-            }
-        })
-        .collect())
+    let mut all: Vec<Listed> = runs.list()?.iter().map(measurement).collect();
+    all.extend(kept::list(runs));
+    // Names begin with the time; those that do not come last.
+    all.sort_by(|a, b| (&b.created, &b.name).cmp(&(&a.created, &a.name)));
+    Ok(all)
 }
 
-/// The folder of a run, by a name that must be one in the folder of runs.
-pub(crate) fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
-    let plain = !name.is_empty()
-        && name.len() <= 255
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
-        && !name.starts_with('.');
-    let none = || Problem::not_found("there is no such run; the list has those that there are");
-    if !plain {
-        return Err(none());
+fn measurement(listed: &romer_store::Listed) -> Listed {
+    let name = listed.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let nothing = Listed {
+        name,
+        kind: Kind::Measurement,
+        created: String::new(),
+        state: "damaged".into(),
+        targets: Vec::new(),
+        traffic: None,
+        direction: None,
+        comment: None,
+        error: None,
+    };
+    match &listed.run {
+        Ok(run) => {
+            let manifest = run.manifest();
+            let first = manifest.streams.first();
+            Listed {
+                created: manifest.created.clone(),
+                state: state(run.state()).into(),
+                targets: manifest.streams.iter().map(|stream| stream.target.clone()).collect(),
+                traffic: first.map(|stream| stream.traffic.model.clone()),
+                direction: first.map(|stream| stream.traffic.direction),
+                comment: first.and_then(|stream| stream.metadata.comment.clone()),
+                ..nothing
+            }
+        }
+        Err(error) => Listed { error: Some(error.to_string()), ..nothing },
     }
-    let folder = runs.root().join(name);
-    if folder.join("manifest.json").is_file() { Ok(folder) } else { Err(none()) }
+}
+
+fn unknown() -> Problem {
+    Problem::not_found("there is no such run; the list has those that there are")
+}
+
+/// The path of a folder among the runs, by its name, which leads nowhere else.
+pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
+    let mut parts = Path::new(name).components();
+    let alone = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+    if alone { Ok(runs.root().join(name)) } else { Err(unknown()) }
+}
+
+/// The folder of a measurement.
+fn folder(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
+    let folder = path(runs, name)?;
+    if folder.join("manifest.json").is_file() {
+        return Ok(folder);
+    }
+    Err(match kept::kind(&folder) {
+        Some(_) => Problem::unprocessable("kind", "the run is no measurement; open a measurement for this"),
+        None => unknown(),
+    })
 }
 
 /// A run with its documents; one whose program was killed is completed first.
 pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
+    let any = path(runs, name)?;
+    if let Some(kind) = kept::kind(&any) {
+        return kept::open(&any, name, kind);
+    }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
     let measurements = match run.state() {
@@ -142,11 +189,17 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
             (reading.run.state(), measurements)
         }
     };
+    let emulated = kept::emulated(&folder);
     Ok(Opened {
         name: name.into(),
         folder: folder.display().to_string(),
         state: state(state_now).into(),
+        kind: Kind::Measurement,
         measurements,
+        benchmark: None,
+        emulation: None,
+        scenario: emulated.as_ref().map(|emulated| scenario::json_of(&emulated.scenario)),
+        emulated,
     })
 }
 
@@ -157,6 +210,10 @@ fn read(runs: &Runs, name: &str) -> Result<reading::Reading, Problem> {
 
 /// The report of a run as a page.
 pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
+    let any = path(runs, name)?;
+    if kept::kind(&any).is_some() {
+        return kept::report(&any);
+    }
     let folder = folder(runs, name)?;
     let run = Run::open(&folder)?;
     if matches!(run.state(), State::Complete | State::Partial | State::Recovered)
@@ -170,49 +227,42 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
     Ok(romer_measure::measure::page(&read(runs, name)?.streams))
 }
 
-/// The packets of a stream, as a table that others can read.
-pub(crate) fn packets(runs: &Runs, name: &str, stream: u16, way: Option<Way>) -> Result<Vec<u8>, Problem> {
-    let reading = read(runs, name)?;
-    let place = usize::from(stream);
-    let (Some(evaluated), Some(of)) = (reading.streams.get(place), reading.run.manifest().streams.get(place))
-    else {
-        let detail = format!("the run has {} streams, counted from 0", reading.streams.len());
-        return Err(Problem::not_found(detail));
-    };
-    let went = of.traffic.direction;
-    let way = match (went, way) {
-        (Way::Both, Some(way @ (Way::Forward | Way::Reverse))) => way,
-        (Way::Both, _) => Way::Forward,
-        (went, _) => went,
-    };
-    let nothing = Vec::new();
-    let rows = reading.rows.get(&stream).unwrap_or(&nothing);
-    let mut table = Vec::new();
-    export::csv(&mut table, of, evaluated, rows, way, false)
-        .map_err(|error| Problem::unprocessable("packets", error.to_string()))?;
-    Ok(table)
-}
-
 /// Takes a run away.
 pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
+    let any = path(runs, name)?;
+    if let Some(kind) = kept::kind(&any) {
+        return kept::delete(&any, kind);
+    }
     let folder = folder(runs, name)?;
     if Run::open(&folder).is_ok_and(|run| run.state() == State::Running) {
         return Err(Problem::conflict("running", "the run is being measured; stop it first"));
     }
-    // Only what romer keeps there; a folder with more in it stays, with that.
+    let files = [
+        "report.html",
+        "measurement.json",
+        "packets.parquet",
+        "packets.log",
+        kept::EMULATED_FILE,
+        "manifest.json",
+    ];
+    remove(&folder, &files)
+}
+
+/// Only what romer keeps there; a folder with more in it stays, with that.
+fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
     let failed = |error: std::io::Error| {
         Problem::unprocessable(
             "delete",
-            format!("the run {name} cannot be removed: {error}; see its folder's rights"),
+            format!("the run cannot be removed ({}): {error}; see its folder's rights", folder.display()),
         )
     };
-    for file in ["report.html", "measurement.json", "packets.parquet", "packets.log", "manifest.json"] {
+    for file in files {
         match std::fs::remove_file(folder.join(file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
     }
-    match std::fs::remove_dir(&folder) {
+    match std::fs::remove_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => removed.map_err(failed),
     }

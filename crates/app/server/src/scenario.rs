@@ -10,11 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 use toml::de::{DeTable, DeValue};
 
+use crate::faults;
 use crate::problem::{FieldError, Problem};
 use crate::strict::DEEPEST;
 
 /// The name under which a scenario's text is told.
 const NAME: &str = "scenario";
+/// Octets of files with which a scenario is read again for what else is wrong.
+const MENDED: usize = 64 << 10;
 /// The keys of a scenario in the order in which people read them.
 const ORDER: [&str; 17] = [
     "about",
@@ -123,8 +126,26 @@ pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read
         files.insert(name.to_owned(), text.clone());
         Ok(text.clone())
     };
-    let scenario = romer_scenario::parse(&text, NAME, &mut load).map_err(|error| refusal(&error, is_text))?;
-    Ok(Read { scenario, toml: text, files })
+    match romer_scenario::parse(&text, NAME, &mut load) {
+        Ok(scenario) => Ok(Read { scenario, toml: text, files }),
+        Err(error) => {
+            let problem = refusal(&error, is_text);
+            // A long file is not read again and again.
+            let octets: usize = files.values().map(String::len).sum();
+            let others = if octets > MENDED { Vec::new() } else { others(&text, &error, &files) };
+            Err(others.iter().fold(problem, |problem, other| problem.about(place_of(other, false))))
+        }
+    }
+}
+
+/// What is wrong besides the first fault of a text. Its places are lost on the way.
+fn others(text: &str, first: &ScenarioError, files: &BTreeMap<String, String>) -> Vec<ScenarioError> {
+    let read = |scenario: &Map<String, Value>| {
+        let mut load = |name: &str| files.get(name).cloned().ok_or_else(|| "is not there".to_owned());
+        let text = text_of(scenario).ok()?;
+        romer_scenario::parse(&text, NAME, &mut load).err()
+    };
+    faults::others(&json_of(text), first, &read)
 }
 
 fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
@@ -132,12 +153,17 @@ fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
     let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
     let place =
         if is_text { format!(" (line {}, column {})", error.line, error.column) } else { String::new() };
-    Problem::new(status, "scenario", format!("{}{place}: {}", error.what, error.why)).about(FieldError {
+    let problem = Problem::new(status, "scenario", format!("{}{place}: {}", error.what, error.why));
+    problem.about(place_of(error, is_text))
+}
+
+fn place_of(error: &ScenarioError, is_text: bool) -> FieldError {
+    FieldError {
         field: error.what.clone(),
         detail: error.why.clone(),
         line: is_text.then_some(error.line),
         column: is_text.then_some(error.column),
-    })
+    }
 }
 
 impl Read {
@@ -416,6 +442,61 @@ mod tests {
         assert!(serde_json::to_string(&reading(toml).unwrap_err()).unwrap().contains("line"));
         let file = reading(of_json(&json!({"trace": {"file": "../../etc/passwd", "format": "pham"}})));
         assert_eq!(file.unwrap_err().status(), 422);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_and_nothing_that_is_right() {
+        let wrong = json!({
+            "a_to_b": {
+                "loss": {"model": "markov", "step": "packets", "transition": [[0.5, 0.4], [0.2, 0.2]],
+                         "state": [{"duration": 0, "probability": 0.0}, {"duration": 1, "probability": 7}]},
+                "delay": {"fixed": "20", "variable": {"model": "uniform", "low": "1", "high": "2ms"}},
+                "reorder": {"probability": 0.1, "displacement": {"model": "uniform", "low": 1, "high": 3}},
+                "rate": {"limit": "10Mbit", "layer": "l9", "queue": {"bytes": "64KiB"}},
+            },
+            "b_to_a": {"duplicate": {"model": "bernouli", "probability": 4}, "los": {}},
+            "flow": [{"match": {"dscp": 46}, "a_to_b": {"corrupt": {"probability": -1}}}],
+        });
+        let problem = reading(of_json(&wrong)).unwrap_err();
+        let told = serde_json::to_value(&problem).unwrap();
+        let mut fields: Vec<_> =
+            told["errors"].as_array().unwrap().iter().map(|error| error["field"].as_str().unwrap()).collect();
+        fields.sort_unstable();
+        let expected = [
+            "a_to_b.delay.fixed",
+            "a_to_b.delay.variable.low",
+            "a_to_b.loss.state[1].duration",
+            "a_to_b.loss.state[2].probability",
+            "a_to_b.loss.transition",
+            "a_to_b.rate.layer",
+            "b_to_a.duplicate.model",
+            "b_to_a.los",
+            "flow[1].a_to_b.corrupt.probability",
+        ];
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn one_fault_is_told_once_wherever_it_is() {
+        for (value, field) in [
+            (json!({"a_to_b": {"delay": {"fixed": "20"}}}), "a_to_b.delay.fixed"),
+            (
+                json!({"a_to_b": {"delay": {"variable": {"model": "uniform", "low": "5ms", "high": "1ms"}}}}),
+                "high",
+            ),
+            (
+                json!({"a_to_b": {"loss": {"model": "markov", "transition": [[1]], "state": [{"duration": 1, "probability": 0}]}}}),
+                "loss",
+            ),
+            (json!({"seed": [1, 2]}), "seed"),
+            (json!({"a_to_b": {"loss": 3}}), "a_to_b.loss"),
+            (json!({"timeline": [{"a_to_b": {}}]}), "timeline[1]"),
+        ] {
+            let told = serde_json::to_value(reading(of_json(&value)).unwrap_err()).unwrap();
+            let errors = told["errors"].as_array().unwrap();
+            assert_eq!(errors.len(), 1, "{told}");
+            assert!(errors[0]["field"].as_str().unwrap().contains(field) || field == "high", "{told}");
+        }
     }
 
     fn leaf() -> impl Strategy<Value = Value> {

@@ -10,6 +10,7 @@ use std::time::Duration as StdDuration;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_method::Frames;
 use romer_method::campaign::Procedure;
+use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
 use romer_server::{Options, Plan, PlanFault, Server, Tls};
 use romer_store::Runs;
 use romer_units::random::Seed;
@@ -25,7 +26,7 @@ const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 struct Console {
     server: Server,
-    _state: tempfile::TempDir,
+    state: tempfile::TempDir,
 }
 
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Console {
             plans: plan,
             allow_commands: false,
         };
-        Self { server: Server::start(options).unwrap(), _state: state }
+        Self { server: Server::start(options).unwrap(), state }
     }
 
     fn host(&self) -> String {
@@ -295,17 +296,23 @@ fn scenarios_that_are_wrong_are_told_with_their_field() {
     let trace = r#"{"scenario":{"trace":{"file":"t.csv","format":"pham"}},"files":{"t.csv":"1,0,0,0,10\n1,2,0,0,x\n"}}"#;
     let trace = check(trace).is_problem(422);
     assert!(trace["detail"].as_str().unwrap().contains('2'), "the line is told: {trace}");
+    let two = r#"{"scenario":{"a_to_b":{"loss":{"probability":150}},"b_to_a":{"delay":{"fixed":"3"}}}}"#;
+    let two = check(two).is_problem(422);
+    let fields: Vec<_> =
+        two["errors"].as_array().unwrap().iter().map(|error| error["field"].clone()).collect();
+    assert_eq!(fields, ["a_to_b.loss.probability", "b_to_a.delay.fixed"]);
     let right = check(r#"{"scenario":{"a_to_b":{"delay":{"fixed":"30ms"}}}}"#);
     let shown: Value = serde_json::from_str(&right.is(200).body).unwrap();
     assert_eq!(shown["toml"], "[a_to_b.delay]\nfixed = \"30ms\"\n");
     console.send("PUT /api/scenario", "{\"toml\":\"\"}").is_problem(404);
-    console
-        .send("POST /api/emulation", r#"{"a":"none0","b":"none1"}"#)
-        .status
-        .to_string()
-        .starts_with('4')
-        .then_some(())
-        .unwrap();
+    console.send("POST /api/emulation/pass", "").is_problem(404);
+    console.send("POST /api/emulation/impair", "").is_problem(404);
+    let refused = console.send("POST /api/emulation", r#"{"a":"none0","b":"none1"}"#);
+    assert!((400..500).contains(&refused.status), "{refused:?}");
+    let problem = refused.is_problem(refused.status);
+    assert!(problem["errors"][0]["field"] == "a" || refused.status == 403, "the port is told: {problem}");
+    let same = console.send("POST /api/emulation", r#"{"a":"lo","b":"lo"}"#).is_problem(422);
+    assert!(same["detail"].as_str().unwrap().contains("two interfaces"), "{same}");
 }
 
 #[test]
@@ -315,7 +322,10 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         (r#"{"targets":[]}"#, "targets"),
         (r#"{"targets":["a b"]}"#, "targets"),
         (r#"{"targets":["h"],"traffic":"g7"}"#, "traffic"),
-        (r#"{"targets":["h"],"traffic":"trace:/etc/passwd"}"#, "traffic"),
+        (r#"{"targets":["h"],"traffic":"trace:/etc/passwd"}"#, "trace"),
+        (r#"{"targets":["h"],"traffic":"trace:t.csv","trace":"0,44\nlater,44\n"}"#, "trace"),
+        (r#"{"targets":["h"],"trace":"0,44\n"}"#, "trace"),
+        (r#"{"targets":["h"],"stamp":"nic"}"#, "stamp"),
         (r#"{"targets":["h"],"duration":"10"}"#, "duration"),
         (r#"{"targets":["h"],"duration":"-1s"}"#, "duration"),
         (r#"{"targets":["h"],"size":"12"}"#, "size"),
@@ -326,6 +336,8 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         let problem = console.send("POST /api/measurements", body).is_problem(422);
         assert_eq!(problem["errors"][0]["field"], field, "{problem}");
     }
+    let through = console.send("POST /api/measurements", r#"{"targets":["h"],"emulated":"a_to_b"}"#);
+    assert_eq!(through.is_problem(409)["errors"][0]["field"], "emulated");
     console.send("GET /api/measurements/1", "").is_problem(404);
     console.send("POST /api/measurements/x/stop", "").is_problem(404);
     let listed = console.send("GET /api/measurements", "");
@@ -345,6 +357,69 @@ fn what_is_served_may_do_little_in_a_browser() {
         assert!(answer.head.contains("x-content-type-options: nosniff"));
         assert!(answer.body.len() > 50, "{path} is empty");
     }
+}
+
+/// The name of a folder that needs its octets encoded.
+const ODD: &str = "löss & delay #1 (50%)";
+
+fn encoded(name: &str) -> String {
+    name.bytes().map(|octet| format!("%{octet:02X}")).collect()
+}
+
+#[test]
+fn kept_emulations_are_runs_whatever_their_name() {
+    let console = Console::start();
+    let runs = console.state.path().join("runs");
+    let folder = runs.join(ODD);
+    std::fs::create_dir_all(folder.join("figures")).unwrap();
+    let document = Emulation {
+        schema: EMULATION.into(),
+        started: "2026-11-22T10:00:00Z".into(),
+        ended: "2026-11-22T10:00:10Z".into(),
+        ended_by: None,
+        seed: [1, 2, 3, 4, 5, 6],
+        generator: "counter".into(),
+        data_plane: "packet".into(),
+        scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
+        ports: std::collections::BTreeMap::new(),
+        a_to_b: EmulatedDirection::default(),
+        b_to_a: EmulatedDirection::default(),
+        warnings: Vec::new(),
+    };
+    std::fs::write(folder.join("emulation.json"), serde_json::to_string(&document).unwrap()).unwrap();
+    std::fs::write(folder.join("report.html"), "<p>the page").unwrap();
+    std::fs::write(folder.join("figures/loss.svg"), "<svg/>").unwrap();
+    std::fs::create_dir_all(runs.join("broken")).unwrap();
+    std::fs::write(runs.join("broken/emulation.json"), "{}").unwrap();
+    std::fs::create_dir_all(runs.join("something else")).unwrap();
+
+    let get = |path: &str| console.send(&format!("GET /api/runs{path}"), "");
+    let listed: Value = serde_json::from_str(&get("").is(200).body).unwrap();
+    let listed = listed.as_array().unwrap();
+    let named = |name: &str| listed.iter().find(|run| run["name"] == name).unwrap();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert_eq!((&named(ODD)["kind"], &named(ODD)["state"]), (&"emulation".into(), &"complete".into()));
+    assert_eq!(named("broken")["state"], "damaged");
+
+    let odd = format!("/{}", encoded(ODD));
+    let opened: Value = serde_json::from_str(&get(&odd).is(200).body).unwrap();
+    assert_eq!(opened["scenario"]["a_to_b"]["delay"]["fixed"], "30ms", "{opened}");
+    assert_eq!(opened["emulation"]["seed"], serde_json::json!([1, 2, 3, 4, 5, 6]));
+    let page = get(&format!("{odd}/report.html"));
+    assert_eq!(page.is(200).body, "<p>the page");
+    assert!(page.head.contains("; sandbox allow-scripts") && !page.head.contains("allow-same-origin"));
+    assert!(page.head.contains("script-src 'sha256-") && page.head.contains("default-src 'none'"));
+    get(&format!("{odd}/packets.csv")).is_problem(422);
+    get("/broken").is_problem(422);
+    get("/something%20else").is_problem(404);
+    get("/%2e%2e").is_problem(404);
+
+    let delete = |name: &str| console.send(&format!("DELETE /api/runs/{}", encoded(name)), "");
+    delete(ODD).is(204);
+    assert!(!folder.exists());
+    delete("something else").is_problem(404);
+    delete("..").is_problem(404);
+    assert!(runs.join("something else").exists());
 }
 
 #[test]

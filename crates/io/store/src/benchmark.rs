@@ -105,6 +105,45 @@ impl BenchmarkRun {
         Ok(path)
     }
 
+    /// Takes the benchmark in `folder` away: what romer keeps there. A folder with more in it stays, with that.
+    ///
+    /// # Errors
+    /// As of [`BenchmarkRun::plan`]; [`StoreError::InUse`] where a romer writes it, [`StoreError::Io`].
+    pub fn remove(folder: &Path) -> Result<(), StoreError> {
+        read_plan(folder)?;
+        let path = folder.join(LOG_FILE);
+        let _held = match File::open(&path) {
+            Ok(log) => Some(locked(log, folder)?),
+            Err(_) => None,
+        };
+        for file in BENCHMARK_KIND.files {
+            let path = folder.join(file);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::io("remove the file", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        match std::fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            removed => removed.map_err(StoreError::io("remove the folder", folder)),
+        }
+    }
+
+    /// The document of the benchmark in `folder`; `None` where it has not come so far.
+    ///
+    /// # Errors
+    /// [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
+    pub fn document(folder: &Path) -> Result<Option<Benchmark>, StoreError> {
+        let path = folder.join(DOCUMENT_FILE);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let document = serde_json::from_value(read_json(&path, BENCHMARK)?);
+        document.map(Some).map_err(|error| StoreError::malformed(&path, "the document", error))
+    }
+
     /// Where [`BenchmarkRun::keep_plan`] puts it.
     pub fn plan_copy(folder: &Path) -> PathBuf {
         folder.join(PLAN_COPY)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use romer_record::log::Entry;
@@ -112,6 +112,23 @@ impl<R: Read> LogReader<R> {
     /// Octets of the header and of the whole frames read so far.
     pub fn good_octets(&self) -> u64 {
         self.good
+    }
+}
+
+impl<R: Read + Seek> LogReader<R> {
+    /// Goes on where the whole frames end, after [`next_frame`](Self::next_frame) has given `None`: the log may have
+    /// grown since, where its writer is still at it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn go_on(&mut self) -> Result<(), StoreError> {
+        self.input
+            .seek(SeekFrom::Start(self.good))
+            .map_err(StoreError::io("read the packet log", &self.path))?;
+        self.taken = self.good;
+        // A log that was cut in its header has no frames yet.
+        self.ended = self.good == 0;
+        Ok(())
     }
 }
 

@@ -318,6 +318,11 @@ impl Run {
         self.folder.join(REPORT_FILE)
     }
 
+    /// Its packet log, a file that is there while the run is being measured.
+    pub fn log_path(&self) -> PathBuf {
+        self.folder.join(LOG_FILE)
+    }
+
     /// The rows of every stream: from the finished file, or, where the run did not end, from its log.
     ///
     /// # Errors

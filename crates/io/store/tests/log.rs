@@ -131,6 +131,32 @@ proptest! {
     }
 
     #[test]
+    fn a_log_that_grows_is_followed_to_its_end_wherever_it_stood(groups in groups(5), cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..5)) {
+        let (bytes, ends) = write(&groups);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.push(bytes.len());
+        cuts.sort_unstable();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (mut reader, mut found) = (None, Vec::new());
+        for cut in cuts {
+            std::fs::write(file.path(), &bytes[..cut]).unwrap();
+            let mut following = match reader.take() {
+                Some(reader) => reader,
+                None => LogReader::open(file.path()).unwrap(),
+            };
+            following.go_on().unwrap();
+            while let Some(frame) = following.next_frame().unwrap() {
+                if let Frame::Entries(more) = frame {
+                    found.extend(more);
+                }
+            }
+            prop_assert_eq!(&found, &before(&groups, &ends, cut));
+            // A log that is cut in its header is opened anew.
+            reader = (following.good_octets() > 0).then_some(following);
+        }
+    }
+
+    #[test]
     fn any_flipped_bit_costs_its_own_frame_and_what_follows_and_makes_no_false_entry(groups in groups(4)) {
         let (bytes, ends) = write(&groups);
         for bit in 0..bytes.len() * 8 {

@@ -65,9 +65,31 @@ pub fn rfc3550(passages: &[Passage]) -> Option<f64> {
 /// The estimator of RFC 3550 section 6.4.1, J += (|D| - J) / 16, over relative transit times in the order in
 /// which it is to see them; `None` below two.
 pub fn rfc3550_of(transits: &[i64]) -> Option<f64> {
-    let differences = transits.windows(2).map(|pair| distance(pair[0], pair[1]).value());
-    (transits.len() > 1)
-        .then(|| differences.fold(0.0, |jitter, distance| jitter + (distance - jitter) / 16.0))
+    let mut estimator = InterarrivalJitter::default();
+    transits.iter().for_each(|transit| estimator.take(*transit));
+    estimator.value()
+}
+
+/// The same estimator, fed as packets come.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct InterarrivalJitter {
+    last: Option<i64>,
+    value: Option<f64>,
+}
+
+impl InterarrivalJitter {
+    /// The next packet's relative transit time, nanoseconds.
+    pub fn take(&mut self, transit: i64) {
+        if let Some(last) = self.last.replace(transit) {
+            let jitter = self.value.unwrap_or(0.0);
+            self.value = Some(jitter + (distance(last, transit).value() - jitter) / 16.0);
+        }
+    }
+
+    /// The jitter up to now, nanoseconds; `None` below two packets.
+    pub const fn value(&self) -> Option<f64> {
+        self.value
+    }
 }
 
 fn delays_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {

@@ -40,6 +40,63 @@ pub struct Emulation {
     pub warnings: Vec<String>,
 }
 
+/// The name of the schema of what is kept of an emulation with a measurement that passed through it.
+pub const EMULATED: &str = "romer/emulated/1";
+
+/// What a measurement passed through: kept in its folder as `emulated.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Emulated {
+    /// `romer/emulated/1`.
+    pub schema: String,
+    /// Which of the emulation's directions the packets took that went there.
+    pub there: Leg,
+    /// Port a, `[NETNS/]IFACE`.
+    pub a: String,
+    /// Port b.
+    pub b: String,
+    /// Six numbers that replay every decision of chance.
+    pub seed: [u32; 6],
+    /// What was asked for when the measurement began, as a scenario file says it.
+    pub scenario: String,
+    /// Everything passed through untouched then, and the scenario was only kept.
+    pub passing: bool,
+    /// Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
+    /// measurement was killed.
+    pub changed: Option<bool>,
+    /// What arrived at a while it was measured, other packets included; `null` where that is not known.
+    pub a_to_b: Option<EmulatedCounts>,
+    /// What arrived at b.
+    pub b_to_a: Option<EmulatedCounts>,
+}
+
+/// A direction of an emulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Leg {
+    /// From port a to port b.
+    #[default]
+    AToB,
+    /// From port b to port a.
+    BToA,
+}
+
+/// What became of packets within a time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmulatedCounts {
+    /// Packets that arrived.
+    pub received: u64,
+    /// Packets and copies that left.
+    pub transmitted: u64,
+    /// Copies that were made.
+    pub duplicates_created: u64,
+    /// Packets and copies that did not leave, by cause.
+    pub lost: BTreeMap<String, u64>,
+    /// Packets that left damaged.
+    pub corrupted: u64,
+    /// Packets that others overtook.
+    pub reordered: u64,
+}
+
 /// A port, and what was changed on it for the time of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedPort {

@@ -43,6 +43,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("clock-proof", schemars::schema_for!(clock_proof::ClockProof)),
         ("doctor", schemars::schema_for!(document::Doctor)),
+        ("emulated", schemars::schema_for!(emulation::Emulated)),
         ("emulation", schemars::schema_for!(emulation::Emulation)),
         ("fidelity", schemars::schema_for!(fidelity::Fidelity)),
         ("model", schemars::schema_for!(fidelity::PathModel)),

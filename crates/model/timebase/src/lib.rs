@@ -19,9 +19,11 @@ mod relate;
 mod selection;
 pub mod skew;
 pub mod steps;
+mod watched;
 
 pub use clocks::offset_bounds;
 pub use location::{LocationSeries, location_errors};
 pub use pretended::{FoundOut, PretendedClock};
 pub use relate::{FarLog, Related, relate};
 pub use selection::Selection;
+pub use watched::WatchedDelays;

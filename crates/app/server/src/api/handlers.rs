@@ -18,6 +18,7 @@ use crate::benchmarking::{BenchmarkJob, Planned, Preview};
 use crate::emulation::{Applied, Emulation, InForce, Standing};
 use crate::measuring::{self, Asked, Job};
 use crate::problem::Problem;
+use crate::runs::exports::{self, Qtcp, Which};
 use crate::runs::{self, Listed, Opened};
 use crate::samples;
 use crate::scenario::{self, Given, PresetShown, Shown};
@@ -235,6 +236,26 @@ fn emulating() -> Vec<Endpoint> {
                 |app, _| Reply::json(&app.stop_emulation()?),
             )
         },
+        Endpoint {
+            answer: Answer::Json(schema::<Standing>()),
+            status: 200,
+            ..act(
+                "/api/emulation/pass",
+                "passThrough",
+                "Let everything pass through untouched; the scenario is kept.",
+                |app, _| Reply::json(&app.switch(true)?),
+            )
+        },
+        Endpoint {
+            answer: Answer::Json(schema::<Standing>()),
+            status: 200,
+            ..act(
+                "/api/emulation/impair",
+                "impairAgain",
+                "Put the scenario in force again that was kept while everything passed through.",
+                |app, _| Reply::json(&app.switch(false)?),
+            )
+        },
     ]
 }
 
@@ -312,7 +333,7 @@ fn measuring() -> Vec<Endpoint> {
         Endpoint {
             status: 201,
             ..post::<Asked, Job>("/api/measurements", "startMeasurement", "Start to measure.", |app, call| {
-                let job = measuring::start(&app.measurements, &app.runs, strict::read(&call.body)?)?;
+                let job = app.measure(strict::read(&call.body)?)?;
                 Reply::json_with(StatusCode::CREATED, &job, None)
             })
         },
@@ -360,41 +381,52 @@ fn kept() -> Vec<Endpoint> {
                 Ok(Reply::File { kind: "text/html; charset=utf-8", content: page.into_bytes(), name: None })
             },
         ),
-        Endpoint {
-            query: &[
-                ("stream", false, "Which stream, from 0."),
-                ("direction", false, "forward or reverse, of a run in both directions."),
-            ],
-            ..file(
-                "/api/runs/{name}/packets.csv",
-                "packets",
-                "The packets of a stream.",
-                "text/csv",
-                |app, call| {
-                    let stream = match call.query.get("stream").map(|text| text.parse::<u16>()) {
-                        None => 0,
-                        Some(Ok(stream)) => stream,
-                        Some(Err(_)) => {
-                            return Err(Problem::unprocessable("stream", "stream is a number from 0"));
-                        }
-                    };
-                    let way = match call.query.get("direction").map(String::as_str) {
-                        None => None,
-                        Some("forward") => Some(Way::Forward),
-                        Some("reverse") => Some(Way::Reverse),
-                        Some(_) => {
-                            return Err(Problem::unprocessable(
-                                "direction",
-                                "direction is forward or reverse",
-                            ));
-                        }
-                    };
-                    let content = runs::packets(&app.runs, name(call), stream, way)?;
-                    let saved = format!("{}-{stream}.csv", name(call));
-                    Ok(Reply::File { kind: "text/csv", content, name: Some(saved) })
-                },
-            )
-        },
+        file(
+            "/api/runs/{name}/measurement.json",
+            "measurementDocument",
+            "The document of a measurement, romer/measurement/1; of several streams, romer/measurements/1.",
+            "application/json",
+            |app, call| saved(call, "application/json", ".json", exports::document(&app.runs, name(call))?),
+        ),
+        file(
+            "/api/runs/{name}/packets.parquet",
+            "packetsParquet",
+            "The packets of all streams, as they are kept.",
+            PARQUET,
+            |app, call| saved(call, PARQUET, ".parquet", exports::parquet(&app.runs, name(call))?),
+        ),
+        packets(
+            "/api/runs/{name}/packets.csv",
+            "packets",
+            "The packets of a stream.",
+            "text/csv",
+            |app, call| {
+                let which = which(call)?;
+                let content = exports::packets(&app.runs, name(call), which)?;
+                saved(call, "text/csv", &format!("-{}.csv", which.stream), content)
+            },
+        ),
+        packets(
+            "/api/runs/{name}/packets.raw",
+            "packetsRaw",
+            "The packets of a stream and way as Qtcp logs them.",
+            "text/plain",
+            |app, call| of_qtcp(app, call, Qtcp::Raw, "raw"),
+        ),
+        packets(
+            "/api/runs/{name}/packets.log",
+            "packetsLog",
+            "The same normalised and without skew, as Qtcp converts them.",
+            "text/plain",
+            |app, call| of_qtcp(app, call, Qtcp::Log, "log"),
+        ),
+        packets(
+            "/api/runs/{name}/packets.sta",
+            "packetsSta",
+            "What Qtcp says of them.",
+            "text/plain",
+            |app, call| of_qtcp(app, call, Qtcp::Sta, "sta"),
+        ),
         Endpoint {
             query: &[
                 ("a", true, "The run that is compared with."),
@@ -416,6 +448,52 @@ fn kept() -> Vec<Endpoint> {
             )
         },
     ]
+}
+
+const PARQUET: &str = "application/vnd.apache.parquet";
+
+/// A file of the packets of a stream.
+fn packets(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    kind: &'static str,
+    handler: Handling,
+) -> Endpoint {
+    Endpoint {
+        query: &[
+            ("stream", false, "Which stream, from 0."),
+            ("direction", false, "forward or reverse, of a run in both directions."),
+        ],
+        ..file(path, id, summary, kind, handler)
+    }
+}
+
+/// The packets that a query means.
+fn which(call: &Call) -> Result<Which, Problem> {
+    let stream = match call.query.get("stream").map(|text| text.parse::<u16>()) {
+        None => 0,
+        Some(Ok(stream)) => stream,
+        Some(Err(_)) => return Err(Problem::unprocessable("stream", "stream is a number from 0")),
+    };
+    let way = match call.query.get("direction").map(String::as_str) {
+        None => None,
+        Some("forward") => Some(Way::Forward),
+        Some("reverse") => Some(Way::Reverse),
+        Some(_) => return Err(Problem::unprocessable("direction", "direction is forward or reverse")),
+    };
+    Ok(Which { stream, way })
+}
+
+fn of_qtcp(app: &App, call: &Call, file: Qtcp, ending: &str) -> Result<Reply, Problem> {
+    let which = which(call)?;
+    let content = exports::qtcp(&app.runs, name(call), which, file)?;
+    saved(call, "text/plain", &format!("-{}.{ending}", which.stream), content)
+}
+
+/// A file that is saved under the run's name.
+fn saved(call: &Call, kind: &'static str, ending: &str, content: Vec<u8>) -> Result<Reply, Problem> {
+    Ok(Reply::File { kind, content, name: Some(format!("{}{ending}", name(call))) })
 }
 
 fn name(call: &Call) -> &str {
@@ -443,8 +521,12 @@ fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
     };
     let given = strict::read::<Given>(&call.body)?;
     let expected = if expected.trim() == "*" { None } else { Some(emulation.version_of(expected)) };
+    let ended_passing = emulation.standing().passing;
     let in_force = emulation.apply(given, expected)?;
     app.hub.send("scenario", &in_force);
+    if ended_passing {
+        app.hub.send("emulation", &emulation.standing());
+    }
     let tag = emulation.tag(in_force.version);
     Reply::json_with(StatusCode::OK, &in_force, Some(tag))
 }

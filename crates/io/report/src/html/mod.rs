@@ -53,15 +53,20 @@ pub(crate) fn page(title: &str, body: &str, footer: &str, document: &Value, draw
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src '{}'\">\n\
          <title>{title} – Rømer</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\
          <footer>{footer}</footer>\n\
          </main>\n<script type=\"application/json\" id=\"document\">{}</script>\n\
          <script type=\"application/json\" id=\"figures\">{}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-        base64(&Sha256::digest(SCRIPT)),
+        script_hash(),
         data::in_page(document),
         data::in_page(&Value::Array(drawn)),
     )
+}
+
+/// By what a policy lets the script of our pages run, and no other: `sha256-...`, without its quotes.
+pub fn script_hash() -> String {
+    format!("sha256-{}", base64(&Sha256::digest(SCRIPT)))
 }
 
 fn article(

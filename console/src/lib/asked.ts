@@ -1,0 +1,95 @@
+// What a scenario asks for, in the figures that a measurement has.
+
+import { curve } from './density';
+import type { Table } from './forms';
+import { fourStateLoss, gilbertLoss, overall, stationary } from './markov';
+import { nanoseconds, probability } from './quantity';
+
+export interface AskedFor {
+  /** Share of the packets that are lost by a model. */
+  loss: number | null;
+  duplicates: number | null;
+  reordered: number | null;
+  corrupted: number | null;
+  /** Mean delay, nanoseconds, without what packets wait for a limited rate. */
+  delay: number | null;
+  /** Limit and layer, as the scenario has them. */
+  rate: string | null;
+  /** What these figures do not say. */
+  notes: string[];
+}
+
+/** The shares of a chain's states, by packets or time. */
+export function sharesOf(table: Table): number[] | null {
+  const states = (table.state as Table[] | undefined) ?? [];
+  const matrix = ((table.transition as unknown[][] | undefined) ?? []).map((row) => row.map((value) => probability(value)));
+  if (matrix.some((row) => row.some((value) => value === null))) return null;
+  const durations = states.map((state) => (table.step === 'time' ? nanoseconds(state.duration) : typeof state.duration === 'number' ? state.duration : null));
+  const start = (typeof table.initial === 'number' ? table.initial : 1) - 1;
+  return stationary(matrix as number[][], durations, start);
+}
+
+/** The overall probability of a stage; 0 where there is none, null where it cannot be told. */
+export function share(table: Table | undefined): number | null {
+  if (!table) return 0;
+  const of = (key: string, otherwise: number | null) => (table[key] === undefined ? otherwise : probability(table[key]));
+  switch (table.model ?? 'bernoulli') {
+    case 'bernoulli':
+    case 'correlated':
+      return of('probability', null);
+    case 'gilbert-elliott': {
+      const all = [of('p', null), of('r', null), of('loss_good', 0), of('loss_bad', 1)];
+      return all.includes(null) ? null : gilbertLoss(...(all as [number, number, number, number]));
+    }
+    case 'four-state': {
+      const all = ['p13', 'p31', 'p32', 'p23', 'p14'].map((key) => of(key, null));
+      return all.includes(null) ? null : fourStateLoss(...(all as [number, number, number, number, number]));
+    }
+    case 'markov': {
+      const shares = sharesOf(table);
+      return shares && overall(shares, ((table.state as Table[] | undefined) ?? []).map((state) => probability(state.probability)));
+    }
+    default:
+      return null;
+  }
+}
+
+function meanOf(table: Table, files: Record<string, string>): number | null {
+  const fixed = table.fixed === undefined ? 0 : nanoseconds(table.fixed);
+  if (fixed === null) return null;
+  if (!table.variable) return fixed;
+  const mean = curve(table.variable as Table, files)?.mean ?? null;
+  return mean === null ? null : fixed + mean;
+}
+
+/** The mean delay of a stage, nanoseconds. */
+export function meanDelay(table: Table | undefined, files: Record<string, string> = {}): number | null {
+  if (!table) return 0;
+  if (table.model !== 'markov') return meanOf(table, files);
+  const shares = sharesOf(table);
+  const means = ((table.state as Table[] | undefined) ?? []).map((state) => meanOf(state, files));
+  if (!shares || means.includes(null)) return null;
+  return shares.reduce((sum, one, i) => sum + one * (means[i] as number), 0);
+}
+
+/** What is asked for of one direction; nothing at all where everything passes through untouched. */
+export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, files: Record<string, string> = {}): AskedFor {
+  const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, delay: 0, rate: null, notes: [] };
+  if (passing) return { ...nothing, notes: ['everything passed through untouched'] };
+  const table = (scenario[way] as Table | undefined) ?? {};
+  if (scenario.trace || table.trace) return { ...nothing, loss: null, duplicates: null, reordered: null, delay: null, notes: ['a trace says what happens to each packet'] };
+  const notes: string[] = [];
+  if ((scenario.flow as Table[] | undefined)?.length) notes.push('flows that match have settings of their own, which are not among these');
+  if ((scenario.timeline as Table[] | undefined)?.length) notes.push('the timeline changes them; these are the settings at its start');
+  const rate = table.rate as Table | undefined;
+  if (rate) notes.push('what waits for the limited rate, or is lost in its queue, comes on top');
+  return {
+    loss: share(table.loss as Table | undefined),
+    duplicates: share(table.duplicate as Table | undefined),
+    reordered: share(table.reorder as Table | undefined),
+    corrupted: share(table.corrupt as Table | undefined),
+    delay: meanDelay(table.delay as Table | undefined, files),
+    rate: rate ? `${String(rate.limit)} (${String(rate.layer ?? '')})` : null,
+    notes,
+  };
+}

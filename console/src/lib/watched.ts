@@ -1,0 +1,67 @@
+// What comes of a measurement while it runs, interval by interval and stream by stream.
+
+import type { components } from '../api/schema';
+
+type Schemas = components['schemas'];
+type Summary = Schemas['TickSummary'];
+
+/** Intervals that are kept of each stream. */
+export const MOST = 1200;
+
+export interface Way {
+  median: number | null;
+  p99: number | null;
+  jitter: number | null;
+}
+
+export interface Point {
+  /** Seconds since the start. */
+  x: number;
+  forward: Way;
+  reverse: Way;
+  roundTrip: Way;
+  /** Median time between arrivals here, and the greatest. */
+  between: { median: number | null; max: number | null };
+  /** Share of what was sent that is not back: lost, or on its way. */
+  missing: number | null;
+}
+
+/** The points of each stream of a measurement, by the stream's number. */
+export type Points = Record<number, Point[]>;
+
+const value = (number: number | null | undefined): number | null => number ?? null;
+const NOTHING: Way = { median: null, p99: null, jitter: null };
+const way = (delay: Summary | undefined, jitter: number | null | undefined): Way =>
+  delay ? { median: value(delay.median), p99: value(delay.p99), jitter: value(jitter) } : NOTHING;
+
+/** With what a measurement tells now; the same object where that is nothing new. */
+export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'live'>): Points {
+  let points = before;
+  for (const stream of job.streams) {
+    const held = points[stream.stream] ?? [];
+    const x = stream.elapsed_ns / 1e9;
+    if ((held.at(-1)?.x ?? -1) >= x) continue;
+    const live = job.live.find((one) => one.stream === stream.stream && one.elapsed_ns === stream.elapsed_ns);
+    const point: Point = {
+      x,
+      forward: way(live?.forward.delay_ns, live?.forward.jitter_rfc3550_ns),
+      reverse: way(live?.reverse.delay_ns, live?.reverse.jitter_rfc3550_ns),
+      // What the log does not tell (it could not be read) the measurement itself does.
+      roundTrip: live ? way(live.round_trip.delay_ns, live.round_trip.jitter_rfc3550_ns) : { median: value(stream.round_trip_delay_ns.median), p99: value(stream.round_trip_delay_ns.p99), jitter: null },
+      between: { median: value(live?.inter_arrival_ns.median), max: value(live?.inter_arrival_ns.max) },
+      missing: stream.sent > 0 ? Math.max(0, 1 - stream.returned / stream.sent) : null,
+    };
+    points = { ...points, [stream.stream]: [...held.slice(1 - MOST), point] };
+  }
+  return points;
+}
+
+/** Whether any of the points has such a value. */
+export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
+
+/** What the one-way delays of a measurement are, in words. */
+export function kindWords(kind: Schemas['DelayKind'] | undefined): string {
+  return kind === 'absolute'
+    ? 'absolute: both ends read one clock'
+    : 'above the least so far: the offset of the two clocks is not known, and their drift is still in it';
+}

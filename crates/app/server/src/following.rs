@@ -1,0 +1,334 @@
+//! What can be told of a measurement's delays while it runs: its packet log is followed as it grows.
+//!
+//! The log is the truth that the document is made of at the end; here each of its round trips is looked at once, as soon
+//! as both ends of each way are known. The responder's own log comes at the end, so that of streams in one direction
+//! nothing is known meanwhile but when the packets that come here arrive.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use romer_metrics::jitter::InterarrivalJitter;
+use romer_metrics::summary;
+use romer_record::document::DelayKind;
+use romer_record::log::Entry;
+use romer_record::manifest::ClockRelation;
+use romer_store::{Frame, LogReader, Run};
+use romer_timebase::WatchedDelays;
+use romer_units::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::emulation::TickSummary;
+
+/// Values of one interval that are summarised: the last ones.
+const SUMMARISED: usize = 4_096;
+/// Probes of a stream that are waited for: beyond them the oldest is forgotten.
+const AWAITED: usize = 65_536;
+
+/// What came of a stream within an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct LiveStream {
+    /// Which stream, from 0.
+    pub(crate) stream: u16,
+    /// Since the start of the measurement.
+    elapsed_ns: i64,
+    /// What the delays of `forward` and `reverse` are: absolute, or above the least that came so far. How far one clock
+    /// runs from the other is still in the latter; the report takes it out.
+    delay_kind: DelayKind,
+    /// From here to the other end, of round trips.
+    forward: LiveWay,
+    /// From the other end to here.
+    reverse: LiveWay,
+    /// There and back, without the time at the other end.
+    round_trip: LiveWay,
+    /// Times between arrivals here.
+    inter_arrival_ns: TickSummary,
+}
+
+/// A way within an interval; nothing where it cannot be known yet.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct LiveWay {
+    /// Delays of the packets that came within the interval.
+    delay_ns: TickSummary,
+    /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+    jitter_rfc3550_ns: Option<f64>,
+}
+
+/// A probe of which something is missing yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    user_ns: Option<i64>,
+    kernel_ns: Option<i64>,
+    back: Option<Back>,
+}
+
+/// What a reflection brings.
+#[derive(Clone, Copy, Debug)]
+struct Back {
+    there_ns: Option<(i64, i64)>,
+    here_ns: i64,
+}
+
+struct Stream {
+    awaited: BTreeMap<u64, Probe>,
+    /// Whether the kernel tells when probes leave.
+    stamped: bool,
+    forward: WatchedDelays,
+    reverse: WatchedDelays,
+    round_trips: Vec<i64>,
+    round_trip_jitter: InterarrivalJitter,
+    last_arrival: Option<i64>,
+    between: Vec<i64>,
+}
+
+impl Stream {
+    fn new(relation: ClockRelation) -> Self {
+        Self {
+            awaited: BTreeMap::new(),
+            stamped: false,
+            forward: WatchedDelays::new(relation),
+            reverse: WatchedDelays::new(relation),
+            round_trips: Vec::new(),
+            round_trip_jitter: InterarrivalJitter::default(),
+            last_arrival: None,
+            between: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        match *entry {
+            Entry::Sent { sequence, user_ns, .. } => {
+                self.probe(sequence, |probe| probe.user_ns = Some(user_ns));
+            }
+            Entry::SentStamp { sequence, kernel_ns } => {
+                self.stamped = true;
+                self.probe(sequence, |probe| probe.kernel_ns = Some(kernel_ns));
+            }
+            Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, .. } => {
+                let here_ns = kernel_ns.unwrap_or(user_ns);
+                self.arrived(here_ns);
+                let back = Back { there_ns: told_t2_ns.zip(told_t3_ns), here_ns };
+                // Of several copies the first.
+                self.probe(sequence, |probe| probe.back = probe.back.or(Some(back)));
+            }
+            Entry::Came { user_ns, kernel_ns, .. } => self.arrived(kernel_ns.unwrap_or(user_ns)),
+            Entry::NotSent { .. } | Entry::Far(_) | Entry::FarSent(_) => {}
+        }
+    }
+
+    fn arrived(&mut self, at: i64) {
+        if let Some(last) = self.last_arrival.replace(at) {
+            self.between.push(at.saturating_sub(last));
+        }
+    }
+
+    /// Changes what is known of a probe; one of which both departures are known is taken in.
+    fn probe(&mut self, sequence: u64, change: impl FnOnce(&mut Probe)) {
+        let probe = self.awaited.entry(sequence).or_default();
+        change(probe);
+        if let (Some(_), Some(departure), Some(back)) = (probe.user_ns, probe.kernel_ns, probe.back) {
+            self.awaited.remove(&sequence);
+            self.passed(departure, back);
+        } else if self.awaited.len() > AWAITED {
+            self.awaited.pop_first();
+        }
+    }
+
+    fn passed(&mut self, departure: i64, back: Back) {
+        let there = back.there_ns.map_or(0, |(came, left)| left.saturating_sub(came));
+        let round_trip = back.here_ns.saturating_sub(departure).saturating_sub(there);
+        self.round_trips.push(round_trip);
+        self.round_trip_jitter.take(round_trip);
+        if let Some((came, left)) = back.there_ns {
+            self.forward.take(Timestamp::from_nanos(departure), Timestamp::from_nanos(came));
+            self.reverse.take(Timestamp::from_nanos(left), Timestamp::from_nanos(back.here_ns));
+        }
+    }
+
+    /// Where the kernel does not tell when probes leave, the program's own stamps have to do.
+    fn settle(&mut self) {
+        if self.stamped {
+            return;
+        }
+        let whole = self.awaited.iter().filter_map(|(sequence, probe)| {
+            probe.user_ns.zip(probe.back).map(|(departure, back)| (*sequence, departure, back))
+        });
+        let mut whole: Vec<_> = whole.collect();
+        whole.sort_by_key(|(_, _, back)| back.here_ns);
+        for (sequence, departure, back) in whole {
+            self.awaited.remove(&sequence);
+            self.passed(departure, back);
+        }
+    }
+
+    fn interval(&mut self, stream: u16, elapsed_ns: i64) -> LiveStream {
+        self.settle();
+        let way = |watched: &mut WatchedDelays| LiveWay {
+            delay_ns: last(&watched.fresh()),
+            jitter_rfc3550_ns: watched.jitter(),
+        };
+        let told = LiveStream {
+            stream,
+            elapsed_ns,
+            delay_kind: self.forward.kind(),
+            forward: way(&mut self.forward),
+            reverse: way(&mut self.reverse),
+            round_trip: LiveWay {
+                delay_ns: last(&self.round_trips),
+                jitter_rfc3550_ns: self.round_trip_jitter.value(),
+            },
+            inter_arrival_ns: last(&self.between),
+        };
+        self.round_trips.clear();
+        self.between.clear();
+        told
+    }
+}
+
+fn last(values: &[i64]) -> TickSummary {
+    (&summary(values.get(values.len().saturating_sub(SUMMARISED)..).unwrap_or_default())).into()
+}
+
+/// Follows the packet log of a run that is being measured.
+pub(crate) struct Follower {
+    folder: PathBuf,
+    log: Option<LogReader<BufReader<File>>>,
+    streams: BTreeMap<u16, Stream>,
+}
+
+impl Follower {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), log: None, streams: BTreeMap::new() }
+    }
+
+    /// What came of the stream since it was asked for last; `None` where the log cannot be read.
+    pub(crate) fn interval(&mut self, stream: u16, elapsed_ns: i64) -> Option<LiveStream> {
+        self.read()?;
+        self.streams.get_mut(&stream).map(|one| one.interval(stream, elapsed_ns))
+    }
+
+    fn read(&mut self) -> Option<()> {
+        if self.log.as_ref().is_none_or(|log| log.good_octets() == 0) {
+            let run = Run::open(&self.folder).ok()?;
+            self.streams = (0..)
+                .zip(&run.manifest().streams)
+                .map(|(number, stream)| (number, Stream::new(stream.clock_relation)))
+                .collect();
+            self.log = LogReader::open(&run.log_path()).ok();
+        }
+        let log = self.log.as_mut()?;
+        log.go_on().ok()?;
+        while let Some(frame) = log.next_frame().ok()? {
+            let Frame::Entries(entries) = frame else { continue };
+            for (number, entry) in entries {
+                if let Some(stream) = self.streams.get_mut(&number) {
+                    stream.take(&entry);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The other end's clock is an hour ahead.
+    const AHEAD: i64 = 3_600_000_000_000;
+
+    fn sent(sequence: u64, at: i64) -> [Entry; 2] {
+        let kernel_ns = at + 40;
+        [
+            Entry::Sent { sequence, size: 64, wake_error_ns: 0, user_ns: at },
+            Entry::SentStamp { sequence, kernel_ns },
+        ]
+    }
+
+    fn back(sequence: u64, departure: i64, there: i64, here: i64) -> Entry {
+        let came = departure + 40 + there + AHEAD;
+        Entry::Returned {
+            sequence,
+            user_ns: came - AHEAD + 500 + here + 900,
+            kernel_ns: Some(came - AHEAD + 500 + here),
+            told_t2_ns: Some(came),
+            told_t3_ns: Some(came + 500),
+            ttl: None,
+            tos: None,
+            told_ttl: None,
+        }
+    }
+
+    fn of(entries: &[Entry]) -> Stream {
+        let mut stream = Stream::new(ClockRelation::Unknown);
+        entries.iter().for_each(|entry| stream.take(entry));
+        stream
+    }
+
+    fn maxima(told: &LiveStream) -> serde_json::Value {
+        let whole = serde_json::to_value(told).unwrap();
+        let max = |way: &str| whole[way]["delay_ns"]["max"].clone();
+        serde_json::json!([max("forward"), max("reverse"), max("round_trip")])
+    }
+
+    #[test]
+    fn each_way_is_told_above_its_least_and_the_round_trip_as_it_is() {
+        let delays = [(1_000, 7_000), (1_300, 7_050), (1_100, 7_200)];
+        let mut entries = Vec::new();
+        for (sequence, (there, here)) in (0u64..).zip(delays) {
+            let at = 100_000 * i64::try_from(sequence).unwrap();
+            entries.extend(sent(sequence, at));
+            entries.push(back(sequence, at, there, here));
+        }
+        let told = of(&entries).interval(0, 5);
+        assert_eq!(maxima(&told), serde_json::json!([300.0, 200.0, 8_350.0]));
+        assert_eq!(told.inter_arrival_ns.count(), 2);
+        // |D| of 300 and 200 there, 50 and 150 back.
+        let jitter = |first: f64, second: f64| first / 16.0 + (second - first / 16.0) / 16.0;
+        assert_eq!(told.forward.jitter_rfc3550_ns, Some(jitter(300.0, 200.0)));
+        assert_eq!(told.reverse.jitter_rfc3550_ns, Some(jitter(50.0, 150.0)));
+    }
+
+    #[test]
+    fn the_order_in_which_its_threads_write_changes_nothing() {
+        let [departure, stamp] = sent(0, 0);
+        let arrival = back(0, 0, 1_000, 7_000);
+        for entries in [[departure, stamp, arrival], [arrival, departure, stamp], [stamp, arrival, departure]]
+        {
+            let mut stream = of(&entries);
+            assert_eq!(maxima(&stream.interval(0, 0)), serde_json::json!([0.0, 0.0, 8_000.0]));
+            assert!(stream.awaited.is_empty());
+        }
+    }
+
+    #[test]
+    fn without_the_kernels_stamps_those_of_the_program_have_to_do_and_both_are_never_mixed() {
+        let [departure, stamp] = sent(0, 0);
+        let mut alone = of(&[departure, back(0, 0, 1_000, 7_000)]);
+        assert_eq!(alone.interval(0, 0).round_trip.delay_ns.count(), 1);
+        let [second, _] = sent(1, 100_000);
+        let mut both =
+            of(&[departure, stamp, back(0, 0, 1_000, 7_000), second, back(1, 100_000, 1_000, 7_000)]);
+        assert_eq!(both.interval(0, 0).round_trip.delay_ns.count(), 1, "the second waits for its stamp");
+    }
+
+    #[test]
+    fn a_packet_that_comes_twice_counts_once_and_one_way_packets_have_their_arrivals() {
+        let mut entries = sent(0, 0).to_vec();
+        entries.extend([back(0, 0, 1_000, 7_000), back(0, 0, 1_000, 9_000)]);
+        let told = of(&entries).interval(0, 0);
+        assert_eq!(told.round_trip.delay_ns.count(), 1);
+        let came = |sequence, at| Entry::Came {
+            sequence,
+            size: 64,
+            user_ns: at + 9,
+            kernel_ns: Some(at),
+            ttl: None,
+            tos: None,
+        };
+        let told = of(&[came(0, 10), came(1, 30), came(2, 60)]).interval(0, 0);
+        assert_eq!((told.inter_arrival_ns.count(), told.forward.delay_ns.count()), (2, 0));
+    }
+}

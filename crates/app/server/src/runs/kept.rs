@@ -1,0 +1,149 @@
+//! What lies among the runs besides measurements, and what lies beside a measurement.
+
+use std::path::Path;
+
+use romer_record::emulation::{EMULATED, EMULATION, Emulated, Emulation};
+use romer_store::{BenchmarkRun, Runs};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Kind, Listed, Opened, remove};
+use crate::problem::Problem;
+use crate::scenario;
+
+/// What a measurement passed through.
+pub(crate) const EMULATED_FILE: &str = "emulated.json";
+const EMULATION_FILE: &str = "emulation.json";
+const REPORT_FILE: &str = "report.html";
+/// Octets of a document that is read.
+const LARGEST: u64 = 64 << 20;
+
+/// What a folder is; `None` for a measurement, and for what is nothing of romer's.
+pub(super) fn kind(folder: &Path) -> Option<Kind> {
+    if folder.join("manifest.json").is_file() {
+        return None;
+    }
+    if BenchmarkRun::plan(folder).is_ok() {
+        return Some(Kind::Benchmark);
+    }
+    folder.join(EMULATION_FILE).is_file().then_some(Kind::Emulation)
+}
+
+/// A document of this schema.
+fn document<T: DeserializeOwned>(path: &Path, schema: &str) -> Result<T, Problem> {
+    let refused = |why: &str| {
+        Problem::unprocessable("document", format!("{}: {why}; the folder is damaged", path.display()))
+    };
+    let about = std::fs::metadata(path).map_err(|error| refused(&error.to_string()))?;
+    if about.len() > LARGEST {
+        return Err(refused("the document is too long"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| refused(&error.to_string()))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
+    if value.get("schema").and_then(Value::as_str) != Some(schema) {
+        return Err(refused(&format!("it is no {schema}")));
+    }
+    serde_json::from_value(value).map_err(|error| refused(&error.to_string()))
+}
+
+/// The benchmarks and emulations among the runs.
+pub(super) fn list(runs: &Runs) -> Vec<Listed> {
+    let Ok(entries) = std::fs::read_dir(runs.root()) else { return Vec::new() };
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    paths.filter_map(|path| kind(&path).map(|kind| listed(&path, kind))).collect()
+}
+
+fn listed(folder: &Path, kind: Kind) -> Listed {
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut listed = Listed {
+        name,
+        kind,
+        created: String::new(),
+        state: "damaged".into(),
+        targets: Vec::new(),
+        traffic: None,
+        direction: None,
+        comment: None,
+        error: None,
+    };
+    let filled = match kind {
+        Kind::Emulation => emulation(folder).map(|document| {
+            listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
+            listed.created = document.started;
+            listed.state = "complete".into();
+        }),
+        Kind::Benchmark | Kind::Measurement => benchmark(folder, &mut listed),
+    };
+    listed.error = filled.err().map(|problem| problem.detail().to_owned());
+    listed
+}
+
+fn benchmark(folder: &Path, listed: &mut Listed) -> Result<(), Problem> {
+    let plan = BenchmarkRun::plan(folder)?;
+    listed.created = plan.started;
+    listed.targets = ["tx", "rx"].iter().filter_map(|port| plan.asked.get(*port).cloned()).collect();
+    listed.traffic = plan.asked.get("procedure").cloned();
+    listed.state = if BenchmarkRun::is_complete(folder)? { "complete" } else { "partial" }.into();
+    Ok(())
+}
+
+fn emulation(folder: &Path) -> Result<Emulation, Problem> {
+    document(&folder.join(EMULATION_FILE), EMULATION)
+}
+
+/// One of them with its document.
+pub(super) fn open(folder: &Path, name: &str, kind: Kind) -> Result<Opened, Problem> {
+    let listed = listed(folder, kind);
+    let emulation = if kind == Kind::Emulation { Some(emulation(folder)?) } else { None };
+    let benchmark = if kind == Kind::Benchmark { BenchmarkRun::document(folder)? } else { None };
+    Ok(Opened {
+        name: name.into(),
+        folder: folder.display().to_string(),
+        state: listed.state,
+        kind,
+        measurements: Vec::new(),
+        benchmark,
+        scenario: emulation.as_ref().map(|document| scenario::json_of(&document.scenario)),
+        emulation,
+        emulated: None,
+    })
+}
+
+/// The page that lies in the folder.
+pub(super) fn report(folder: &Path) -> Result<String, Problem> {
+    std::fs::read_to_string(folder.join(REPORT_FILE)).map_err(|_| {
+        Problem::not_found("there is no report in the folder yet; a benchmark has one when it has ended")
+    })
+}
+
+/// Takes one away.
+pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
+    if kind != Kind::Emulation {
+        return Ok(BenchmarkRun::remove(folder)?);
+    }
+    let figures = folder.join("figures");
+    let drawn =
+        std::fs::read_dir(&figures).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    for figure in drawn.filter(|path| path.extension().is_some_and(|extension| extension == "svg")) {
+        // What cannot be removed keeps its folder, which is told.
+        let _ = std::fs::remove_file(figure);
+    }
+    let _ = std::fs::remove_dir(&figures);
+    remove(folder, &["samples.csv", "scenario.toml", REPORT_FILE, EMULATION_FILE])
+}
+
+/// What a measurement passed through, where that was kept with it and can be read.
+pub(super) fn emulated(folder: &Path) -> Option<Emulated> {
+    let path = folder.join(EMULATED_FILE);
+    path.is_file().then(|| document(&path, EMULATED).ok()).flatten()
+}
+
+/// Keeps what a measurement passes through in its folder, whole or not at all.
+pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
+    let mut text = serde_json::to_string_pretty(emulated).map_err(|error| error.to_string())?;
+    text.push('\n');
+    let (path, beside) = (folder.join(EMULATED_FILE), folder.join(".emulated.json.new"));
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
+    written
+        .map_err(|error| format!("what the packets pass through is not kept ({}): {error}", path.display()))
+}
