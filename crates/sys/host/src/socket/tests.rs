@@ -20,7 +20,7 @@ fn pair(address: &str, options: &SocketOptions) -> (StampingSocket, StampingSock
 }
 
 /// Receives until `count` datagrams have come, and gives what `look` makes of each.
-fn receive<T>(socket: &StampingSocket, count: usize, look: impl Fn(&Datagram<'_>) -> T) -> Vec<T> {
+fn receive<T>(socket: &StampingSocket, count: usize, mut look: impl FnMut(&Datagram<'_>) -> T) -> Vec<T> {
     let mut batch = ReceiveBatch::new(16, 65_535);
     let mut seen = Vec::new();
     while seen.len() < count {
