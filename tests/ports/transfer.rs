@@ -45,6 +45,28 @@ fn jumbo_frames_come_through_and_frames_beyond_the_link_are_refused() {
 }
 
 #[test]
+fn an_interface_tells_the_octets_that_it_carried_with_their_check_sequences() {
+    in_network!("an_interface_tells_the_octets_that_it_carried_with_their_check_sequences")(|| {
+        let link = Link::new(1_500);
+        let networks = link.networks();
+        let mut ends = [link.open(0), link.open(1)];
+        let before = [networks[0].carried("v0").unwrap(), networks[1].carried("v1").unwrap()];
+        let octets = frame([2; 6], &[], 0x88b5, 1_514);
+        for _ in 0..10 {
+            assert_eq!(ends[0].send(&octets).frames, 1);
+            assert_eq!(ends[1].next(), octets);
+        }
+        // The kernel counts a frame a moment after it has handed it over.
+        wait_until("ten frames are counted at both ends", || {
+            let sent = networks[0].carried("v0").unwrap().sent_octets - before[0].sent_octets;
+            let received = networks[1].carried("v1").unwrap().received_octets - before[1].received_octets;
+            sent >= 15_180 && received >= 15_180
+        });
+        assert!(networks[0].carried("none").is_err());
+    });
+}
+
+#[test]
 fn frames_longer_than_a_slot_are_counted_as_oversize() {
     in_network!("frames_longer_than_a_slot_are_counted_as_oversize")(|| {
         let link = Link::new(9_000);

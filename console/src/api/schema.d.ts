@@ -2910,11 +2910,21 @@ export interface components {
             queued: number;
             /** Format: uint64 */
             received: number;
+            /**
+             * Format: uint64
+             * @description Octets of the frames that the port received, with their check sequences, by the interface's own count.
+             */
+            received_octets: number | null;
             /** Format: uint64 */
             reordered: number;
             requested_delay_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             transmitted: number;
+            /**
+             * Format: uint64
+             * @description Octets of the frames that the other port sent.
+             */
+            transmitted_octets: number | null;
         };
         /** @description Part of a summary. */
         TickSummary: {

@@ -91,6 +91,29 @@ export function plan(form: PlanForm): string {
   return `${out.join('\n')}\n`;
 }
 
+/** The field of the form that a key of the plan comes from. */
+const FIELD_OF: Record<string, keyof PlanForm> = {
+  procedure: 'procedure', tx: 'tx', rx: 'rx', source: 'source', destination: 'destination', 'line-rate': 'line', 'frame-sizes': 'sizes', imix: 'imix',
+  loads: 'loads', trial: 'trial', repeat: 'repeat', profile: 'profile', discipline: 'discipline', capacity: 'capacity', stream: 'streams', case: 'cases', dut: 'labels',
+};
+
+/** The field that a fault in the plan of a form is about: by its line, or by the option that its words name; null where it cannot be told. */
+export function fieldOf(text: string, line: number | null | undefined, words: string): keyof PlanForm | null {
+  const all = text.split('\n');
+  if (line) {
+    for (let at = Math.min(line, all.length) - 1; at >= 0; at--) {
+      const found = all[at] ?? '';
+      const table = /^\[+([\w-]+)\]+/.exec(found)?.[1];
+      if (table) return FIELD_OF[table] ?? null;
+      // A key of a table belongs to the table above it.
+      const key = /^([\w-]+) =/.exec(found)?.[1];
+      if (key && !all.slice(0, at).some((before) => before.startsWith('['))) return FIELD_OF[key] ?? null;
+    }
+  }
+  const named = /--([a-z-]+)/.exec(words)?.[1] ?? /^(?:the )?([a-z-]+)\b/.exec(words)?.[1] ?? '';
+  return FIELD_OF[named] ?? null;
+}
+
 export interface Point {
   case: string;
   frame_size?: number | null;

@@ -61,6 +61,16 @@ export function percent(share: number | null | undefined, digits = 4): string {
   return `${rounded(share * 100, digits)} %`;
 }
 
+/** A rate of bits in the unit that suits it. */
+export function bits(bps: number | null | undefined, digits = 4): string {
+  if (bps === null || bps === undefined || !Number.isFinite(bps)) return '–';
+  const size = Math.abs(bps);
+  if (size >= 1e9) return `${rounded(bps / 1e9, digits)} Gbit/s`;
+  if (size >= 1e6) return `${rounded(bps / 1e6, digits)} Mbit/s`;
+  if (size >= 1e3) return `${rounded(bps / 1e3, digits)} kbit/s`;
+  return `${rounded(bps, digits)} bit/s`;
+}
+
 /** A count with thin groups of three. */
 export function count(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';

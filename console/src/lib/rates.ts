@@ -15,6 +15,9 @@ export interface Second {
 export interface Flow {
   received: number;
   transmitted: number;
+  /** Bits a second of frames with their check sequences (layer 2); null where the interfaces do not count. */
+  receivedBits: number | null;
+  transmittedBits: number | null;
   duplicated: number;
   queued: number;
   lost: Record<string, number>;
@@ -45,9 +48,15 @@ function flow(before: TickDirection, after: TickDirection, seconds: number): Flo
     lostAll += came;
   }
   const received = rate('received');
+  const bits = (key: 'received_octets' | 'transmitted_octets') => {
+    const [was, is] = [before[key], after[key]];
+    return typeof was === 'number' && typeof is === 'number' && is >= was ? (8 * (is - was)) / seconds : null;
+  };
   return {
     received,
     transmitted: rate('transmitted'),
+    receivedBits: bits('received_octets'),
+    transmittedBits: bits('transmitted_octets'),
     duplicated: rate('duplicates_created'),
     queued: after.queued,
     lost,
@@ -74,9 +83,9 @@ export function second(before: Tick, after: Tick): Second | null {
 
 /** A table for other programs. */
 export function csv(seconds: Second[]): string {
-  const keys = ['received', 'transmitted', 'duplicated', 'queued', 'lostAll', 'requested', 'actual', 'error'] as const;
+  const keys = ['received', 'transmitted', 'receivedBits', 'transmittedBits', 'duplicated', 'queued', 'lostAll', 'requested', 'actual', 'error'] as const;
   const names: Record<(typeof keys)[number], string> = {
-    received: 'received_pps', transmitted: 'transmitted_pps', duplicated: 'duplicated_pps', queued: 'queued_packets',
+    received: 'received_pps', transmitted: 'transmitted_pps', receivedBits: 'received_l2_bps', transmittedBits: 'transmitted_l2_bps', duplicated: 'duplicated_pps', queued: 'queued_packets',
     lostAll: 'lost_pps', requested: 'requested_delay_ns', actual: 'actual_delay_ns', error: 'delay_error_ns',
   };
   const ways = ['a_to_b', 'b_to_a'] as const;

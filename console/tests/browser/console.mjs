@@ -40,6 +40,7 @@ async function run() {
   const browser = await browse();
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light' });
   context.setDefaultTimeout(PATIENCE);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: 'http://127.0.0.1:8800' });
   const page = await context.newPage();
   const faults = [];
   page.on('pageerror', (error) => faults.push(String(error)));
@@ -160,6 +161,23 @@ async function run() {
   await until('curves are drawn', () => page.locator('.uplot').count().then((count) => count >= 6));
   await page.getByRole('button', { name: 'Sample packets' }).click();
   await page.getByRole('heading', { name: /^Samples: / }).waitFor();
+  const saved = async (button) => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: button }).first().click()]);
+    return readFileSync(await download.path(), 'utf8');
+  };
+  // The measurement is among these seconds: 3,000 probes within some of them.
+  const [head, ...seconds] = (await saved('Download CSV')).trim().split('\n');
+  const column = (name) => seconds.map((line) => Number(line.split(',')[head.split(',').indexOf(name)]));
+  assert(Math.max(...column('a_to_b.received_pps')) > 0 && Math.max(...column('a_to_b.received_l2_bps')) > 0, head);
+  const snapshot = JSON.parse(await saved('Save snapshot'));
+  assert.deepEqual([snapshot.schema, snapshot.a_to_b.lost.model > 0], ['romer/emulation/1', true]);
+  const chart = page.getByRole('group', { name: /^Packets a → b: plus and minus zoom/ });
+  await chart.focus();
+  await page.keyboard.press('+');
+  await chart.locator('xpath=..').getByText('shows 50 % of it').waitFor();
+  await page.keyboard.press('0');
+  await chart.locator('xpath=..').getByText('shows 100 % of it').waitFor();
+  await page.locator('[data-lost=a_to_b]').getByText(/Since the start: model \d+/).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Go on' }).click();
   await shot(page, 'live');
@@ -217,6 +235,24 @@ async function run() {
   await shot(page, 'runs');
   await clean(page, 'the runs');
 
+  step('two runs are laid over each other, five are not, and one is deleted');
+  const again = await page.evaluate(async () => (await (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"targets":["198.18.0.3"],"count":50,"interval":"5ms","comment":"once more","stamp":"user","seed":[1,2,3,4,5,6],"traffic":"poisson"}' })).json()).id);
+  await until('it ends', () => page.evaluate(async (id) => (await (await fetch(`/api/measurements/${id}`)).json()).state === 'done', again));
+  await page.getByLabel('Filter', { exact: true }).fill('');
+  await page.getByRole('cell', { name: 'once more' }).waitFor();
+  const ticks = runsScreen.getByRole('checkbox');
+  await until('both are listed', () => ticks.count().then((count) => count === 2));
+  await ticks.nth(0).check();
+  await ticks.nth(1).check();
+  await page.getByRole('button', { name: 'Overlay 2' }).click();
+  await page.getByRole('heading', { name: 'What differs' }).waitFor();
+  await until('their curves are drawn', () => runsScreen.locator('.uplot').count().then((count) => count >= 1));
+  await clean(page, 'an overlay');
+  const row = runsScreen.getByRole('row', { name: /once more/ });
+  await row.getByRole('button', { name: /^Delete / }).click();
+  await row.getByRole('button', { name: 'Delete it for good' }).click();
+  await until('it is gone', () => ticks.count().then((count) => count === 1));
+
   step('a benchmark is planned, foreseen, run through the emulator, and shown');
   await open(page, 'Benchmark');
   await page.getByLabel('Port that sends').fill(`${prefix}A/t0`);
@@ -241,6 +277,17 @@ async function run() {
   await shot(page, 'benchmark');
   await clean(page, 'a benchmark');
 
+  step('a benchmark lies among the runs, and a fault of its form stands beside its field');
+  await open(page, 'Runs');
+  await runsScreen.getByRole('cell', { name: 'load-sweep', exact: true }).waitFor();
+  await runsScreen.getByRole('row', { name: /load-sweep/ }).getByRole('button', { name: /^Open / }).click();
+  await runsScreen.frameLocator('iframe').getByText('load-sweep').first().waitFor();
+  await open(page, 'Benchmark');
+  await page.getByLabel('Loads').fill('5');
+  await page.getByRole('button', { name: 'What will be done' }).click();
+  await until('the field is marked', async () => (await page.getByLabel('Loads').getAttribute('aria-invalid')) === 'true');
+  await page.getByLabel('Loads').fill('5%,10%');
+
   step('a plan with commands is refused, and stays on the screen');
   await bench.getByRole('button', { name: 'Write the plan by hand' }).click();
   const written = bench.getByLabel('Plan', { exact: true });
@@ -259,6 +306,28 @@ async function run() {
   await page.locator('article').nth(5).waitFor();
   await shot(page, 'doctor');
   await clean(page, 'the doctor');
+
+  step('presets, flows and a timeline are put in force, remembered, and copied');
+  await open(page, 'Emulator');
+  await page.getByLabel('Preset').selectOption('wpt-3g');
+  await page.getByRole('button', { name: 'Put it on the screen' }).first().click();
+  await page.getByRole('button', { name: 'Add a flow' }).or(page.getByText('Flows', { exact: true })).first().click();
+  if (!(await page.getByRole('heading', { name: 'Flow 1' }).isVisible())) await page.getByRole('button', { name: 'Add a flow' }).click();
+  await page.getByLabel('DSCP', { exact: true }).fill('46');
+  await page.getByText('Timeline', { exact: true }).first().click();
+  await page.getByRole('button', { name: 'Add a step' }).click();
+  await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
+  await page.getByText('Applied.').waitFor();
+  const put = (await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario;
+  assert.deepEqual([put.flow[0].match.dscp, put.timeline[0].at, Boolean(put.a_to_b.rate)], [46, '10s', true]);
+  await page.getByText('The same by other means').click();
+  await page.getByRole('button', { name: 'Copy: Command' }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^romer emulate --port a=\S+E\/e0 --port b=\S+E\/e1 --scenario scenario.toml/);
+  await page.getByRole('button', { name: 'Copy: scenario.toml' }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /\[\[flow\]\]/);
+  await page.getByText('History', { exact: true }).click();
+  await page.locator('ol.history li').last().getByRole('button', { name: 'Put it on the screen' }).click();
+  await until('the first scenario is on the screen', () => page.getByRole('button', { name: /^Apply \d+ change/ }).isEnabled());
 
   step('a trace is entered, and its lines count as changes; other pages and the master switch keep it');
   await open(page, 'Emulator');
@@ -332,6 +401,15 @@ async function run() {
     await clean(page, `${screen}, dark and narrow`);
     await shot(page, `narrow-${screen.toLowerCase()}`);
   }
+
+  step('it fills a wall of 3840 pixels, with text that can be read');
+  await page.setViewportSize({ width: 3840, height: 2160 });
+  for (const screen of SCREENS) {
+    await open(page, screen);
+    assert((await page.evaluate(() => document.documentElement.scrollWidth)) <= 3840, screen);
+    await shot(page, `wide-${screen.toLowerCase()}`);
+  }
+  assert((await page.evaluate(() => Number.parseFloat(getComputedStyle(document.documentElement).fontSize))) > 20);
 
   step('all of it is reached with the keyboard');
   await page.setViewportSize({ width: 1440, height: 900 });

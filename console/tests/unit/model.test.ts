@@ -6,11 +6,13 @@ import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { distribution } from '../../src/lib/overlay';
-import { curves, FRESH, plan } from '../../src/lib/plan';
-import { nanoseconds, percent, probability, time, wholeNumbers, written } from '../../src/lib/quantity';
+import { curves, fieldOf, FRESH, plan } from '../../src/lib/plan';
+import { bits, nanoseconds, percent, probability, time, wholeNumbers, written } from '../../src/lib/quantity';
+import { byPort, samples } from '../../src/lib/samples';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { empirical, logFaults, mahimahiFaults, phamFaults } from '../../src/lib/trace';
 import { KINDS, seedOf, traffic } from '../../src/lib/traffic';
+import { zoomed } from '../../src/lib/zoom';
 import { has, MOST, taken, type Points } from '../../src/lib/watched';
 
 describe('quantities', () => {
@@ -148,7 +150,7 @@ describe('changes', () => {
 describe('seconds', () => {
   const summary = (count: number, mean: number | null) => ({ count, mean, median: mean, p99: mean, max: mean });
   const way = (received: number, lost: number) => ({
-    received, transmitted: received - lost, queued: 0, duplicates_created: 0, lost: { model: lost, queue: 0 }, corrupted: 0, reordered: 0, balance: 0,
+    received_octets: received * 100, transmitted_octets: null, received, transmitted: received - lost, queued: 0, duplicates_created: 0, lost: { model: lost, queue: 0 }, corrupted: 0, reordered: 0, balance: 0,
     requested_delay_ns: summary(received, 10), actual_delay_ns: summary(received, 11), delay_error_ns: summary(received, 1),
     queue_depth: summary(0, null), inter_arrival_ns: summary(0, null), inter_departure_ns: summary(0, null), link: 'up',
   });
@@ -156,11 +158,13 @@ describe('seconds', () => {
   it('are what came between two ticks', () => {
     const one = second(tick(1000, 100, 10), tick(3000, 300, 30));
     expect(one?.a_to_b.received).toBe(100);
+    expect([one?.a_to_b.receivedBits, one?.a_to_b.transmittedBits]).toEqual([80_000, null]);
+    expect(bits(one?.a_to_b.receivedBits)).toBe('80 kbit/s');
     expect(one?.a_to_b.lostAll).toBe(10);
     expect(one?.a_to_b.lossRatio).toBeCloseTo(0.1, 12);
     expect(one?.b_to_a.lossRatio).toBeNull();
     expect(second(tick(1000, 100, 0), tick(2000, 50, 0))).toBeNull();
-    expect(csv(one ? [one] : []).split('\n')[1]).toContain('1970-01-01T00:00:03.000Z,100,90');
+    expect(csv(one ? [one] : []).split('\n')[1]).toContain('1970-01-01T00:00:03.000Z,100,90,80000,,');
   });
   it('have the mean of what is new in a growing sample', () => {
     expect(meanBetween(summary(10, 5), summary(20, 10))).toBe(15);
@@ -270,6 +274,15 @@ describe('plans of benchmarks', () => {
     expect(plan({ ...FRESH, procedure: 'throughput' })).not.toContain('loads');
     expect(plan({ ...FRESH, imix: 'simple' })).not.toContain('frame-sizes');
   });
+  it('tell which field of the form a fault is about', () => {
+    const text = plan({ ...FRESH, tx: 'a', rx: 'b', streams: 'name=voice', labels: 'model=x' });
+    const line = (start: string) => text.split('\n').findIndex((one) => one.startsWith(start)) + 1;
+    expect(fieldOf(text, line('loads'), '')).toBe('loads');
+    expect(fieldOf(text, line('name'), '')).toBe('streams');
+    expect(fieldOf(text, line('"model"'), '')).toBe('labels');
+    expect(fieldOf(text, null, 'the loads cannot be used (--loads): none')).toBe('loads');
+    expect(fieldOf(text, null, 'something else')).toBeNull();
+  });
   it('draw the mean of each load, case beside case, without trials that tell nothing', () => {
     const point = (name: string, load: number, carried: number, invalid: string | null = null) => ({ case: name, frame_size: 64, intended_percent: load, offered_percent: load, carried_percent: carried, invalid });
     const found = curves([point('a', 50, 40), point('a', 50, 42), point('b', 10, 10), point('a', 10, 1, 'overload')], '64 B', (one) => one.carried_percent);
@@ -312,5 +325,33 @@ describe('measurements that run', () => {
     for (let i = 1; i <= MOST + 5; i++) points = taken(points, { streams: [stream(0, i * 1e9, 1, 1)], live: [] });
     expect(points[0]?.length).toBe(MOST);
     expect(points[0]?.at(-1)?.x).toBe(MOST + 5);
+  });
+});
+
+describe('samples', () => {
+  const text = 'ordinal,copy,port,size,arrival_ns,departure_ns,departure_rank,fate,requested_delay_ns,displacement\n0,0,a,64,0,1000,0,sent,900,0\n0,0,b,64,100,200,0,sent,50,0\n1,0,a,64,500,,,lost:model,,\n2,0,a,64,600,1500,0,sent,900,0\n3,0,a,64,1200,2100,0,sent,,0\n';
+  it('have their overhead, and what was held when each came, of their own port', () => {
+    const found = samples(text).filter((one) => one.port === 'a');
+    expect(found.map((one) => one.overhead)).toEqual([100, null, 0, null]);
+    expect(found.map((one) => one.queue)).toEqual([0, 1, 1, 1]);
+    expect(found[1]).toMatchObject({ fate: 'lost:model', actual: null });
+    expect(samples('head\n')).toEqual([]);
+  });
+  it('are a series for each port', () => {
+    expect(byPort(samples(text), 'b', (one) => one.actual)).toEqual([null, 100, null, null, null]);
+  });
+});
+
+describe('a chart', () => {
+  const whole = { min: 0, max: 100 };
+  it('is zoomed and moved by keys, and stays within what there is', () => {
+    expect(zoomed(whole, whole, '+')).toEqual({ min: 25, max: 75 });
+    expect(zoomed({ min: 25, max: 75 }, whole, '-')).toBeNull();
+    expect(zoomed({ min: 40, max: 50 }, whole, '-')).toEqual({ min: 35, max: 55 });
+    expect(zoomed({ min: 90, max: 100 }, whole, 'ArrowRight')).toEqual({ min: 90, max: 100 });
+    expect(zoomed({ min: 40, max: 50 }, whole, 'ArrowLeft')).toEqual({ min: 37.5, max: 47.5 });
+    expect(zoomed({ min: 40, max: 50 }, whole, 'End')).toEqual({ min: 90, max: 100 });
+    expect(zoomed({ min: 40, max: 50 }, whole, '0')).toBeNull();
+    expect(zoomed({ min: 0, max: 0 }, { min: 5, max: 5 }, '+')).toBeNull();
   });
 });

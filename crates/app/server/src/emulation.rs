@@ -10,6 +10,7 @@ use romer_emulate::Opened;
 use romer_emulate::live::{
     Control, DataPlane, Direction, FeedOptions, LiveBridge, LiveError, LiveOptions, SampleFeed, Snapshot,
 };
+use romer_host::link::{Carried, Network};
 use romer_impair::Cause;
 use romer_port::PortName;
 use romer_record::document::Summary;
@@ -35,6 +36,8 @@ pub struct Emulation {
     bridge: Mutex<Option<LiveBridge>>,
     own: Mutex<Own>,
     last: Mutex<Option<Snapshot>>,
+    /// Where the ports' own counts are read; `None` where that is not possible.
+    lines: Mutex<[Option<Network>; 2]>,
 }
 
 #[derive(Debug)]
@@ -123,6 +126,10 @@ pub(crate) struct TickDirection {
     lost: BTreeMap<String, u64>,
     corrupted: u64,
     reordered: u64,
+    /// Octets of the frames that the port received, with their check sequences, by the interface's own count.
+    received_octets: Option<u64>,
+    /// Octets of the frames that the other port sent.
+    transmitted_octets: Option<u64>,
     /// received + duplicates_created - transmitted - queued - lost: always 0.
     balance: i64,
     requested_delay_ns: TickSummary,
@@ -204,7 +211,9 @@ impl Emulation {
 
     fn of(control: Control, bridge: Option<LiveBridge>, files: BTreeMap<String, String>) -> Self {
         let history = VecDeque::from([applied(&control)]);
+        let lines = control.ports().map(|port| Network::open(port.namespace()).ok());
         Self {
+            lines: Mutex::new(lines),
             control,
             bridge: Mutex::new(bridge),
             own: Mutex::new(Own { files, history, kept: None }),
@@ -381,6 +390,14 @@ impl Emulation {
         self.control.document_of(snapshot)
     }
 
+    /// What the ports have carried by their own counts.
+    fn carried(&self) -> [Option<Carried>; 2] {
+        let lines = locked(&self.lines);
+        let [a, b] = self.ports();
+        [(&lines[0], a), (&lines[1], b)]
+            .map(|(line, port)| line.as_ref().and_then(|line| line.carried(port.interface()).ok()))
+    }
+
     /// What a measurement that begins now passes through.
     pub(crate) fn emulated(&self, there: Leg) -> Emulated {
         let now = self.in_force();
@@ -411,7 +428,12 @@ impl Emulation {
             return None;
         }
         let snapshot = self.control.snapshot().ok()?;
-        let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(tick_direction);
+        let [mut a_to_b, mut b_to_a] = snapshot.directions.each_ref().map(tick_direction);
+        let [a, b] = self.carried();
+        a_to_b.received_octets = a.map(|port| port.received_octets);
+        a_to_b.transmitted_octets = b.map(|port| port.sent_octets);
+        b_to_a.received_octets = b.map(|port| port.received_octets);
+        b_to_a.transmitted_octets = a.map(|port| port.sent_octets);
         Some(Tick { at_ms: time::unix_ms(), version: self.control.scenario().revision, a_to_b, b_to_a })
     }
 }
@@ -487,6 +509,8 @@ fn tick_direction(direction: &Direction) -> TickDirection {
         lost,
         corrupted: ledger.corrupted,
         reordered: ledger.reordered,
+        received_octets: None,
+        transmitted_octets: None,
         requested_delay_ns: (&direction.requested_delay).into(),
         actual_delay_ns: (&direction.actual_delay).into(),
         delay_error_ns: (&direction.delay_error).into(),

@@ -56,6 +56,15 @@ pub struct Link {
     pub controller: Option<u32>,
 }
 
+/// What a link has carried since it was made, frames with their check sequences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Octets of the frames that it received.
+    pub received_octets: u64,
+    /// Octets of the frames that it sent.
+    pub sent_octets: u64,
+}
+
 /// An open line to one network namespace. It stays with that namespace whichever thread uses it.
 #[derive(Debug)]
 pub struct Network {
@@ -112,6 +121,29 @@ impl Network {
     pub fn link(&self, name: &str) -> Result<Link, HostError> {
         let found = self.links()?.into_iter().find(|link| link.name == name);
         found.ok_or_else(|| HostError::Missing { what: "interface", name: name.into() })
+    }
+
+    /// What the link `name` has carried.
+    ///
+    /// # Errors
+    /// There is none ([`HostError::Missing`]), or it does not count.
+    pub fn carried(&self, name: &str) -> Result<Carried, HostError> {
+        let missing = || HostError::Missing { what: "interface", name: name.into() };
+        let request = self.handle.link().get().match_name(name);
+        let messages = self.runtime.block_on(request.execute().try_collect::<Vec<_>>());
+        let messages = messages.map_err(refused("read the counts of", name))?;
+        let counts =
+            messages.iter().flat_map(|message| &message.attributes).find_map(|attribute| match attribute {
+                LinkAttribute::Stats64(counts) => Some(counts),
+                _ => None,
+            });
+        let counts = counts.ok_or_else(missing)?;
+        // The kernel counts frames without their check sequences.
+        let with_check = |octets: u64, frames: u64| octets.saturating_add(frames.saturating_mul(4));
+        Ok(Carried {
+            received_octets: with_check(counts.rx_bytes, counts.rx_packets),
+            sent_octets: with_check(counts.tx_bytes, counts.tx_packets),
+        })
     }
 
     /// Makes a pair of virtual Ethernet links: `name` here, and `peer` in the namespace `peer_namespace`, or here
