@@ -19,10 +19,10 @@ async function clean(page, what) {
   assert.deepEqual(words, [], `axe finds fault with ${what}`);
 }
 
-async function shot(page, name) {
+async function shot(page, name, from) {
   if (!shots) return;
   mkdirSync(shots, { recursive: true });
-  await page.evaluate(() => globalThis.scrollTo(0, 0));
+  await page.evaluate((at) => globalThis.scrollTo(0, at ? document.querySelector(at).getBoundingClientRect().top + globalThis.scrollY - 90 : 0), from);
   await page.screenshot({ path: join(shots, `console-${name}.png`), fullPage: false });
 }
 
@@ -142,7 +142,7 @@ async function run() {
   );
   assert.equal(job.state, 'done', JSON.stringify(job));
   await page.frameLocator('iframe').getByText('Packets').first().waitFor();
-  await shot(page, 'measure');
+  await shot(page, 'measure', '[data-live]');
   await clean(page, 'a measurement');
   const opened = await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`)).json(), job.run);
   const measured = opened.measurements[0];
@@ -225,6 +225,9 @@ async function run() {
   await beside.getByRole('row', { name: /Mean delay there \(a → b\) 20 ms/ }).waitFor();
   await beside.getByLabel('Emulation').selectOption('now');
   await beside.getByText('the scenario that is in force now').waitFor();
+  await beside.getByLabel('Emulation').selectOption('kept');
+  await beside.getByText('what was in force when the measurement began').waitFor();
+  await shot(page, 'runs');
 
   step('its packets are saved as other programs read them');
   for (const [name, begins] of [['Document (JSON)', '{'], ['Packets (CSV)', 'sequence,size'], ['Packets (Parquet)', 'PAR1'], ['Packets (Qtcp .raw)', ''], ['Packets (Qtcp .sta)', '']]) {
@@ -232,7 +235,6 @@ async function run() {
     const content = readFileSync(await download.path(), 'latin1');
     assert(content.length > 50 && content.startsWith(begins), `${name}: ${content.slice(0, 60)}`);
   }
-  await shot(page, 'runs');
   await clean(page, 'the runs');
 
   step('two runs are laid over each other, five are not, and one is deleted');
