@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use romer_bench::limits::Limit;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_bench::{BenchError, Progress, Watcher};
+use romer_method::arrangement::Pace;
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
 use romer_method::priority::Discipline;
@@ -249,6 +250,15 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
             )));
         }
     }
+    let streams = streams(arguments)?;
+    let is_fixed = |stream: &StreamOptions| matches!(stream.pace, Pace::Gap(_) | Pace::Bucket(_));
+    if matches!(&procedure, Procedure::Sweep { loads, .. } if loads.len() > 1) && streams.iter().all(is_fixed)
+    {
+        return Err(Failure::usage(
+            "there are several loads (--loads): the streams' pace says already how much is sent; give one load, or another \
+             pace",
+        ));
+    }
     let labels = arguments.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
     Ok(BenchOptions {
         name,
@@ -263,7 +273,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         })?,
         next_hop: arguments.next_hop,
         line: load.line_rate,
-        streams: streams(arguments)?,
+        streams,
         frames,
         procedure,
         criterion,
@@ -295,13 +305,41 @@ fn reset_command(arguments: &BenchArgs, name: ProcedureName) -> Result<Option<St
     }
 }
 
+/// Streams without a share have what the others leave, each as much.
+fn share_out(streams: &mut [StreamOptions], given: &[bool]) -> Result<(), Failure> {
+    /// Shares in percent have two digits or so.
+    const ROUNDING: f64 = 1e-3;
+    let stated: f64 = streams.iter().zip(given).filter(|(_, given)| **given).map(|(one, _)| one.share).sum();
+    if stated > 1.0 + ROUNDING {
+        return Err(Failure::usage(format!(
+            "the shares of the streams sum to {:.1} % (--stream share=): the load is what all send together; write shares \
+             whose sum is 100 % or less",
+            stated * 100.0
+        )));
+    }
+    let others = given.iter().filter(|given| !**given).count();
+    #[expect(clippy::cast_precision_loss, reason = "some streams")]
+    let each = (1.0 - stated).max(0.0) / others.max(1) as f64;
+    if others > 0 && each <= 0.0 {
+        return Err(Failure::usage(
+            "a stream has no share (--stream share=): the others have all of the load; give each its own",
+        ));
+    }
+    for (stream, _) in streams.iter_mut().zip(given).filter(|(_, given)| !**given) {
+        stream.share = each;
+    }
+    Ok(())
+}
+
 /// The streams, each with a name of its own.
 fn streams(arguments: &BenchArgs) -> Result<Vec<StreamOptions>, Failure> {
     if arguments.load.streams.is_empty() {
         return Ok(vec![StreamOptions::default()]);
     }
     let mut streams: Vec<StreamOptions> =
-        arguments.load.streams.iter().map(|stream| stream.0.clone()).collect();
+        arguments.load.streams.iter().map(|stream| stream.options.clone()).collect();
+    let given: Vec<bool> = arguments.load.streams.iter().map(|stream| stream.has_share).collect();
+    share_out(&mut streams, &given)?;
     for number in 0..streams.len() {
         if streams[number].name.is_empty() {
             streams[number].name = format!("stream {number}");

@@ -1,8 +1,8 @@
 //! The document: trials as they are told, and what they come to.
 
-use romer_method::analysis::{LATENCY_DEFINITION, conversion};
+use romer_method::analysis::{LATENCY_DEFINITION, conversion, loss_bound};
 use romer_method::campaign::Finding;
-use romer_method::statistics::{Point, breaks, paired, repeats};
+use romer_method::statistics::{Break, Point, breaks, paired, repeats};
 use romer_method::{Ask, Frames, Outcome};
 use romer_record::benchmark::{BenchmarkResult, Difference, Policed, SoftSpot, Trial};
 use romer_units::Duration;
@@ -177,7 +177,11 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
                     "carried_pps" => Some(place.0.frames_per_second(options.line, place.1.min(1.0))),
                     _ => None,
                 };
-                summed.results.push(result(options, case, &place.0, load, name, values, theoretical));
+                let mut result = result(options, case, &place.0, load, name, values, theoretical);
+                if name == "loss_ratio" {
+                    none_lost(&mut result, kept, case, place);
+                }
+                summed.results.push(result);
             }
             if COMPARED.contains(&name) {
                 summed.differences.extend(differences(options, &place.0, load, name, &by_case));
@@ -188,6 +192,19 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
         }
     }
     summed
+}
+
+/// Where no frame was lost in any trial, the interval says how many may have been: none of N.
+fn none_lost(result: &mut BenchmarkResult, kept: &[Kept], case: usize, place: &(Frames, f64)) {
+    let here = kept.iter().filter(|one| {
+        one.case == case && one.frames == place.0 && same(one.load, place.1) && one.trial.invalid.is_none()
+    });
+    let (lost, offered) =
+        here.fold((0, 0), |(lost, offered), one| (lost + one.trial.lost, offered + one.trial.offered.frames));
+    if let Some(bound) = loss_bound(lost, offered).filter(|_| lost == 0) {
+        result.interval = Some([0.0, bound]);
+        result.method = "none-of-n".into();
+    }
 }
 
 /// Names of what searches find, with the factor from a share of the line to the unit, or `None` for what has a unit.
@@ -287,7 +304,7 @@ fn result(
     }
 }
 
-/// Each case against the one before it.
+/// Each case against all before it.
 fn differences(
     options: &BenchOptions,
     frames: &Frames,
@@ -296,14 +313,15 @@ fn differences(
     by_case: &[Vec<Option<f64>>],
 ) -> Vec<Difference> {
     let name = |case: usize| options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default();
-    let pairs = by_case.windows(2).enumerate();
+    let count = by_case.len();
+    let pairs = (0..count).flat_map(|second| (0..second).map(move |first| (first, second)));
     pairs
-        .map(|(first, pair)| {
-            let (found, student) = paired(&pair[0], &pair[1]);
+        .map(|(first, second)| {
+            let (found, student) = paired(&by_case[first], &by_case[second]);
             let interval = student.map(|(_, _, interval)| interval);
             Difference {
                 from: name(first),
-                to: name(first + 1),
+                to: name(second),
                 frame_size: frames.size().map(romer_units::FrameSize::octets),
                 load_percent,
                 quantity: quantity.into(),
@@ -317,7 +335,30 @@ fn differences(
         .collect()
 }
 
-/// Where a curve over the loads, or over the sizes, breaks from its neighbours.
+/// A curve along which a soft spot is looked for: where its points lie, and along what.
+struct Curve<'p> {
+    places: Vec<&'p (Frames, f64)>,
+    x: fn(&(Frames, f64)) -> f64,
+}
+
+/// The curves over the loads of each size, and over the sizes at each load.
+fn curves<'p>(options: &BenchOptions, places: &'p [(Frames, f64)]) -> Vec<Curve<'p>> {
+    let over_loads = options.frames.iter().map(|frames| Curve {
+        places: places.iter().filter(|(other, _)| other == frames).collect(),
+        x: |place| place.1 * 100.0,
+    });
+    let mut loads: Vec<f64> = places.iter().map(|place| place.1).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup_by(|a, b| same(*a, *b));
+    let over_sizes = loads.into_iter().map(|load| Curve {
+        places: places.iter().filter(|(frames, at)| same(*at, load) && frames.size().is_some()).collect(),
+        x: |place| place.0.size().map_or(0.0, |size| f64::from(size.octets())),
+    });
+    over_loads.chain(over_sizes).filter(|curve| curve.places.len() > 2).collect()
+}
+
+/// Where a curve over the loads, or over the sizes, is worse than its neighbours let expect. The probability allows for
+/// all points of all curves of the benchmark.
 fn soft_spots(
     options: &BenchOptions,
     kept: &[Kept],
@@ -325,20 +366,31 @@ fn soft_spots(
     quantity: &str,
     of: fn(&Trial) -> Option<f64>,
 ) -> Vec<SoftSpot> {
-    let mut spots = Vec::new();
+    let curves = curves(options, places);
+    let tested = curves.len() * options.cases.len() * COMPARED.len();
+    let level = LEVEL / real(tested.max(1) as u64);
+    let mut spots: Vec<SoftSpot> = Vec::new();
     for (number, case) in options.cases.iter().enumerate() {
-        for frames in &options.frames {
-            let along: Vec<&(Frames, f64)> = places.iter().filter(|(other, _)| other == frames).collect();
+        for Curve { places: along, x } in &curves {
             let points: Vec<Point> = along
                 .iter()
                 .map(|place| {
                     let values = values(kept, number, place, options.repeats, of);
-                    Point { x: place.1 * 100.0, values: values.into_iter().flatten().collect() }
+                    Point { x: x(place), values: values.into_iter().flatten().collect() }
                 })
                 .collect();
-            for found in breaks(&points, LEVEL, LEAST) {
-                let load = along[found.place].1 * 100.0;
+            for found in breaks(&points, level, LEAST) {
+                let (frames, load) = along[found.place];
                 let size = frames.size().map(romer_units::FrameSize::octets);
+                let known = |spot: &SoftSpot| {
+                    spot.case == case.name
+                        && spot.frame_size == size
+                        && spot.load_percent.is_some_and(|percent| same(percent, load * 100.0))
+                };
+                if !is_worse(quantity, &points, &found) || spots.iter().any(known) {
+                    continue;
+                }
+                let load = load * 100.0;
                 let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} octets"));
                 spots.push(SoftSpot {
                     case: case.name.clone(),
@@ -347,7 +399,7 @@ fn soft_spots(
                     quantity: quantity.into(),
                     found: found.found,
                     expected: found.expected,
-                    probability: found.probability,
+                    probability: (found.probability * real(tested as u64)).min(1.0),
                     text: format!(
                         "case {}, {what} at {load:.1} %: {quantity} is {:.3}, where its neighbours let expect {:.3}",
                         case.name, found.found, found.expected
@@ -357,4 +409,15 @@ fn soft_spots(
         }
     }
     spots
+}
+
+/// Whether a break is one for the worse: less carried than the line between the neighbours has, or a latency or jitter above
+/// that of both, because these bend upwards and level off on the soundest device.
+fn is_worse(quantity: &str, points: &[Point], found: &Break) -> bool {
+    if quantity.starts_with("carried") {
+        return found.found < found.expected;
+    }
+    let mean = |place: usize| points.get(place).and_then(|point| repeats(&point.values).mean);
+    let neighbours = [found.place.wrapping_sub(1), found.place + 1].map(mean);
+    neighbours.into_iter().flatten().all(|neighbour| found.found > neighbour + LEAST * neighbour.abs())
 }

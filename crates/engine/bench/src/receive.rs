@@ -66,6 +66,25 @@ pub(crate) struct Received {
     pub(crate) drops: u64,
 }
 
+/// A frame as it was on the line: with the tag that the interface took out.
+fn caught(at: i64, frame: &[u8], length: usize, tag: Option<u16>) -> Caught {
+    /// Where a tag stands: behind both addresses.
+    const TAG: usize = 12;
+    let (addresses, rest) = frame.split_at(frame.len().min(TAG));
+    let tag = tag.map(|tag| {
+        let [high, low] = tag.to_be_bytes();
+        [0x81, 0x00, high, low]
+    });
+    let tag = tag.as_ref().map_or(&[][..], |tag| &tag[..]);
+    let mut octets = [0; SNAP];
+    let mut kept = 0;
+    for (place, octet) in octets.iter_mut().zip(addresses.iter().chain(tag).chain(rest)) {
+        *place = *octet;
+        kept += 1;
+    }
+    Caught { at, length: u32::try_from(length + tag.len()).unwrap_or(u32::MAX), octets, kept }
+}
+
 /// Takes in until it is told to stop.
 pub(crate) fn receive(
     receiver: &mut TestReceiver,
@@ -96,11 +115,7 @@ pub(crate) fn receive(
             }
             let at = frame.stamp.since(receiving.epoch).as_nanos();
             if received.caught.len() < receiving.capture {
-                let mut octets = [0; SNAP];
-                let kept = frame.octets.len().min(SNAP);
-                octets[..kept].copy_from_slice(&frame.octets[..kept]);
-                let length = u32::try_from(frame.length).unwrap_or(u32::MAX);
-                received.caught.push(Caught { at, length, octets, kept });
+                received.caught.push(caught(at, frame.octets, frame.length, frame.tag));
             }
             let tag = frame.tag.or(seen.tag);
             // A tag that is still in the frame is not part of what is compared.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use romer_host::clock::monotonic_now;
 use romer_host::host_info;
 use romer_method::Ask;
+use romer_method::analysis::Silence;
 use romer_method::campaign::{Campaign, Design, Procedure};
 use romer_record::benchmark::{
     BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, Setup, Trial,
@@ -22,12 +23,21 @@ use crate::{BenchError, cases, frames};
 
 /// How long a device that forwards takes to show it.
 const PROMPT: Duration = Duration::from_secs(1);
+/// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
+/// between others that come.
+const AWAY: Duration = Duration::from_millis(500);
+const LEAST_AWAY: u64 = 50;
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
 /// A device is reset when this part of its trial is over.
 const RESET_AFTER: i64 = 5;
 /// A rate counts as proved up to so much above the one that was held: a test has whole frames only.
 const NEARLY: f64 = 1.001;
+
+/// Whether a device that carried nothing in this time was away.
+fn is_away(silence: &Silence) -> bool {
+    silence.length >= AWAY && silence.frames >= LEAST_AWAY
+}
 
 /// How far a benchmark is.
 #[derive(Clone, Copy, Debug)]
@@ -426,6 +436,22 @@ impl<B: Bed> Running<'_, B> {
 
     /// A trial whose end is all lost is looked at: did the device carry too little, or had it gone?
     fn look_after(&mut self, ask: &Ask, record: &mut TrialRecord) -> Result<(), BenchError> {
+        if let Some(silence) = record.figures.silence.filter(is_away)
+            && record.invalid.is_none()
+            && ask.purpose != Ask::RESET
+        {
+            let [from, length] =
+                [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
+            let frames = silence.frames;
+            self.event(
+                "device-away",
+                format!(
+                    "the device carried none of {frames} frames for {length}, from {from} into a trial on, and then did again"
+                ),
+            )?;
+            record.invalid = Some(format!("the device carried nothing for {length} of the trial"));
+            record.figures.outcome.tester_failed = true;
+        }
         let outcome = &record.figures.outcome;
         let suspicious = outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end);
         // Of a device that is reset nothing else is expected.
@@ -565,6 +591,13 @@ fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec
              given, and loads are shares of the rate that was stated"
                 .into(),
         );
+    }
+    let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
+    if below > 0 {
+        warnings.push(format!(
+            "{below} trials have latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
+             line's rate with the shortest frames, and is less at other loads and sizes"
+        ));
     }
     let bursts = kept.iter().map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > 64 {

@@ -364,6 +364,11 @@ pub(crate) fn record(
         Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
     } else if tester_drops > 0 && outcome.lost > 0 {
         Some(format!("the tester dropped {tester_drops} frames unread"))
+    } else if outcome.lost > 0 && outcome.lost <= sent.caught_up {
+        Some(format!(
+            "the tester stood still ({} at the longest) and then sent {} frames in bursts: that {} were lost may be its doing",
+            sent.longest_away, sent.caught_up, outcome.lost
+        ))
     } else if clock_set {
         Some("the host's clock was set during the trial".into())
     } else {

@@ -109,11 +109,16 @@ fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
             ("in profile", "passes unchanged", policed.conforming_passed, policed.conforming_stopped),
             ("out of profile", "is dropped or remarked", policed.excess_stopped, policed.excess_passed),
         ] {
+            let edge = policed.at_the_edge;
             verdicts.push(Judgement {
                 case: case.into(),
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
-                found: format!("{right} frames did, {wrong} did not, {} at the edge", policed.at_the_edge),
+                found: if right + wrong == 0 {
+                    format!("not tested: no frame was {subject}, {edge} were at the edge of the profile")
+                } else {
+                    format!("{right} frames did, {wrong} did not, {edge} at the edge")
+                },
                 holds: within(wrong),
             });
         }

@@ -122,6 +122,19 @@ pub struct Figures {
     pub per_second: Vec<u64>,
     /// Frames were sent in the last tenth of the trial, and none of them came.
     pub quiet_end: bool,
+    /// The longest time in which frames left and none of them came, between two that did.
+    pub silence: Option<Silence>,
+}
+
+/// A time in which a device carried nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// From the first frame that did not come.
+    pub from: Duration,
+    /// To the first that came again.
+    pub length: Duration,
+    /// Frames that left in it.
+    pub frames: u64,
 }
 
 /// The figures of what was seen.
@@ -130,10 +143,11 @@ pub fn figures(flight: &Flight) -> Figures {
     let mut latencies = Vec::with_capacity(flight.came.len());
     let mut most_frames = 0;
     let mut losses: Vec<i64> = Vec::new();
+    let end = end_of_rates(flight);
     for (number, known) in flight.streams.iter().enumerate() {
         let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
         let passages = passages(flight, number, left);
-        let one = stream(flight, known, number, left, &passages, &mut found);
+        let one = stream(flight, known, number, (left, end), &passages, &mut found);
         let first_copies = passages.iter().filter(|passage| passage.copy == 0);
         for passage in first_copies {
             match passage.delay {
@@ -154,6 +168,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.lateness = summary(&lateness);
     found.per_second = per_second(flight);
     found.quiet_end = quiet_end(flight);
+    found.silence = silence(flight);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.outcome = Outcome {
         intended: sum(|stream| stream.intended),
@@ -168,7 +183,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.reordered = sum(|stream| stream.reordered);
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
-    loads(flight, &mut found);
+    loads(flight, end, &mut found);
     found
 }
 
@@ -236,7 +251,7 @@ fn stream(
     flight: &Flight,
     known: &Known,
     number: usize,
-    left: &[Left],
+    (left, end): (&[Left], i64),
     passages: &[Passage],
     found: &mut Figures,
 ) -> StreamResult {
@@ -244,11 +259,11 @@ fn stream(
     let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
     let reordered = reordering(passages);
     let delays = romer_metrics::delays(passages);
-    let on_line: u64 = passages
-        .iter()
-        .filter(|passage| passage.copy == 0 && passage.fate == Fate::Arrived)
-        .map(|passage| u64::from(passage.size + FrameSize::OVERHEAD))
-        .sum();
+    let (mut octets, mut on_line) = (0, 0);
+    for (left, _) in left.iter().zip(seen(flight, number, left.len(), end)).filter(|(_, seen)| *seen) {
+        octets += u64::from(left.octets);
+        on_line += u64::from(left.octets + FrameSize::OVERHEAD);
+    }
     let mut dscp_out = BTreeMap::new();
     for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
         let (sent, out) = (Dscp::of_tos(known.tos).to_string(), Dscp::of_tos(came.tos).to_string());
@@ -277,7 +292,7 @@ fn stream(
         reordered: reordered.len() as u64,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(left.iter().map(|left| u64::from(left.octets)).sum()) * 8.0 / seconds(flight),
-        carried_l2_bps: real(on_line - carried * u64::from(FrameSize::OVERHEAD)) * 8.0 / seconds(flight),
+        carried_l2_bps: real(octets) * 8.0 / seconds(flight),
         latency_ns: summary(&delays),
         jitter_ns: jitters(passages, !reordered.is_empty()),
         dscp_out,
@@ -301,15 +316,31 @@ fn seconds(flight: &Flight) -> f64 {
     flight.length.as_secs_f64().max(1e-9)
 }
 
-/// The three loads in all their units.
-fn loads(flight: &Flight, found: &mut Figures) {
-    let load = |frames: u64, on_line: u64, payload: u64| {
+/// Until when what comes has come in the trial's time. A device that is given more than it carries still sends what it
+/// holds when nothing is sent to it any more: that is no part of the rate at which it carries. Where nothing was lost,
+/// all that came counts, because then the trial's end is only blurred by the latency's variation.
+fn end_of_rates(flight: &Flight) -> i64 {
+    let sent: usize = flight.left.iter().map(Vec::len).sum();
+    let mut came = 0;
+    for (number, left) in flight.left.iter().enumerate() {
+        came += seen(flight, number, left.len(), i64::MAX).into_iter().filter(|seen| *seen).count();
+    }
+    if came == sent {
+        return i64::MAX;
+    }
+    let least = flight.came.iter().map(|came| came.received.saturating_sub(came.sent)).min().unwrap_or(0);
+    flight.length.as_nanos().saturating_add(least)
+}
+
+/// The three loads in all their units. Carried are the frames of the whole trial, at the rate of its time.
+fn loads(flight: &Flight, end: i64, found: &mut Figures) {
+    let load = |frames: u64, in_time: u64, on_line: u64, payload: u64| {
         let bps = |octets: u64| real(octets) * 8.0 / seconds(flight);
         let percent = |bps: f64| flight.line.map_or(0.0, |line| bps * 100.0 / real(line.bits()));
         Load {
             frames,
             bps: bps(on_line),
-            pps: real(frames) / seconds(flight),
+            pps: real(in_time) / seconds(flight),
             percent: percent(bps(on_line)),
             payload_percent: percent(bps(payload)),
         }
@@ -318,16 +349,10 @@ fn loads(flight: &Flight, found: &mut Figures) {
         [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
     };
     let mut offered = [0, 0];
-    let mut carried = [0, 0];
+    let (mut carried, mut in_time) = ([0, 0], 0);
     for (number, known) in flight.streams.iter().enumerate() {
         let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
-        let mut seen = vec![false; left.len()];
-        for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
-            if let Some(seen) = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place)) {
-                *seen = true;
-            }
-        }
-        for (left, seen) in left.iter().zip(seen) {
+        for (left, seen) in left.iter().zip(seen(flight, number, left.len(), end)) {
             let octets = of(left.octets, known);
             for (sum, octets) in offered.iter_mut().zip(octets) {
                 *sum += octets;
@@ -335,13 +360,14 @@ fn loads(flight: &Flight, found: &mut Figures) {
             for (sum, octets) in carried.iter_mut().zip(octets).filter(|_| seen) {
                 *sum += octets;
             }
+            in_time += u64::from(seen);
         }
     }
     let outcome = &found.outcome;
     let [line, payload] = flight.intended_octets;
-    found.intended = load(outcome.intended, line, payload);
-    found.offered = load(outcome.offered, offered[0], offered[1]);
-    found.carried = load(outcome.carried, carried[0], carried[1]);
+    found.intended = load(outcome.intended, outcome.intended, line, payload);
+    found.offered = load(outcome.offered, outcome.offered, offered[0], offered[1]);
+    found.carried = load(outcome.carried, in_time, carried[0], carried[1]);
 }
 
 /// Every frame that left as a policer saw it, in order of time: did it come out with the code point that it was sent
@@ -365,6 +391,45 @@ pub fn policed(flight: &Flight, overhead: u32) -> Vec<Policed> {
     }
     frames.sort_by_key(|frame| frame.at);
     frames
+}
+
+/// The longest run of lost frames in order of departure, over all streams, that one came before and one after.
+fn silence(flight: &Flight) -> Option<Silence> {
+    let mut frames: Vec<(i64, bool)> = Vec::new();
+    for (number, left) in flight.left.iter().enumerate() {
+        let seen = seen(flight, number, left.len(), i64::MAX);
+        frames.extend(left.iter().zip(seen).map(|(left, seen)| (left.sent, seen)));
+    }
+    frames.sort_unstable();
+    let first = frames.iter().position(|(_, seen)| *seen)?;
+    let runs = frames.get(first..)?.chunk_by(|a, b| a.1 == b.1);
+    let mut runs = runs.peekable();
+    let mut longest: Option<Silence> = None;
+    while let Some(run) = runs.next() {
+        let (Some((from, false)), Some(next)) = (run.first().copied(), runs.peek()) else { continue };
+        let until = next.first().map_or(from, |(sent, _)| *sent);
+        let found = Silence {
+            from: Duration::from_nanos(from),
+            length: Duration::from_nanos(until - from),
+            frames: run.len() as u64,
+        };
+        if longest.is_none_or(|longest| found.length > longest.length) {
+            longest = Some(found);
+        }
+    }
+    longest
+}
+
+/// Which of the `count` frames of a stream had come by `end`, by sequence.
+fn seen(flight: &Flight, stream: usize, count: usize, end: i64) -> Vec<bool> {
+    let mut seen = vec![false; count];
+    let came = flight.came.iter().filter(|came| usize::from(came.stream) == stream && came.received <= end);
+    for came in came {
+        if let Some(seen) = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place)) {
+            *seen = true;
+        }
+    }
+    seen
 }
 
 fn quiet_end(flight: &Flight) -> bool {

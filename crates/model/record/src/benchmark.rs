@@ -320,7 +320,8 @@ pub struct BenchmarkResult {
     pub max: Option<f64>,
     /// The 95 % interval of the mean.
     pub interval: Option<[f64; 2]>,
-    /// How the interval was found: `student`.
+    /// How the interval was found: `student`; or `none-of-n`, where no frame was lost in any trial: up to the ratio at which
+    /// none of so many would be lost with a probability of 5 %.
     pub method: String,
     /// The median.
     pub median: Option<f64>,

@@ -34,16 +34,21 @@ pub(crate) const KEYS: [&str; 15] = [
 
 /// `name=voice,dscp=ef,share=20%`; what is left out is as of a benchmark without streams.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StreamArgument(pub(crate) StreamOptions);
+pub(crate) struct StreamArgument {
+    pub(crate) options: StreamOptions,
+    /// Its share of the load was given.
+    pub(crate) has_share: bool,
+}
 
 impl FromStr for StreamArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut stream = StreamOptions { name: String::new(), ..StreamOptions::default() };
-        let (mut vlan, mut priority) = (None, None);
+        let (mut vlan, mut priority, mut has_share) = (None, None, false);
         for (key, value) in pairs(text)? {
             let explain = |why: String| format!("{key}: {why}");
+            has_share |= key == "share";
             match key.as_str() {
                 "vlan" => vlan = Some(number(&value, 1, 4_094).map_err(explain)?),
                 "pcp" => priority = Some(number(&value, 0, 7).map_err(explain)?),
@@ -55,7 +60,7 @@ impl FromStr for StreamArgument {
             // VLAN 0 is a tag with a priority and no VLAN (IEEE 802.1Q).
             stream.tag = Tag::new(TagProtocol::Customer, priority, false, vlan.unwrap_or(0));
         }
-        Ok(Self(stream))
+        Ok(Self { options: stream, has_share })
     }
 }
 
@@ -185,7 +190,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<StreamOptions, String> {
-        text.parse::<StreamArgument>().map(|stream| stream.0)
+        text.parse::<StreamArgument>().map(|stream| stream.options)
     }
 
     #[test]

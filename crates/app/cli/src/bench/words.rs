@@ -168,9 +168,11 @@ pub(super) fn summary(document: &Benchmark) -> String {
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
         let [low, high] = difference.interval.unwrap_or_default();
+        let size = difference.frame_size.map_or_else(String::new, |octets| format!(", {octets} octets"));
+        let at = difference.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
         let _ = writeln!(
             text,
-            "{} against {}: {} differs by {:.4} ({:.4} to {:.4})",
+            "{} against {}{size}{at}: {} differs by {:.4} ({:.4} to {:.4}, 95 %)",
             difference.to,
             difference.from,
             difference.quantity,

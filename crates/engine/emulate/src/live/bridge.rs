@@ -27,7 +27,7 @@ use crate::headers::headers;
 const SPIN: Duration = Duration::from_micros(120);
 /// A deadline nearer than this is waited for before anything else is done: looking for packets at both ports takes as
 /// long, and a packet that comes meanwhile has its stamp.
-const NEAR: Duration = Duration::from_micros(2);
+const NEAR: Duration = Duration::from_micros(3);
 /// How often links and the kernel's drops are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// How soon a port that was busy is tried again.

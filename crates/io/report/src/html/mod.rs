@@ -35,8 +35,10 @@ pub fn report(streams: &[Stream<'_>]) -> Result<String, ReportError> {
     targets.dedup();
     let measurements: Vec<&Measurement> = streams.iter().map(|stream| stream.measurement).collect();
     let (mut drawn, mut body) = (Vec::new(), String::new());
+    let slowest = slowest(&measurements);
     for (index, stream) in streams.iter().enumerate() {
-        article(stream, &words::heading(&measurements, index), &mut drawn, &mut body)?;
+        let figures = if slowest.contains(&index) { figures(stream) } else { Vec::new() };
+        article(stream, &words::heading(&measurements, index), &figures, &mut drawn, &mut body)?;
     }
     body.push_str("<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let software = streams.first().map_or("", |stream| stream.measurement.metadata.software.as_str());
@@ -69,9 +71,29 @@ pub fn script_hash() -> String {
     format!("sha256-{}", base64(&Sha256::digest(SCRIPT)))
 }
 
+/// Streams whose figures one page has: some 300 kB each.
+const MOST_DRAWN: usize = 16;
+
+/// Those whose figures are drawn: all, or the ones whose slowest hundredth is slowest.
+fn slowest(measurements: &[&Measurement]) -> Vec<usize> {
+    let slow = |m: &Measurement| {
+        [&m.round_trip, &m.forward, &m.reverse]
+            .into_iter()
+            .filter_map(|way| way.delay_ns.p99)
+            .fold(0.0, f64::max)
+    };
+    let mut places: Vec<usize> = (0..measurements.len()).collect();
+    if places.len() > MOST_DRAWN {
+        places.sort_by(|a, b| slow(measurements[*b]).total_cmp(&slow(measurements[*a])));
+        places.truncate(MOST_DRAWN);
+    }
+    places
+}
+
 fn article(
     stream: &Stream<'_>,
     target: &str,
+    figures: &[Figure],
     drawn: &mut Vec<Value>,
     page: &mut String,
 ) -> Result<(), ReportError> {
@@ -82,8 +104,14 @@ fn article(
     overview::table(m, page);
     overview::limits(m, page);
     overview::findings(m, page);
-    for figure in figures(stream) {
-        chart(&figure, drawn, page)?;
+    for figure in figures {
+        chart(figure, drawn, page)?;
+    }
+    if figures.is_empty() {
+        page.push_str(&format!(
+            "<p>Its figures are left out: of so many streams the {MOST_DRAWN} with the slowest packets are drawn. \
+             <code>romer report RUN --svg FOLDER</code> draws all.</p>\n"
+        ));
     }
     overview::trust(m, page);
     everything::packets(m, page);
