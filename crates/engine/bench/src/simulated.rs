@@ -49,6 +49,12 @@ struct Simulated {
     sends: f64,
     /// Frames a second above which the tester itself loses one of a hundred without knowing.
     loses_above: f64,
+    /// In the trial with this number, the device carries nothing of what leaves in this time, nanoseconds.
+    absent: Option<(u32, std::ops::Range<i64>)>,
+    /// In the trial with this number, the tester stands still for this time, and then sends all at once.
+    stands_still: Option<(u32, std::ops::Range<i64>)>,
+    /// Of frames of so many octets each fifth is lost.
+    weak_at: Option<u32>,
 }
 
 impl Simulated {
@@ -61,6 +67,9 @@ impl Simulated {
             gone: false,
             sends: f64::INFINITY,
             loses_above: f64::INFINITY,
+            absent: None,
+            stands_still: None,
+            weak_at: None,
         }
     }
 }
@@ -84,7 +93,16 @@ impl Bed for Simulated {
         let mut free = 0;
         for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, options.seed) {
             sent.intend(&overheads, due);
-            let at = due.at.as_nanos();
+            let mut at = due.at.as_nanos();
+            if let Some((_, still)) = self
+                .stands_still
+                .as_ref()
+                .filter(|(trial, still)| *trial == self.trials && still.contains(&at))
+            {
+                sent.longest_away = sent.longest_away.max(Duration::from_nanos(still.end - at));
+                sent.caught_up += 1;
+                at = still.end;
+            }
             if at < free {
                 continue;
             }
@@ -104,7 +122,12 @@ impl Bed for Simulated {
         let frames: Vec<Given> = given.iter().map(|(frame, _)| *frame).collect();
         let rate = ask.frames.frames_per_second(options.line, ask.load());
         let taken = device.carry(&frames, Seed([a, b, c, d, e, self.trials]));
+        let trial = self.trials - 1;
+        let is_gone =
+            |at: i64| matches!(&self.absent, Some((when, gone)) if *when == trial && gone.contains(&at));
         let taken = taken.iter().filter(|one| rate <= self.loses_above || one.place % 100 != 50);
+        let taken = taken.filter(|one| !is_gone(given[one.place].0.at));
+        let taken = taken.filter(|one| self.weak_at != Some(given[one.place].0.octets) || one.place % 5 != 2);
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
             Came {
@@ -469,6 +492,60 @@ fn a_reboot_is_an_event_and_none_of_it_is_loss() {
     let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
     let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), gone);
     assert!(document.partial && document.events.iter().any(|event| event.kind == "device-gone"));
+}
+
+#[test]
+fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
+    // Two tenths of a second away within a second are loss; six are an absence.
+    for (length, kinds) in [(200, &[][..]), (600, &["device-away"][..])] {
+        let absent = Some((1, 100_000_000..(100 + length) * 1_000_000));
+        let bed = Simulated { absent, ..Simulated::with(carries(1.0, 100)) };
+        let asked = BenchOptions {
+            procedure: Procedure::Sweep { loads: vec![0.1, 0.2, 0.3], length: Duration::from_secs(1) },
+            ..sweep(&[0.1])
+        };
+        let document = run(&asked, bed);
+        let found: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(found.contains(&"device-away"), !kinds.is_empty(), "{found:?}");
+        let lost: f64 = document
+            .results
+            .iter()
+            .filter(|result| result.quantity == "loss_ratio")
+            .filter_map(|result| result.mean)
+            .sum();
+        let invalid = document.trials.iter().filter(|trial| trial.invalid.is_some()).count();
+        assert_eq!((lost > 0.1, invalid), (kinds.is_empty(), kinds.len()), "{lost}");
+    }
+}
+
+#[test]
+fn the_testers_standstill_is_not_the_devices_loss() {
+    // What is sent in a burst after it is more than the device holds.
+    let still = Some((1, 50_000_000..80_000_000));
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(0.9, 20)) };
+    let document = run(&sweep(&[0.2, 0.3, 0.4]), bed);
+    let bad: Vec<&str> = document.trials.iter().filter_map(|trial| trial.invalid.as_deref()).collect();
+    assert_eq!((bad.len(), document.trials.len()), (1, 4), "{bad:?}");
+    assert!(bad[0].contains("stood still"), "{bad:?}");
+    for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
+        let [low, high] = result.interval.unwrap();
+        assert_eq!((result.mean, result.method.as_str(), low), (Some(0.0), "none-of-n", 0.0));
+        assert!(high > 0.0 && high < 0.02, "{high}");
+    }
+}
+
+#[test]
+fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_none() {
+    let asked =
+        |repeats| BenchOptions { frames: sizes(&[64, 128, 256, 512]), repeats, ..sweep(&[0.2, 0.3, 0.4]) };
+    let weak = Simulated { weak_at: Some(256), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&asked(3), weak);
+    let spots: Vec<_> =
+        document.soft_spots.iter().filter(|spot| spot.quantity == "carried_percent").collect();
+    assert_eq!(spots.len(), 3, "{:?}", document.soft_spots);
+    assert!(spots.iter().all(|spot| spot.frame_size == Some(256) && spot.found < spot.expected));
+    let document = run(&asked(3), Simulated::with(carries(1.0, 100)));
+    assert!(document.soft_spots.is_empty(), "{:?}", document.soft_spots);
 }
 
 #[test]

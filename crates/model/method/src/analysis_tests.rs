@@ -46,6 +46,26 @@ fn every_frame_is_accounted_for() {
 }
 
 #[test]
+fn what_an_overloaded_device_still_holds_is_carried_but_not_in_the_trials_time() {
+    // Each takes 1 ms at the least; of six, one is lost and two come when nothing is sent any more.
+    let found = figures(&flight(&[(0, 1), (1, 5), (2, 9), (3, 13), (4, 17)]));
+    assert_eq!((found.carried.frames, found.outcome.lost), (5, 1));
+    assert!((found.carried.pps - 4.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+    assert!((found.streams[0].carried_l2_bps - 4.0 * 64.0 * 8.0 / 0.012).abs() < 1e-6);
+    // Where all came, the end is no end of what was carried.
+    let found = figures(&flight(&[(0, 1), (1, 5), (2, 9), (3, 13), (4, 17), (5, 21)]));
+    assert!((found.carried.pps - 500.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_silence_is_between_two_frames_that_came() {
+    assert_eq!(figures(&flight(&[(0, 1), (1, 3), (2, 5)])).silence, None);
+    let found = figures(&flight(&[(0, 1), (2, 5), (5, 11)])).silence;
+    let silence = Silence { from: Duration::from_millis(6), length: Duration::from_millis(4), frames: 2 };
+    assert_eq!(found, Some(silence));
+}
+
+#[test]
 fn frames_that_were_not_sent_are_not_lost() {
     let mut short = flight(&[(0, 1), (1, 3)]);
     short.left[0].truncate(2);

@@ -41,6 +41,8 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 const SEND_BUFFER: libc::c_int = 8 << 20;
 /// Octets for the auxiliary data (40) and the stamp (32) of a frame.
 const CONTROL: usize = 128;
+/// Messages that are asked for where none were waiting the last time.
+const LEAST_ASKED: usize = 4;
 /// Where the kernel's header stands in a slot.
 const BEGIN: usize = HEADROOM - HEADER;
 /// Octets of a joined packet beyond a slot: the kernel joins 65,536 at most, unless it is asked for more (BIG TCP).
@@ -135,7 +137,7 @@ impl PacketPort {
             spill: vec![0; BURST * (arena.slot_octets() + SPILL)].into(),
             waiting: Waiting { messages: [Message::default(); BURST], count: 0, next: 0, part: 0 },
             arrivals: Arrivals::new(),
-            ask: 1,
+            ask: LEAST_ASKED,
         };
         port.prepare(arena);
         if port.prepared.len() < BURST {
@@ -196,8 +198,8 @@ impl PacketPort {
             )
         };
         if let Ok(count) = usize::try_from(answer) {
-            // Whoever gets all that was asked for asks for more.
-            self.ask = if count == ask { ask * 2 } else { count }.clamp(1, BURST);
+            // Whoever gets all that was asked for asks for all that there may be.
+            self.ask = if count == ask { BURST } else { count.clamp(LEAST_ASKED, BURST) };
             for (message, header) in self.waiting.messages.iter_mut().zip(&headers[..count.min(ask)]) {
                 // SAFETY: of the first `ask` headers all were written.
                 let header = unsafe { header.assume_init_ref() };
@@ -210,7 +212,7 @@ impl PacketPort {
             (self.waiting.count, self.waiting.next, self.waiting.part) = (count, 0, 0);
             return Ok(());
         }
-        self.ask = 1;
+        self.ask = LEAST_ASKED;
         // What comes all the time makes no error with words, which would take memory.
         match std::io::Error::last_os_error().raw_os_error() {
             // The interface was switched off or taken away since the last call; `link` tells which.
