@@ -906,7 +906,10 @@ export interface components {
             median: number | null;
             /** @description The interval of the median by order statistics; `null` below six repeats. */
             median_interval: number[] | null;
-            /** @description How the interval was found: `student`. */
+            /**
+             * @description How the interval was found: `student`; or `none-of-n`, where no frame was lost in any trial: up to the ratio at which
+             *     none of so many would be lost with a probability of 5 %.
+             */
             method: string;
             /**
              * Format: double
