@@ -36,18 +36,23 @@ fn is_running(process: u64) -> bool {
     fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
+/// Whether a name belongs to the laboratory of `prefix`, and not to one whose number only begins with the same digits.
+fn is_of(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 fn assert_nothing_left(prefix: &Prefix, holder: Option<u64>) {
     let prefix = prefix.as_str();
     let folder = lab::state_folder();
     let notes = fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().file_name());
-    let notes: Vec<_> = notes.filter(|name| name.to_string_lossy().starts_with(prefix)).collect();
+    let notes: Vec<_> = notes.filter(|name| is_of(&name.to_string_lossy(), prefix)).collect();
     assert!(notes.is_empty(), "{notes:?}");
     assert_nothing_runs(prefix, holder);
 }
 
 fn assert_nothing_runs(prefix: &str, holder: Option<u64>) {
     let left: Vec<String> =
-        names_of_namespaces().into_iter().filter(|name| name.starts_with(prefix)).collect();
+        names_of_namespaces().into_iter().filter(|name| is_of(name, prefix)).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(!lab::noted_prefixes().iter().any(|noted| noted == prefix), "{prefix} is still noted");
     assert!(!holder.is_some_and(is_running), "the holder {holder:?} still runs");

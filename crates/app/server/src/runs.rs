@@ -109,19 +109,25 @@ pub(crate) fn list(runs: &Runs) -> Result<Vec<Listed>, Problem> {
     Ok(all)
 }
 
+impl Listed {
+    /// The folder, as long as nothing else is known of it.
+    fn damaged(folder: &Path, kind: Kind) -> Self {
+        Self {
+            name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            kind,
+            created: String::new(),
+            state: "damaged".into(),
+            targets: Vec::new(),
+            traffic: None,
+            direction: None,
+            comment: None,
+            error: None,
+        }
+    }
+}
+
 fn measurement(listed: &romer_store::Listed) -> Listed {
-    let name = listed.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let nothing = Listed {
-        name,
-        kind: Kind::Measurement,
-        created: String::new(),
-        state: "damaged".into(),
-        targets: Vec::new(),
-        traffic: None,
-        direction: None,
-        comment: None,
-        error: None,
-    };
+    let nothing = Listed::damaged(&listed.path, Kind::Measurement);
     match &listed.run {
         Ok(run) => {
             let manifest = run.manifest();

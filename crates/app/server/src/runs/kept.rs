@@ -54,18 +54,7 @@ pub(super) fn list(runs: &Runs) -> Vec<Listed> {
 }
 
 fn listed(folder: &Path, kind: Kind) -> Listed {
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut listed = Listed {
-        name,
-        kind,
-        created: String::new(),
-        state: "damaged".into(),
-        targets: Vec::new(),
-        traffic: None,
-        direction: None,
-        comment: None,
-        error: None,
-    };
+    let mut listed = Listed::damaged(folder, kind);
     let filled = match kind {
         Kind::Emulation => emulation(folder).map(|document| {
             listed.targets = document.ports.values().map(|port| port.interface.clone()).collect();
