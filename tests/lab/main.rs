@@ -51,8 +51,7 @@ fn assert_nothing_left(prefix: &Prefix, holder: Option<u64>) {
 }
 
 fn assert_nothing_runs(prefix: &str, holder: Option<u64>) {
-    let left: Vec<String> =
-        names_of_namespaces().into_iter().filter(|name| is_of(name, prefix)).collect();
+    let left: Vec<String> = names_of_namespaces().into_iter().filter(|name| is_of(name, prefix)).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(!lab::noted_prefixes().iter().any(|noted| noted == prefix), "{prefix} is still noted");
     assert!(!holder.is_some_and(is_running), "the holder {holder:?} still runs");
