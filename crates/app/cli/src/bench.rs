@@ -30,6 +30,7 @@ use crate::measure::random_seed;
 use crate::{output, report, signals};
 
 use folder::Folder;
+use stream::StreamArgument;
 
 /// The sizes of RFC 2544 section 9.1.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
@@ -305,11 +306,11 @@ fn reset_command(arguments: &BenchArgs, name: ProcedureName) -> Result<Option<St
     }
 }
 
-/// Streams without a share have what the others leave, each as much.
-fn share_out(streams: &mut [StreamOptions], given: &[bool]) -> Result<(), Failure> {
+/// The streams that were asked for; those without a share have what the others leave, each as much.
+fn share_out(asked: &[StreamArgument]) -> Result<Vec<StreamOptions>, Failure> {
     /// Shares in percent have two digits or so.
     const ROUNDING: f64 = 1e-3;
-    let stated: f64 = streams.iter().zip(given).filter(|(_, given)| **given).map(|(one, _)| one.share).sum();
+    let stated: f64 = asked.iter().filter(|one| one.has_share).map(|one| one.options.share).sum();
     if stated > 1.0 + ROUNDING {
         return Err(Failure::usage(format!(
             "the shares of the streams sum to {:.1} % (--stream share=): the load is what all send together; write shares \
@@ -317,7 +318,7 @@ fn share_out(streams: &mut [StreamOptions], given: &[bool]) -> Result<(), Failur
             stated * 100.0
         )));
     }
-    let others = given.iter().filter(|given| !**given).count();
+    let others = asked.iter().filter(|one| !one.has_share).count();
     #[expect(clippy::cast_precision_loss, reason = "some streams")]
     let each = (1.0 - stated).max(0.0) / others.max(1) as f64;
     if others > 0 && each <= 0.0 {
@@ -325,10 +326,11 @@ fn share_out(streams: &mut [StreamOptions], given: &[bool]) -> Result<(), Failur
             "a stream has no share (--stream share=): the others have all of the load; give each its own",
         ));
     }
-    for (stream, _) in streams.iter_mut().zip(given).filter(|(_, given)| !**given) {
-        stream.share = each;
-    }
-    Ok(())
+    let shared = |one: &StreamArgument| StreamOptions {
+        share: if one.has_share { one.options.share } else { each },
+        ..one.options.clone()
+    };
+    Ok(asked.iter().map(shared).collect())
 }
 
 /// The streams, each with a name of its own.
@@ -336,10 +338,7 @@ fn streams(arguments: &BenchArgs) -> Result<Vec<StreamOptions>, Failure> {
     if arguments.load.streams.is_empty() {
         return Ok(vec![StreamOptions::default()]);
     }
-    let mut streams: Vec<StreamOptions> =
-        arguments.load.streams.iter().map(|stream| stream.options.clone()).collect();
-    let given: Vec<bool> = arguments.load.streams.iter().map(|stream| stream.has_share).collect();
-    share_out(&mut streams, &given)?;
+    let mut streams = share_out(&arguments.load.streams)?;
     for number in 0..streams.len() {
         if streams[number].name.is_empty() {
             streams[number].name = format!("stream {number}");

@@ -15,7 +15,7 @@ use romer_host::link::Network;
 use romer_host::netns;
 use romer_method::arrangement::Pace;
 use romer_method::{Ask, Frames, Phase};
-use romer_metrics::summary;
+use romer_metrics::{Value as _, summary};
 use romer_port::PortName;
 use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial};
 use romer_record::document::Summary;
@@ -339,7 +339,7 @@ fn judge(test: &Test, record: &TrialRecord) -> SelfTestItem {
             let close = record
                 .gaps_between
                 .iter()
-                .filter(|one| (nanos_of(**one) - gap).abs() <= NEAR.min(gap / 2.0))
+                .filter(|one| (one.value() - gap).abs() <= NEAR.min(gap / 2.0))
                 .count();
             let near = 2 * close >= record.gaps_between.len().max(1);
             let words = format!(
@@ -357,11 +357,6 @@ fn judge(test: &Test, record: &TrialRecord) -> SelfTestItem {
         found: format!("{counted}; {words}"),
         values_ns: values,
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "gaps stay far below 2^53 ns")]
-const fn nanos_of(nanos: i64) -> f64 {
-    nanos as f64
 }
 
 fn latency_words(latency: &Summary) -> String {

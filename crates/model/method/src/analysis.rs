@@ -143,11 +143,13 @@ pub fn figures(flight: &Flight) -> Figures {
     let mut latencies = Vec::with_capacity(flight.came.len());
     let mut most_frames = 0;
     let mut losses: Vec<i64> = Vec::new();
-    let end = end_of_rates(flight);
+    let arrivals = arrivals(flight);
+    let end = end_of_rates(flight, &arrivals);
     for (number, known) in flight.streams.iter().enumerate() {
         let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
         let passages = passages(flight, number, left);
-        let one = stream(flight, known, number, (left, end), &passages, &mut found);
+        let came = arrivals.get(number).map(Vec::as_slice).unwrap_or_default();
+        let one = stream(flight, known, number, (left, came, end), &passages, &mut found);
         let first_copies = passages.iter().filter(|passage| passage.copy == 0);
         for passage in first_copies {
             match passage.delay {
@@ -168,7 +170,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.lateness = summary(&lateness);
     found.per_second = per_second(flight);
     found.quiet_end = quiet_end(flight);
-    found.silence = silence(flight);
+    found.silence = silence(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.outcome = Outcome {
         intended: sum(|stream| stream.intended),
@@ -183,7 +185,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.reordered = sum(|stream| stream.reordered);
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
-    loads(flight, end, &mut found);
+    loads(flight, &arrivals, end, &mut found);
     found
 }
 
@@ -251,7 +253,7 @@ fn stream(
     flight: &Flight,
     known: &Known,
     number: usize,
-    (left, end): (&[Left], i64),
+    (left, arrivals, end): (&[Left], &[Option<i64>], i64),
     passages: &[Passage],
     found: &mut Figures,
 ) -> StreamResult {
@@ -260,7 +262,7 @@ fn stream(
     let reordered = reordering(passages);
     let delays = romer_metrics::delays(passages);
     let (mut octets, mut on_line) = (0, 0);
-    for (left, _) in left.iter().zip(seen(flight, number, left.len(), end)).filter(|(_, seen)| *seen) {
+    for left in in_time(left, arrivals, end) {
         octets += u64::from(left.octets);
         on_line += u64::from(left.octets + FrameSize::OVERHEAD);
     }
@@ -316,24 +318,39 @@ fn seconds(flight: &Flight) -> f64 {
     flight.length.as_secs_f64().max(1e-9)
 }
 
+/// When the first copy of each frame came, by stream and sequence; `None`: never.
+type Arrivals = Vec<Vec<Option<i64>>>;
+
+fn arrivals(flight: &Flight) -> Arrivals {
+    let mut arrivals: Arrivals = flight.left.iter().map(|left| vec![None; left.len()]).collect();
+    for came in &flight.came {
+        let stream = arrivals.get_mut(usize::from(came.stream));
+        let place = usize::try_from(came.sequence).ok();
+        if let Some(first) = stream.zip(place).and_then(|(stream, place)| stream.get_mut(place)) {
+            first.get_or_insert(came.received);
+        }
+    }
+    arrivals
+}
+
 /// Until when what comes has come in the trial's time. A device that is given more than it carries still sends what it
 /// holds when nothing is sent to it any more: that is no part of the rate at which it carries. Where nothing was lost,
 /// all that came counts, because then the trial's end is only blurred by the latency's variation.
-fn end_of_rates(flight: &Flight) -> i64 {
-    let sent: usize = flight.left.iter().map(Vec::len).sum();
-    let mut came = 0;
-    for (number, left) in flight.left.iter().enumerate() {
-        came += seen(flight, number, left.len(), i64::MAX).into_iter().filter(|seen| *seen).count();
-    }
-    if came == sent {
+fn end_of_rates(flight: &Flight, arrivals: &Arrivals) -> i64 {
+    if arrivals.iter().flatten().all(Option::is_some) {
         return i64::MAX;
     }
     let least = flight.came.iter().map(|came| came.received.saturating_sub(came.sent)).min().unwrap_or(0);
     flight.length.as_nanos().saturating_add(least)
 }
 
+/// The frames that had come by `end`, of those that left.
+fn in_time<'l>(left: &'l [Left], arrivals: &'l [Option<i64>], end: i64) -> impl Iterator<Item = &'l Left> {
+    left.iter().zip(arrivals).filter(move |(_, at)| at.is_some_and(|at| at <= end)).map(|(left, _)| left)
+}
+
 /// The three loads in all their units. Carried are the frames of the whole trial, at the rate of its time.
-fn loads(flight: &Flight, end: i64, found: &mut Figures) {
+fn loads(flight: &Flight, arrivals: &Arrivals, end: i64, found: &mut Figures) {
     let load = |frames: u64, in_time: u64, on_line: u64, payload: u64| {
         let bps = |octets: u64| real(octets) * 8.0 / seconds(flight);
         let percent = |bps: f64| flight.line.map_or(0.0, |line| bps * 100.0 / real(line.bits()));
@@ -348,26 +365,24 @@ fn loads(flight: &Flight, end: i64, found: &mut Figures) {
     let of = |octets: u32, known: &Known| {
         [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
     };
-    let mut offered = [0, 0];
-    let (mut carried, mut in_time) = ([0, 0], 0);
-    for (number, known) in flight.streams.iter().enumerate() {
-        let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
-        for (left, seen) in left.iter().zip(seen(flight, number, left.len(), end)) {
-            let octets = of(left.octets, known);
-            for (sum, octets) in offered.iter_mut().zip(octets) {
+    let (mut offered, mut carried, mut count) = ([0, 0], [0, 0], 0);
+    for ((known, left), arrivals) in flight.streams.iter().zip(&flight.left).zip(arrivals) {
+        let add = |sums: &mut [u64; 2], left: &Left| {
+            for (sum, octets) in sums.iter_mut().zip(of(left.octets, known)) {
                 *sum += octets;
             }
-            for (sum, octets) in carried.iter_mut().zip(octets).filter(|_| seen) {
-                *sum += octets;
-            }
-            in_time += u64::from(seen);
+        };
+        left.iter().for_each(|left| add(&mut offered, left));
+        for left in in_time(left, arrivals, end) {
+            add(&mut carried, left);
+            count += 1;
         }
     }
     let outcome = &found.outcome;
     let [line, payload] = flight.intended_octets;
     found.intended = load(outcome.intended, outcome.intended, line, payload);
     found.offered = load(outcome.offered, outcome.offered, offered[0], offered[1]);
-    found.carried = load(outcome.carried, in_time, carried[0], carried[1]);
+    found.carried = load(outcome.carried, count, carried[0], carried[1]);
 }
 
 /// Every frame that left as a policer saw it, in order of time: did it come out with the code point that it was sent
@@ -394,12 +409,9 @@ pub fn policed(flight: &Flight, overhead: u32) -> Vec<Policed> {
 }
 
 /// The longest run of lost frames in order of departure, over all streams, that one came before and one after.
-fn silence(flight: &Flight) -> Option<Silence> {
-    let mut frames: Vec<(i64, bool)> = Vec::new();
-    for (number, left) in flight.left.iter().enumerate() {
-        let seen = seen(flight, number, left.len(), i64::MAX);
-        frames.extend(left.iter().zip(seen).map(|(left, seen)| (left.sent, seen)));
-    }
+fn silence(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
+    let left = flight.left.iter().flatten().zip(arrivals.iter().flatten());
+    let mut frames: Vec<(i64, bool)> = left.map(|(left, at)| (left.sent, at.is_some())).collect();
     frames.sort_unstable();
     let first = frames.iter().position(|(_, seen)| *seen)?;
     let runs = frames.get(first..)?.chunk_by(|a, b| a.1 == b.1);
@@ -418,18 +430,6 @@ fn silence(flight: &Flight) -> Option<Silence> {
         }
     }
     longest
-}
-
-/// Which of the `count` frames of a stream had come by `end`, by sequence.
-fn seen(flight: &Flight, stream: usize, count: usize, end: i64) -> Vec<bool> {
-    let mut seen = vec![false; count];
-    let came = flight.came.iter().filter(|came| usize::from(came.stream) == stream && came.received <= end);
-    for came in came {
-        if let Some(seen) = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place)) {
-            *seen = true;
-        }
-    }
-    seen
 }
 
 fn quiet_end(flight: &Flight) -> bool {
