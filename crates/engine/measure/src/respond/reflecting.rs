@@ -186,9 +186,7 @@ impl Reflecting {
                 self.receive(index, &mut batch);
                 self.collect_stamps(index);
             }
-            while let Ok(order) = self.links.orders.try_recv() {
-                self.obey(order);
-            }
+            self.obey_orders();
             self.flush_sessions();
             let now = clock::monotonic_now();
             if now - housekeeping > HOUSEKEEPING {
@@ -221,8 +219,19 @@ impl Reflecting {
         for _ in 0..8 {
             match self.ports[index].socket.receive_batch(batch) {
                 Ok(0) | Err(_) => return,
-                Ok(_) => batch.iter().for_each(|datagram| self.answer(index, &datagram)),
+                Ok(_) => {
+                    // What is granted is ordered before the grant is told: whoever answers the grant with a datagram
+                    // must find the order obeyed.
+                    self.obey_orders();
+                    batch.iter().for_each(|datagram| self.answer(index, &datagram));
+                }
             }
+        }
+    }
+
+    fn obey_orders(&mut self) {
+        while let Ok(order) = self.links.orders.try_recv() {
+            self.obey(order);
         }
     }
 
@@ -232,6 +241,7 @@ impl Reflecting {
         let senders = self.sessions.values().filter_map(|session| session.sender.clone());
         for (index, socket) in senders.collect::<Vec<_>>() {
             if matches!(socket.receive_batch(batch), Ok(1..)) {
+                self.obey_orders();
                 batch.iter().for_each(|datagram| self.answer(index, &datagram));
             }
         }
