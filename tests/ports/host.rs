@@ -64,8 +64,8 @@ fn what_is_no_port_is_named() {
     in_network!("what_is_no_port_is_named")(|| {
         let namespace = Namespace::new();
         let open = |name: String| {
-            let mut arena = romer_port::Arena::new(64, 1_518).unwrap();
-            romer_port::PacketPort::open(&name.parse::<PortName>().unwrap(), &mut arena).map(drop)
+            let arena = romer_port::Arena::new(64, 1_518).unwrap();
+            romer_port::PacketPort::open(&name.parse::<PortName>().unwrap(), &arena).map(drop)
         };
         let loopback = open(format!("{}/lo", namespace.0)).unwrap_err();
         assert!(matches!(loopback, PortError::NotEthernet(_)), "{loopback}");

@@ -69,8 +69,8 @@ impl Link {
     }
 
     pub(crate) fn open(&self, end: usize) -> End {
-        let mut arena = Arena::new(4_096, 9_100).unwrap();
-        let port = PacketPort::open(&self.port_name(end), &mut arena).unwrap();
+        let arena = Arena::new(4_096, 9_100).unwrap();
+        let port = PacketPort::open(&self.port_name(end), &arena).unwrap();
         End { port: Box::new(port), arena }
     }
 

@@ -13,13 +13,13 @@
 
 mod arena;
 mod bpf;
-mod control;
 mod error;
 mod features;
 mod guard;
 mod name;
 mod offload;
 mod packet;
+mod packet_ring;
 mod rings;
 mod sys;
 mod tester;

@@ -1,26 +1,25 @@
 //! Ports over packet sockets (`packet(7)`).
 //!
-//! The kernel's header (`PACKET_VNET_HDR`) tells of unfinished checksums and joined packets, its auxiliary data
-//! (`PACKET_AUXDATA`) of the VLAN tag that it took out, and `SO_TIMESTAMPNS` when it had the frame. Frames that the
-//! host sends itself are not seen (`PACKET_IGNORE_OUTGOING`), and promiscuity ends with the socket
-//! (`PACKET_MR_PROMISC`).
+//! Frames come by a ring of memory, beside each the kernel's header to it (`PACKET_VNET_HDR`), which tells of unfinished
+//! checksums and joined packets, the VLAN tag that it took out, and when it had the frame. Frames that the host sends
+//! itself are not seen (`PACKET_IGNORE_OUTGOING`), and promiscuity ends with the socket (`PACKET_MR_PROMISC`).
 //!
-//! Packets that a sender's offloads have joined are longer than a slot: what does not fit goes into a spill, from
-//! where they are handed over part by part, each a frame as the wire would have had it.
+//! Packets that a sender's offloads have joined are handed over part by part, each a frame as the wire would have had
+//! it. Those that are longer than a slot of the ring wait whole at the socket (`PACKET_COPY_THRESH`), and are taken from
+//! there first.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use romer_host::HostError;
 use romer_host::clock::{Now, monotonic_now, realtime_now};
 use romer_host::link::{Link, Network};
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::arena::HEADROOM;
-use crate::control::Said;
 use crate::guard::in_namespace;
 use crate::offload::{HEADER, Joining, TAG, Unfinished, put_tag_back};
+use crate::packet_ring::PacketRing;
 use crate::{
     Arena, Arrivals, BURST, Frame, LinkState, Port, PortError, PortName, Received, Refusal, Sent, Slot, sys,
 };
@@ -28,7 +27,7 @@ use crate::{
 pub(crate) const SOL_PACKET: libc::c_int = 263;
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
 pub(crate) const PACKET_STATISTICS: libc::c_int = 6;
-pub(crate) const PACKET_AUXDATA: libc::c_int = 8;
+const PACKET_COPY_THRESH: libc::c_int = 7;
 const PACKET_VNET_HDR: libc::c_int = 15;
 pub(crate) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 const PACKET_MR_PROMISC: u16 = 1;
@@ -36,62 +35,32 @@ const PACKET_MR_PROMISC: u16 = 1;
 pub(crate) const ALL_PROTOCOLS: u16 = 0x0003;
 /// Link types with whole Ethernet frames.
 const ETHERNET: u16 = 1;
-/// Octets that the kernel may hold for us: some 20,000 short frames.
+/// Octets of the ring, and beside it of joined packets: some 16,000 frames of up to 2,000 octets.
+const RING: usize = 32 << 20;
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 const SEND_BUFFER: libc::c_int = 8 << 20;
-/// Octets for the auxiliary data (40) and the stamp (32) of a frame.
-const CONTROL: usize = 128;
-/// Messages that are asked for where none were waiting the last time.
-const LEAST_ASKED: usize = 4;
-/// Where the kernel's header stands in a slot.
-const BEGIN: usize = HEADROOM - HEADER;
-/// Octets of a joined packet beyond a slot: the kernel joins 65,536 at most, unless it is asked for more (BIG TCP).
-const SPILL: usize = 65_536;
-
-/// Control messages of one frame, aligned as the kernel writes them.
-#[repr(C, align(8))]
-#[derive(Clone, Copy, Debug)]
-struct Control([u8; CONTROL]);
+/// Octets of a joined packet: the kernel joins 65,536 at most, unless it is asked for more (BIG TCP), with the header of
+/// the link.
+const LONGEST_JOINED: usize = HEADER + 65_536 + 64;
 
 /// A port over a packet socket.
 #[derive(Debug)]
 pub struct PacketPort {
+    // Before the socket, which would take its memory away.
+    ring: PacketRing,
     socket: OwnedFd,
     control: OwnedFd,
     interface: String,
     mtu: u32,
-    /// Slots to be filled by the next receive.
-    prepared: Vec<Slot>,
-    controls: Box<[Control; BURST]>,
-    /// What is longer than a slot, a part of equal length for each message. The beginning of each part is room for
-    /// what fills the slot.
+    /// The frame that is next, if it waits whole at the socket and was taken from there.
     spill: Box<[u8]>,
-    waiting: Waiting,
-    arrivals: Arrivals,
-    /// How many messages the next call asks for: each costs time to ask for even if none comes, and an idle port is
-    /// asked all the time.
-    ask: usize,
-}
-
-/// Messages that were received and are not handed over yet.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    messages: [Message; BURST],
-    count: usize,
-    /// The next to be handed over, and of a joined packet its next part.
-    next: usize,
+    spilt: Option<usize>,
+    /// Of a joined packet that is next the part that is.
     part: usize,
+    arrivals: Arrivals,
 }
 
-/// One message: octets of the frame with the kernel's header, and of the control messages.
-#[derive(Clone, Copy, Debug, Default)]
-struct Message {
-    octets: usize,
-    control: usize,
-    cut: bool,
-}
-
-/// What remains of a message after a burst.
+/// What remains of a packet after a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remains {
     Nothing,
@@ -100,50 +69,43 @@ enum Remains {
 }
 
 impl PacketPort {
-    /// Opens a port on the interface, with slots of `arena` to receive into.
+    /// Opens a port on the interface, for frames that fit into slots of `arena`.
     ///
     /// # Errors
     /// There is no such namespace or interface ([`HostError::Missing`]), it carries no Ethernet frames
-    /// ([`PortError::NotEthernet`]), the rights are missing (`EPERM`: it takes `CAP_NET_RAW`), or the arena is full.
-    pub fn open(name: &PortName, arena: &mut Arena) -> Result<Self, PortError> {
-        Self::open_with(name, arena, RECEIVE_BUFFER)
+    /// ([`PortError::NotEthernet`]), the rights are missing (`EPERM`: it takes `CAP_NET_RAW`), or the system has no
+    /// memory for the ring.
+    pub fn open(name: &PortName, arena: &Arena) -> Result<Self, PortError> {
+        Self::open_with(name, arena, RING)
     }
 
-    /// [`PacketPort::open`] with a receive buffer of `octets` as the system counts them, at least its least.
+    /// [`PacketPort::open`] with a ring of some `octets`.
     ///
     /// # Errors
     /// As of [`PacketPort::open`].
-    pub fn open_with(
-        name: &PortName,
-        arena: &mut Arena,
-        receive_buffer: libc::c_int,
-    ) -> Result<Self, PortError> {
+    pub fn open_with(name: &PortName, arena: &Arena, octets: usize) -> Result<Self, PortError> {
         let (link, control) = look_at(name)?;
         let socket = in_namespace(name, || {
             // No protocol yet: until it is bound and set up, nothing comes.
             let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
             sys::open_socket(libc::AF_PACKET, kind, 0, "open a packet socket")
         })??;
-        set_up(socket.as_fd(), receive_buffer)?;
+        set_up(socket.as_fd())?;
+        let ring =
+            PacketRing::make(socket.as_fd(), HEADER + arena.longest_frame(), octets, name.interface())?;
         join(socket.as_fd(), link.index)?;
         bind(socket.as_fd(), link.index, ALL_PROTOCOLS)?;
-        let mut port = Self {
+        Ok(Self {
+            ring,
             socket,
             control,
             interface: name.interface().into(),
             mtu: link.mtu,
-            prepared: Vec::with_capacity(BURST),
-            controls: Box::new([Control([0; CONTROL]); BURST]),
-            spill: vec![0; BURST * (arena.slot_octets() + SPILL)].into(),
-            waiting: Waiting { messages: [Message::default(); BURST], count: 0, next: 0, part: 0 },
+            spill: vec![0; LONGEST_JOINED].into(),
+            spilt: None,
+            part: 0,
             arrivals: Arrivals::new(),
-            ask: LEAST_ASKED,
-        };
-        port.prepare(arena);
-        if port.prepared.len() < BURST {
-            return Err(HostError::Unsuitable("an arena with fewer slots than a burst").into());
-        }
-        Ok(port)
+        })
     }
 
     /// The largest IP packet of an interface that can be a port, in octets. Opens nothing for good and changes nothing.
@@ -155,170 +117,98 @@ impl PacketPort {
         look_at(name).map(|(link, _)| link.mtu)
     }
 
-    fn prepare(&mut self, arena: &mut Arena) {
-        while self.prepared.len() < BURST
-            && let Some(slot) = arena.take()
-        {
-            self.prepared.push(slot);
+    /// Hands over what is next in the ring, as far as the burst has room for frames; `None` where nothing is.
+    fn hand_over(&mut self, burst: &mut Burst<'_>, now: Now) -> Option<Remains> {
+        let entry = self.ring.front()?;
+        let unfinished = Unfinished::read(entry.header());
+        let length = entry.length;
+        if entry.is_at_socket && self.spilt.is_none() {
+            self.spilt = Some(take_from(self.socket.as_fd(), &mut self.spill));
         }
-    }
-
-    /// Fills the prepared slots with what has come.
-    fn receive(&mut self, arena: &mut Arena, received: &mut Received) -> Result<(), PortError> {
-        let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST];
-        let mut vectors = [const { MaybeUninit::<[libc::iovec; 2]>::uninit() }; BURST];
-        let ask = self.ask.min(self.prepared.len());
-        let spills = self.spill.chunks_exact_mut(self.spill.len() / BURST);
-        let places = headers.iter_mut().zip(&mut vectors).zip(&mut *self.controls);
-        let slots = self.prepared.iter().zip(spills).take(ask);
-        for (((header, vector), control), (slot, spill)) in places.zip(slots) {
-            let room = &mut arena.slot_mut(slot)[BEGIN..];
-            let beyond = &mut spill[room.len()..];
-            let vector = vector.write(
-                [room, beyond]
-                    .map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() }),
-            );
-            // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
-            let header = &mut header.write(unsafe { std::mem::zeroed() }).msg_hdr;
-            header.msg_iov = vector.as_mut_ptr();
-            header.msg_iovlen = 2;
-            header.msg_control = control.0.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL;
-        }
-        let count = libc::c_uint::try_from(ask).unwrap_or(0);
-        // SAFETY: the first `count` headers were written, and point to vectors, slots, spills and control buffers that
-        // outlive the call and that nobody else refers to.
-        let answer = unsafe {
-            libc::recvmmsg(
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr().cast(),
-                count,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
-            )
+        let octets = match self.spilt {
+            Some(taken) => self.spill.get(HEADER..taken).unwrap_or_default(),
+            None => entry.octets,
         };
-        if let Ok(count) = usize::try_from(answer) {
-            // Whoever gets all that was asked for asks for all that there may be.
-            self.ask = if count == ask { BURST } else { count.clamp(LEAST_ASKED, BURST) };
-            for (message, header) in self.waiting.messages.iter_mut().zip(&headers[..count.min(ask)]) {
-                // SAFETY: of the first `ask` headers all were written.
-                let header = unsafe { header.assume_init_ref() };
-                *message = Message {
-                    octets: usize::try_from(header.msg_len).unwrap_or(usize::MAX),
-                    control: header.msg_hdr.msg_controllen.min(CONTROL),
-                    cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
-                };
-            }
-            (self.waiting.count, self.waiting.next, self.waiting.part) = (count, 0, 0);
-            return Ok(());
+        if octets.len() < length {
+            // There was no more room for its whole.
+            burst.received.without_slot += 1;
+            return Some(Remains::Nothing);
         }
-        self.ask = LEAST_ASKED;
-        // What comes all the time makes no error with words, which would take memory.
-        match std::io::Error::last_os_error().raw_os_error() {
-            // The interface was switched off or taken away since the last call; `link` tells which.
-            Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN | libc::ENODEV | libc::ENXIO) => Ok(()),
-            // The kernel has no words for how a packet was joined (SCTP), and lets it go.
-            Some(libc::EINVAL) => {
-                received.oversize += 1;
-                Ok(())
-            }
-            _ => Err(sys::last("receive from", &self.interface).into()),
-        }
-    }
-
-    /// Hands over what is next of what was received, as far as the burst has room for frames.
-    fn hand_over(
-        &mut self,
-        arena: &mut Arena,
-        frames: &mut Vec<Frame>,
-        now: Now,
-        received: &mut Received,
-    ) -> Remains {
-        let index = self.waiting.next;
-        let message = self.waiting.messages[index];
-        let said = Said::read(&self.controls[index].0[..message.control]);
-        let Some(length) = message.octets.checked_sub(HEADER).filter(|_| !message.cut) else {
-            received.oversize += 1;
-            return Remains::Nothing;
-        };
-        let mut header = [0; HEADER];
-        header.copy_from_slice(&arena.slot(&self.prepared[index])[BEGIN..HEADROOM]);
-        let unfinished = Unfinished::read(header);
         // The clock of stamps can be set while we run, the clock of schedules cannot: the age of the frame leads
         // from one to the other.
-        let age = said.stamp.map_or(Duration::ZERO, |stamp| {
-            Duration::from_nanos(now.realtime.as_nanos().saturating_sub(stamp))
-        });
-        let arrival = self.arrivals.next(now.monotonic, age);
+        let age = now.realtime.as_nanos().saturating_sub(entry.stamp.as_nanos());
+        burst.arrival = self.arrivals.next(now.monotonic, Duration::from_nanos(age));
+        burst.tag = entry.tag;
         if unfinished.joining != Joining::None {
-            let burst = Burst { arena, frames, received, arrival, tag: said.tag };
-            return self.take_apart(index, length, unfinished, burst);
+            return Some(burst.take_apart(octets, unfinished, self.part));
         }
-        if length > arena.longest_frame() {
-            received.oversize += 1;
-            return Remains::Nothing;
-        }
-        let Some(fresh) = arena.take() else {
-            // The slot is needed for the next frame; this one ends here.
-            received.without_slot += 1;
-            return Remains::Nothing;
-        };
-        let slot = std::mem::replace(&mut self.prepared[index], fresh);
-        unfinished.finish(&mut arena.slot_mut(&slot)[HEADROOM..HEADROOM + length]);
-        frames.push(finished(arena, slot, length, said.tag, arrival));
-        received.frames += 1;
-        Remains::Nothing
-    }
-
-    /// Hands over the parts of a joined packet, from the one on that is next.
-    fn take_apart(
-        &mut self,
-        index: usize,
-        length: usize,
-        unfinished: Unfinished,
-        burst: Burst<'_>,
-    ) -> Remains {
-        let Burst { arena, frames, received, arrival, tag } = burst;
-        let each = self.spill.len() / BURST;
-        let spill = &mut self.spill[index * each..(index + 1) * each];
-        if self.waiting.part == 0 {
-            let filled = &arena.slot(&self.prepared[index])[BEGIN..];
-            spill[..filled.len()].copy_from_slice(filled);
-        }
-        let Some(joined) = unfinished.joined(&spill[HEADER..HEADER + length]) else {
-            received.oversize += 1;
-            return Remains::Nothing;
-        };
-        for part in self.waiting.part..joined.parts() {
-            if received.frames == BURST {
-                return Remains::Parts(part);
-            }
-            let Some(slot) = arena.take() else {
-                received.without_slot += 1;
-                continue;
-            };
-            match joined.emit(part, &mut arena.slot_mut(&slot)[HEADROOM..]) {
-                Some(length) => {
-                    frames.push(finished(arena, slot, length, tag, arrival));
-                    received.frames += 1;
-                }
-                None => {
-                    arena.give_back(slot);
-                    received.oversize += 1;
-                }
-            }
-        }
-        Remains::Nothing
+        burst.take_whole(octets, unfinished);
+        Some(Remains::Nothing)
     }
 }
 
-/// What the parts of a joined packet are handed over with.
+/// Takes a whole frame with the kernel's header from the socket; octets of both, 0 where there is none.
+fn take_from(socket: BorrowedFd<'_>, spill: &mut [u8]) -> usize {
+    // SAFETY: the descriptor is open while borrowed; pointer and length describe `spill`, which the call fills.
+    let answer =
+        unsafe { libc::recv(socket.as_raw_fd(), spill.as_mut_ptr().cast(), spill.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(answer).unwrap_or(0)
+}
+
+/// What is being handed over, and what each frame of it is handed over with.
 struct Burst<'a> {
     arena: &'a mut Arena,
     frames: &'a mut Vec<Frame>,
-    received: &'a mut Received,
+    received: Received,
     arrival: Timestamp<Monotonic>,
     tag: Option<(u16, u16)>,
+}
+
+impl Burst<'_> {
+    fn take_whole(&mut self, octets: &[u8], unfinished: Unfinished) {
+        if octets.len() > self.arena.longest_frame() {
+            self.received.oversize += 1;
+            return;
+        }
+        let Some(slot) = self.arena.take() else {
+            self.received.without_slot += 1;
+            return;
+        };
+        let place = &mut self.arena.slot_mut(&slot)[HEADROOM..HEADROOM + octets.len()];
+        place.copy_from_slice(octets);
+        unfinished.finish(place);
+        self.push(slot, octets.len());
+    }
+
+    /// Hands over the parts of a joined packet, from `first` on.
+    fn take_apart(&mut self, octets: &[u8], unfinished: Unfinished, first: usize) -> Remains {
+        let Some(joined) = unfinished.joined(octets) else {
+            self.received.oversize += 1;
+            return Remains::Nothing;
+        };
+        for part in first..joined.parts() {
+            if self.received.frames == BURST {
+                return Remains::Parts(part);
+            }
+            let Some(slot) = self.arena.take() else {
+                self.received.without_slot += 1;
+                continue;
+            };
+            match joined.emit(part, &mut self.arena.slot_mut(&slot)[HEADROOM..]) {
+                Some(length) => self.push(slot, length),
+                None => {
+                    self.arena.give_back(slot);
+                    self.received.oversize += 1;
+                }
+            }
+        }
+        Remains::Nothing
+    }
+
+    fn push(&mut self, slot: Slot, length: usize) {
+        self.frames.push(finished(self.arena, slot, length, self.tag, self.arrival));
+        self.received.frames += 1;
+    }
 }
 
 /// The frame of `length` octets that begins behind the headroom of its slot, its tag put back.
@@ -346,21 +236,27 @@ impl AsFd for PacketPort {
 
 impl Port for PacketPort {
     fn rx_burst(&mut self, arena: &mut Arena, frames: &mut Vec<Frame>) -> Result<Received, PortError> {
-        let mut received = Received::default();
-        if self.waiting.next == self.waiting.count {
-            self.receive(arena, &mut received)?;
-        }
-        if self.waiting.next == self.waiting.count {
-            return Ok(received);
+        if self.ring.front().is_none() {
+            return Ok(Received::default());
         }
         let now = both_clocks();
-        while self.waiting.next < self.waiting.count && received.frames < BURST {
-            match self.hand_over(arena, frames, now, &mut received) {
-                Remains::Nothing => (self.waiting.next, self.waiting.part) = (self.waiting.next + 1, 0),
-                Remains::Parts(part) => self.waiting.part = part,
+        let (received, arrival) = (Received::default(), now.monotonic);
+        let mut burst = Burst { arena, frames, received, arrival, tag: None };
+        // Bounded, so that a flood of what is let go ends as well.
+        for _ in 0..BURST {
+            if burst.received.frames == BURST {
+                break;
+            }
+            match self.hand_over(&mut burst, now) {
+                None => break,
+                Some(Remains::Parts(part)) => self.part = part,
+                Some(Remains::Nothing) => {
+                    (self.part, self.spilt) = (0, None);
+                    self.ring.advance();
+                }
             }
         }
-        Ok(received)
+        Ok(burst.received)
     }
 
     fn tx_burst(&mut self, arena: &mut Arena, frames: &mut VecDeque<Frame>) -> Sent {
@@ -391,6 +287,9 @@ impl Port for PacketPort {
     }
 
     fn link(&self) -> LinkState {
+        // Where it went down, the socket says so to whoever waits, until it has been asked.
+        let _ =
+            sys::option::<1>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, "ask for the error of");
         link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
     }
 
@@ -463,14 +362,14 @@ fn send(
     })
 }
 
-fn set_up(socket: BorrowedFd<'_>, receive_buffer: libc::c_int) -> Result<(), PortError> {
+fn set_up(socket: BorrowedFd<'_>) -> Result<(), PortError> {
     let on = 1_i32.to_ne_bytes();
     let set = |level, name, value: &[u8], operation| sys::set_option(socket, level, name, value, operation);
     set(SOL_PACKET, PACKET_VNET_HDR, &on, "ask for unfinished checksums on")?;
-    set(SOL_PACKET, PACKET_AUXDATA, &on, "ask for VLAN tags on")?;
+    set(SOL_PACKET, PACKET_COPY_THRESH, &on, "keep what is longer than a slot on")?;
     set(SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, "leave out what the host sends on")?;
     set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on, "ask for stamps on")?;
-    set_buffers(socket, receive_buffer, SEND_BUFFER)
+    set_buffers(socket, RECEIVE_BUFFER, SEND_BUFFER)
 }
 
 /// Sets the sizes of the two buffers, in octets as the system counts them; 0 leaves one as it is.

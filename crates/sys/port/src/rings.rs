@@ -1,7 +1,7 @@
 //! The rings that an XDP socket shares with the kernel: one side writes entries and then the producer's counter, the
 //! other reads them and then writes the consumer's.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -35,15 +35,7 @@ impl<T: Copy> Ring<T> {
         let offset = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         let entries = usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(size_of::<T>());
         let octets = offset(place.offsets.desc).saturating_add(entries);
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        // SAFETY: a new mapping, at a place of the kernel's choice.
-        let begin = unsafe {
-            libc::mmap(std::ptr::null_mut(), octets, access, flags, socket.as_raw_fd(), place.page)
-        };
-        let Some(begin) = NonNull::new(begin.cast::<u8>()).filter(|_| begin != libc::MAP_FAILED) else {
-            return Err(sys::last("map a ring", ""));
-        };
+        let begin = sys::map_shared(socket, octets, place.page, "")?;
         // SAFETY: the kernel says where in the mapping these lie, aligned for what they are.
         let [producer, consumer, entries] =
             [place.offsets.producer, place.offsets.consumer, place.offsets.desc]

@@ -66,6 +66,26 @@ pub(crate) fn option<const N: usize>(
     if answer == 0 { Ok(value) } else { Err(last(operation, "")) }
 }
 
+/// Maps `octets` octets of what a socket shares, from `offset` of it on. A process that is forked off does not get it:
+/// as long as anybody has it, the socket lives.
+pub(crate) fn map_shared(
+    socket: BorrowedFd<'_>,
+    octets: usize,
+    offset: libc::off_t,
+    subject: &str,
+) -> Result<NonNull<u8>, HostError> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    // SAFETY: a new mapping, at a place of the kernel's choice.
+    let begin =
+        unsafe { libc::mmap(std::ptr::null_mut(), octets, access, flags, socket.as_raw_fd(), offset) };
+    let place = NonNull::new(begin.cast()).filter(|_| begin != libc::MAP_FAILED);
+    let place = place.ok_or_else(|| last("map a ring of", subject))?;
+    // SAFETY: the range is the mapping just made. Where it is refused, a fork shares it.
+    unsafe { libc::madvise(begin, octets, libc::MADV_DONTFORK) };
+    Ok(place)
+}
+
 /// Memory that the kernel gives as it is touched, page by page, and that stays where it is.
 #[derive(Debug)]
 pub(crate) struct Region {

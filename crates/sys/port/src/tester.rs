@@ -6,8 +6,6 @@
 //! frame has what is to be read, and tells how long it was.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use romer_host::HostError;
 use romer_host::clock::Realtime;
@@ -17,6 +15,7 @@ use crate::guard::in_namespace;
 use crate::packet::{
     ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
 };
+use crate::packet_ring::{Entry, PacketRing};
 use crate::{PortError, PortName, sys};
 
 /// Octets of a received frame that are kept.
@@ -24,22 +23,7 @@ pub const SNAP: usize = 128;
 /// Most frames that one call sends or takes in.
 pub const TESTER_BURST: usize = 64;
 
-const PACKET_RX_RING: libc::c_int = 5;
-const PACKET_VERSION: libc::c_int = 10;
-const PACKET_TIMESTAMP: libc::c_int = 17;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
-/// Version 2 of the ring's headers.
-const TPACKET_V2: i32 = 1;
-/// `SOF_TIMESTAMPING_SOFTWARE`.
-const SOFTWARE_STAMPS: i32 = 1 << 4;
-/// A slot belongs to the user.
-const STATUS_USER: u32 = 1;
-/// The kernel took a VLAN tag out of the frame.
-const STATUS_VLAN: u32 = 1 << 4;
-/// Octets of a slot: the kernel's header and address (some 80) and what is kept of the frame.
-const SLOT: usize = 256;
-/// Octets of a block of slots, which the kernel takes in one piece.
-const BLOCK: usize = 1 << 16;
 /// Octets of the ring: 131,072 frames, most of a second of the shortest frames at 100 Mbit/s.
 const RING: usize = 32 << 20;
 const SEND_BUFFER: libc::c_int = 8 << 20;
@@ -146,17 +130,13 @@ pub struct Came<'a> {
     pub stamp: Realtime,
 }
 
-/// The receiving end: a ring in memory that the kernel fills (`PACKET_RX_RING`, version 2 of its headers), so that a
-/// reader who comes late finds everything, whatever limits the system sets to the buffers of sockets.
+/// The receiving end, by a ring of memory.
 #[derive(Debug)]
 pub struct TestReceiver {
+    // Before the socket, which would take its memory away.
+    ring: PacketRing,
     socket: OwnedFd,
-    ring: NonNull<u8>,
-    next: usize,
 }
-
-// SAFETY: the mapping belongs to this value alone and goes with it; nothing of it is tied to a thread.
-unsafe impl Send for TestReceiver {}
 
 impl TestReceiver {
     /// Opens the receiving end on an interface, which is promiscuous as long as it lives. Frames that the host sends
@@ -167,57 +147,23 @@ impl TestReceiver {
     pub fn open(name: &PortName) -> Result<Self, PortError> {
         let link = Network::open(name.namespace())?.link(name.interface())?;
         let socket = raw_socket(name)?;
-        let set = |level, name, value: &[u8], operation| {
-            sys::set_option(socket.as_fd(), level, name, value, operation)
-        };
-        let number = |number: i32| number.to_ne_bytes();
-        set(SOL_PACKET, PACKET_VERSION, &number(TPACKET_V2), "choose the ring's form on")?;
-        set(SOL_PACKET, PACKET_IGNORE_OUTGOING, &number(1), "leave out what the host sends on")?;
-        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &number(1), "ask for stamps on")?;
-        set(SOL_PACKET, PACKET_TIMESTAMP, &number(SOFTWARE_STAMPS), "ask for the kernel's stamps on")?;
-        let shape = [BLOCK, RING / BLOCK, SLOT, RING / SLOT]
-            .map(|number| u32::try_from(number).unwrap_or(0).to_ne_bytes());
-        set(SOL_PACKET, PACKET_RX_RING, shape.as_flattened(), "make a ring on")?;
-        // SAFETY: the kernel chooses the place of a new mapping; the length is that of the ring just made.
-        let mapping = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                RING,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        let ring = NonNull::new(mapping.cast::<u8>()).filter(|_| mapping != libc::MAP_FAILED);
-        let ring = ring.ok_or_else(|| sys::last("map the ring of", name.interface()))?;
-        let receiver = Self { socket, ring, next: 0 };
-        let socket = receiver.socket.as_fd();
-        join(socket, link.index)?;
-        bind(socket, link.index, ALL_PROTOCOLS)?;
-        Ok(receiver)
+        let on = 1_i32.to_ne_bytes();
+        let set = |level, name, operation| sys::set_option(socket.as_fd(), level, name, &on, operation);
+        set(SOL_PACKET, PACKET_IGNORE_OUTGOING, "leave out what the host sends on")?;
+        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "ask for stamps on")?;
+        let ring = PacketRing::make(socket.as_fd(), SNAP, RING, name.interface())?;
+        join(socket.as_fd(), link.index)?;
+        bind(socket.as_fd(), link.index, ALL_PROTOCOLS)?;
+        Ok(Self { ring, socket })
     }
 
     /// Gives what has come to `take`, [`TESTER_BURST`] frames at most, in order of arrival; how many there were.
     /// Makes no system call, allocates nothing and does not wait. An interface that is down brings nothing.
     pub fn receive(&mut self, mut take: impl FnMut(Came<'_>)) -> usize {
         for count in 0..TESTER_BURST {
-            // SAFETY: `next` is below the number of slots, so that the slot lies within the mapping.
-            let slot = unsafe { self.ring.as_ptr().add(self.next * SLOT) };
-            // SAFETY: a slot begins with its status, aligned to four; the kernel writes it as one word.
-            let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
-            let state = status.load(Ordering::Acquire);
-            if state & STATUS_USER == 0 {
-                return count;
-            }
-            // SAFETY: while the status gives the slot to the user the kernel does not touch it, and nobody else
-            // refers to it until it is given back below.
-            let octets = unsafe { std::slice::from_raw_parts(slot, SLOT) };
-            if let Some(came) = came(octets, state) {
-                take(came);
-            }
-            status.store(0, Ordering::Release);
-            self.next = (self.next + 1) % (RING / SLOT);
+            let Some(entry) = self.ring.front() else { return count };
+            take(came(&entry));
+            self.ring.advance();
         }
         TESTER_BURST
     }
@@ -239,26 +185,13 @@ impl AsFd for TestReceiver {
     }
 }
 
-impl Drop for TestReceiver {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and the borrows of it have ended.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), RING) };
+fn came<'a>(entry: &Entry<'a>) -> Came<'a> {
+    Came {
+        octets: entry.octets.get(..SNAP).unwrap_or(entry.octets),
+        length: entry.length,
+        tag: entry.tag.map(|(_, control)| control),
+        stamp: entry.stamp,
     }
-}
-
-/// What a slot holds (`struct tpacket2_hdr`); `None` where the kernel's header contradicts itself.
-fn came(slot: &[u8], status: u32) -> Option<Came<'_>> {
-    let word = |at: usize| Some(u32::from_ne_bytes(*slot.get(at..)?.first_chunk()?));
-    let half = |at: usize| Some(u16::from_ne_bytes(*slot.get(at..)?.first_chunk()?));
-    let (length, kept, begin) = (word(4)?, word(8)?, usize::from(half(12)?));
-    let nanos = i64::from(word(16)?) * 1_000_000_000 + i64::from(word(20)?);
-    let end = begin.checked_add(usize::try_from(kept).ok()?)?.min(begin + SNAP);
-    Some(Came {
-        octets: slot.get(begin..end)?,
-        length: usize::try_from(length).ok()?,
-        tag: (status & STATUS_VLAN != 0).then(|| half(24)).flatten(),
-        stamp: Realtime::from_nanos(nanos),
-    })
 }
 
 fn raw_socket(name: &PortName) -> Result<OwnedFd, HostError> {

@@ -33,8 +33,8 @@ pub(super) fn open(
     }
 }
 
-fn packet([a, b]: &[PortName; 2], arena: &mut Arena) -> Result<[Box<dyn Port>; 2], LiveError> {
-    let mut open = |name: &PortName| PacketPort::open(name, arena).map_err(|source| failed(name, source));
+fn packet([a, b]: &[PortName; 2], arena: &Arena) -> Result<[Box<dyn Port>; 2], LiveError> {
+    let open = |name: &PortName| PacketPort::open(name, arena).map_err(|source| failed(name, source));
     Ok([Box::new(open(a)?), Box::new(open(b)?)])
 }
 
