@@ -3,6 +3,7 @@
 //! Two hosts are made on this machine with nothing between them but a pair of virtual links, over which a packet takes
 //! next to no time. What is measured there is the tool's own error. See `README.md` beside this crate.
 
+mod analyse;
 mod clock;
 mod figures;
 mod hosts;
@@ -42,6 +43,8 @@ const RUNS: u32 = 5;
 const PROBES: u64 = 1_000;
 /// Plays of each scenario of clocks.
 const PLAYS: u32 = 200;
+/// Packets of a run that is analysed.
+const PACKETS: u64 = 10_000_000;
 const RESULTS: &str = "validation/results";
 /// The group of the tables, the wake errors and the other programs, which are one page.
 const ACCURACY: &str = "accuracy";
@@ -66,6 +69,9 @@ struct Arguments {
     /// How often each scenario of clocks is played.
     #[arg(long, default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     plays: u32,
+    /// Packets of a run that is analysed.
+    #[arg(long, default_value_t = PACKETS, value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
+    packets: u64,
     /// Look at a voice stream for an hour, not for a minute that an hour is told from.
     #[arg(long)]
     long: bool,
@@ -103,12 +109,14 @@ enum Part {
     Emulate,
     /// Every method of `--skew` over simulated clocks: no packet is sent.
     Clock,
+    /// How long the analysis of ten million packets takes, and in how much memory: no packet is sent.
+    Analyse,
 }
 
 impl Part {
     /// Whether it is computed, and needs no host.
     const fn is_computed(self) -> bool {
-        matches!(self, Self::Clock)
+        matches!(self, Self::Clock | Self::Analyse)
     }
 }
 
@@ -167,6 +175,16 @@ fn run(arguments: &Arguments) -> Result<u8> {
     let mut results = if computed { Results::default() } else { measured(arguments, &interrupted)? };
     if matches!(arguments.part, Part::All | Part::Clock) {
         results.clocks = Some(clock::run(arguments.plays as usize, &interrupted, &say)?);
+    }
+    if matches!(arguments.part, Part::All | Part::Analyse) {
+        match program() {
+            Some(program) => {
+                results.analysed = analyse::run(&program, arguments.packets, &interrupted, &say)?;
+            }
+            None => say(
+                "note: there is no romer beside this program (cargo build --release -p romer): the analysis is left out",
+            ),
+        }
     }
     conclude(arguments, &results, started_unix_s)
 }
@@ -228,6 +246,8 @@ fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
     let alone = matches!(arguments.part, Part::Tables | Part::Wake | Part::Peers) && group == ACCURACY;
     let enough = if group == "clock" {
         arguments.plays >= PLAYS
+    } else if group == "analyse" {
+        arguments.packets >= PACKETS
     } else {
         arguments.runs >= RUNS && arguments.probes >= PROBES
     };
@@ -252,11 +272,14 @@ fn plan(arguments: &Arguments) -> Plan {
         long: arguments.long,
         patience: StdDuration::from_secs(arguments.patience),
         stamp_suite: Some(PathBuf::from(STAMP_SUITE)).filter(|program| program.exists()),
-        program: std::env::current_exe()
-            .ok()
-            .map(|own| own.with_file_name("romer"))
-            .filter(|program| program.exists()),
+        program: program(),
     }
+}
+
+/// The `romer` beside this program.
+fn program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    Some(own.with_file_name("romer")).filter(|program| program.exists())
 }
 
 /// Runs this program again where it has the rights it needs.

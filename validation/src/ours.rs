@@ -49,7 +49,8 @@ pub(crate) fn measure(
     if let Some(error) = outcome.not_kept {
         return Err(anyhow!(error).context("the run is not whole"));
     }
-    let mut rows = reading::read(&outcome.folder).context("cannot read the run")?.rows;
+    let mut rows =
+        reading::read(&outcome.folder).and_then(|run| run.rows()).context("cannot read the run")?;
     Ok(rows.remove(&0).unwrap_or_default())
 }
 

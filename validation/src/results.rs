@@ -8,6 +8,7 @@ use serde::Serialize;
 pub(crate) use emulated::{Emulation, middle, target};
 
 use crate::ACCURACY;
+use crate::analyse::Analysed;
 use crate::clock::Clocks;
 use crate::figures::{Figures, Lateness, median};
 use crate::scale::fast::Fast;
@@ -34,6 +35,10 @@ pub(crate) const MOST_VOICE_PERCENT: f64 = 1.0;
 /// Most lateness of a benchmark's frames at a tenth of 100 Mbit/s: median and 99 %.
 pub(crate) const MOST_LATENESS_P50_NS: f64 = 1_000.0;
 pub(crate) const MOST_LATENESS_P99_NS: f64 = 20_000.0;
+/// Most that the analysis of ten million packets takes: 2 GB.
+pub(crate) const MOST_ANALYSIS_SECONDS: f64 = 10.0;
+pub(crate) const MOST_ANALYSIS_KIB: f64 = 2e9 / 1_024.0;
+
 /// The longest sweep.
 pub(crate) const MOST_SWEEP_SECONDS: f64 = 1_800.0;
 /// Share of the places of a sweep whose differences have an interval: trials that the host has spoilt have none.
@@ -196,6 +201,8 @@ pub(crate) struct Results {
     pub(crate) emulation: Emulation,
     /// The clocks' table; `None` where it was not made.
     pub(crate) clocks: Option<Clocks>,
+    /// Runs that were analysed.
+    pub(crate) analysed: Vec<Analysed>,
 }
 
 impl Results {
@@ -211,6 +218,7 @@ impl Results {
             ("bench", Self { frames: self.frames.clone(), sweep: self.sweep.clone(), ..Self::default() }),
             ("emulate", Self { emulation: self.emulation.clone(), ..Self::default() }),
             ("clock", Self { clocks: self.clocks.clone(), ..Self::default() }),
+            ("analyse", Self { analysed: self.analysed.clone(), ..Self::default() }),
         ];
         groups.into_iter().filter(|(_, results)| *results != Self::default()).collect()
     }
@@ -325,7 +333,24 @@ impl Results {
         self.claim_sweep(&mut claims);
         self.emulation.claim(&mut claims);
         claims.extend(self.clocks.iter().flat_map(Clocks::claims));
+        self.claim_analysed(&mut claims);
         claims
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "octets of memory are below 2^53")]
+    fn claim_analysed(&self, claims: &mut Vec<Claim>) {
+        for run in &self.analysed {
+            let ways = if run.round_trips { "there and back" } else { "one way" };
+            let subject = format!("{} packets {ways}", run.packets);
+            let claim = "10 million packets are analysed in at most 10 s";
+            claims.push(
+                Claim::at_most(claim, subject.clone(), run.analysis.seconds, MOST_ANALYSIS_SECONDS)
+                    .in_units("seconds"),
+            );
+            let claim = "10 million packets are analysed in at most 2 GB";
+            let kib = run.analysis.peak_octets as f64 / 1_024.0;
+            claims.push(Claim::at_most(claim, subject, kib, MOST_ANALYSIS_KIB).in_units("kib"));
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts of packets and of KiB are below 2^53")]

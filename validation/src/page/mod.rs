@@ -1,5 +1,6 @@
 //! The results as a person reads them: lines while it goes on, and the page at the end.
 
+mod analyse;
 mod clock;
 mod emulated;
 mod scale;
@@ -13,6 +14,7 @@ use crate::figures::{Figures, Lateness, median};
 use crate::plan::{INTERVAL, PEER_SIZE, WAKES};
 use crate::results::{Claim, Results, Tool, Trips, Wakes, Without};
 use crate::watch::{Condition, HostGaps, KEPT, STOLEN};
+pub(crate) use analyse::progress_analysed;
 pub(crate) use clock::progress_clock;
 pub(crate) use emulated::{progress_alone, progress_emulated, progress_resident};
 pub(crate) use scale::{progress_fast, progress_frames, progress_many, progress_sweep, progress_voice};
@@ -120,6 +122,7 @@ pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> St
     if let Some(clocks) = &results.clocks {
         clock::clocks(&mut out, clocks);
     }
+    analyse::analysed(&mut out, &results.analysed);
     gaps(&mut out, results);
     out
 }

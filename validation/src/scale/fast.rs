@@ -91,7 +91,8 @@ pub(crate) fn run(
     let arguments = [&arguments[..], &["--duration", &length_text, &target]].concat();
     let looks = watched(measure(hosts, program, &run, &arguments)?, &responder, interrupted)?;
     drop(responder);
-    let rows = reading::read(&run).context("cannot read the run")?.rows.remove(&0).unwrap_or_default();
+    let mut rows = reading::read(&run).and_then(|run| run.rows()).context("cannot read the run")?;
+    let rows = rows.remove(&0).unwrap_or_default();
     let second = StdDuration::from_secs(1);
     let shares = [0, 1].map(|end: usize| share(&looks[end], second, length));
     let memory = [0, 1].map(|end: usize| Memory::of(&looks[end], length));

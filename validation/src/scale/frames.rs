@@ -120,7 +120,7 @@ fn document(mut command: Command, interrupted: &AtomicBool) -> Result<Benchmark>
     let folder = tempfile::tempdir().context("cannot make a folder for a benchmark")?;
     let run = folder.path().join("run");
     command.arg("--quiet").arg("--out").arg(&run);
-    to_the_end(command, interrupted, |_, _| ())?;
+    to_the_end(command, super::LOOK, interrupted, |_, _| ())?;
     let text = fs::read_to_string(run.join("benchmark.json")).context("a benchmark left no document")?;
     serde_json::from_str(&text).context("cannot read a benchmark's document")
 }

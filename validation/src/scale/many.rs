@@ -73,7 +73,7 @@ pub(crate) fn run(
     arguments.extend(targets.iter().map(String::as_str));
     let [looks, _] = watched(measure(hosts, program, &run, &arguments)?, &responder, interrupted)?;
     drop(responder);
-    let rows = reading::read(&run).context("cannot read the run")?.rows;
+    let rows = reading::read(&run).and_then(|run| run.rows()).context("cannot read the run")?;
     Ok(Found { rows: rows.into_values().collect(), looks, length })
 }
 

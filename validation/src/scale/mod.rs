@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::hosts::Hosts;
 use crate::ours::Interrupted;
-pub(crate) use process::{Memory, Usage};
+pub(crate) use process::{Memory, Usage, peak_kib};
 
 /// Between two looks at what the processes use.
 const LOOK: StdDuration = StdDuration::from_millis(250);
@@ -65,7 +65,7 @@ fn measure(hosts: &Hosts, program: &Path, folder: &Path, arguments: &[&str]) -> 
 /// Runs `command` to its end, and looks all the while at what it and `other` use. Gives the looks at each.
 fn watched(command: Command, other: &impl AsRef<Child>, interrupted: &AtomicBool) -> Result<[Vec<Usage>; 2]> {
     let mut looks = [Vec::new(), Vec::new()];
-    to_the_end(command, interrupted, |own, at| {
+    to_the_end(command, LOOK, interrupted, |own, at| {
         for (looks, process) in looks.iter_mut().zip([own, other.as_ref()]) {
             looks.extend(Usage::of(process.id(), at));
         }
@@ -73,12 +73,13 @@ fn watched(command: Command, other: &impl AsRef<Child>, interrupted: &AtomicBool
     Ok(looks)
 }
 
-/// Runs `command` to its end, with a look at it now and then.
-fn to_the_end(
+/// Runs `command` to its end, with a look at it now and then, and says how long it ran.
+pub(crate) fn to_the_end(
     mut command: Command,
+    every: StdDuration,
     interrupted: &AtomicBool,
     mut look: impl FnMut(&Child, StdDuration),
-) -> Result<()> {
+) -> Result<StdDuration> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
     let mut running = Running(command.spawn().context("cannot start a program")?);
     let begin = Instant::now();
@@ -89,10 +90,10 @@ fn to_the_end(
         look(&running.0, begin.elapsed());
         if let Some(status) = running.0.try_wait().context("cannot wait for a program")? {
             if status.success() {
-                return Ok(());
+                return Ok(begin.elapsed());
             }
             bail!("a program ended with {status}");
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(every);
     }
 }

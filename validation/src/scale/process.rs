@@ -37,7 +37,16 @@ fn cpu(stat: &str) -> Option<StdDuration> {
 }
 
 fn resident(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    kib(status, "VmRSS:")
+}
+
+/// The most resident memory that process `id` has had, KiB; `None` where there is none any more.
+pub(crate) fn peak_kib(id: u32) -> Option<u64> {
+    kib(&std::fs::read_to_string(format!("/proc/{id}/status")).ok()?, "VmHWM:")
+}
+
+fn kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
@@ -93,7 +102,8 @@ mod tests {
     fn times_and_memory_are_read_from_the_kernels_lines() {
         let stat = "17 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 5 0 100 1 2";
         assert_eq!(cpu(stat), Some(StdDuration::from_secs(2)));
-        assert_eq!(resident("Name:\tx\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n"), Some(1_234));
+        let status = "Name:\tx\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n";
+        assert_eq!((resident(status), kib(status, "VmHWM:")), (Some(1_234), Some(9)));
         assert!(Usage::of(std::process::id(), StdDuration::ZERO).is_some_and(|own| own.resident_kib > 0));
     }
 

@@ -6,6 +6,7 @@ use romer_exchange::csv::Written;
 use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
 use romer_measure::reading::{self, Reading};
 use romer_measure::{export, qtcp};
+use romer_record::RoundTrip;
 use romer_record::document::{Limit, Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
@@ -193,6 +194,7 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
     for file in numbers.iter().flat_map(|number| files(*number)) {
         output::check_target(Some(&file), arguments.output.force)?;
     }
+    let rows = reading.rows()?;
     for number in &numbers {
         let place = usize::from(*number);
         let (Some(evaluated), Some(stream)) =
@@ -200,7 +202,7 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
         else {
             return Err(Failure::own("a stream has no document"));
         };
-        let rows = reading.rows.get(number).map_or(&[][..], Vec::as_slice);
+        let rows = rows.get(number).map_or(&[][..], Vec::as_slice);
         let went = stream.traffic.direction;
         let way = match (went, arguments.direction) {
             (Way::RoundTrip | Way::Both, Some(OneWay::Reverse)) => Way::Reverse,
@@ -277,8 +279,10 @@ fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(
     for target in &targets {
         output::check_target(Some(target), arguments.output.force)?;
     }
+    let rows = reading.rows()?;
     for (number, target) in numbers.into_iter().zip(&targets) {
-        write_stream(reading, number, target, arguments)?;
+        let rows = rows.get(&number).map_or(&[][..], Vec::as_slice);
+        write_stream(reading, number, rows, target, arguments)?;
     }
     Ok(())
 }
@@ -310,15 +314,19 @@ fn targets(file: &str, numbers: &[u16], count: usize) -> Result<Vec<String>, Fai
     Ok(numbers.iter().map(name).collect())
 }
 
-fn write_stream(reading: &Reading, number: u16, target: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write_stream(
+    reading: &Reading,
+    number: u16,
+    rows: &[RoundTrip],
+    target: &str,
+    arguments: &ReportArgs,
+) -> Result<(), Failure> {
     let place = usize::from(number);
     let (Some(evaluated), Some(stream)) =
         (reading.streams.get(place), reading.run.manifest().streams.get(place))
     else {
         return Err(Failure::own("a stream has no document"));
     };
-    let nothing = Vec::new();
-    let rows = reading.rows.get(&number).unwrap_or(&nothing);
     let way = direction(stream.traffic.direction, arguments)?;
     let written = output::write_with(target, arguments.output.force, |out| {
         export::csv(out, stream, evaluated, rows, way, arguments.fates)

@@ -110,7 +110,7 @@ pub(crate) fn measured(
     if let Some(error) = outcome.not_kept {
         return Err(CalibrateError::Measure(error.into()));
     }
-    let mut rows = reading::read(&outcome.folder)?.rows;
+    let mut rows = reading::read(&outcome.folder)?.rows()?;
     Ok(rows.remove(&0).unwrap_or_default())
 }
 

@@ -6,9 +6,12 @@ use std::borrow::Cow;
 use crate::limits::Limit;
 use romer_metrics::findings::findings;
 use romer_metrics::voice::voice;
-use romer_metrics::{DirectionContext, INTERVAL_METHOD, direction, marking_words};
-use romer_record::document::{ClockEvent, ClockState, Direction, MEASUREMENT, Measurement, Way};
+use romer_metrics::{DirectionContext, INTERVAL_METHOD, Markings, direction};
+use romer_record::document::{
+    ClockEvent, ClockState, Direction, LocationError, MEASUREMENT, Measurement, Way,
+};
 use romer_record::event::{EventKind, Side};
+use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
@@ -16,7 +19,9 @@ use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
-use romer_timebase::{FarLog, LocationSeries, Related, Selection, location_errors, relate};
+use romer_timebase::{
+    FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating, Selection, Tallies,
+};
 use romer_units::{Dscp, Duration, Ecn};
 
 /// Points that are kept of each series of stamp differences.
@@ -64,19 +69,154 @@ pub(crate) fn evaluate_by(
     killed: bool,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let (rows, left_out) = put_right(stream, rows);
-    let rows = &rows[..];
-    let far_log = match (stream.far_log, stream.far_log_complete) {
-        (false, _) => FarLog::None,
-        (true, false) => FarLog::Partial,
-        (true, true) => FarLog::Complete,
-    };
-    let selection = Selection::choose(rows, stream.stamp_request, stream.far_log);
-    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
-    let mut related = relate(rows, &selection, stream.clock_relation, waiting, far_log);
+    let mut tallies = Tallies::default();
+    tallies.take(&rows);
+    let selection = tallies.choose(stream.stamp_request, stream.far_log);
+    let mut pass = Pass::new(stream, selection, rows.len());
+    pass.take(&rows);
+    drop(rows);
+    let gathered = Gathered { left_out, ..pass.finish() };
+    concluded(stream, gathered, killed, clocks)
+}
+
+/// The rows of a stream that come in parts: which stamps are to be chosen is known at the end only, but the first part
+/// nearly always tells, and the rest is gone through as if it had.
+pub(crate) struct Sweep<'a> {
+    stream: &'a Stream,
+    rows: usize,
+    tallies: Tallies,
+    chosen: Option<Selection>,
+    way: Sweeping,
+}
+
+enum Sweeping {
+    /// No part has come.
+    Nothing,
+    /// A clock was set, or a link went down: that takes all rows at once.
+    Kept(Vec<RoundTrip>),
+    Passing(Box<Pass>),
+}
+
+impl<'a> Sweep<'a> {
+    /// For `rows` rows. `chosen` are the stamps to be chosen, where it is known.
+    pub(crate) fn new(stream: &'a Stream, rows: usize, chosen: Option<Selection>) -> Self {
+        let way =
+            if to_put_right(stream) { Sweeping::Kept(Vec::with_capacity(rows)) } else { Sweeping::Nothing };
+        Self { stream, rows, tallies: Tallies::default(), chosen, way }
+    }
+
+    /// The next rows, in order of sequence and copy; those of a probe come together.
+    pub(crate) fn take(&mut self, rows: &[RoundTrip]) {
+        if let Sweeping::Kept(kept) = &mut self.way {
+            kept.extend_from_slice(rows);
+            return;
+        }
+        self.tallies.take(rows);
+        if let Sweeping::Nothing = self.way {
+            let likely = self.chosen.unwrap_or_else(|| self.choice());
+            self.way = Sweeping::Passing(Box::new(Pass::new(self.stream, likely, self.rows)));
+        }
+        if let Sweeping::Passing(pass) = &mut self.way {
+            pass.take(rows);
+        }
+    }
+
+    fn choice(&self) -> Selection {
+        self.tallies.choose(self.stream.stamp_request, self.stream.far_log)
+    }
+
+    /// The document; or, where the first part told another choice of stamps than all, that choice, with which the rows are
+    /// to be gone through again.
+    pub(crate) fn finish(self, killed: bool) -> Result<Evaluated, Selection> {
+        let choice = self.choice();
+        let stream = self.stream;
+        match self.way {
+            Sweeping::Nothing => Ok(evaluate(stream, &[], killed)),
+            Sweeping::Kept(rows) => Ok(evaluate(stream, &rows, killed)),
+            Sweeping::Passing(pass) if pass.selection == choice => {
+                let clocks = |related: &mut Related| relate_clocks(related, &stream.skew);
+                Ok(concluded(stream, pass.finish(), killed, clocks))
+            }
+            Sweeping::Passing(_) => Err(choice),
+        }
+    }
+}
+
+/// Goes through rows once, with the stamps that are chosen.
+struct Pass {
+    selection: Selection,
+    relating: Relating,
+    differences: LocationDifferences,
+    location: LocationThinning,
+    markings: Option<Markings>,
+    any: bool,
+}
+
+/// What the rows say.
+struct Gathered {
+    selection: Selection,
+    related: Related,
+    differences: LocationDifferences,
+    location: LocationSeries,
+    markings: Vec<String>,
+    any: bool,
+    left_out: u64,
+}
+
+impl Pass {
+    fn new(stream: &Stream, selection: Selection, rows: usize) -> Self {
+        let far_log = match (stream.far_log, stream.far_log_complete) {
+            (false, _) => FarLog::None,
+            (true, false) => FarLog::Partial,
+            (true, true) => FarLog::Complete,
+        };
+        let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
+        Self {
+            selection,
+            relating: Relating::new(selection, stream.clock_relation, waiting, far_log, rows),
+            differences: LocationDifferences::default(),
+            location: LocationThinning::new(rows, LOCATION_POINTS),
+            markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
+            any: false,
+        }
+    }
+
+    fn take(&mut self, rows: &[RoundTrip]) {
+        self.any |= !rows.is_empty();
+        self.relating.take(rows);
+        self.differences.take(rows);
+        self.location.take(rows);
+        if let Some(markings) = &mut self.markings {
+            markings.take(rows);
+        }
+    }
+
+    fn finish(self) -> Gathered {
+        Gathered {
+            selection: self.selection,
+            related: self.relating.finish(),
+            differences: self.differences,
+            location: self.location.finish(),
+            markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
+            any: self.any,
+            left_out: 0,
+        }
+    }
+}
+
+/// From what the rows say to the document.
+fn concluded(
+    stream: &Stream,
+    gathered: Gathered,
+    killed: bool,
+    clocks: impl FnOnce(&mut Related) -> Vec<String>,
+) -> Evaluated {
+    let Gathered { selection, mut related, differences, location, markings, any, left_out } = gathered;
+    let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let clock_warnings = clocks(&mut related);
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
+    let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
         target: stream.target.clone(),
@@ -89,17 +229,20 @@ pub(crate) fn evaluate_by(
         limits: Vec::new(),
         metadata: stream.metadata.clone(),
         stamps: selection.document(related.missing.clone(), stream.traffic.direction),
-        location_error_ns: location_errors(rows),
-        forward: forward(stream, &related),
-        reverse: reverse(stream, &related),
-        round_trip: round_trip(stream, &related),
+        location_error_ns: figures.location_error,
+        forward: figures.forward,
+        reverse: figures.reverse,
+        round_trip: figures.round_trip,
         clock: with_steps(stream, related.clock.clone()),
         events: stream.events.clone(),
-        findings: findings(&related.forward, &related.reverse, &related.round_trip, related.delay_kind),
+        findings: figures.findings,
         voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
-        warnings: warnings(stream, &related, rows, partial),
+        warnings: warnings(stream, &related, any, partial),
     };
+    if stream.unreachable.is_none() {
+        measurement.warnings.extend(markings);
+    }
     count_astray(stream, &related, &mut measurement);
     measurement.warnings.extend(late_departures(&measurement));
     measurement.voice = calls(stream, &related, &measurement);
@@ -113,8 +256,46 @@ pub(crate) fn evaluate_by(
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
-    let location = LocationSeries::of(rows, LOCATION_POINTS);
     Evaluated { measurement, related, selection, location }
+}
+
+/// What takes time of a long run, and does not depend on each other.
+struct Figures {
+    forward: Direction,
+    reverse: Direction,
+    round_trip: Direction,
+    findings: Vec<Finding>,
+    location_error: LocationError,
+}
+
+/// From so many passages on a second thread is worth its making.
+const MANY: usize = 100_000;
+
+impl Figures {
+    fn of(stream: &Stream, related: &Related, differences: LocationDifferences) -> Self {
+        let here = || (forward(stream, related), round_trip(stream, related));
+        // One after the other: the samples of each take room.
+        let there = || {
+            let location_error = differences.summarised();
+            let reverse = reverse(stream, related);
+            let Related { forward, reverse: back, round_trip, delay_kind, .. } = related;
+            (location_error, reverse, findings(forward, back, round_trip, *delay_kind))
+        };
+        let many = related.forward.len().max(related.reverse.len()) >= MANY;
+        let ((forward, round_trip), (location_error, reverse, findings)) = if many {
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(there);
+                let here = here();
+                match thread.join() {
+                    Ok(there) => (here, there),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            })
+        } else {
+            (here(), there())
+        };
+        Self { forward, reverse, round_trip, findings, location_error }
+    }
 }
 
 /// A probe that leaves so late was held up by more than a busy machine, nanoseconds.
@@ -148,10 +329,13 @@ fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measuremen
         (&related.round_trip, &mut measurement.round_trip, Side::Sender, "on the round trip"),
     ] {
         let Some(lost) = direction.packets.lost else { continue };
-        let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
-        let mut count = astray(passages, &stream.events, side, longest);
-        if one_clock {
-            count = count.max(astray(passages, &stream.events, Side::Sender, longest));
+        let mut count = 0;
+        if stream.events.iter().any(|event| event.kind == EventKind::AddressChange) {
+            let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
+            count = astray(passages, &stream.events, side, longest);
+            if one_clock {
+                count = count.max(astray(passages, &stream.events, Side::Sender, longest));
+            }
         }
         direction.packets.astray = Some(count);
         if count > 0 {
@@ -174,13 +358,18 @@ fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
 /// left out.
 fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]>, u64) {
     // Rows of a long run are copied only where something has to be put right.
-    if !stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown) {
+    if !to_put_right(stream) {
         return (Cow::Borrowed(rows), 0);
     }
     let mut rows = rows.to_vec();
     withdraw_unsent(&mut rows, &stream.events);
     let left_out = undo_steps(&mut rows, &stream.events, stream.clock_relation);
     (Cow::Owned(rows), left_out)
+}
+
+/// Whether something happened that shows in stamps.
+fn to_put_right(stream: &Stream) -> bool {
+    stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown)
 }
 
 /// The state of the clocks, with the steps that were seen.
@@ -238,11 +427,10 @@ fn ecn_sent(stream: &Stream) -> Option<Ecn> {
     stream.traffic.ecn.as_ref()?.parse().ok()
 }
 
-/// What became of the service octets, where it is known with which ones the probes left.
-fn markings(stream: &Stream, rows: &[RoundTrip]) -> Vec<String> {
+/// The service octet with which the probes left, where it is known.
+fn octet_sent(stream: &Stream) -> Option<u8> {
     let code_point = stream.traffic.dscp.and_then(Dscp::new);
-    let octet = code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits());
-    octet.map_or_else(Vec::new, |octet| marking_words(rows, octet, stream.far_log))
+    code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
 }
 
 fn round_trip(stream: &Stream, related: &Related) -> Direction {
@@ -259,7 +447,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Direction {
     direction_of(&related.round_trip, context)
 }
 
-fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: bool) -> Vec<String> {
+fn warnings(stream: &Stream, related: &Related, any: bool, partial: bool) -> Vec<String> {
     if let Some(why) = &stream.unreachable {
         return vec![format!("nothing was measured: {why}")];
     }
@@ -274,9 +462,9 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
         stream.cut_short == Some(CutShort::FarEndGone),
         "the far end went away before the end: what it had not told by then is not known".into(),
     );
-    warn(rows.is_empty(), "no probe was sent: there are no statistics".into());
+    warn(!any, "no probe was sent: there are no statistics".into());
     warn(
-        !stream.far_log && !rows.is_empty(),
+        !stream.far_log && any,
         "the far end keeps no log for us: the direction of a loss is not known, and its departure stamp is taken \
          before sending"
             .into(),
@@ -295,11 +483,11 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
             .into(),
     );
     warn(
-        stream.clock_relation == ClockRelation::Unknown && !rows.is_empty(),
+        stream.clock_relation == ClockRelation::Unknown && any,
         "the two clocks' offset is not known: one-way delays are the part above the least one".into(),
     );
     warn(
-        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && !rows.is_empty(),
+        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && any,
         "the clocks' difference in rate (tens of microseconds a second between free-running clocks) was not to be taken \
          out of the one-way delays, and is still in them"
             .into(),
@@ -324,6 +512,5 @@ fn warnings(stream: &Stream, related: &Related, rows: &[RoundTrip], partial: boo
         stamps > 0,
         format!("{stamps} stamps did not come: their packets count, but are left out of the delays"),
     );
-    warnings.extend(markings(stream, rows));
     warnings
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::durable;
 use crate::error::StoreError;
 use crate::log_thread::LogThread;
-use crate::parquet_rows;
+use crate::parquet_rows::{self, RowsFile};
 use crate::reader::recover;
 use crate::writer::{LogFile, LogWriter};
 
@@ -352,6 +352,15 @@ impl Run {
             lost_entries: recovered.lost_entries,
         };
         Ok(Rows { streams, source })
+    }
+
+    /// The finished packet log, to be gone through; `None` where the run did not end.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the file.
+    pub fn rows_file(&self) -> Result<Option<RowsFile>, StoreError> {
+        let finished = self.folder.join(ROWS_FILE);
+        if exists(&finished)? { RowsFile::open(&finished).map(Some) } else { Ok(None) }
     }
 
     /// The documents that the run ended with, one for each stream.

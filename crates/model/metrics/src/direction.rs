@@ -1,15 +1,21 @@
 //! All of a direction's statistics, in the document that other programs read.
 
-use romer_record::document::{DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histograms, Packets};
+use romer_record::document::{
+    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Packets, Summary,
+};
 use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Ecn};
 
-use crate::reordering::{self, reordering};
+use crate::histogram;
+use crate::loss_pattern;
+use crate::order;
+use crate::reordering;
 use crate::sample::{
-    delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
-    ipdv, pdv, received, sent,
+    departure_errors, duplicate_spacings, in_order_of_arrival, inter_departures, ipdv, sent, spacings_of,
 };
-use crate::{dscp_received, ecn_received, histogram, jitter, loss, loss_pattern, summary, ttl};
+use crate::seen::{Seen, ttl_changes};
+use crate::summary::summary_of;
+use crate::{jitter, loss, summary};
 
 /// What the passages themselves do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,56 +36,132 @@ pub struct DirectionContext {
 /// The statistics of one direction. `passages` are in order of sequence and copy.
 pub fn direction(passages: &[Passage], context: &DirectionContext) -> Direction {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
-    let reordered = reordering(passages);
-    let delays = delays(passages);
-    let inter_departures = inter_departures(passages);
-    let inter_arrivals = inter_arrivals(passages);
-    let errors = departure_errors(passages);
-    Direction {
+    let seen = Seen::of(passages);
+    let mut direction = Direction {
         packets: Packets {
             lost: pattern.as_ref().map(|pattern| pattern.lost as u64),
-            reordered: Some(reordered.len() as u64),
             ..packets(passages, context)
         },
-        delay_kind: (!delays.is_empty()).then_some(context.delay_kind),
-        delay_ns: summary(&delays),
-        ipdv_ns: summary(&ipdv(passages)),
-        pdv_ns: summary(&pdv(passages)),
-        jitter_ns: jitter::document(passages, !reordered.is_empty()),
-        inter_departure_ns: summary(&inter_departures),
-        inter_arrival_ns: summary(&inter_arrivals),
-        departure_error_ns: (!errors.is_empty()).then(|| summary(&errors)),
-        histograms: Histograms {
-            delay: histogram(&delays),
-            jitter: histogram(&jitter::delay_difference(passages)),
-            inter_departure: histogram(&inter_departures),
-            inter_arrival: histogram(&inter_arrivals),
-        },
+        departure_error_ns: departure_error(passages),
         loss: loss::document(pattern.as_ref()),
-        reordering: reordering::document(&reordered, in_order_of_arrival(passages).len()),
         duplicates: Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) },
-        ttl: ttl(passages),
-        dscp: DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: dscp_received(passages) },
-        ecn: EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: ecn_received(passages) },
+        dscp: DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() },
+        ecn: EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() },
+        ..Direction::default()
+    };
+    // One sample after the other: of a long run each takes room.
+    of_delays(passages, context.delay_kind, &mut direction);
+    of_differences(passages, &mut direction);
+    direction.jitter_ns.inter_arrival_difference = summary(&jitter::inter_arrival_difference(passages));
+    let departures = Sample::of(inter_departures(passages));
+    direction.inter_departure_ns = departures.summary();
+    direction.histograms.inter_departure = departures.histogram();
+    drop(departures);
+    of_arrivals(passages, &seen, &mut direction);
+    direction
+}
+
+/// A sample in the order in which it was measured, and in order of size.
+struct Sample {
+    series: Vec<i64>,
+    sorted: Vec<i64>,
+}
+
+impl Sample {
+    fn of(series: Vec<i64>) -> Self {
+        let sorted = order::ascending(&series);
+        Self { series, sorted }
     }
+
+    fn summary(&self) -> Summary {
+        summary_of(&self.series, &self.sorted)
+    }
+
+    fn histogram(&self) -> Histogram {
+        histogram::of_sorted(&self.sorted)
+    }
+}
+
+fn departure_error(passages: &[Passage]) -> Option<Summary> {
+    let errors = departure_errors(passages);
+    (!errors.is_empty()).then(|| summary(&errors))
+}
+
+/// What follows from the delays by themselves.
+fn of_delays(passages: &[Passage], kind: DelayKind, direction: &mut Direction) {
+    let mut delays = Sample::of(crate::sample::delays(passages));
+    direction.delay_kind = (!delays.series.is_empty()).then_some(kind);
+    direction.delay_ns = delays.summary();
+    direction.histograms.delay = delays.histogram();
+    let (least, greatest) = (delays.sorted.first().copied(), delays.sorted.last().copied());
+    let peak = least.zip(greatest).map(|(least, greatest)| greatest.saturating_sub(least));
+    direction.jitter_ns.peak_to_peak = summary(&Vec::from_iter(peak));
+    direction.jitter_ns.deviation_from_mean = deviations(&delays);
+    // What they lie above the least is in the same order.
+    let least = least.unwrap_or(0);
+    for values in [&mut delays.series, &mut delays.sorted] {
+        values.iter_mut().for_each(|delay| *delay = delay.saturating_sub(least));
+    }
+    direction.pdv_ns = delays.summary();
+}
+
+/// Jitter by method 4.
+fn deviations(delays: &Sample) -> Summary {
+    let Some(deviation) = jitter::deviation_of(&delays.series) else { return Summary::default() };
+    let series: Vec<f64> = delays.series.iter().map(|delay| deviation(*delay)).collect();
+    let valley: Vec<f64> = delays.sorted.iter().map(|delay| deviation(*delay)).collect();
+    summary_of(&series, &order::of_valley(&valley, |a, b| a < b))
+}
+
+/// What follows from the differences of neighbours' delays.
+fn of_differences(passages: &[Passage], direction: &mut Direction) {
+    let mut differences = Sample::of(ipdv(passages));
+    direction.ipdv_ns = differences.summary();
+    for values in [&mut differences.series, &mut differences.sorted] {
+        values.iter_mut().for_each(|difference| *difference = difference.saturating_abs());
+    }
+    differences.sorted = order::of_valley(&differences.sorted, |a, b| a < b);
+    direction.jitter_ns.delay_difference = differences.summary();
+    direction.histograms.jitter = differences.histogram();
+}
+
+/// What follows from the order and the moments of the arrivals.
+fn of_arrivals(passages: &[Passage], seen: &Seen, direction: &mut Direction) {
+    let arrived = in_order_of_arrival(passages);
+    let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
+    direction.packets.reordered = Some(reordered.len() as u64);
+    direction.reordering = reordering::document(&reordered, arrived.len());
+    direction.ttl = seen.ttl(ttl_changes(&arrived));
+    direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
+    direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
+        (!reordered.is_empty()).then(|| summary(&jitter::second_differences(&arrived)));
+    let spacings = Sample::of(spacings_of(&arrived));
+    drop(arrived);
+    direction.inter_arrival_ns = spacings.summary();
+    direction.histograms.inter_arrival = spacings.histogram();
 }
 
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
 fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
-    let late = sent(passages).filter(|passage| passage.fate == Fate::Late).count();
-    let copies = passages.iter().filter(|passage| passage.copy > 0);
-    let duplicated = copies.filter(|copy| matches!(copy.fate, Fate::Arrived | Fate::Late)).count();
-    let arrived = received(passages).count() as u64;
+    let (mut count, mut late, mut arrived, mut duplicated) = (0_u64, 0_u64, 0_u64, 0_u64);
+    for passage in sent(passages) {
+        count += 1;
+        late += u64::from(passage.fate == Fate::Late);
+        arrived += u64::from(passage.fate == Fate::Arrived);
+    }
+    for copy in passages.iter().filter(|passage| passage.copy > 0) {
+        duplicated += u64::from(matches!(copy.fate, Fate::Arrived | Fate::Late));
+    }
     let is_known = arrived > 0 || sent(passages).all(|passage| passage.fate != Fate::Unknown);
     Packets {
-        sent: context.complete.then(|| sent(passages).count() as u64),
+        sent: context.complete.then_some(count),
         received: is_known.then_some(arrived),
         lost: None,
-        duplicated: Some(duplicated as u64),
+        duplicated: Some(duplicated),
         reordered: None,
         astray: None,
-        late: (context.delay_kind == DelayKind::Absolute).then_some(late as u64),
+        late: (context.delay_kind == DelayKind::Absolute).then_some(late),
         corrupted: None,
         not_sent: context.not_sent,
     }

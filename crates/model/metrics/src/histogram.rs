@@ -18,10 +18,13 @@ const TAIL: f64 = 0.001;
 /// hold the rest; where that is not enough, the width grows to the next round number. Each bin holds the values
 /// from its lower edge on and below its upper one; the last holds its upper edge too.
 pub fn histogram(values: &[i64]) -> Histogram {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
+    of_sorted(&crate::order::ascending(values))
+}
+
+/// The same of values that are ascending.
+pub(crate) fn of_sorted(sorted: &[i64]) -> Histogram {
     let (Some(least), Some(greatest)) = (sorted.first(), sorted.last()) else { return Histogram::default() };
-    let edges = edges(&sorted, *least, *greatest);
+    let edges = edges(sorted, *least, *greatest);
     let below = |edge: i64| sorted.partition_point(|value| *value < edge);
     let last = edges.len().saturating_sub(2);
     let counts = edges.windows(2).enumerate().map(|(bin, pair)| {

@@ -8,7 +8,7 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
-use crate::summary::{finite, real, whole};
+use crate::summary::{Value, finite, real, whole};
 
 /// 97.5 % quantile of the standard normal distribution: the two-sided 95 %.
 pub(crate) const NORMAL_975: f64 = 1.959_963_984_540_054;
@@ -32,7 +32,7 @@ pub(crate) fn of_mean(dependence: &Dependence, count: usize, mean: f64, stddev: 
 /// The ranks, counted from 0, of the order statistics that enclose the quantile `p`, which is `level` in the sample (Woodruff
 /// 1952); `None` where there are too few values, or where they depend on each other so much that the interval would
 /// reach beyond them.
-pub(crate) fn ranks_of_quantile(series: &[f64], p: f64, level: f64) -> Option<[usize; 2]> {
+pub(crate) fn ranks_of_quantile<V: Value>(series: &[V], p: f64, level: f64) -> Option<[usize; 2]> {
     let n = series.len();
     let [low, high] = binomial_ranks(n, p)?;
     let dependence = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
@@ -85,7 +85,7 @@ pub(crate) struct Dependence {
 
 impl Dependence {
     /// Of `value` of each of the series.
-    pub(crate) fn of(series: &[f64], value: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn of<V: Value>(series: &[V], value: impl Fn(f64) -> f64) -> Self {
         let all = series.len();
         let series = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
         let n = series.len();
@@ -93,8 +93,8 @@ impl Dependence {
         if n < FEWEST_VALUES {
             return independent;
         }
-        let mean = series.iter().map(|x| value(*x)).sum::<f64>() / real(n);
-        let centred: Vec<f64> = series.iter().map(|x| value(*x) - mean).collect();
+        let mean = series.iter().map(|x| value(x.value())).sum::<f64>() / real(n);
+        let centred: Vec<f64> = series.iter().map(|x| value(x.value()) - mean).collect();
         let variance = centred.iter().map(|x| x * x).sum::<f64>() / real(n);
         let block = block_length(&centred, variance);
         if block < 2 {

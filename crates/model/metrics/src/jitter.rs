@@ -5,10 +5,9 @@
 //! are consecutive where their sequence numbers are, so that a lost packet makes no jitter.
 
 use romer_record::Passage;
-use romer_record::document::Jitter;
 
 use crate::sample::{consecutive, delay, delays, in_order_of_arrival, received};
-use crate::summary::{Value, real, summary};
+use crate::summary::{Value, real};
 
 /// Method 1: the greatest delay minus the least; `None` without delays.
 pub fn peak_to_peak(passages: &[Passage]) -> Option<i64> {
@@ -27,7 +26,12 @@ pub fn inter_arrival_difference(passages: &[Passage]) -> Vec<i64> {
 
 /// Method 2 as an instrument at the receiver sees it: packets in order of arrival.
 pub fn inter_arrival_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
-    in_order_of_arrival(passages).windows(3).filter_map(second_difference).collect()
+    second_differences(&in_order_of_arrival(passages))
+}
+
+/// The same of packets that are in order of arrival.
+pub(crate) fn second_differences(arrived: &[&Passage]) -> Vec<i64> {
+    arrived.windows(3).filter_map(second_difference).collect()
 }
 
 fn second_difference(run: &[&Passage]) -> Option<i64> {
@@ -51,15 +55,28 @@ pub fn delay_difference_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
 /// Method 4: the absolute deviation of each delay from the mean delay.
 pub fn deviation_from_mean(passages: &[Passage]) -> Vec<f64> {
     let delays = delays(passages);
-    let Some(pivot) = delays.first().copied() else { return Vec::new() };
-    let above: Vec<f64> = delays.iter().map(|delay| delay.saturating_sub(pivot).value()).collect();
-    let mean = above.iter().sum::<f64>() / real(above.len());
-    above.into_iter().map(|delay| (delay - mean).abs()).collect()
+    deviation_of(&delays)
+        .map_or_else(Vec::new, |deviation| delays.iter().map(|delay| deviation(*delay)).collect())
+}
+
+/// How far a delay deviates from the mean of these; `None` of none.
+pub(crate) fn deviation_of(delays: &[i64]) -> Option<impl Fn(i64) -> f64 + use<>> {
+    let pivot = *delays.first()?;
+    let above = move |delay: i64| delay.saturating_sub(pivot).value();
+    let mean = delays.iter().map(|delay| above(*delay)).sum::<f64>() / real(delays.len());
+    Some(move |delay| (above(delay) - mean).abs())
 }
 
 /// RFC 3550 section 6.4.1 after the last packet, packets in order of arrival; `None` below two.
 pub fn rfc3550(passages: &[Passage]) -> Option<f64> {
-    rfc3550_of(&delays_in_order_of_arrival(passages))
+    rfc3550_in_order(&in_order_of_arrival(passages))
+}
+
+/// The same of packets that are in order of arrival.
+pub(crate) fn rfc3550_in_order(arrived: &[&Passage]) -> Option<f64> {
+    let mut estimator = InterarrivalJitter::default();
+    arrived.iter().filter_map(|passage| delay(passage)).for_each(|delay| estimator.take(delay));
+    estimator.value()
 }
 
 /// The estimator of RFC 3550 section 6.4.1, J += (|D| - J) / 16, over relative transit times in the order in
@@ -98,17 +115,4 @@ fn delays_in_order_of_arrival(passages: &[Passage]) -> Vec<i64> {
 
 fn distance(a: i64, b: i64) -> i64 {
     i64::try_from(a.abs_diff(b)).unwrap_or(i64::MAX)
-}
-
-/// All of them. The variant in order of arrival is there only where that order was another.
-pub(crate) fn document(passages: &[Passage], reordered: bool) -> Jitter {
-    Jitter {
-        peak_to_peak: summary(&Vec::from_iter(peak_to_peak(passages))),
-        inter_arrival_difference: summary(&inter_arrival_difference(passages)),
-        inter_arrival_difference_in_order_of_arrival: reordered
-            .then(|| summary(&inter_arrival_difference_in_order_of_arrival(passages))),
-        delay_difference: summary(&delay_difference(passages)),
-        deviation_from_mean: summary(&deviation_from_mean(passages)),
-        rfc3550: rfc3550(passages),
-    }
 }

@@ -19,6 +19,7 @@ mod interval;
 pub mod jitter;
 mod loss;
 mod marking;
+mod order;
 mod reordering;
 mod sample;
 mod seen;
@@ -29,11 +30,13 @@ pub use direction::{DirectionContext, direction};
 pub use histogram::histogram;
 pub use interval::student_975;
 pub use loss::{LossPattern, loss_pattern, wilson_interval};
-pub use marking::marking_words;
+pub use marking::{Markings, marking_words};
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{
     delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,
     ipdv, pdv, received, sent,
 };
 pub use seen::{dscp_received, ecn_received, ttl};
-pub use summary::{INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, stddev_population, summary};
+pub use summary::{
+    INTERVAL_METHOD, SKETCH_ABOVE, SKETCH_ERROR, Value, described, stddev_population, summary,
+};

@@ -20,27 +20,56 @@ type Changes = BTreeMap<(u8, u8), u64>;
 /// arrived, and answers with that code point and without ECN bits. Of a foreign reflector only the whole is known:
 /// it may mark its replies as it likes.
 pub fn marking_words(rows: &[RoundTrip], sent: u8, far_log: bool) -> Vec<String> {
-    let [mut there, mut back, mut whole] = [Changes::new(), Changes::new(), Changes::new()];
-    let mut last = None;
-    for row in rows {
-        let arrival = (row.sequence, row.forward_copy);
-        if let (Some(tos), true) = (row.forward_tos, last != Some(arrival)) {
-            *there.entry((sent, tos)).or_default() += 1;
-        }
-        last = Some(arrival);
-        match (row.forward_tos, row.reverse_tos) {
-            (None, Some(tos)) if row.way == Way::Reverse => *back.entry((sent, tos)).or_default() += 1,
-            (Some(arrived), Some(tos)) if far_log => {
-                *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;
+    let mut markings = Markings::new(sent, far_log);
+    markings.take(rows);
+    markings.words()
+}
+
+/// [`marking_words`] of rows that may come in parts.
+#[derive(Debug)]
+pub struct Markings {
+    sent: u8,
+    far_log: bool,
+    there: Changes,
+    back: Changes,
+    whole: Changes,
+    last: Option<(u64, u32)>,
+}
+
+impl Markings {
+    /// Of probes that are sent with the octet `sent`.
+    pub fn new(sent: u8, far_log: bool) -> Self {
+        let [there, back, whole] = [Changes::new(), Changes::new(), Changes::new()];
+        Self { sent, far_log, there, back, whole, last: None }
+    }
+
+    /// Takes the next rows, in order of sequence and copy.
+    pub fn take(&mut self, rows: &[RoundTrip]) {
+        let Self { sent, far_log, there, back, whole, last } = self;
+        for row in rows {
+            let arrival = (row.sequence, row.forward_copy);
+            if let (Some(tos), true) = (row.forward_tos, *last != Some(arrival)) {
+                *there.entry((*sent, tos)).or_default() += 1;
             }
-            (None, Some(tos)) if !far_log => *whole.entry((sent, tos)).or_default() += 1,
-            _ => {}
+            *last = Some(arrival);
+            match (row.forward_tos, row.reverse_tos) {
+                (None, Some(tos)) if row.way == Way::Reverse => *back.entry((*sent, tos)).or_default() += 1,
+                (Some(arrived), Some(tos)) if *far_log => {
+                    *back.entry((arrived & !ECN_BITS, tos)).or_default() += 1;
+                }
+                (None, Some(tos)) if !*far_log => *whole.entry((*sent, tos)).or_default() += 1,
+                _ => {}
+            }
         }
     }
-    let mut words = said(&there, "on the way there", "arrived");
-    words.extend(said(&back, "on the way back", "arrived"));
-    words.extend(code_points(&whole, "on the path or in the reflector", "came back"));
-    words
+
+    /// The sentences.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = said(&self.there, "on the way there", "arrived");
+        words.extend(said(&self.back, "on the way back", "arrived"));
+        words.extend(code_points(&self.whole, "on the path or in the reflector", "came back"));
+        words
+    }
 }
 
 fn said(changes: &Changes, place: &str, came: &str) -> Vec<String> {

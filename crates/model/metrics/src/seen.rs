@@ -8,36 +8,71 @@ use romer_units::{Dscp, Ecn};
 
 use crate::sample::{in_order_of_arrival, received};
 
-/// Time to live, or hop limit, of the packets that arrived; changes between consecutive arrivals.
-pub fn ttl(passages: &[Passage]) -> Ttl {
-    let seen = || received(passages).filter_map(|passage| passage.ttl);
+/// What the packets that arrived carried, counted.
+pub(crate) struct Seen {
+    ttl: Option<[u8; 2]>,
+    dscp: [u64; 64],
+    ecn: [u64; 4],
+}
+
+impl Seen {
+    pub(crate) fn of(passages: &[Passage]) -> Self {
+        let mut seen = Self { ttl: None, dscp: [0; 64], ecn: [0; 4] };
+        for passage in received(passages) {
+            if let Some(ttl) = passage.ttl {
+                let [least, most] = seen.ttl.unwrap_or([ttl; 2]);
+                seen.ttl = Some([least.min(ttl), most.max(ttl)]);
+            }
+            if let Some(tos) = passage.tos {
+                seen.dscp[usize::from(Dscp::of_tos(tos).value())] += 1;
+                seen.ecn[usize::from(Ecn::of_tos(tos).bits() & 0b11)] += 1;
+            }
+        }
+        seen
+    }
+
+    /// How many packets arrived with each code point, by its name.
+    pub(crate) fn dscp(&self) -> BTreeMap<String, u64> {
+        let named = (0_u8..).zip(self.dscp).filter(|(_, count)| *count > 0);
+        named.filter_map(|(value, count)| Some((Dscp::new(value)?.to_string(), count))).collect()
+    }
+
+    /// How many packets arrived with each setting of the ECN bits, by its name.
+    pub(crate) fn ecn(&self) -> BTreeMap<String, u64> {
+        let named = (0_u8..).zip(self.ecn).filter(|(_, count)| *count > 0);
+        named.map(|(bits, count)| (Ecn::of_tos(bits).to_string(), count)).collect()
+    }
+
+    pub(crate) fn ttl(&self, changes: Vec<TtlChange>) -> Ttl {
+        Ttl { min: self.ttl.map(|[least, _]| least), max: self.ttl.map(|[_, most]| most), changes }
+    }
+}
+
+/// Changes of the time to live between consecutive arrivals.
+pub(crate) fn ttl_changes(arrived: &[&Passage]) -> Vec<TtlChange> {
     let mut changes = Vec::new();
     let mut last = None;
-    for passage in in_order_of_arrival(passages) {
+    for passage in arrived {
         let Some(to) = passage.ttl else { continue };
         if let Some(from) = last.filter(|from| *from != to) {
             changes.push(TtlChange { sequence: passage.sequence, from, to });
         }
         last = Some(to);
     }
-    Ttl { min: seen().min(), max: seen().max(), changes }
+    changes
+}
+
+/// Time to live, or hop limit, of the packets that arrived; changes between consecutive arrivals.
+pub fn ttl(passages: &[Passage]) -> Ttl {
+    Seen::of(passages).ttl(ttl_changes(&in_order_of_arrival(passages)))
 }
 
 /// How many packets arrived with each code point, by its name.
 pub fn dscp_received(passages: &[Passage]) -> BTreeMap<String, u64> {
-    let mut counts = [0_u64; 64];
-    for tos in received(passages).filter_map(|passage| passage.tos) {
-        counts[usize::from(Dscp::of_tos(tos).value())] += 1;
-    }
-    let named = (0_u8..).zip(counts).filter(|(_, count)| *count > 0);
-    named.filter_map(|(value, count)| Some((Dscp::new(value)?.to_string(), count))).collect()
+    Seen::of(passages).dscp()
 }
 
 /// How many packets arrived with each setting of the ECN bits, by its name.
 pub fn ecn_received(passages: &[Passage]) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for tos in received(passages).filter_map(|passage| passage.tos) {
-        *counts.entry(Ecn::of_tos(tos).to_string()).or_default() += 1;
-    }
-    counts
+    Seen::of(passages).ecn()
 }

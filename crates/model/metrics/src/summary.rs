@@ -1,9 +1,12 @@
 //! The summary of a sample.
 
-use romer_record::document::Summary;
+use std::borrow::Cow;
+
+use romer_record::document::{Histogram, Summary};
 use sketches_ddsketch::{Config, DDSketch};
 
 use crate::interval::{self, Dependence};
+use crate::order;
 
 /// Samples of more values than this are summarised by a sketch instead of by sorting them.
 pub const SKETCH_ABOVE: usize = 10_000_000;
@@ -24,6 +27,12 @@ pub const INTERVAL_METHOD: &str = "95 %: of independent values Student's for the
 pub trait Value: Copy {
     /// The number as the statistics count it.
     fn value(self) -> f64;
+
+    /// The values that are finite, in the order in which they were measured.
+    fn finite(values: &[Self]) -> Cow<'_, [Self]>;
+
+    /// Finite values, ascending.
+    fn ascending(values: &[Self]) -> Vec<Self>;
 }
 
 impl Value for i64 {
@@ -31,11 +40,32 @@ impl Value for i64 {
     fn value(self) -> f64 {
         self as f64
     }
+
+    fn finite(values: &[Self]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(values)
+    }
+
+    fn ascending(values: &[Self]) -> Vec<Self> {
+        order::ascending(values)
+    }
 }
 
 impl Value for f64 {
     fn value(self) -> f64 {
         self
+    }
+
+    fn finite(values: &[Self]) -> Cow<'_, [Self]> {
+        if values.iter().all(|value| value.is_finite()) {
+            return Cow::Borrowed(values);
+        }
+        Cow::Owned(values.iter().copied().filter(|value| value.is_finite()).collect())
+    }
+
+    fn ascending(values: &[Self]) -> Vec<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
     }
 }
 
@@ -51,30 +81,50 @@ pub fn summary<V: Value>(values: &[V]) -> Summary {
     summarise(values, SKETCH_ABOVE)
 }
 
+/// The summary of `values` and their histogram, which are put in order of size only once for both.
+pub fn described(values: &[i64]) -> (Summary, Histogram) {
+    let sorted = order::ascending(values);
+    (summary_of(values, &sorted), crate::histogram::of_sorted(&sorted))
+}
+
 /// The standard deviation with n in its denominator, as the footnote of seed 004's tables has it; `None` for an
 /// empty sample.
 pub fn stddev_population<V: Value>(values: &[V]) -> Option<f64> {
-    let series = series(values);
+    let series = V::finite(values);
     let moments = Moments::of(&series)?;
     finite((moments.squares / real(series.len())).sqrt())
 }
 
+/// The summary of finite values that are at hand in both orders: as they were measured, and ascending.
+pub(crate) fn summary_of<V: Value>(series: &[V], sorted: &[V]) -> Summary {
+    if series.len() > SKETCH_ABOVE {
+        return summary(series);
+    }
+    if series.is_empty() {
+        return Summary::default();
+    }
+    of_order(series, &Order::Sorted(Cow::Borrowed(sorted)))
+}
+
 fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
-    let series = series(values);
-    let Some(order) = Order::of(&series, sketch_above) else { return Summary::default() };
+    let series = V::finite(values);
+    Order::of(&series, sketch_above).map_or_else(Summary::default, |order| of_order(&series, &order))
+}
+
+fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
     // Summing in order of size gives the same sum however the sample was ordered.
-    let moments = match &order {
+    let moments = match order {
         Order::Sorted(sorted) => Moments::of(sorted),
-        Order::Sketch(_) => Moments::of(&series),
+        Order::Sketch(_) => Moments::of(series),
     };
     let quantile = |p: f64| order.quantile(p).and_then(finite);
     let mean = moments.and_then(|moments| finite(moments.mean));
     let stddev = moments.filter(|_| series.len() > 1);
     let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
-    let dependence = Dependence::of(&series, |value| value);
+    let dependence = Dependence::of(series, |value| value);
     let interval = |p: f64, level: Option<f64>| {
-        let [low, high] = interval::ranks_of_quantile(&series, p, level?)?;
+        let [low, high] = interval::ranks_of_quantile(series, p, level?)?;
         order.enclosing(low, high)
     };
     Summary {
@@ -102,10 +152,6 @@ fn summarise<V: Value>(values: &[V], sketch_above: usize) -> Summary {
     }
 }
 
-fn series<V: Value>(values: &[V]) -> Vec<f64> {
-    values.iter().map(|value| value.value()).filter(|value| value.is_finite()).collect()
-}
-
 /// `value`, unless it is not a finite number.
 pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
@@ -127,33 +173,31 @@ struct Moments {
 impl Moments {
     /// In two passes about one of the values, so that a large common offset costs no digits. `None` for an empty
     /// sample.
-    fn of(values: &[f64]) -> Option<Self> {
-        let pivot = *values.get(values.len() / 2)?;
-        let above = values.iter().map(|value| value - pivot).sum::<f64>() / real(values.len());
-        let squares = values.iter().map(|value| (value - pivot - above).powi(2)).sum();
+    fn of<V: Value>(values: &[V]) -> Option<Self> {
+        let pivot = values.get(values.len() / 2)?.value();
+        let above = values.iter().map(|value| value.value() - pivot).sum::<f64>() / real(values.len());
+        let squares = values.iter().map(|value| (value.value() - pivot - above).powi(2)).sum();
         Some(Self { mean: pivot + above, squares })
     }
 }
 
 /// The sample in order of size, or what stands in for it.
-enum Order {
-    Sorted(Vec<f64>),
+enum Order<'a, V: Value> {
+    Sorted(Cow<'a, [V]>),
     Sketch(Box<DDSketch>),
 }
 
-impl Order {
-    fn of(series: &[f64], sketch_above: usize) -> Option<Self> {
+impl<V: Value> Order<'_, V> {
+    fn of(series: &[V], sketch_above: usize) -> Option<Self> {
         if series.is_empty() {
             return None;
         }
         if series.len() > sketch_above {
             let mut sketch = DDSketch::new(Config::new(SKETCH_ERROR, SKETCH_BINS, SKETCH_LEAST));
-            series.iter().for_each(|value| sketch.add(*value));
+            series.iter().for_each(|value| sketch.add(value.value()));
             return Some(Self::Sketch(Box::new(sketch)));
         }
-        let mut sorted = series.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        Some(Self::Sorted(sorted))
+        Some(Self::Sorted(Cow::Owned(V::ascending(series))))
     }
 
     /// The quantile `p` from 0 to 1.
@@ -162,8 +206,8 @@ impl Order {
             Self::Sorted(sorted) => {
                 let place = p * real(sorted.len() - 1);
                 let below = whole(place);
-                let low = *sorted.get(below)?;
-                let high = *sorted.get(below + 1).unwrap_or(&low);
+                let low = sorted.get(below)?.value();
+                let high = sorted.get(below + 1).map_or(low, |high| high.value());
                 let part = place - real(below);
                 // Weights, not a difference: it could overflow. Equal neighbours stay exact.
                 Some(if part > 0.0 && high > low { low * (1.0 - part) + high * part } else { low })
@@ -182,7 +226,7 @@ impl Order {
     /// The value of rank `rank`, counted from 0.
     fn rank(&self, rank: usize) -> Option<f64> {
         match self {
-            Self::Sorted(sorted) => sorted.get(rank).copied(),
+            Self::Sorted(sorted) => sorted.get(rank).map(|value| value.value()),
             Self::Sketch(sketch) => {
                 let last = sketch.count().checked_sub(1)?;
                 sketch.quantile((real(rank) / real(last)).min(1.0)).ok().flatten()

@@ -50,10 +50,11 @@ fn of_way(
     if delays.len() < FEWEST {
         return None;
     }
-    delays.sort_unstable();
-    let least = *delays.first()?;
+    let least = delays.iter().copied().min()?;
     let late = crate::summary::whole((request.late_ratio * real(delays.len())).floor());
-    let last = *delays.get(delays.len() - 1 - late.min(delays.len() - 1))?;
+    let place = delays.len() - 1 - late.min(delays.len() - 1);
+    let last = *delays.select_nth_unstable(place).1;
+    drop(delays);
     let buffer = last.saturating_sub(least);
     let (mut all, mut lost, mut runs) = (0_usize, 0_usize, 0_usize);
     let (mut before, mut loss_basis) = (false, LossBasis::OneWay);

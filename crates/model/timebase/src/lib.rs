@@ -22,8 +22,8 @@ pub mod steps;
 mod watched;
 
 pub use clocks::offset_bounds;
-pub use location::{LocationSeries, location_errors};
+pub use location::{LocationDifferences, LocationSeries, LocationThinning, location_errors};
 pub use pretended::{FoundOut, PretendedClock};
-pub use relate::{FarLog, Related, relate};
-pub use selection::Selection;
+pub use relate::{FarLog, Related, Relating, relate};
+pub use selection::{Selection, Tallies};
 pub use watched::WatchedDelays;

@@ -11,28 +11,46 @@ use crate::clocks::elapsed;
 /// direction, wherever both are there: departure = best - user, arrival = user - best, both positive where the
 /// kernel is nearer to the wire (seed 004). Without kernel stamps there is nothing to compare, and the count is 0.
 pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
-    let mut sender_departure = Vec::new();
-    let mut sender_arrival = Vec::new();
-    let mut responder_departure = Vec::new();
-    let mut responder_arrival = Vec::new();
-    for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
-        sender_departure.extend(apart(probe[0].t1.user, probe[0].t1.kernel));
-        let mut seen = Vec::new();
-        for row in probe {
-            sender_arrival.extend(apart(row.t4.kernel, row.t4.user));
-            if !seen.contains(&row.forward_copy) {
-                seen.push(row.forward_copy);
-                responder_arrival.extend(apart(row.t2.kernel, row.t2.user));
-                responder_departure.extend(apart(row.t3.user, row.t3.kernel));
+    let mut differences = LocationDifferences::default();
+    differences.take(rows);
+    differences.summarised()
+}
+
+/// The differences of [`location_errors`], of rows that may come in parts.
+#[derive(Debug, Default)]
+pub struct LocationDifferences {
+    sender_departure: Vec<i64>,
+    sender_arrival: Vec<i64>,
+    responder_departure: Vec<i64>,
+    responder_arrival: Vec<i64>,
+}
+
+impl LocationDifferences {
+    /// Takes the next rows, in order of sequence and copy; all rows of a probe come together.
+    pub fn take(&mut self, rows: &[RoundTrip]) {
+        for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
+            self.sender_departure.extend(apart(probe[0].t1.user, probe[0].t1.kernel));
+            for (index, row) in probe.iter().enumerate() {
+                self.sender_arrival.extend(apart(row.t4.kernel, row.t4.user));
+                if !probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
+                    self.responder_arrival.extend(apart(row.t2.kernel, row.t2.user));
+                    self.responder_departure.extend(apart(row.t3.user, row.t3.kernel));
+                }
             }
         }
     }
-    LocationError {
-        sender: LocationErrors { departure: summary(&sender_departure), arrival: summary(&sender_arrival) },
-        responder: LocationErrors {
-            departure: summary(&responder_departure),
-            arrival: summary(&responder_arrival),
-        },
+
+    /// Their figures.
+    pub fn summarised(self) -> LocationError {
+        // Each is given back before the next is sorted.
+        let of = |differences: Vec<i64>| summary(&differences);
+        LocationError {
+            sender: LocationErrors { departure: of(self.sender_departure), arrival: of(self.sender_arrival) },
+            responder: LocationErrors {
+                departure: of(self.responder_departure),
+                arrival: of(self.responder_arrival),
+            },
+        }
     }
 }
 
@@ -54,12 +72,9 @@ pub struct LocationSeries {
 impl LocationSeries {
     /// Of a stream's rows.
     pub fn of(rows: &[RoundTrip], most: usize) -> Self {
-        Self {
-            sender_departure: series(rows, most, |row| (row.t1.user, row.t1.kernel)),
-            sender_arrival: series(rows, most, |row| (row.t4.kernel, row.t4.user)),
-            responder_arrival: series(rows, most, |row| (row.t2.kernel, row.t2.user)),
-            responder_departure: series(rows, most, |row| (row.t3.user, row.t3.kernel)),
-        }
+        let mut thinning = LocationThinning::new(rows.len(), most);
+        thinning.take(rows);
+        thinning.finish()
     }
 
     /// Whether there is nothing in it.
@@ -70,31 +85,107 @@ impl LocationSeries {
     }
 }
 
-/// A moment's earlier stamp and its later one.
-type Pair<C> = (Option<Timestamp<C>>, Option<Timestamp<C>>);
+/// [`LocationSeries`] of rows that may come in parts.
+#[derive(Debug)]
+pub struct LocationThinning {
+    /// Rows in a bucket, and how many the open one has.
+    bucket: usize,
+    filled: usize,
+    moments: [Thinned; 4],
+}
 
-fn series<C: Clock>(
-    rows: &[RoundTrip],
-    most: usize,
-    pair: impl Fn(&RoundTrip) -> Pair<C>,
-) -> Vec<(i64, i64)> {
-    let of = |row: &RoundTrip| {
-        let (earlier, later) = pair(row);
-        Some((earlier?.as_nanos(), apart(earlier, later)?))
-    };
-    let Some(first) = rows.iter().filter_map(of).map(|(at, _)| at).min() else { return Vec::new() };
-    let bucket = rows.len().div_ceil((most / 2).max(1)).max(1);
-    let mut kept = Vec::new();
-    for chunk in rows.chunks(bucket) {
-        let points = || chunk.iter().filter_map(of).map(|(at, apart)| (at.saturating_sub(first), apart));
-        if chunk.len() <= 2 {
-            kept.extend(points());
-            continue;
+/// A series of one moment.
+#[derive(Debug, Default)]
+struct Thinned {
+    /// Moments on the clock, nanoseconds, and differences.
+    kept: Vec<(i64, i64)>,
+    first: Option<i64>,
+    /// Of the open bucket: the first points, the least one and the greatest.
+    few: Vec<(i64, i64)>,
+    ends: Option<[(i64, i64); 2]>,
+}
+
+/// Buckets of so few rows keep all their points.
+const FEW: usize = 2;
+
+impl Thinned {
+    fn take(&mut self, at: i64, apart: i64) {
+        let point = (at, apart);
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        if self.few.len() < FEW {
+            self.few.push(point);
         }
-        let (least, greatest) = (points().min_by_key(|point| point.1), points().max_by_key(|point| point.1));
-        kept.extend(least.into_iter().chain(greatest.filter(|_| least != greatest)));
+        self.ends = Some(match self.ends {
+            None => [point; 2],
+            Some([least, greatest]) => [
+                if apart < least.1 { point } else { least },
+                if apart >= greatest.1 { point } else { greatest },
+            ],
+        });
     }
-    kept
+
+    fn close(&mut self, rows: usize) {
+        let ends = self.ends.take();
+        if rows <= FEW {
+            self.kept.append(&mut self.few);
+        } else if let Some([least, greatest]) = ends {
+            self.kept.push(least);
+            self.kept.extend(Some(greatest).filter(|greatest| *greatest != least));
+        }
+        self.few.clear();
+    }
+
+    fn since_first(self) -> Vec<(i64, i64)> {
+        let first = self.first.unwrap_or(0);
+        self.kept.into_iter().map(|(at, apart)| (at.saturating_sub(first), apart)).collect()
+    }
+}
+
+impl LocationThinning {
+    /// For `rows` rows, of which about `most` points are kept of a moment.
+    pub fn new(rows: usize, most: usize) -> Self {
+        let bucket = rows.div_ceil((most / 2).max(1)).max(1);
+        Self { bucket, filled: 0, moments: Default::default() }
+    }
+
+    /// Takes the next rows, in order of sequence and copy.
+    pub fn take(&mut self, rows: &[RoundTrip]) {
+        for row in rows {
+            let differences = [
+                stamped(row.t1.user, row.t1.kernel),
+                stamped(row.t4.kernel, row.t4.user),
+                stamped(row.t2.kernel, row.t2.user),
+                stamped(row.t3.user, row.t3.kernel),
+            ];
+            for (moment, difference) in self.moments.iter_mut().zip(differences) {
+                if let Some((at, apart)) = difference {
+                    moment.take(at, apart);
+                }
+            }
+            self.filled += 1;
+            if self.filled == self.bucket {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.moments.iter_mut().for_each(|moment| moment.close(self.filled));
+        self.filled = 0;
+    }
+
+    /// The series of what was taken.
+    pub fn finish(mut self) -> LocationSeries {
+        self.close();
+        let [sender_departure, sender_arrival, responder_arrival, responder_departure] =
+            self.moments.map(Thinned::since_first);
+        LocationSeries { sender_departure, sender_arrival, responder_arrival, responder_departure }
+    }
+}
+
+/// The earlier stamp of a moment, and how far the later one lies from it.
+fn stamped<C: Clock>(earlier: Option<Timestamp<C>>, later: Option<Timestamp<C>>) -> Option<(i64, i64)> {
+    Some((earlier?.as_nanos(), apart(earlier, later)?))
 }
 
 fn apart<C: Clock>(earlier: Option<Timestamp<C>>, later: Option<Timestamp<C>>) -> Option<i64> {

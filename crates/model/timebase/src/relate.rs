@@ -74,33 +74,128 @@ pub fn relate(
     waiting_time: Duration,
     far_log: FarLog,
 ) -> Related {
-    let stream = Stream { selection, waiting_time, far_log, relation };
-    let all = || rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence));
-    let probes = || all().filter(|probe| probe[0].way != Way::Reverse);
-    let theirs = || all().filter(|probe| probe[0].way == Way::Reverse);
-    let sent = || probes().filter(|probe| !probe[0].not_sent);
-    let there_and_back = || sent().filter(|probe| probe[0].way == Way::RoundTrip);
-    let mut forward: Vec<Passage> = sent().flat_map(|probe| stream.forward(probe)).collect();
-    let mut reverse = stream.reverse(there_and_back());
-    reverse.extend(theirs().filter(|probe| !probe[0].not_sent).flat_map(|probe| stream.their_own(probe)));
-    let round_trip: Vec<Passage> = there_and_back().flat_map(|probe| stream.round_trip(probe)).collect();
-    let one_way = rows.first().is_some_and(|row| row.way.is_one_way());
-    for direction in [&mut forward, &mut reverse] {
-        clocks::fill_delays(direction, relation);
+    let mut relating = Relating::new(*selection, relation, waiting_time, far_log, rows.len());
+    relating.take(rows);
+    relating.finish()
+}
+
+/// [`relate`] for rows that come in parts, so that they need not be in memory at once.
+#[derive(Debug)]
+pub struct Relating {
+    stream: Stream,
+    any: bool,
+    one_way: bool,
+    all_returned: bool,
+    forward: Vec<Passage>,
+    replies: Replies,
+    theirs: Vec<Passage>,
+    round_trip: Vec<Passage>,
+    missing: MissingStamps,
+    not_sent: u64,
+    reverse_not_sent: u64,
+    not_replied: u64,
+    expected: usize,
+}
+
+impl Relating {
+    /// Begins with no row. About as many as `expected` will come.
+    pub fn new(
+        selection: Selection,
+        relation: ClockRelation,
+        waiting_time: Duration,
+        far_log: FarLog,
+        expected: usize,
+    ) -> Self {
+        Self {
+            stream: Stream { selection, waiting_time, far_log, relation },
+            any: false,
+            one_way: false,
+            all_returned: true,
+            forward: Vec::new(),
+            replies: Replies::default(),
+            theirs: Vec::new(),
+            round_trip: Vec::new(),
+            missing: MissingStamps::default(),
+            not_sent: 0,
+            reverse_not_sent: 0,
+            not_replied: 0,
+            expected,
+        }
     }
-    let returned = |probe: &[RoundTrip]| probe.iter().any(|row| row.returned);
-    Related {
-        delay_kind: clocks::delay_kind(relation),
-        corrections: Default::default(),
-        clock: clocks::state(&forward, &reverse, relation),
-        missing: selection::missing(rows, selection),
-        not_sent: probes().map(|probe| u64::from(probe[0].not_sent)).sum(),
-        reverse_not_sent: theirs().map(|probe| u64::from(probe[0].not_sent)).sum(),
-        not_replied: there_and_back().map(not_replied).sum(),
-        reverse_complete: far_log == FarLog::Complete || (!one_way && sent().all(returned)),
-        forward,
-        reverse,
-        round_trip,
+
+    /// Takes the next rows, in order of sequence and copy; all rows of a probe come together.
+    pub fn take(&mut self, rows: &[RoundTrip]) {
+        if let (Some(first), false) = (rows.first(), self.any) {
+            self.any = true;
+            self.one_way = first.way.is_one_way();
+            self.make_room(first.way);
+        }
+        for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
+            self.take_probe(probe);
+        }
+    }
+
+    fn make_room(&mut self, way: Way) {
+        match way {
+            Way::RoundTrip => {
+                self.forward.reserve(self.expected);
+                self.replies.passages.reserve(self.expected);
+                self.round_trip.reserve(self.expected);
+            }
+            Way::Forward => self.forward.reserve(self.expected),
+            Way::Reverse => self.theirs.reserve(self.expected),
+            Way::Both => {}
+        }
+    }
+
+    fn take_probe(&mut self, probe: &[RoundTrip]) {
+        let first = &probe[0];
+        let stream = &self.stream;
+        selection::count_missing(&mut self.missing, probe, &stream.selection);
+        let refused = if first.way == Way::Reverse { &mut self.reverse_not_sent } else { &mut self.not_sent };
+        *refused += u64::from(first.not_sent);
+        if first.not_sent {
+            return;
+        }
+        if first.way == Way::Reverse {
+            stream.their_own(probe, &mut self.theirs);
+            return;
+        }
+        self.all_returned &= probe.iter().any(|row| row.returned);
+        stream.forward(probe, &mut self.forward);
+        if first.way == Way::RoundTrip {
+            self.not_replied += not_replied(probe);
+            stream.replies(probe, &mut self.replies);
+            stream.round_trip(probe, &mut self.round_trip);
+        }
+    }
+
+    /// What was taken in, related.
+    pub fn finish(self) -> Related {
+        let Stream { relation, far_log, .. } = self.stream;
+        let mut forward = self.forward;
+        let mut reverse = self.replies.in_order();
+        if reverse.is_empty() {
+            reverse = self.theirs;
+        } else {
+            reverse.extend(self.theirs);
+        }
+        for direction in [&mut forward, &mut reverse] {
+            clocks::fill_delays(direction, relation);
+        }
+        Related {
+            delay_kind: clocks::delay_kind(relation),
+            corrections: Default::default(),
+            clock: clocks::state(&forward, &reverse, relation),
+            missing: self.missing,
+            not_sent: self.not_sent,
+            reverse_not_sent: self.reverse_not_sent,
+            not_replied: self.not_replied,
+            reverse_complete: far_log == FarLog::Complete || (!self.one_way && self.all_returned),
+            forward,
+            reverse,
+            round_trip: self.round_trip,
+        }
     }
 }
 
@@ -127,17 +222,74 @@ fn bare(row: &RoundTrip, fate: Fate) -> Passage {
 /// Numbers the copies of one packet by arrival; those whose stamp is missing come last, in the order in which
 /// they became known.
 fn number_copies(passages: &mut [Passage]) {
+    if passages.len() < 2 {
+        return;
+    }
     passages.sort_by_key(|passage| (passage.arrival.is_none(), passage.arrival));
     for (passage, copy) in passages.iter_mut().zip(0..) {
         passage.copy = copy;
     }
 }
 
-/// One reply of the responder, with its copies that came back.
-struct Reply {
-    probe: u64,
-    departed: Option<i64>,
-    copies: Vec<Passage>,
+/// The replies of the responder, in the order of the probes, until they are put in that of their departures.
+#[derive(Debug, Default)]
+struct Replies {
+    /// Their passages; a reply's first copy is numbered 0. They have the numbers that the replies share out.
+    passages: Vec<Passage>,
+    /// Replies without the selected stamp of their departure, by the place of their first passage, with any other.
+    others: Vec<(usize, Option<i64>)>,
+    /// The departure of the last, so far as it is known, and whether one left before the one before it.
+    last: Option<i64>,
+    out_of_order: bool,
+    /// How many further replies there were to the same probes, and the probe of the last.
+    extra: u64,
+    probe: Option<u64>,
+}
+
+impl Replies {
+    /// The number of the next reply, which is to `probe`: that of the probe, so that the gaps of what never arrived stay,
+    /// each further reply to the same probe moving the rest up by one.
+    fn number(&mut self, probe: u64) -> u64 {
+        self.extra += u64::from(self.probe == Some(probe));
+        self.probe = Some(probe);
+        probe.saturating_add(self.extra)
+    }
+
+    /// Takes in the reply whose passages begin at `from`. Where its departure is not known by the selected stamp, it is
+    /// `any`.
+    fn end(&mut self, from: usize, any: Option<i64>) {
+        let selected = self.passages[from].departure.map(nanos);
+        if selected.is_none() {
+            self.others.push((from, any));
+        }
+        // One whose departure is not known keeps its place behind the one before it.
+        let departed = selected.or(any).or(self.last);
+        self.out_of_order |= departed < self.last;
+        self.last = departed;
+    }
+
+    /// The passages in order of departure, with the numbers given out in that order.
+    fn in_order(self) -> Vec<Passage> {
+        if !self.out_of_order {
+            return self.passages;
+        }
+        let mut replies: Vec<(Option<i64>, &[Passage])> = Vec::new();
+        let mut others = self.others.iter().peekable();
+        let (mut place, mut before) = (0, None);
+        for reply in self.passages.chunk_by(|_, next| next.copy > 0) {
+            let other = others.next_if(|other| other.0 == place).and_then(|other| other.1);
+            before = reply[0].departure.map(nanos).or(other).or(before);
+            replies.push((before, reply));
+            place += reply.len();
+        }
+        let numbers: Vec<u64> = replies.iter().map(|(_, reply)| reply[0].sequence).collect();
+        replies.sort_by_key(|reply| reply.0);
+        let mut passages = Vec::with_capacity(self.passages.len());
+        for ((_, reply), sequence) in replies.into_iter().zip(numbers) {
+            passages.extend(reply.iter().map(|copy| Passage { sequence, ..*copy }));
+        }
+        passages
+    }
 }
 
 /// A moment's stamps, with the place that was selected.
@@ -153,14 +305,15 @@ impl<C: Clock> Moment<'_, C> {
     }
 }
 
-struct Stream<'a> {
-    selection: &'a Selection,
+#[derive(Debug)]
+struct Stream {
+    selection: Selection,
     waiting_time: Duration,
     far_log: FarLog,
     relation: ClockRelation,
 }
 
-impl Stream<'_> {
+impl Stream {
     /// The fate of a packet that arrived, by the selected stamps of its departure and arrival or, where one of them
     /// is missing, by the user's. That it came too late can be said on one clock only.
     fn arrived<D: Clock, A: Clock>(&self, departure: Moment<'_, D>, arrival: Moment<'_, A>) -> Fate {
@@ -173,14 +326,13 @@ impl Stream<'_> {
         if late { Fate::Late } else { Fate::Arrived }
     }
 
-    fn forward(&self, probe: &[RoundTrip]) -> Vec<Passage> {
-        let mut seen = Vec::new();
-        let mut passages = Vec::new();
-        for row in probe.iter().filter(|row| arrived_there(row)) {
-            if seen.contains(&row.forward_copy) {
+    fn forward(&self, probe: &[RoundTrip], passages: &mut Vec<Passage>) {
+        let from = passages.len();
+        for (index, row) in probe.iter().enumerate().filter(|(_, row)| arrived_there(row)) {
+            let same = |other: &RoundTrip| arrived_there(other) && other.forward_copy == row.forward_copy;
+            if probe[..index].iter().any(same) {
                 continue;
             }
-            seen.push(row.forward_copy);
             passages.push(Passage {
                 arrival: row.t2.at(self.selection.t2).map(Timestamp::renamed),
                 ttl: row.forward_ttl,
@@ -194,31 +346,26 @@ impl Stream<'_> {
                 )
             });
         }
-        if passages.is_empty() {
+        if passages.len() == from {
             let fate = if self.far_log == FarLog::Complete { Fate::Lost } else { Fate::Unknown };
             passages.push(self.departed(&probe[0], fate));
         }
-        number_copies(&mut passages);
-        passages
+        number_copies(&mut passages[from..]);
     }
 
-    fn round_trip(&self, probe: &[RoundTrip]) -> Vec<Passage> {
-        let mut passages: Vec<Passage> = probe
-            .iter()
-            .filter(|row| row.returned)
-            .map(|row| Passage {
-                arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
-                delay: self.round_trip_delay(row),
-                ttl: row.reverse_ttl,
-                tos: row.reverse_tos,
-                ..self.departed(row, if self.is_late(row) { Fate::Late } else { Fate::Arrived })
-            })
-            .collect();
-        if passages.is_empty() {
+    fn round_trip(&self, probe: &[RoundTrip], passages: &mut Vec<Passage>) {
+        let from = passages.len();
+        passages.extend(probe.iter().filter(|row| row.returned).map(|row| Passage {
+            arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
+            delay: self.round_trip_delay(row),
+            ttl: row.reverse_ttl,
+            tos: row.reverse_tos,
+            ..self.departed(row, if self.is_late(row) { Fate::Late } else { Fate::Arrived })
+        }));
+        if passages.len() == from {
             passages.push(self.departed(&probe[0], Fate::Lost));
         }
-        number_copies(&mut passages);
-        passages
+        number_copies(&mut passages[from..]);
     }
 
     /// The passage of a probe from its departure on.
@@ -248,20 +395,9 @@ impl Stream<'_> {
         stamps.is_some_and(|(t1, t4)| elapsed(t1, t4) > i128::from(self.waiting_time.as_nanos()))
     }
 
-    fn reverse<'a>(&self, probes: impl Iterator<Item = &'a [RoundTrip]>) -> Vec<Passage> {
-        let mut replies: Vec<Reply> = probes.flat_map(|probe| self.replies(probe)).collect();
-        let numbers = reply_numbers(&replies);
-        carry_departures(&mut replies);
-        replies.sort_by_key(|reply| reply.departed);
-        let mut passages = Vec::with_capacity(replies.len());
-        for (reply, number) in replies.into_iter().zip(numbers) {
-            passages.extend(reply.copies.into_iter().map(|copy| Passage { sequence: number, ..copy }));
-        }
-        passages
-    }
-
     /// The passages of a probe that the responder sent by itself.
-    fn their_own(&self, probe: &[RoundTrip]) -> Vec<Passage> {
+    fn their_own(&self, probe: &[RoundTrip], passages: &mut Vec<Passage>) {
+        let from = passages.len();
         let first = &probe[0];
         let departure = first.t3.at(self.selection.t3);
         let after_user = departure.zip(first.t3.user).map(|(best, user)| elapsed(user, best));
@@ -271,63 +407,61 @@ impl Stream<'_> {
             departure_error: error.and_then(length),
             ..bare(row, fate)
         };
-        let mut passages: Vec<Passage> = probe
-            .iter()
-            .filter(|row| row.returned)
-            .map(|row| Passage {
-                arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
-                ttl: row.reverse_ttl,
-                tos: row.reverse_tos,
-                ..left(
-                    row,
-                    self.arrived(
-                        Moment { stamps: &row.t3, place: self.selection.t3 },
-                        Moment { stamps: &row.t4, place: self.selection.t4 },
-                    ),
-                )
-            })
-            .collect();
-        if passages.is_empty() {
+        passages.extend(probe.iter().filter(|row| row.returned).map(|row| Passage {
+            arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
+            ttl: row.reverse_ttl,
+            tos: row.reverse_tos,
+            ..left(row, self.returned(row))
+        }));
+        if passages.len() == from {
             passages.push(left(first, Fate::Lost));
         }
-        number_copies(&mut passages);
-        passages
+        number_copies(&mut passages[from..]);
+    }
+
+    /// The fate of a packet that came from the responder.
+    fn returned(&self, row: &RoundTrip) -> Fate {
+        self.arrived(
+            Moment { stamps: &row.t3, place: self.selection.t3 },
+            Moment { stamps: &row.t4, place: self.selection.t4 },
+        )
     }
 
     /// The replies to one probe: one for each arrival that was replied to.
-    fn replies(&self, probe: &[RoundTrip]) -> Vec<Reply> {
+    fn replies(&self, probe: &[RoundTrip], replies: &mut Replies) {
+        if let [row] = probe {
+            if replied(row) {
+                self.reply(probe, row.forward_copy, replies);
+            }
+            return;
+        }
         let mut arrivals: Vec<u32> =
             probe.iter().filter(|row| replied(row)).map(|row| row.forward_copy).collect();
         arrivals.sort_unstable();
         arrivals.dedup();
-        arrivals.into_iter().filter_map(|arrival| self.reply(probe, arrival)).collect()
+        arrivals.into_iter().for_each(|arrival| self.reply(probe, arrival, replies));
     }
 
-    fn reply(&self, probe: &[RoundTrip], arrival: u32) -> Option<Reply> {
+    fn reply(&self, probe: &[RoundTrip], arrival: u32, replies: &mut Replies) {
         let rows = || probe.iter().filter(|row| row.forward_copy == arrival && replied(row));
-        let first = rows().next()?;
+        let Some(first) = rows().next() else { return };
+        let sequence = replies.number(first.sequence);
         let departure = first.t3.at(self.selection.t3).map(Timestamp::renamed);
-        let mut copies: Vec<Passage> = rows()
-            .filter(|row| row.returned)
-            .map(|row| Passage {
-                departure,
-                arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
-                ttl: row.reverse_ttl,
-                tos: row.reverse_tos,
-                ..bare(
-                    row,
-                    self.arrived(
-                        Moment { stamps: &row.t3, place: self.selection.t3 },
-                        Moment { stamps: &row.t4, place: self.selection.t4 },
-                    ),
-                )
-            })
-            .collect();
-        if copies.is_empty() {
-            copies.push(Passage { departure, ..bare(first, Fate::Lost) });
+        let passages = &mut replies.passages;
+        let from = passages.len();
+        passages.extend(rows().filter(|row| row.returned).map(|row| Passage {
+            sequence,
+            departure,
+            arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
+            ttl: row.reverse_ttl,
+            tos: row.reverse_tos,
+            ..bare(row, self.returned(row))
+        }));
+        if passages.len() == from {
+            passages.push(Passage { sequence, departure, ..bare(first, Fate::Lost) });
         }
-        number_copies(&mut copies);
-        Some(Reply { probe: first.sequence, departed: self.departed_there(first), copies })
+        number_copies(&mut passages[from..]);
+        replies.end(from, self.departed_there(first));
     }
 
     /// When the reply left, for the order of replies: the selected stamp or else any of that moment.
@@ -339,26 +473,4 @@ impl Stream<'_> {
 
 fn nanos<C: Clock>(stamp: Timestamp<C>) -> i64 {
     stamp.as_nanos()
-}
-
-/// The numbers of the replies, to be given out in order of departure: those of the probes, so that the gaps of
-/// what never arrived stay, each further reply to the same probe moving the rest up by one.
-fn reply_numbers(replies: &[Reply]) -> Vec<u64> {
-    let mut extra = 0;
-    let mut last = None;
-    let number = |reply: &Reply| {
-        extra += u64::from(last == Some(reply.probe));
-        last = Some(reply.probe);
-        reply.probe.saturating_add(extra)
-    };
-    replies.iter().map(number).collect()
-}
-
-/// A reply whose departure is not known keeps its place behind the one before it.
-fn carry_departures(replies: &mut [Reply]) {
-    let mut before = None;
-    for reply in replies {
-        reply.departed = reply.departed.or(before);
-        before = reply.departed;
-    }
 }

@@ -20,7 +20,7 @@ pub struct Selection {
 }
 
 /// How many of the packets concerned have a stamp, by its place.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     concerned: u64,
     kernel: u64,
@@ -63,16 +63,9 @@ impl Selection {
     /// was asked for by name is taken though stamps be missing. Without a far log the responder's moments are
     /// those that it told; with one of which little was brought back, too.
     pub fn choose(rows: &[RoundTrip], request: StampRequest, has_far_log: bool) -> Self {
-        let asked = match request {
-            StampRequest::Best => None,
-            StampRequest::Nic => Some(Place::Nic),
-            StampRequest::Kernel => Some(Place::Kernel),
-            StampRequest::User => Some(Place::User),
-        };
-        let [t1, t2, t3, t4] = tallies(rows);
-        let near = |tally: Tally| Some(asked.unwrap_or_else(|| tally.best()));
-        let far = |tally: Tally| if has_far_log { asked.or_else(|| tally.best_far()) } else { None };
-        Self { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
+        let mut tallies = Tallies::default();
+        tallies.take(rows);
+        tallies.choose(request, has_far_log)
     }
 
     /// This choice as the measurement document shows it, with what a delay spans in words. Moments that packets of
@@ -111,49 +104,61 @@ impl Selection {
     }
 }
 
-/// Counts for t1 to t4. A probe's departure is counted once, however many rows it has.
-fn tallies(rows: &[RoundTrip]) -> [Tally; 4] {
-    let [mut t1, mut t2, mut t3, mut t4] = [Tally::default(); 4];
-    let mut last = None;
-    for row in rows {
-        if last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
-            t1.count(row.t1.kernel.is_some(), row.t1.user.is_some(), row.t1.told.is_some());
-        }
-        last = Some(row.sequence);
-        if arrived_there(row) {
-            t2.count(row.t2.kernel.is_some(), row.t2.user.is_some(), row.t2.told.is_some());
-        }
-        if replied(row) {
-            t3.count(row.t3.kernel.is_some(), row.t3.user.is_some(), row.t3.told.is_some());
-        }
-        if row.returned {
-            t4.count(row.t4.kernel.is_some(), row.t4.user.is_some(), row.t4.told.is_some());
-        }
-    }
-    [t1, t2, t3, t4]
+/// Counts for t1 to t4, from which [`Selection::choose`] follows, of rows that may come in parts. A probe's departure is
+/// counted once, however many rows it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tallies {
+    moments: [Tally; 4],
+    last: Option<u64>,
 }
 
-/// Stamps of the chosen places that did not come, though the packet did.
-pub(crate) fn missing(rows: &[RoundTrip], selection: &Selection) -> MissingStamps {
-    let mut missing = MissingStamps::default();
-    let mut last = None;
-    let mut arrivals = Vec::new();
-    for row in rows {
-        let one = Some((row.way, row.sequence));
-        if last != one {
-            arrivals.clear();
-            if !row.not_sent && row.way != Way::Reverse && row.t1.at(selection.t1).is_none() {
-                missing.sender_departure += 1;
+impl Tallies {
+    /// Counts the next rows, in order of sequence and copy.
+    pub fn take(&mut self, rows: &[RoundTrip]) {
+        let [t1, t2, t3, t4] = &mut self.moments;
+        for row in rows {
+            if self.last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
+                t1.count(row.t1.kernel.is_some(), row.t1.user.is_some(), row.t1.told.is_some());
+            }
+            self.last = Some(row.sequence);
+            if arrived_there(row) {
+                t2.count(row.t2.kernel.is_some(), row.t2.user.is_some(), row.t2.told.is_some());
+            }
+            if replied(row) {
+                t3.count(row.t3.kernel.is_some(), row.t3.user.is_some(), row.t3.told.is_some());
+            }
+            if row.returned {
+                t4.count(row.t4.kernel.is_some(), row.t4.user.is_some(), row.t4.told.is_some());
             }
         }
-        last = one;
+    }
+
+    /// The choice for what was counted, as [`Selection::choose`] has it.
+    pub fn choose(&self, request: StampRequest, has_far_log: bool) -> Selection {
+        let asked = match request {
+            StampRequest::Best => None,
+            StampRequest::Nic => Some(Place::Nic),
+            StampRequest::Kernel => Some(Place::Kernel),
+            StampRequest::User => Some(Place::User),
+        };
+        let [t1, t2, t3, t4] = self.moments;
+        let near = |tally: Tally| Some(asked.unwrap_or_else(|| tally.best()));
+        let far = |tally: Tally| if has_far_log { asked.or_else(|| tally.best_far()) } else { None };
+        Selection { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
+    }
+}
+
+/// Counts stamps of the chosen places that did not come, though the packet did, of the rows of one probe.
+pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], selection: &Selection) {
+    let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse);
+    missing.sender_departure += u64::from(departed.is_some_and(|row| row.t1.at(selection.t1).is_none()));
+    for (index, row) in probe.iter().enumerate() {
         if row.returned && row.t4.at(selection.t4).is_none() {
             missing.sender_arrival += 1;
         }
-        if arrivals.contains(&row.forward_copy) {
+        if probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
             continue;
         }
-        arrivals.push(row.forward_copy);
         if arrived_there(row) && row.t2.at(selection.t2).is_none() {
             missing.responder_arrival += 1;
         }
@@ -161,5 +166,4 @@ pub(crate) fn missing(rows: &[RoundTrip], selection: &Selection) -> MissingStamp
             missing.responder_departure += 1;
         }
     }
-    missing
 }

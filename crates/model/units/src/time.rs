@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 use core::str::FromStr;
 
@@ -187,25 +188,34 @@ clocks! {
     Monotonic => "monotonic clock",
 }
 
-/// A moment on clock `C`: integer nanoseconds from that clock's origin (1970-01-01 UTC for real-time clocks).
+/// A moment on clock `C`: integer nanoseconds from that clock's origin (1970-01-01 UTC for real-time clocks), 292 years to
+/// either side. One that may be missing takes no more room: a packet log is made of them.
 pub struct Timestamp<C: Clock> {
-    nanos: i64,
+    /// The nanoseconds with their sign turned round, which keeps their order; the least of all is never there.
+    turned: NonZeroU64,
     clock: PhantomData<C>,
 }
 
+/// The bit of the sign.
+const SIGN: u64 = 1 << 63;
+
 impl<C: Clock> Timestamp<C> {
-    /// The moment `nanos` nanoseconds after the clock's origin.
+    /// The moment `nanos` nanoseconds after the clock's origin; of `i64::MIN` the one after it.
     pub const fn from_nanos(nanos: i64) -> Self {
-        Self { nanos, clock: PhantomData }
+        let turned = match NonZeroU64::new(nanos.cast_unsigned() ^ SIGN) {
+            Some(turned) => turned,
+            None => NonZeroU64::MIN,
+        };
+        Self { turned, clock: PhantomData }
     }
     /// Nanoseconds since the clock's origin.
     pub const fn as_nanos(self) -> i64 {
-        self.nanos
+        (self.turned.get() ^ SIGN).cast_signed()
     }
     /// The same reading, said to be of clock `D`. For the one who knows that both names mean one clock
     /// (a direction's departures are the sender's clock, say); never a way to relate two clocks.
     pub const fn renamed<D: Clock>(self) -> Timestamp<D> {
-        Timestamp::from_nanos(self.nanos)
+        Timestamp { turned: self.turned, clock: PhantomData }
     }
 }
 
@@ -217,7 +227,7 @@ impl<C: Clock> Clone for Timestamp<C> {
 impl<C: Clock> Copy for Timestamp<C> {}
 impl<C: Clock> PartialEq for Timestamp<C> {
     fn eq(&self, other: &Self) -> bool {
-        self.nanos == other.nanos
+        self.turned == other.turned
     }
 }
 impl<C: Clock> Eq for Timestamp<C> {}
@@ -228,35 +238,35 @@ impl<C: Clock> PartialOrd for Timestamp<C> {
 }
 impl<C: Clock> Ord for Timestamp<C> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.nanos.cmp(&other.nanos)
+        self.turned.cmp(&other.turned)
     }
 }
 impl<C: Clock> Hash for Timestamp<C> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.nanos.hash(state);
+        self.turned.hash(state);
     }
 }
 impl<C: Clock> fmt::Debug for Timestamp<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ns on {}", self.nanos, C::NAME)
+        write!(f, "{} ns on {}", self.as_nanos(), C::NAME)
     }
 }
 impl<C: Clock> Sub for Timestamp<C> {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
+        Duration::from_nanos(self.as_nanos().saturating_sub(earlier.as_nanos()))
     }
 }
 impl<C: Clock> Add<Duration> for Timestamp<C> {
     type Output = Self;
     fn add(self, later: Duration) -> Self {
-        Self::from_nanos(self.nanos.saturating_add(later.as_nanos()))
+        Self::from_nanos(self.as_nanos().saturating_add(later.as_nanos()))
     }
 }
 impl<C: Clock> Sub<Duration> for Timestamp<C> {
     type Output = Self;
     fn sub(self, earlier: Duration) -> Self {
-        Self::from_nanos(self.nanos.saturating_sub(earlier.as_nanos()))
+        Self::from_nanos(self.as_nanos().saturating_sub(earlier.as_nanos()))
     }
 }
 
@@ -334,6 +344,15 @@ mod tests {
         {
             assert!(text.parse::<Duration>().is_err(), "{text:?} was accepted");
         }
+    }
+
+    #[test]
+    fn a_moment_that_may_be_missing_takes_no_more_room() {
+        assert_eq!(size_of::<Option<Timestamp<Sender>>>(), 8);
+        let ends = [i64::MIN + 1, -1, 0, 1, i64::MAX];
+        assert_eq!(ends.map(|nanos| Timestamp::<Sender>::from_nanos(nanos).as_nanos()), ends);
+        assert!(ends.map(Timestamp::<Sender>::from_nanos).is_sorted(), "their order is that of the numbers");
+        assert_eq!(Timestamp::<Sender>::from_nanos(i64::MIN).as_nanos(), i64::MIN + 1);
     }
 
     proptest! {

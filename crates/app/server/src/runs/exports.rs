@@ -35,7 +35,7 @@ pub(crate) enum Qtcp {
 struct Packets<'r> {
     evaluated: &'r romer_measure::evaluate::Evaluated,
     of: &'r Stream,
-    rows: &'r [RoundTrip],
+    rows: Vec<RoundTrip>,
 }
 
 fn chosen(reading: &romer_measure::reading::Reading, stream: u16) -> Result<Packets<'_>, Problem> {
@@ -45,7 +45,8 @@ fn chosen(reading: &romer_measure::reading::Reading, stream: u16) -> Result<Pack
         let detail = format!("the run has {} streams, counted from 0", reading.streams.len());
         return Err(Problem::not_found(detail));
     };
-    let rows = reading.rows.get(&stream).map_or(&[][..], Vec::as_slice);
+    let mut rows = reading.rows().map_err(|error| Problem::from(&error))?;
+    let rows = rows.remove(&stream).unwrap_or_default();
     Ok(Packets { evaluated, of, rows })
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn packets(runs: &Runs, name: &str, which: Which) -> Result<Vec<u8>, 
         (went, _) => went,
     };
     let mut table = Vec::new();
-    export::csv(&mut table, of, evaluated, rows, way, false)
+    export::csv(&mut table, of, evaluated, &rows, way, false)
         .map_err(|error| Problem::unprocessable("packets", error.to_string()))?;
     Ok(table)
 }
@@ -72,7 +73,7 @@ pub(crate) fn qtcp(runs: &Runs, name: &str, which: Which, file: Qtcp) -> Result<
         (Way::RoundTrip | Way::Both, Some(Way::Reverse)) | (Way::Reverse, _) => Way::Reverse,
         _ => Way::Forward,
     };
-    let (raw, lost) = qtcp::entries(evaluated, rows, way);
+    let (raw, lost) = qtcp::entries(evaluated, &rows, way);
     let mut log = raw.clone();
     let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| qtcp::Outcome {
         notes: vec![refusal.to_string()],

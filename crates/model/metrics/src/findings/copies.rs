@@ -7,8 +7,8 @@ use super::{Found, convinces};
 
 use crate::summary::{Value as _, real};
 
-/// A packet that arrived, and how many copies of it came besides.
-struct Arrived {
+/// A packet that arrived more than once, and how many copies of it came besides the first.
+struct Copied {
     sequence: u64,
     at: Option<f64>,
     copies: u64,
@@ -20,15 +20,13 @@ pub(super) fn bursts(passages: &[Passage]) -> Vec<Found> {
     if passages.iter().all(|passage| passage.copy == 0) {
         return Vec::new();
     }
-    let arrived = arrived(passages);
-    let count = real(arrived.len());
-    let all = real(arrived.iter().filter(|packet| packet.copies > 0).count());
-    let runs = arrived
-        .chunk_by(|a, b| a.copies > 0 && b.copies > 0 && a.sequence.checked_add(1) == Some(b.sequence));
+    let (copied, arrived) = copied(passages);
+    let (count, all) = (real(arrived), real(copied.len()));
+    let runs = copied.chunk_by(|a, b| a.sequence.checked_add(1) == Some(b.sequence));
     runs.filter_map(|run| {
         let packets = real(run.len());
         let log_alarm = count.ln() + packets * (all / count).ln();
-        let burst = run.len() > 1 && run[0].copies > 0 && convinces(log_alarm);
+        let burst = run.len() > 1 && convinces(log_alarm);
         burst.then(|| Found {
             at: run[0].at,
             until: run.last().and_then(|packet| packet.at),
@@ -44,19 +42,20 @@ pub(super) fn bursts(passages: &[Passage]) -> Vec<Found> {
     .collect()
 }
 
-fn arrived(passages: &[Passage]) -> Vec<Arrived> {
+/// Those that came more than once, and how many arrived.
+fn copied(passages: &[Passage]) -> (Vec<Copied>, usize) {
     let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-    let mut all: Vec<Arrived> = Vec::new();
-    for passage in passages {
-        match all.last_mut().filter(|last| last.sequence == passage.sequence) {
-            Some(last) => last.copies += u64::from(matches!(passage.fate, Fate::Arrived | Fate::Late)),
-            None if passage.fate == Fate::Arrived => all.push(Arrived {
-                sequence: passage.sequence,
-                at: passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value()),
-                copies: 0,
-            }),
-            None => {}
+    let (mut copied, mut arrived) = (Vec::new(), 0);
+    // The first copy that arrived of each packet counts; what came before it of the same number does not.
+    for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
+        let Some(place) = packet.iter().position(|passage| passage.fate == Fate::Arrived) else { continue };
+        arrived += 1;
+        let further = packet[place + 1..].iter();
+        let copies = further.filter(|copy| matches!(copy.fate, Fate::Arrived | Fate::Late)).count() as u64;
+        if copies > 0 {
+            let at = packet[place].departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
+            copied.push(Copied { sequence: packet[place].sequence, at, copies });
         }
     }
-    all
+    (copied, arrived)
 }

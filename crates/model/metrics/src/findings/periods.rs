@@ -36,8 +36,11 @@ const BESIDE: usize = 40;
 const SEEN: f64 = 0.5;
 /// How many inter-quartile ranges a spike is high.
 const HIGH: f64 = 2.0;
-/// Periods that are told.
+/// Periods that are told, and rounds in which they are looked for.
 const MOST: usize = 8;
+const ROUNDS: usize = 2 * MOST;
+/// Spikes of which the first cycles of a candidate are told; of what spikes more often than that, less is folded at first.
+const FOLDED: usize = 4_096;
 
 /// A spike: its packet's place in the series, and its departure.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +84,10 @@ pub(super) fn spikes(series: &Series) -> Vec<Found> {
         let mut values = excess.clone();
         quantile(&mut values, 0.75) - quantile(&mut values, 0.25)
     };
-    while found.len() < MOST {
+    for _ in 0..ROUNDS {
+        if found.len() == MOST {
+            break;
+        }
         let Some(best) = strongest(series, &excess) else { break };
         take_out(&mut excess, &best.hits);
         if best.height >= HIGH * spread {
@@ -144,10 +150,11 @@ fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
         return None;
     }
     let mut best: Option<Period> = None;
+    let mut room = Room::default();
     for share in LEVELS {
         let spikes = onsets(series, excess, share, window);
         for start in candidates(&spikes, window, longest) {
-            let Some(period) = folded(series, &spikes, start, window) else { continue };
+            let Some(period) = folded(series, &spikes, start, window, &mut room) else { continue };
             let trials = trials(length, period.fit.period, window);
             let period = Period {
                 height: quantile(&mut period.hits.iter().map(|hit| excess[*hit]).collect::<Vec<_>>(), 0.5),
@@ -236,18 +243,19 @@ fn candidates(spikes: &[Spike], window: f64, longest: f64) -> Vec<f64> {
 
 /// Folds spikes by a period that is known to about a window: first over the first cycles, every period that puts a spike
 /// elsewhere; then over twice as many each time, around the period that was found.
-fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64) -> Option<Period> {
+fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64, room: &mut Room) -> Option<Period> {
     let (first, last) = (spikes.first()?.at, spikes.last()?.at);
     let mut cycles = AT_FIRST.min((last - first) / start).max(3.0);
     let mut fit = Fit { first, period: start, error: window };
+    if let Some(many) = spikes.get(FOLDED) {
+        cycles = cycles.min(((many.at - first) / start).max(CYCLES));
+    }
     let mut steps = whole(4.0 * cycles);
     loop {
         let stretch = &spikes[..spikes.partition_point(|spike| spike.at <= first + cycles * start)];
         let step = window / (2.0 * cycles);
         let around = (0..=2 * steps).map(|number| fit.period + (real(number) - real(steps)) * step / 2.0);
-        let mut counts = Vec::new();
-        let tried =
-            around.map(|period| (best_phase(stretch, Fit { period, ..fit }, window, &mut counts), period));
+        let tried = around.map(|period| (best_phase(stretch, Fit { period, ..fit }, window, room), period));
         let ((hits, phase), period) = tried.max_by_key(|((hits, _), _)| *hits)?;
         if hits < 3 {
             return None;
@@ -265,20 +273,36 @@ fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64) -> Option<
     tested(series, spikes, fit, window)
 }
 
-/// The phase with the most spikes within half a window on either side, to half a window, and how many. `counts` is room to
-/// count in.
-fn best_phase(spikes: &[Spike], fit: Fit, window: f64, counts: &mut Vec<u32>) -> (u32, f64) {
+/// Room to count in, all zero between two uses.
+#[derive(Default)]
+struct Room {
+    counts: Vec<u32>,
+    bins: Vec<usize>,
+}
+
+/// The phase with the most spikes within half a window on either side, to half a window, and how many.
+fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Room) -> (u32, f64) {
     let half = window / 2.0;
     let bins = whole(fit.period / half).max(1) + 1;
-    counts.clear();
-    counts.resize(bins + 1, 0);
-    for spike in spikes {
-        counts[whole((spike.at - fit.first).rem_euclid(fit.period) / half).min(bins - 1)] += 1;
+    let Room { counts, bins: hit } = room;
+    if counts.len() < bins {
+        counts.resize(bins, 0);
     }
-    // The last bin is narrower; what lies at the end lies at the beginning too.
-    counts[bins] = counts[0];
-    let both = (0..bins).map(|bin| (counts[bin] + counts[bin + 1], bin));
-    let (hits, bin) = both.max_by_key(|both| both.0).unwrap_or_default();
+    hit.clear();
+    for spike in spikes {
+        let turns = (spike.at - fit.first) / fit.period;
+        let since = (turns - turns.floor()) * fit.period;
+        let bin = whole(since / half).min(bins - 1);
+        counts[bin] += 1;
+        hit.push(bin);
+    }
+    // The last bin is narrower; what lies at the end lies at the beginning too. Only bins that were hit, and those before
+    // them, have anything.
+    let both = |bin: usize| counts[bin] + counts[if bin + 1 == bins { 0 } else { bin + 1 }];
+    let before = |bin: usize| if bin == 0 { bins - 1 } else { bin - 1 };
+    let best = hit.iter().flat_map(|bin| [*bin, before(*bin)]).map(|bin| (both(bin), bin)).max();
+    let (hits, bin) = best.unwrap_or_default();
+    hit.iter().for_each(|bin| counts[*bin] = 0);
     (hits, fit.first + real(bin + 1) * half)
 }
 

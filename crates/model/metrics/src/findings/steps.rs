@@ -11,7 +11,7 @@ use romer_record::finding::Pattern;
 
 use super::{Found, Series, convinces, quantile};
 use crate::interval::Dependence;
-use crate::sample::in_order_of_arrival;
+use crate::sample::{in_order_of_arrival, received};
 use crate::summary::{Value as _, real, summary};
 
 /// Of longer streams, medians of stretches are looked at.
@@ -52,38 +52,45 @@ pub(super) fn changes(series: &Series, passages: &[Passage]) -> Vec<Found> {
 
 /// What the hops say.
 fn routes(passages: &[Passage]) -> Vec<Found> {
+    let hops = || received(passages).filter_map(|passage| passage.ttl);
+    let (Some(least), Some(most)) = (hops().min(), hops().max()) else { return Vec::new() };
+    if least == most {
+        return Vec::new();
+    }
     let first = crate::sample::sent(passages).filter_map(|passage| passage.departure).min();
-    let arrived: Vec<(u8, Option<f64>)> = in_order_of_arrival(passages)
-        .into_iter()
-        .filter_map(|passage| {
-            let at = passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
-            Some((passage.ttl?, at))
-        })
-        .collect();
-    let changed = || arrived.windows(2).filter(|pair| pair[0].0 != pair[1].0);
-    let count = changed().count();
-    if count > ROUTES || real(count) * OFTEN > real(arrived.len()) && count > 2 {
-        let hops = || arrived.iter().map(|packet| packet.0);
+    let (mut arrived, mut count, mut last) = (0_usize, 0_usize, None);
+    let mut changed = Vec::new();
+    for passage in in_order_of_arrival(passages) {
+        let Some(to) = passage.ttl else { continue };
+        arrived += 1;
+        if let Some(from) = last.replace(to).filter(|from| *from != to) {
+            count += 1;
+            if changed.len() < ROUTES {
+                let at = passage.departure.zip(first).map(|(at, first)| (at - first).as_nanos().value());
+                changed.push((from, to, at));
+            }
+        }
+    }
+    if count > ROUTES || real(count) * OFTEN > real(arrived) && count > 2 {
         return vec![Found {
             at: None,
             until: None,
             log_alarm: None,
             pattern: Pattern::SeveralRoutes {
-                ttl_min: hops().min().unwrap_or(0),
-                ttl_max: hops().max().unwrap_or(0),
+                ttl_min: least,
+                ttl_max: most,
                 changes: count as u64,
-                strength_ratio: real(count) / real(arrived.len()),
+                strength_ratio: real(count) / real(arrived),
             },
         }];
     }
-    changed()
-        .map(|pair| Found {
-            at: pair[1].1,
-            until: None,
-            log_alarm: None,
-            pattern: Pattern::RouteChange { ttl_from: pair[0].0, ttl_to: pair[1].0, delay_step_ns: None },
-        })
-        .collect()
+    let told = |(ttl_from, ttl_to, at)| Found {
+        at,
+        until: None,
+        log_alarm: None,
+        pattern: Pattern::RouteChange { ttl_from, ttl_to, delay_step_ns: None },
+    };
+    changed.into_iter().map(told).collect()
 }
 
 /// A place from which on the level is another.

@@ -1,0 +1,108 @@
+//! Whole numbers in order of size, as fast as a long run needs it.
+
+/// Fewer values are sorted by comparing them.
+const FEW: usize = 1 << 14;
+/// Bits of a digit, and how many digits of that kind there are.
+const BITS: u32 = 11;
+const DIGITS: usize = 1 << BITS;
+
+/// The values ascending. Of many values the digits of what they lie above the least one are counted and dealt out, the last
+/// digit first (radix sort): the fewer digits their range has, the sooner it is done.
+pub(crate) fn ascending(values: &[i64]) -> Vec<i64> {
+    let mut sorted = values.to_vec();
+    sort(&mut sorted);
+    sorted
+}
+
+/// Puts the values in order of size.
+pub(crate) fn sort(values: &mut Vec<i64>) {
+    if values.is_sorted() {
+        return;
+    }
+    let (Some(least), Some(greatest)) = (values.iter().min().copied(), values.iter().max().copied()) else {
+        return;
+    };
+    let bits = u64::BITS - greatest.abs_diff(least).leading_zeros();
+    if values.len() < FEW || bits > 4 * BITS {
+        values.sort_unstable();
+        return;
+    }
+    let mut other = vec![0; values.len()];
+    let mut shift = 0;
+    while shift < bits {
+        deal(values, &mut other, least, shift);
+        std::mem::swap(values, &mut other);
+        shift += BITS;
+    }
+}
+
+/// Copies `from` to `to` in order of the digit that begins at bit `shift`, equal ones in the order in which they are.
+fn deal(from: &[i64], to: &mut [i64], least: i64, shift: u32) {
+    let digit = |value: i64| {
+        #[expect(clippy::cast_possible_truncation, reason = "a digit is below 2^11")]
+        let digit = (value.abs_diff(least) >> shift) as usize & (DIGITS - 1);
+        digit
+    };
+    let mut places = [0_usize; DIGITS];
+    for value in from {
+        places[digit(*value)] += 1;
+    }
+    let mut before = 0;
+    for place in &mut places {
+        before += std::mem::replace(place, before);
+    }
+    for value in from {
+        let place = &mut places[digit(*value)];
+        to[*place] = *value;
+        *place += 1;
+    }
+}
+
+/// Of values that fall up to some place and rise from there on: ascending.
+pub(crate) fn of_valley<V: Copy>(values: &[V], less: impl Fn(&V, &V) -> bool) -> Vec<V> {
+    let bottom =
+        values.windows(2).position(|pair| less(&pair[0], &pair[1])).map_or(values.len(), |place| place + 1);
+    let (falling, rising) = values.split_at(bottom);
+    let (mut falling, mut rising) = (falling.iter().rev().peekable(), rising.iter().peekable());
+    let mut merged = Vec::with_capacity(values.len());
+    while let (Some(left), Some(right)) = (falling.peek(), rising.peek()) {
+        let next = if less(right, left) { rising.next() } else { falling.next() };
+        merged.extend(next.copied());
+    }
+    merged.extend(falling.chain(rising).copied());
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use romer_units::random::{Seed, Stream};
+
+    #[test]
+    fn dealing_out_digits_sorts_as_comparing_does() {
+        let stream = Stream::new(Seed([3; 6]), [1, 2]);
+        for (span, base) in
+            [(1.0, -5), (1e3, 0), (1e9, -400_000_000), (1e13, i64::MIN), (1e18, i64::MAX - (1 << 60))]
+        {
+            let values: Vec<i64> =
+                (0..40_000).map(|n| base + crate::sample::nearest(stream.unit(n) * span)).collect();
+            let mut compared = values.clone();
+            compared.sort_unstable();
+            assert_eq!(ascending(&values), compared, "span {span}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_valley_is_merged(mut left in prop::collection::vec(-9_i64..9, 0..20), mut right in prop::collection::vec(-9_i64..9, 0..20)) {
+            left.sort_unstable_by(|a, b| b.cmp(a));
+            right.sort_unstable();
+            right.retain(|value| left.last().is_none_or(|last| value > last));
+            left.extend(right);
+            let mut sorted = left.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(of_valley(&left, |a, b| a < b), sorted);
+        }
+    }
+}
