@@ -1409,6 +1409,13 @@ export interface components {
             lost: {
                 [key: string]: number;
             };
+            /**
+             * Format: uint64
+             * @description Packets and copies that left after one that had arrived later, whatever the cause (RFC 4737's reordered packets,
+             *     seen at the port).
+             * @default 0
+             */
+            overtaken: number;
             /** @description Packets and copies held after each arrival. */
             queue_depth: components["schemas"]["Summary"];
             /**
@@ -1417,13 +1424,36 @@ export interface components {
              */
             queued: number;
             /**
+             * @description In the queue before the rate, and at the rate, of packets that left; empty where there is no rate.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            rate_queue_ns: components["schemas"]["Summary"];
+            /**
              * Format: uint64
              * @description Packets that arrived, those that the kernel dropped before the emulator had them included.
              */
             received: number;
             /**
              * Format: uint64
-             * @description Packets and copies that others went past because they were displaced.
+             * @description Packets and copies that others went past because they were displaced by the reordering stage.
              */
             reordered: number;
             /** @description Delays asked for, of packets that left. */
@@ -1455,6 +1485,11 @@ export interface components {
             a_to_b: components["schemas"]["EmulatedDirection"];
             /** @description What arrived at b. */
             b_to_a: components["schemas"]["EmulatedDirection"];
+            /**
+             * @description Which scenarios held after one another, where there were several: the first is that of the start.
+             * @default []
+             */
+            changes: components["schemas"]["EmulationChange"][];
             /** @description How packets came in and went out: `packet`, or `offline` for files. */
             data_plane: string;
             /** @description When it ended, RFC 3339. */
@@ -1480,6 +1515,18 @@ export interface components {
              * @default []
              */
             warnings: string[];
+        };
+        /** @description A scenario that was put in force. */
+        EmulationChange: {
+            /** @description When, RFC 3339. */
+            at: string;
+            /**
+             * Format: uint64
+             * @description 1 for that of the start, one more with each change.
+             */
+            revision: number;
+            /** @description As a scenario file says it. */
+            scenario: string;
         };
         /** @description Something that happened. */
         Event: {

@@ -8,6 +8,7 @@ use romer_measure::reading::{self, Reading};
 use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
 use romer_record::document::{Limit, Measurement, Way};
+use romer_record::manifest::ClockRelation;
 use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
 use romer_store::document_of;
@@ -82,7 +83,10 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
                  for one of them"
             )));
         }
-        output::check_target(target.as_deref(), arguments.output.force)?;
+        // Each stream of a run has a file of its own in a folder.
+        let is_folder =
+            |file: &&str| *target == &arguments.csv && file.ends_with('/') && Path::new(file).is_dir();
+        output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
     for folder in &arguments.runs {
         let reading = reading::read(folder)?;
@@ -212,7 +216,9 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
         let (mut raw, lost) = qtcp::entries(evaluated, rows, way);
         let [raw_file, sta_file, log_file] = files(*number);
         let mut log = raw.clone();
-        let outcome = qtcp::to_log(&mut log, qtcp::method(2), 0, true).unwrap_or_else(|refusal| {
+        // Of one clock there is no skew to take out.
+        let k = if stream.clock_relation == ClockRelation::Shared { 0 } else { 2 };
+        let outcome = qtcp::to_log(&mut log, qtcp::method(k), 0, false).unwrap_or_else(|refusal| {
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });
         let way_name = if way == Way::Reverse { "reverse" } else { "forward" };

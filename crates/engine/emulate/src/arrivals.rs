@@ -1,5 +1,5 @@
-//! Recorded arrivals: `time_ns,port,size`, a packet a line, port a or b, size with the check sequence; or a capture, whose
-//! first interface is port a and whose second is port b.
+//! Recorded arrivals: `time_ns,port,size`, a packet a line, port a or b, size with the check sequence; or an emulator's
+//! samples, of which the copies are left out; or a capture, whose first interface is port a and whose second is port b.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -8,6 +8,7 @@ use std::path::Path;
 use romer_exchange::capture::{self, Fault, Record};
 use romer_impair::{Headers, Nanos, Port};
 
+use crate::departures;
 use crate::error::EmulateError;
 use crate::headers::headers;
 
@@ -77,6 +78,7 @@ pub fn read_arrivals(path: &Path, mut reader: impl BufRead) -> Result<Arrivals, 
     let content = |why: String| EmulateError::Content { what: "the arrivals", path: path.into(), why };
     let mut packets = Vec::new();
     let (mut number, mut line) = (0_u64, Vec::new());
+    let mut read_line: fn(&str) -> Result<Option<Arrival>, String> = |text| arrival(text).map(Some);
     loop {
         line.clear();
         let read = reader.by_ref().take_line(&mut line);
@@ -93,10 +95,26 @@ pub fn read_arrivals(path: &Path, mut reader: impl BufRead) -> Result<Arrivals, 
         if text.is_empty() || text.starts_with('#') || (number == 1 && text == FORM) {
             continue;
         }
-        let arrival = arrival(text).map_err(|why| content(format!("line {number} {why}")))?;
-        packets.push(arrival);
+        if number == 1 && text == departures::HEADER {
+            read_line = arrival_of_sample;
+            continue;
+        }
+        let arrival = read_line(text).map_err(|why| content(format!("line {number} {why}")))?;
+        packets.extend(arrival);
     }
     Ok(Arrivals::new(packets, Vec::new()))
+}
+
+/// The arrival that a line of an emulator's samples is of; `None` for a copy, which did not arrive.
+fn arrival_of_sample(text: &str) -> Result<Option<Arrival>, String> {
+    let fields: Vec<&str> = text.split(',').collect();
+    let [_, copy, port, size, time, _, _, _, _, _] = fields.as_slice() else {
+        return Err(format!("has {} columns; write {}", fields.len(), departures::HEADER));
+    };
+    if *copy != "0" {
+        return Ok(None);
+    }
+    arrival(&format!("{time},{port},{size}")).map(Some)
 }
 
 /// Reads the arrivals of a capture, pcap or pcapng: of each packet the time, the length that it had, and the headers by

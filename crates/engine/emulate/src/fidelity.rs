@@ -347,11 +347,14 @@ impl Side<'_> {
         let limits = Limits { held: 1 << 24, reserved: 64 };
         let mut engine = Engine::new(config, limits, start);
         let mut arrivals: Vec<Vec<Nanos>> = vec![Vec::new(); events.len()];
+        let mut last = Nanos::MIN;
         let mut settle = |engine: &mut Engine, now| {
             while let Some(outcome) = engine.poll(now) {
+                // Packets that are due at one moment leave in the engine's order, which the line keeps.
+                last = outcome.time.max(last.saturating_add(1));
                 let place = usize::try_from(outcome.slot).unwrap_or(usize::MAX);
                 if let Some(arrivals) = arrivals.get_mut(place).filter(|_| outcome.lost.is_none()) {
-                    arrivals.push(outcome.time);
+                    arrivals.push(last);
                 }
             }
         };

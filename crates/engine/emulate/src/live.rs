@@ -77,7 +77,7 @@ pub enum LiveError {
     #[error("port {0} carries the default route of its host")]
     DefaultRoute(PortName),
     /// What the scenario holds does not fit.
-    #[error("the scenario holds {needed} octets of frames at its rates, and there is room for {limit}")]
+    #[error("the scenario holds {} of frames at its rates, and there is room for {}", size(*needed), size(*limit))]
     Buffer {
         /// Octets that are needed.
         needed: u64,
@@ -102,6 +102,15 @@ pub enum LiveError {
     /// The bridge's thread has ended.
     #[error("the bridge has ended")]
     Ended,
+}
+
+/// Octets as people say them.
+fn size(octets: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match UNITS.into_iter().find(|(_, unit)| octets >= *unit) {
+        Some((name, unit)) => format!("{}.{} {name}", octets / unit, octets % unit * 10 / unit),
+        None => format!("{octets} octets"),
+    }
 }
 
 /// What a bridge is to be.

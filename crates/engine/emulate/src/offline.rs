@@ -191,6 +191,7 @@ pub fn run(
         data_plane: "offline".into(),
         ports: BTreeMap::new(),
         scenario: text.into(),
+        changes: Vec::new(),
         a_to_b,
         b_to_a,
         warnings,

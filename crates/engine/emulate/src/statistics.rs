@@ -15,6 +15,9 @@ pub(crate) struct Samples {
     inter_arrival: Vec<i64>,
     inter_departure: Vec<i64>,
     depth: Vec<i64>,
+    rate_queue: Vec<i64>,
+    latest: Option<u64>,
+    overtaken: u64,
     last_arrival: Option<Nanos>,
     last_departure: Option<Nanos>,
 }
@@ -35,7 +38,17 @@ impl Samples {
         }
         self.requested.push(outcome.requested);
         // What came after the delay stage is the rate queue's.
-        let hold = at - (outcome.time - outcome.released) - outcome.entered;
+        let in_rate_queue = outcome.time - outcome.released;
+        if in_rate_queue > 0 {
+            // Those that left before there was any did not wait.
+            self.rate_queue.resize(self.requested.len() - 1, 0);
+        }
+        if in_rate_queue > 0 || !self.rate_queue.is_empty() {
+            self.rate_queue.push(in_rate_queue);
+        }
+        self.overtaken += u64::from(self.latest.is_some_and(|latest| outcome.ordinal < latest));
+        self.latest = self.latest.max(Some(outcome.ordinal));
+        let hold = at - in_rate_queue - outcome.entered;
         self.actual.push(hold);
         self.error.push(hold - outcome.requested);
     }
@@ -49,6 +62,8 @@ impl Samples {
             inter_arrival_ns: summary(&self.inter_arrival),
             inter_departure_ns: summary(&self.inter_departure),
             queue_depth: summary(&self.depth),
+            rate_queue_ns: summary(&self.rate_queue),
+            overtaken: self.overtaken,
             ..counted(ledger, correlation)
         }
     }

@@ -72,6 +72,16 @@ pub fn to_log(
     }
     normalise(entries);
     let mut outcome = Outcome::default();
+    if method == Method::LeastAbsoluteJumps {
+        let steps = straighten(entries);
+        if steps > 0 {
+            normalise(entries);
+            outcome.notes.push(format!(
+                "the send times went back {}: the sender's clock was set, and its times go on as if it had not been",
+                if steps == 1 { "once".into() } else { format!("{steps} times") }
+            ));
+        }
+    }
     if method == Method::None {
         return Ok(outcome);
     }
@@ -103,6 +113,37 @@ pub fn to_log(
         outcome.notes.push(format!("{} jumps of a clock were compensated", estimate.events.len()));
     }
     Ok(outcome)
+}
+
+/// Where the send times of packets in order of their numbers go back, which they cannot, those from there on go on after
+/// the usual gap; how often that was.
+fn straighten(entries: &mut [Entry]) -> usize {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by_key(|place| entries[*place].sequence);
+    let pairs = |order: &[usize]| -> Vec<(i64, i64)> {
+        let of = |pair: &[usize]| {
+            let [a, b] = [entries[pair[0]], entries[pair[1]]];
+            (b.sent - a.sent, i64::try_from(b.sequence - a.sequence).unwrap_or(i64::MAX))
+        };
+        order.windows(2).map(of).collect()
+    };
+    let steps = pairs(&order);
+    let mut gaps: Vec<i64> = steps
+        .iter()
+        .filter(|(sent, packets)| *sent > 0 && *packets > 0)
+        .map(|(sent, packets)| sent / packets)
+        .collect();
+    gaps.sort_unstable();
+    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
+    let (mut shift, mut count) = (0, 0);
+    for ((sent, packets), place) in steps.into_iter().zip(order.into_iter().skip(1)) {
+        if sent < 0 {
+            shift += usual.saturating_mul(packets) - sent;
+            count += 1;
+        }
+        entries[place].sent += shift;
+    }
+    count
 }
 
 fn take_out(entries: &mut [Entry], correction: &Correction) {
@@ -233,6 +274,32 @@ mod tests {
         let mut entries = skewed();
         assert_eq!(to_log(&mut entries, method(0), 0, false).unwrap().skew_ppm, None);
         assert_eq!(entries.last().unwrap().sent, 2_999 * 200_000);
+    }
+
+    #[test]
+    fn jumps_of_either_clock_are_taken_out_of_every_packet() {
+        let quiet = || -> Vec<Entry> {
+            let mut entries = skewed();
+            entries.iter_mut().for_each(|entry| entry.received = entry.sent + 2_000 + entry.received % 400);
+            entries
+        };
+        let spread = |mut entries: Vec<Entry>| {
+            let outcome = to_log(&mut entries, method(3), 0, false).unwrap();
+            (entries.iter().map(Entry::latency).max().unwrap(), outcome.notes)
+        };
+        // 7 ms, at a place that is no block's beginning.
+        let mut ahead = quiet();
+        ahead[1_203..].iter_mut().for_each(|entry| entry.received += 70_000);
+        let (most, notes) = spread(ahead);
+        assert!(most < 1_000, "{most}: {notes:?}");
+        // The sender's clock goes back by 50 ms, more than two packets' distance.
+        let mut back = quiet();
+        back[1_777..].iter_mut().for_each(|entry| entry.sent -= 500_000);
+        let (most, notes) = spread(back);
+        assert!(
+            most < 1_000 && notes.iter().any(|note| note.contains("went back once")),
+            "{most}: {notes:?}"
+        );
     }
 
     #[test]

@@ -91,6 +91,9 @@ fn direction(
         None => None,
     };
     let sums = Sums::of(&first, &second)?;
+    // The median of a sum is not the sum of the medians: what is compared with a sample about its own median is the sum
+    // about its own.
+    let sums = if absolute { sums } else { sums.about_the_median() };
     let held = measured.as_ref().and_then(|measured| sums.against(measured, &FIGURES.map(|figure| figure.1)));
     let measured_delay = measured.as_ref().map(|measured| summary(measured));
     let figures: Vec<ConcatenatedFigure> = FIGURES

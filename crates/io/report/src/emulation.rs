@@ -4,7 +4,7 @@ use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, EmulatedPacket, Emulation};
 
 use crate::ReportError;
-use crate::escape::markup;
+use crate::escape::{lines, markup};
 use crate::figure::{Figure, emulated};
 use crate::html::{chart, page};
 use crate::number::{count, maybe_time, percent};
@@ -69,9 +69,13 @@ pub struct Judged {
 
 impl Judged {
     pub(crate) fn words(&self) -> String {
-        let verdict =
-            if self.p_value < 0.05 { "speaks against the law" } else { "does not speak against the law" };
-        format!("{}: {:.4}, p = {:.3}, which {verdict} at 5 %.", self.test, self.statistic, self.p_value)
+        // Of a good generator's seeds, one in 20 has a p below 0.05: that alone tells nothing.
+        let verdict = match self.p_value {
+            p if p < 1e-4 => "speaks against the law".into(),
+            p if p < 0.05 => format!("one in {:.0} seeds of a good generator has by chance", 1.0 / p),
+            _ => "does not speak against the law".into(),
+        };
+        format!("{}: {:.4}, p = {:.3}, which {verdict}.", self.test, self.statistic, self.p_value)
     }
 }
 
@@ -104,7 +108,7 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     }
     body.push_str(&format!(
         "<details><summary>The scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
-        markup(&run.document.scenario)
+        lines(&run.document.scenario)
     ));
     let footer = "Every number here can be computed again from the samples beside this page, and every fate from the \
                   scenario and its seed.";
@@ -152,7 +156,8 @@ fn table(run: &EmulationRun<'_>, body: &mut String) {
         ("copies made".into(), Box::new(|way| count(way.duplicates_created))),
         ("transmitted".into(), Box::new(|way| count(way.transmitted))),
         ("held".into(), Box::new(|way| count(way.queued))),
-        ("reordered".into(), Box::new(|way| count(way.reordered))),
+        ("displaced by the reordering stage".into(), Box::new(|way| count(way.reordered))),
+        ("overtaken, whatever the cause".into(), Box::new(|way| count(way.overtaken))),
         ("corrupted".into(), Box::new(|way| count(way.corrupted))),
         (
             "waited so as not to overtake".into(),
@@ -166,9 +171,23 @@ fn table(run: &EmulationRun<'_>, body: &mut String) {
             rows.push((format!("lost: {}", markup(&cause)), Box::new(move |way| count(lost(way, &cause)))));
         }
     }
-    let figures: [(&str, Of); 5] = [
+    let depth = |way: &EmulatedDirection| match way.queue_depth.median.zip(way.queue_depth.max) {
+        Some((median, most)) => format!("{median:.0}, {most:.0}"),
+        None => "–".into(),
+    };
+    rows.push(("held at once: median, most".into(), Box::new(depth)));
+    let alike = |way: &EmulatedDirection| match way.correlation_time_ns.zip(way.effective_values) {
+        Some((time, values)) => format!("{}, {values:.0}", maybe_time(Some(time), true)),
+        None => "–".into(),
+    };
+    if both.iter().any(|way| way.effective_values.is_some()) {
+        let name = "neighbouring delays are alike over; as to their mean worth so many independent ones";
+        rows.push((name.into(), Box::new(alike)));
+    }
+    let figures: [(&str, Of); 6] = [
         ("delay asked for", |way| &way.requested_delay_ns),
         ("delay held, without the rate's queue", |way| &way.actual_delay_ns),
+        ("in the rate's queue", |way| &way.rate_queue_ns),
         ("error of the delay", |way| &way.delay_error_ns),
         ("between arrivals", |way| &way.inter_arrival_ns),
         ("between departures", |way| &way.inter_departure_ns),

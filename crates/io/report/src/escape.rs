@@ -34,6 +34,11 @@ pub fn markup(text: &str) -> String {
     safe
 }
 
+/// As [`markup`], of text whose lines are to stay.
+pub fn lines(text: &str) -> String {
+    text.lines().map(markup).collect::<Vec<_>>().join("\n")
+}
+
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

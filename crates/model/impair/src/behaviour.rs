@@ -282,6 +282,55 @@ fn exact_order_keeps_both_the_distribution_and_the_order_for_any_arrivals() {
     }
 }
 
+/// Spearman's correlation of values at a distance of `lag`.
+fn spearman(sample: &[f64], lag: usize) -> f64 {
+    let mut places: Vec<usize> = (0..sample.len()).collect();
+    places.sort_by(|a, b| sample[*a].total_cmp(&sample[*b]));
+    let mut rank = vec![0.0; sample.len()];
+    places.iter().enumerate().for_each(|(r, at)| rank[*at] = r as f64 / sample.len() as f64 - 0.5);
+    let pairs: f64 = rank.iter().zip(&rank[lag..]).map(|(a, b)| a * b).sum();
+    pairs / sample.len() as f64 * 12.0
+}
+
+#[test]
+fn exact_order_keeps_the_distribution_of_correlated_delays_and_their_correlation_where_gaps_allow_it() {
+    let laws = [
+        Law::Normal { mean: 5e6, stddev: 1e6 },
+        Law::Uniform { low: 1e6, high: 5e6 },
+        Law::Exponential { mean: 1e6 },
+        Law::Empirical([1e6, 1e6, 2e6, 2e6, 2.5e6, 4e6].into()),
+    ];
+    for correlation in [-0.5, 0.8] {
+        for law in &laws {
+            let path = |order| {
+                let delay = Delay { fixed: 0, variable: Some(Variable::new(law.clone(), Some(correlation))) };
+                Path { delay: Model::Plain(delay), order, ..Path::default() }
+            };
+            for (name, arrivals) in &patterns()[1..3] {
+                let (engine, _, out) = run(config(path(Order::Exact)), arrivals.iter().copied());
+                assert!(out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal), "{name} {law:?}");
+                let sample: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
+                let effective = engine.correlation(Port::A).unwrap().effective_values().unwrap();
+                if matches!(law, Law::Empirical(_)) {
+                    continue;
+                }
+                assert_eq!(engine.ledger(Port::A).waited, 0, "{name} {law:?}");
+                claims::kolmogorov_of(sample, effective / 4.0, |x| law.share_up_to(x));
+            }
+            // Packets so far apart that their order asks for nothing.
+            let (_, _, out) = run(config(path(Order::Exact)), every(60_000_000).take(200_000));
+            let exact: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
+            let (_, _, mut out) = run(config(path(Order::Independent)), every(60_000_000).take(200_000));
+            out.sort_by_key(|o| o.ordinal);
+            let independent: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
+            for lag in 1..=2 {
+                let expected = spearman(&independent, lag);
+                claims::near("Spearman", spearman(&exact, lag), expected, 0.006 * std::f64::consts::SQRT_2);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_queue_over_independent_draws_is_what_exact_order_is_not() {
     // Facts of a simulation: Normal(50, 10) ms at 10,000 packets a second comes out with mean 71 ms.
@@ -305,13 +354,8 @@ fn correlated_delay_has_its_law_and_spearmans_correlation() {
     let sample: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
     // (1 - 0.8)/(1 + 0.8) of the values are worth as much as independent ones, for a mean of normal scores.
     claims::kolmogorov_of(sample.clone(), 200_000.0 / 9.0, |x| law.share_up_to(x));
-    let mut ranks: Vec<usize> = (0..sample.len()).collect();
-    ranks.sort_by(|a, b| sample[*a].total_cmp(&sample[*b]));
-    let mut rank = vec![0.0; sample.len()];
-    ranks.iter().enumerate().for_each(|(r, at)| rank[*at] = r as f64 / sample.len() as f64 - 0.5);
     for lag in 1..=3_usize {
-        let pairs: f64 = rank.iter().zip(&rank[lag..]).map(|(a, b)| a * b).sum();
-        let found = pairs / sample.len() as f64 * 12.0;
+        let found = spearman(&sample, lag);
         let expected = crate::spearman_of_normal(0.8_f64.powi(lag as i32));
         claims::near("Spearman", found, expected, 0.006);
     }

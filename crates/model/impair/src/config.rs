@@ -106,6 +106,12 @@ impl Variable {
         Self { width: law.width(), law, correlation }
     }
 
+    /// Nanoseconds between packets from which on delays in exact order are as correlated as asked for, or nearly so: nearer
+    /// ones are more alike, because order asks for it. `None` where no correlation is asked for.
+    pub fn correlated_from(&self) -> Option<f64> {
+        self.correlation.map(|correlation| crate::order::step_length(correlation, self.width))
+    }
+
     /// The distribution.
     pub const fn law(&self) -> &Law {
         &self.law

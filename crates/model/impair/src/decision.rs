@@ -109,7 +109,7 @@ impl Decision {
                 let least = if p > 0.0 && p < 1.0 { -(p / (1.0 - p)).min((1.0 - p) / p) } else { -1.0 };
                 if correlation < least {
                     return Err(format!(
-                        "correlation is {correlation}, and with probability {p} nothing below {least} exists"
+                        "correlation is {correlation}, and with probability {p} nothing below {least:.6} exists"
                     ));
                 }
                 Ok(())

@@ -31,6 +31,14 @@
 //! (a step of Gibbs's sampler). The new X lies in [a, a+g] with a ≥ X - g, so nothing is overtaken. As g grows, the
 //! draws become independent.
 //!
+//! **Correlated delays** (a Gaussian copula: the normal score of the next delay is c times that of the last and a fresh
+//! part) take steps of a third kind where the gap is at least [`ALIKE`] times as long as such a step, which is some
+//! √(2(1-c)) widths: the copula's step is proposed, and taken if it changes the delay by no more than the gap; else the delay
+//! stays. The copula's step is reversible with respect to F, and what is left of it when both directions of a change
+//! are forbidden or allowed together is so, too (Metropolis's rule), so that F stays. At gaps as long as a step hardly
+//! one is refused and the correlation is the one asked for; at shorter ones neighbours are more alike, and at the
+//! shortest the zig-zag process says how alike, because the order asks for it.
+//!
 //! An empirical law may have gaps and atoms, which no process of bounded slope crosses. It takes steps of the second
 //! kind, and besides draws X afresh from F with a probability 1 - exp(-g / (20 widths)); where that falls by more
 //! than the gap, the packet waits for the one before it (the share that waited is reported).
@@ -47,9 +55,12 @@ use crate::Nanos;
 use crate::cast;
 use crate::generator::Sequence;
 use crate::laws::Law;
+use crate::special::{normal_below, normal_quantile};
 
 /// Gaps longer than this many widths are steps of the second kind.
 const LONG: f64 = 16.0;
+/// Gaps shorter than this share of the length of a correlated step are left to the steps of the first kind.
+const ALIKE: f64 = 0.5;
 /// How fast the delay rises and falls, nanoseconds in a nanosecond.
 const SLOPE: f64 = 0.5;
 /// Mean number of widths between two fresh draws of an empirical law.
@@ -92,8 +103,9 @@ impl Exact {
         }
     }
 
-    /// The delay of a packet that arrives at `now`, not before the one before it.
-    pub(crate) fn next(&mut self, law: &Law, width: f64, now: Nanos) -> f64 {
+    /// The delay of a packet that arrives at `now`, not before the one before it; `correlation` is that of the normal
+    /// scores of neighbours, where one is asked for.
+    pub(crate) fn next(&mut self, law: &Law, width: f64, correlation: Option<f64>, now: Nanos) -> f64 {
         let gap = self.last.map(|last| cast::real(now.saturating_sub(last).max(0)));
         self.last = Some(now);
         if width <= 0.0 && !matches!(law, Law::Empirical(_)) {
@@ -103,6 +115,9 @@ impl Exact {
             None => {
                 let x = law.draw(self.numbers.unit());
                 self.place(law, x);
+            }
+            Some(gap) if correlation.is_some_and(|c| gap > ALIKE * step_length(c, width)) => {
+                self.alike(law, correlation.unwrap_or(0.0), gap);
             }
             Some(gap) if matches!(law, Law::Empirical(_)) => self.empirical(law, width, gap),
             Some(gap) if gap > LONG * width => {
@@ -155,6 +170,25 @@ impl Exact {
         if drawn.is_finite() { drawn.clamp(low.max(0.0), high) } else { x }
     }
 
+    /// A correlated step, where it changes the delay by no more than the gap.
+    fn alike(&mut self, law: &Law, correlation: f64, gap: f64) {
+        let x = if matches!(law, Law::Empirical(_)) { self.y } else { to_x(law, self.y) };
+        // Where x is an atom of the law, its score is any of the atom's.
+        let (below, above) = law.shares(x);
+        let (atom, place) = ((1.0 - below - above).max(0.0), self.numbers.unit());
+        let (below, above) = (below + place * atom, above + (1.0 - place) * atom);
+        let score = if below < 0.5 {
+            normal_quantile(below.max(f64::MIN_POSITIVE))
+        } else {
+            -normal_quantile(above.max(f64::MIN_POSITIVE))
+        };
+        let fresh = normal_quantile(self.numbers.unit().max(f64::MIN_POSITIVE));
+        let next = correlation * score + libm::sqrt(1.0 - correlation * correlation) * fresh;
+        let [below, above] = [next, -next].map(|score| normal_below(score).max(f64::MIN_POSITIVE));
+        let drawn = law.quantile(below, above);
+        self.place(law, if (drawn - x).abs() <= gap { drawn } else { x });
+    }
+
     fn empirical(&mut self, law: &Law, width: f64, gap: f64) {
         let fresh = if width > 0.0 { -libm::expm1(-gap / (FRESH * width)) } else { 1.0 };
         self.y = if self.numbers.unit() < fresh {
@@ -165,6 +199,12 @@ impl Exact {
             self.y
         };
     }
+}
+
+/// How far a correlated step may change the delay, as the width of its law: from this many nanoseconds between packets
+/// on, delays in exact order are as correlated as asked for, or nearly so.
+pub(crate) fn step_length(correlation: f64, width: f64) -> f64 {
+    libm::sqrt(2.0 * (1.0 - correlation).max(0.0)) * width
 }
 
 /// Where the process turns that moves up or down from `y`, for a uniformly distributed `unit`.

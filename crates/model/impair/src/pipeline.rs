@@ -337,7 +337,9 @@ impl Pipeline {
             self.holding.state = state;
             self.holding.exact.restart();
         }
-        let drawn = if let Some(correlation) = variable.correlation {
+        let drawn = if path.order == Order::Exact {
+            self.holding.exact.next(&variable.law, variable.width, variable.correlation, now)
+        } else if let Some(correlation) = variable.correlation {
             let fresh = self.normal(Lane::Delay, piece);
             let score = match self.holding.score {
                 None => fresh,
@@ -348,8 +350,6 @@ impl Pipeline {
                 normal_below(score).max(f64::MIN_POSITIVE),
                 normal_below(-score).max(f64::MIN_POSITIVE),
             )
-        } else if path.order == Order::Exact {
-            self.holding.exact.next(&variable.law, variable.width, now)
         } else {
             self.independent(&variable.law, piece)
         };

@@ -278,7 +278,7 @@ pub fn read_mahimahi(text: &str) -> Result<Trace, TraceError> {
             .parse::<u32>()
             .map_err(|_| {
                 let shown = shown(content);
-                line(number, format!("is {shown:?}; write one whole number of milliseconds a line"))
+                line(number, format!("is {shown:?}; write one whole number of milliseconds a line, in ascending order and below 2^32"))
             })?
             .into();
         let moment = millis * 1_000_000;

@@ -162,6 +162,16 @@ impl Sums {
         Some(Self { sums: whole, rough, drawn })
     }
 
+    /// The same, each sample of sums about its own median: where the offset of clocks is not known.
+    #[must_use]
+    pub fn about_the_median(mut self) -> Self {
+        for sums in [&mut self.sums, &mut self.rough].into_iter().chain(&mut self.drawn) {
+            let middle = value(sums, Statistic::Quantile(0.5));
+            sums.iter_mut().for_each(|sum| *sum -= middle);
+        }
+        self
+    }
+
     /// The sums, ascending.
     pub fn values(&self) -> &[f64] {
         &self.sums

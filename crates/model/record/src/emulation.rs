@@ -31,6 +31,9 @@ pub struct Emulation {
     pub scenario: String,
     /// The ports, by letter.
     pub ports: BTreeMap<String, EmulatedPort>,
+    /// Which scenarios held after one another, where there were several: the first is that of the start.
+    #[serde(default)]
+    pub changes: Vec<EmulationChange>,
     /// What arrived at a.
     pub a_to_b: EmulatedDirection,
     /// What arrived at b.
@@ -38,6 +41,17 @@ pub struct Emulation {
     /// What a reader should know before trusting the numbers, in words.
     #[serde(default)]
     pub warnings: Vec<String>,
+}
+
+/// A scenario that was put in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EmulationChange {
+    /// 1 for that of the start, one more with each change.
+    pub revision: u64,
+    /// When, RFC 3339.
+    pub at: String,
+    /// As a scenario file says it.
+    pub scenario: String,
 }
 
 /// The name of the schema of what is kept of an emulation with a measurement that passed through it.
@@ -123,8 +137,12 @@ pub struct EmulatedDirection {
     pub lost: BTreeMap<String, u64>,
     /// Of those that left, how many with bits turned over.
     pub corrupted: u64,
-    /// Packets and copies that others went past because they were displaced.
+    /// Packets and copies that others went past because they were displaced by the reordering stage.
     pub reordered: u64,
+    /// Packets and copies that left after one that had arrived later, whatever the cause (RFC 4737's reordered packets,
+    /// seen at the port).
+    #[serde(default)]
+    pub overtaken: u64,
     /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
     /// none was delayed.
     pub waited_ratio: Option<f64>,
@@ -141,6 +159,9 @@ pub struct EmulatedDirection {
     pub actual_delay_ns: Summary,
     /// Actual minus requested.
     pub delay_error_ns: Summary,
+    /// In the queue before the rate, and at the rate, of packets that left; empty where there is no rate.
+    #[serde(default)]
+    pub rate_queue_ns: Summary,
     /// Between arrivals.
     pub inter_arrival_ns: Summary,
     /// Between departures.

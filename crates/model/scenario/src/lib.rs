@@ -25,8 +25,8 @@ use romer_impair::chain::SHORTEST_STATE;
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
 use romer_impair::trace::{self, By, Trace};
 use romer_impair::{Config, Generator, Path};
-use romer_units::Dscp;
 use romer_units::random::Seed;
+use romer_units::{Dscp, Duration};
 use toml::de::DeTable;
 
 pub use preset::{PRESETS, Preset, preset};
@@ -378,8 +378,21 @@ fn between(from: &Setting, to: &Setting, share: f64) -> Setting {
     mixed
 }
 
+/// A time of some nanoseconds.
+fn shown(nanos: f64) -> Duration {
+    #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
+    let nanos = nanos as i64;
+    Duration::from_nanos(nanos)
+}
+
 fn notes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
+    let empty = Path::default();
+    let is_empty =
+        |path: &Arc<Path>| Path { flush: empty.flush, order: empty.order, ..path.as_ref().clone() } == empty;
+    if config.paths().all(is_empty) {
+        notes.push("the scenario asks for nothing: packets pass as over a wire".into());
+    }
     for (port, name) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
         for path in config.base.paths[port].iter().flatten() {
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
@@ -390,6 +403,14 @@ fn notes(config: &Config) -> Vec<String> {
                         cut * 100.0
                     ));
                 }
+            }
+            let lengths = path.delay.all().filter_map(|delay| delay.variable.as_ref()?.correlated_from());
+            if let Some(length) = lengths.max_by(f64::total_cmp).filter(|_| path.order == Order::Exact) {
+                notes.push(format!(
+                    "{name}.delay: packets nearer to each other than {} have delays more alike than asked for, because \
+                     their order is kept; order = \"independent\" keeps the correlation and lets them overtake",
+                    shown(length)
+                ));
             }
             if matches!(path.delay, Model::Markov { .. }) && path.order == Order::Exact {
                 notes.push(format!(

@@ -85,13 +85,19 @@ impl<'t> Reader<'t> {
         self.get(key).ok_or_else(|| {
             let mistyped = self.table.iter().find(|(found, _)| {
                 let found = found.get_ref().as_ref();
-                !self.known.contains(&found) && nearest(found, [key]).is_some()
+                !self.known.contains(&found) && nearest(found, self.absent(key)).is_some()
             });
             match mistyped {
-                Some((found, _)) => self.unknown(found, &[key]),
+                Some((found, _)) => self.unknown(found, &self.absent(key).collect::<Vec<_>>()),
                 None => self.error(format!("has no {key}; write {key} = ...")),
             }
         })
+    }
+
+    /// The keys that were asked for and are not there, and `key`.
+    fn absent<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'k str> {
+        let is_there = |wanted: &str| self.table.iter().any(|(found, _)| found.get_ref().as_ref() == wanted);
+        self.known.iter().copied().filter(move |known| !is_there(known)).chain([key])
     }
 
     pub(crate) fn path(&self, key: &str) -> String {
@@ -127,9 +133,15 @@ impl<'t> Reader<'t> {
 
 /// The known word that a mistyped one probably meant.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let all = known.into_iter().map(|word| (edits(found, word), word));
-    let (distance, best) = all.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + best.len() / 4).then_some(best)
+    /// The beginning of a word stands for it from so many octets on.
+    const BEGINNING: usize = 4;
+    let known: Vec<&str> = known.into_iter().collect();
+    let (distance, best) =
+        known.iter().map(|word| (edits(found, word), *word)).min_by_key(|(distance, _)| *distance)?;
+    if distance <= 1 + best.len() / 4 {
+        return Some(best);
+    }
+    known.into_iter().find(|word| found.len() >= BEGINNING && word.starts_with(found))
 }
 
 /// How many letters must be changed, put in, taken out or exchanged with their neighbour.

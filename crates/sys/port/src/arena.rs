@@ -9,6 +9,10 @@ pub(crate) const HEADROOM: usize = 64;
 /// Slots begin at multiples of this, a size of cache lines and of what XDP sockets take.
 const ALIGNMENT: usize = 2_048;
 
+/// Octets that are taken from the system before the first frame comes, so that no frame waits until it gives them; what
+/// is held beyond them takes its memory as it comes.
+const READY: usize = 256 << 20;
+
 /// The right to one slot of an [`Arena`]. Only the arena makes them, one for each slot, and none can be copied.
 #[derive(Debug)]
 pub struct Slot(u32);
@@ -39,6 +43,7 @@ impl Arena {
         let slot_octets = (frame_octets + HEADROOM).next_multiple_of(ALIGNMENT);
         let octets = usize::try_from(slots).unwrap_or(usize::MAX).saturating_mul(slot_octets);
         let region = sys::Region::new(octets).map_err(|_| PortError::Memory { octets })?;
+        region.make_ready(READY);
         Ok(Self { region, slot_octets, slots, free: (0..slots).rev().map(Slot).collect() })
     }
 

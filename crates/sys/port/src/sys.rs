@@ -113,6 +113,13 @@ impl Region {
         self.octets
     }
 
+    /// Has the system give the first `octets` now. Where it cannot, it gives them as they are touched.
+    pub(crate) fn make_ready(&self, octets: usize) {
+        let octets = octets.min(self.octets);
+        // SAFETY: the range lies within the region, whose contents the call leaves as they are.
+        unsafe { libc::madvise(self.begin.as_ptr().cast(), octets, libc::MADV_POPULATE_WRITE) };
+    }
+
     /// Where it begins, for the kernel, which may write from now on.
     pub(crate) fn address(&self) -> u64 {
         u64::try_from(self.begin.as_ptr().expose_provenance()).unwrap_or(0)

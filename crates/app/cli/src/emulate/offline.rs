@@ -12,6 +12,7 @@ use romer_units::Duration;
 use romer_units::random::Seed;
 
 use super::kept::Kept;
+use super::words;
 use crate::args::EmulateArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -150,7 +151,7 @@ fn summary(document: &Emulation) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         if direction.received > 0 {
-            let _ = writeln!(text, "{name}: {}", words(direction));
+            let _ = writeln!(text, "{name}: {}", counts(direction));
         }
     }
     let seed = Seed(document.seed);
@@ -161,14 +162,15 @@ fn summary(document: &Emulation) -> String {
     text
 }
 
-fn words(direction: &EmulatedDirection) -> String {
+fn counts(direction: &EmulatedDirection) -> String {
     let mut text = format!("{} received, {} left", direction.received, direction.transmitted);
     for (cause, number) in direction.lost.iter().filter(|(_, number)| **number > 0) {
         let _ = write!(text, ", {number} lost ({cause})");
     }
     for (what, number) in [
         ("copies", direction.duplicates_created),
-        ("reordered", direction.reordered),
+        ("displaced", direction.reordered),
+        ("overtaken", direction.overtaken),
         ("corrupted", direction.corrupted),
     ] {
         if number > 0 {
@@ -176,13 +178,11 @@ fn words(direction: &EmulatedDirection) -> String {
         }
     }
     if let Some((asked, actual)) = direction.requested_delay_ns.mean.zip(direction.actual_delay_ns.mean) {
-        let _ = write!(text, "; mean delay {} of {} asked for", length(actual), length(asked));
+        let queue = if direction.rate_queue_ns.count > 0 { " without the rate's queue" } else { "" };
+        let _ = write!(text, "; mean delay{queue} {} of {} asked for", length(actual), length(asked));
     }
-    if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
-        let _ = write!(text, "; {:.2} % waited for the one before", waited * 100.0);
-    }
-    if let Some((time, values)) = direction.correlation_time_ns.zip(direction.effective_values) {
-        let _ = write!(text, "; delays are alike over {}, worth {values:.0} independent ones", length(time));
+    for words in words::held(direction) {
+        let _ = write!(text, "\n        {words}");
     }
     text
 }

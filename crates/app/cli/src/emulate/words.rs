@@ -83,8 +83,42 @@ pub(super) fn summary(document: &Emulation) -> String {
         if direction.requested_delay_ns.count > 0 {
             text.push_str(&format!("        {}\n", delays(direction)));
         }
+        for words in held(direction) {
+            text.push_str(&format!("        {words}\n"));
+        }
+    }
+    for warning in &document.warnings {
+        text.push_str(&format!("note: {}\n", escape::terminal(warning)));
     }
     text
+}
+
+/// What else there is to say of how packets were held.
+pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some((median, most)) = direction.rate_queue_ns.median.zip(direction.rate_queue_ns.max) {
+        let [median, most] = [median, most].map(|nanos| time(Some(nanos)));
+        words.push(format!("in the rate's queue, beside the delay: {median} in the median, {most} at most"));
+    }
+    if let Some((median, most)) = direction.queue_depth.median.zip(direction.queue_depth.max) {
+        words.push(format!("held at once: {median:.0} in the median, {most:.0} at most"));
+    }
+    if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
+        words
+            .push(format!("{} waited longer than their delay, so as not to overtake", small_percent(waited)));
+    }
+    if let Some((time_ns, values)) = direction.correlation_time_ns.zip(direction.effective_values) {
+        words.push(format!(
+            "neighbouring delays are alike over {}: as to their mean they are worth {values:.0} independent ones",
+            time(Some(time_ns))
+        ));
+    }
+    words
+}
+
+/// A share in percent, never 0 where there is any.
+fn small_percent(ratio: f64) -> String {
+    if ratio < 5e-5 { "less than 0.01 %".into() } else { format!("{:.2} %", ratio * 100.0) }
 }
 
 fn counts(direction: &EmulatedDirection) -> String {
@@ -92,7 +126,8 @@ fn counts(direction: &EmulatedDirection) -> String {
     for (count, what) in [
         (direction.duplicates_created, "copies made"),
         (direction.corrupted, "corrupted"),
-        (direction.reordered, "reordered"),
+        (direction.reordered, "displaced"),
+        (direction.overtaken, "overtaken"),
         (direction.queued, "held"),
     ] {
         if count > 0 {
@@ -113,8 +148,9 @@ fn counts(direction: &EmulatedDirection) -> String {
 
 fn delays(direction: &EmulatedDirection) -> String {
     let median = |summary: &Summary| time(summary.median);
+    let queue = if direction.rate_queue_ns.count > 0 { " without the rate's queue" } else { "" };
     format!(
-        "delay, median: {} asked for, {} held; error {} in the median, {} at 99 %",
+        "delay{queue}, median: {} asked for, {} held; error {} in the median, {} at 99 %",
         median(&direction.requested_delay_ns),
         median(&direction.actual_delay_ns),
         median(&direction.delay_error_ns),

@@ -23,7 +23,7 @@ pub struct Room {
     pub slots: u32,
     /// Octets of the longest frame.
     pub frame_octets: usize,
-    /// Octets of memory, which the system gives as it is needed.
+    /// Octets of memory; what is beyond the first 256 MiB the system gives as it is needed.
     pub octets: u64,
 }
 

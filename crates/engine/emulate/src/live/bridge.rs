@@ -20,7 +20,7 @@ use super::LiveError;
 use super::alertness::Alertness;
 use super::feed::{Known, Tap, Taps};
 use super::frames;
-use super::statistics::{Gathered, Raw, Snapshot};
+use super::statistics::{Gathered, LinkTold, Raw, Snapshot};
 use crate::headers::headers;
 
 /// A deadline nearer than this is waited for by spinning.
@@ -62,7 +62,7 @@ struct Leaving {
 struct Side {
     port: Box<dyn Port>,
     name: PortName,
-    link: LinkState,
+    link: LinkTold,
     outbox: VecDeque<Frame>,
     leaving: VecDeque<Leaving>,
     /// Of what arrives here.
@@ -101,7 +101,7 @@ impl Bridge {
         let slots = usize::try_from(arena.slots()).unwrap_or(0);
         let mut names = names.into_iter();
         let sides = ports.map(|port| Side {
-            link: port.link(),
+            link: LinkTold::new(port.link()),
             port,
             #[expect(clippy::expect_used, reason = "two ports have two names")]
             name: names.next().expect("a name for each port"),
@@ -137,8 +137,11 @@ impl Bridge {
             }
             if monotonic_now() - self.looked >= LOOK {
                 self.look()?;
-                gone =
-                    self.sides.iter().find(|side| side.link == LinkState::Gone).map(|side| side.name.clone());
+                gone = self
+                    .sides
+                    .iter()
+                    .find(|side| side.link.state == LinkState::Gone)
+                    .map(|side| side.name.clone());
                 if gone.is_some() {
                     break;
                 }
@@ -275,7 +278,7 @@ impl Bridge {
     fn flush_side(&mut self, index: usize) {
         while !self.sides[index].outbox.is_empty() {
             let side = &mut self.sides[index];
-            let refused = if side.link == LinkState::Up {
+            let refused = if side.link.state == LinkState::Up {
                 let time = monotonic_now();
                 let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
                 for _ in 0..sent.frames {
@@ -340,10 +343,11 @@ impl Bridge {
     }
 
     fn look(&mut self) -> Result<(), LiveError> {
-        self.looked = monotonic_now();
+        let now = monotonic_now();
         for side in &mut self.sides {
-            side.link = side.port.link();
+            side.link.see(side.port.link(), now - self.looked);
         }
+        self.looked = now;
         self.taps.look();
         self.count_kernel_drops()
     }

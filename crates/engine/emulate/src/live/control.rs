@@ -1,5 +1,6 @@
 //! The handle by which others speak to a bridge at work.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,8 @@ use crate::scenario::Opened;
 
 /// How long an answer of the bridge may take; it looks at its commands many times a second.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Scenarios that are remembered.
+const HISTORY: usize = 256;
 
 /// A scenario as it holds on a bridge.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +52,8 @@ struct Shared {
     commands: SyncSender<Command>,
     waker: Arc<Waker>,
     facts: Facts,
-    current: Mutex<Arc<Applied>>,
+    /// The scenarios that held, the last of which does; the newest [`HISTORY`] of them.
+    history: Mutex<VecDeque<Arc<Applied>>>,
 }
 
 /// What does not change while a bridge works.
@@ -72,13 +76,13 @@ impl Control {
         facts: Facts,
         opened: &Opened,
     ) -> Self {
-        let current = Mutex::new(Arc::new(applied(1, opened, facts.started, facts.room)));
-        Self(Arc::new(Shared { commands, waker, facts, current }))
+        let first = Arc::new(applied(1, opened, facts.started, facts.room));
+        Self(Arc::new(Shared { commands, waker, facts, history: Mutex::new([first].into()) }))
     }
 
     /// The scenario that holds.
     pub fn scenario(&self) -> Arc<Applied> {
-        Arc::clone(&self.0.current.lock().unwrap_or_else(PoisonError::into_inner))
+        newest(&self.0.history.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// From now on another scenario, its timeline beginning now. What is held leaves when it would have left, stages
@@ -93,7 +97,8 @@ impl Control {
     /// start; [`LiveError::Ended`].
     pub fn apply(&self, opened: Opened, expected: Option<u64>) -> Result<Arc<Applied>, LiveError> {
         // Whoever else would change waits here, never the bridge.
-        let mut current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut history = self.0.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = newest(&history);
         if expected.is_some_and(|revision| revision != current.revision) {
             return Err(LiveError::Stale { revision: current.revision });
         }
@@ -111,8 +116,12 @@ impl Control {
         let (answer, answers) = sync_channel(1);
         self.tell(Command::Apply(Box::new(config), answer))?;
         receive(&answers)?;
-        *current = Arc::new(next);
-        Ok(Arc::clone(&current))
+        let next = Arc::new(next);
+        if history.len() == HISTORY {
+            history.pop_front();
+        }
+        history.push_back(Arc::clone(&next));
+        Ok(next)
     }
 
     /// What has happened so far, exact at one instant.
@@ -136,7 +145,9 @@ impl Control {
 
     /// The document of a snapshot of this bridge, also when the bridge has ended.
     pub fn document_of(&self, snapshot: &Snapshot) -> Emulation {
-        document::emulation(&self.0.facts, &self.scenario(), snapshot)
+        let history: Vec<Arc<Applied>> =
+            self.0.history.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        document::emulation(&self.0.facts, &history, snapshot)
     }
 
     /// Begins the summaries anew. The counts of the ledger go on, so that they always balance.
@@ -202,6 +213,11 @@ fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> App
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.note(&opened.scenario.config));
     Applied { revision, text: opened.text.clone(), about: opened.scenario.about.clone(), notes, since }
+}
+
+/// There always is one: the first is put there when the control is made, and none but an older one goes.
+fn newest(history: &VecDeque<Arc<Applied>>) -> Arc<Applied> {
+    Arc::clone(&history[history.len() - 1])
 }
 
 fn receive<T>(answers: &Receiver<T>) -> Result<T, LiveError> {

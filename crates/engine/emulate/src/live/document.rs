@@ -1,16 +1,31 @@
 //! The document of an emulation, from what a bridge counted.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use romer_impair::{Cause, Correlation};
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
+use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange};
 
 use super::control::{Applied, Facts};
-use super::statistics::{Direction, Snapshot};
+use super::statistics::{Direction, LinkTold, Snapshot};
 
-pub(super) fn emulation(facts: &Facts, applied: &Applied, snapshot: &Snapshot) -> Emulation {
+/// Of a bridge on which the scenarios of `history` held one after the other.
+pub(super) fn emulation(facts: &Facts, history: &[Arc<Applied>], snapshot: &Snapshot) -> Emulation {
+    let current = history.last();
     let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(direction);
     let ports = ["a", "b"].into_iter().zip(&facts.ports);
+    let changes: Vec<EmulationChange> = history.iter().map(|applied| change(applied)).collect();
+    let changes = if changes.len() > 1 { changes } else { Vec::new() };
+    let mut warnings = current.map_or_else(Vec::new, |applied| applied.notes.clone());
+    for (name, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
+        warnings.extend(told(name, &direction.link));
+    }
+    if let Some(first) = changes.first().filter(|first| first.revision > 1) {
+        warnings.push(format!(
+            "of the scenarios those before revision {} are not listed any more",
+            first.revision
+        ));
+    }
     Emulation {
         schema: EMULATION.into(),
         started: rfc3339(facts.started),
@@ -19,12 +34,28 @@ pub(super) fn emulation(facts: &Facts, applied: &Applied, snapshot: &Snapshot) -
         seed: facts.seed.0,
         generator: facts.generator.name().into(),
         data_plane: facts.data_plane.into(),
-        scenario: applied.text.clone(),
+        scenario: current.map_or_else(String::new, |applied| applied.text.clone()),
         ports: ports.map(|(letter, (_, port))| (letter.to_owned(), port.clone())).collect(),
         a_to_b,
         b_to_a,
-        warnings: applied.notes.clone(),
+        changes,
+        warnings,
     }
+}
+
+fn change(applied: &Applied) -> EmulationChange {
+    EmulationChange { revision: applied.revision, at: rfc3339(applied.since), scenario: applied.text.clone() }
+}
+
+/// That a port's link was down, in words.
+fn told(port: &str, link: &LinkTold) -> Option<String> {
+    (link.downs > 0).then(|| {
+        let times = if link.downs == 1 { "once".to_owned() } else { format!("{} times", link.downs) };
+        format!(
+            "the link of port {port} went down {times}, for {} ms in all: what was to leave by it then is lost (undeliverable)",
+            link.down_for.as_nanos() / 1_000_000
+        )
+    })
 }
 
 fn rfc3339(time: SystemTime) -> String {
@@ -42,6 +73,8 @@ fn direction(direction: &Direction) -> EmulatedDirection {
         lost: Cause::ALL.iter().map(|cause| (cause.name().to_owned(), ledger.lost_for(*cause))).collect(),
         corrupted: ledger.corrupted,
         reordered: ledger.reordered,
+        overtaken: direction.overtaken,
+        rate_queue_ns: direction.rate_queue.clone(),
         waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
         requested_delay_ns: direction.requested_delay.clone(),
         actual_delay_ns: direction.actual_delay.clone(),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use romer_impair::{Nanos, Port as Way};
 use romer_wire::pcapng;
@@ -13,6 +13,8 @@ use crate::departures::HEADER;
 
 /// Between two looks at a feed that was empty.
 const PAUSE: Duration = Duration::from_millis(2);
+/// Between two times at which what has been written is put where others can read it, and where it outlives us.
+const FLUSH: Duration = Duration::from_millis(500);
 
 /// What is written, and where.
 pub struct Sink {
@@ -80,6 +82,7 @@ fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
     for writer in &mut writers {
         writer.begin();
     }
+    let mut flushed = Instant::now();
     loop {
         let number = feed.drain(|packet| {
             for writer in &mut writers {
@@ -88,7 +91,11 @@ fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
         });
         recorded.packets += number as u64;
         // One that fails is left; the others go on.
-        writers.retain_mut(|writer| match writer.write() {
+        let is_time = flushed.elapsed() >= FLUSH;
+        if is_time {
+            flushed = Instant::now();
+        }
+        writers.retain_mut(|writer| match writer.write(is_time) {
             Ok(()) => true,
             Err(error) => {
                 recorded.failed.push((writer.sink.path.clone(), error));
@@ -142,10 +149,10 @@ impl Writer {
         }
     }
 
-    fn write(&mut self) -> io::Result<()> {
+    fn write(&mut self, flush: bool) -> io::Result<()> {
         self.sink.out.write_all(&self.buffer)?;
         self.buffer.clear();
-        Ok(())
+        if flush { self.sink.out.flush() } else { Ok(()) }
     }
 }
 

@@ -6,14 +6,16 @@ use romer_host::clock::monotonic_now;
 use romer_impair::{Correlation, Ledger, Outcome};
 use romer_port::LinkState;
 use romer_record::document::Summary;
-use romer_units::{Monotonic, Timestamp};
+use romer_units::{Duration, Monotonic, Timestamp};
 
-/// Binary digits of a value that a bin keeps: a quantile is off by less than 1 in 2^7.
-const DIGITS: u32 = 7;
+/// Binary digits of a value that a bin keeps: a quantile is off by less than 1 in 2^9.
+const DIGITS: u32 = 9;
 const BINS_PER_OCTAVE: usize = 1 << DIGITS;
 const BINS: usize = BINS_PER_OCTAVE * (64 - DIGITS as usize);
 /// The relative error of a quantile.
-const QUANTILE_ERROR: f64 = 1.0 / 256.0;
+const QUANTILE_ERROR: f64 = 1.0 / 1_024.0;
+/// Samples of so many values have exact quantiles.
+const EXACT: usize = 4_096;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_963_984_540_054;
 
@@ -21,6 +23,8 @@ const Z: f64 = 1.959_963_984_540_054;
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     bins: Box<[u64]>,
+    /// The first values, [`EXACT`] at the most.
+    first: Vec<i64>,
     count: u64,
     min: i64,
     max: i64,
@@ -32,6 +36,7 @@ impl Tally {
     pub(super) fn new() -> Self {
         Self {
             bins: vec![0; BINS].into_boxed_slice(),
+            first: Vec::with_capacity(EXACT),
             count: 0,
             min: i64::MAX,
             max: i64::MIN,
@@ -42,6 +47,7 @@ impl Tally {
 
     pub(super) fn clear(&mut self) {
         self.bins.fill(0);
+        self.first.clear();
         (self.count, self.min, self.max, self.mean, self.squares) = (0, i64::MAX, i64::MIN, 0.0, 0.0);
     }
 
@@ -50,6 +56,7 @@ impl Tally {
         if other.count > 0 {
             let [least, most] = [other.min, other.max].map(|value| bin(value.unsigned_abs()));
             self.bins[least..=most].copy_from_slice(&other.bins[least..=most]);
+            self.first.extend_from_slice(&other.first);
         }
         let Self { count, min, max, mean, squares, .. } = *other;
         (self.count, self.min, self.max, self.mean, self.squares) = (count, min, max, mean, squares);
@@ -59,6 +66,9 @@ impl Tally {
     pub(super) fn add(&mut self, value: i64) {
         let value = value.max(0);
         self.bins[bin(value.unsigned_abs())] += 1;
+        if self.first.len() < EXACT {
+            self.first.push(value);
+        }
         self.count += 1;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
@@ -69,8 +79,9 @@ impl Tally {
 
     /// The value below which `rank` values lie, from the middle of its bin.
     fn at_rank(&self, rank: f64) -> f64 {
+        let [least, most] = [self.min, self.max].map(|value| bin(value.unsigned_abs()));
         let mut below = 0;
-        for (index, count) in self.bins.iter().enumerate() {
+        for (index, count) in self.bins.iter().enumerate().take(most + 1).skip(least) {
             below += count;
             if *count > 0 && real_count(below) > rank {
                 return middle(index).clamp(real(self.min), real(self.max));
@@ -79,13 +90,25 @@ impl Tally {
         real(self.max)
     }
 
+    /// All values in ascending order, where they are few enough to be kept.
+    fn sorted(&self) -> Option<Vec<i64>> {
+        (self.count == self.first.len() as u64).then(|| {
+            let mut sorted = self.first.clone();
+            sorted.sort_unstable();
+            sorted
+        })
+    }
+
     /// The summary. The intervals take the values for independent.
     pub(super) fn summary(&self) -> Summary {
         if self.count == 0 {
             return Summary::default();
         }
         let n = real_count(self.count);
-        let quantile = |p: f64| Some(self.at_rank(p * (n - 1.0)));
+        let sorted = self.sorted();
+        let at_rank =
+            |rank: f64| sorted.as_ref().map_or_else(|| self.at_rank(rank), |all| between(all, rank));
+        let quantile = |p: f64| Some(at_rank(p * (n - 1.0)));
         let stddev = (self.count > 1).then(|| (self.squares / (n - 1.0)).sqrt());
         let [p25, p75] = [0.25, 0.75].map(quantile);
         let half = Z * n.sqrt() / 2.0;
@@ -108,14 +131,27 @@ impl Tally {
                 let half = Z * stddev / n.sqrt();
                 [self.mean - half, self.mean + half]
             }),
-            median_interval: (low >= 1.0).then(|| [self.at_rank(low), self.at_rank(high.min(n - 1.0))]),
-            quantile_error: Some(QUANTILE_ERROR),
+            median_interval: (low >= 1.0).then(|| [low, high.min(n - 1.0)].map(at_rank)),
+            quantile_error: sorted.is_none().then_some(QUANTILE_ERROR),
             ..Summary::default()
         }
     }
 }
 
-/// Values below 2^7 have a bin each, others one of 2^7 to an octave.
+/// The value at a rank from 0, between two values in proportion.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rank is not negative, and small"
+)]
+fn between(sorted: &[i64], rank: f64) -> f64 {
+    let below = rank.max(0.0) as usize;
+    let at = |index: usize| sorted.get(index).or(sorted.last()).map_or(0.0, |value| real(*value));
+    let [low, high] = [at(below), at(below + 1)];
+    low + (high - low) * (rank - real_count(below as u64))
+}
+
+/// Values below 2^9 have a bin each, others one of 2^9 to an octave.
 fn bin(value: u64) -> usize {
     let shift = (64 - value.leading_zeros()).saturating_sub(DIGITS + 1);
     let digits = usize::try_from(value >> shift).unwrap_or(0);
@@ -150,13 +186,17 @@ pub(super) struct Gathered {
     inter_arrival: Tally,
     inter_departure: Tally,
     queue_depth: Tally,
+    rate_queue: Tally,
+    has_rate_queue: bool,
     last_arrival: Option<i64>,
     last_departure: Option<i64>,
+    latest: Option<u64>,
+    overtaken: u64,
 }
 
 impl Gathered {
     pub(super) fn new() -> Self {
-        let [requested, actual, error, inter_arrival, inter_departure, queue_depth] =
+        let [requested, actual, error, inter_arrival, inter_departure, queue_depth, rate_queue] =
             std::array::from_fn(|_| Tally::new());
         Self {
             requested,
@@ -165,12 +205,16 @@ impl Gathered {
             inter_arrival,
             inter_departure,
             queue_depth,
+            rate_queue,
+            has_rate_queue: false,
             last_arrival: None,
             last_departure: None,
+            latest: None,
+            overtaken: 0,
         }
     }
 
-    fn tallies(&mut self) -> [&mut Tally; 6] {
+    fn tallies(&mut self) -> [&mut Tally; 7] {
         [
             &mut self.requested,
             &mut self.actual,
@@ -178,18 +222,22 @@ impl Gathered {
             &mut self.inter_arrival,
             &mut self.inter_departure,
             &mut self.queue_depth,
+            &mut self.rate_queue,
         ]
     }
 
     pub(super) fn clear(&mut self) {
         self.tallies().into_iter().for_each(Tally::clear);
-        (self.last_arrival, self.last_departure) = (None, None);
+        (self.last_arrival, self.last_departure, self.latest) = (None, None, None);
+        (self.overtaken, self.has_rate_queue) = (0, false);
     }
 
     /// Becomes what `other` is, this being new.
     fn copy_from(&mut self, other: &Self) {
         let Self { requested, actual, error, inter_arrival, inter_departure, queue_depth, .. } = other;
-        let others = [requested, actual, error, inter_arrival, inter_departure, queue_depth];
+        let others =
+            [requested, actual, error, inter_arrival, inter_departure, queue_depth, &other.rate_queue];
+        (self.overtaken, self.has_rate_queue) = (other.overtaken, other.has_rate_queue);
         self.tallies().into_iter().zip(others).for_each(|(own, other)| own.copy_from(other));
     }
 
@@ -210,13 +258,19 @@ impl Gathered {
         self.requested.add(outcome.requested);
         self.actual.add(actual);
         self.error.add(actual - outcome.requested);
+        self.rate_queue.add(in_rate_queue);
+        self.has_rate_queue |= in_rate_queue > 0;
+        self.overtaken += u64::from(self.latest.is_some_and(|latest| outcome.ordinal < latest));
+        self.latest = self.latest.max(Some(outcome.ordinal));
         if let Some(last) = self.last_departure.replace(time) {
             self.inter_departure.add(time - last);
         }
     }
 
-    fn direction(&self, ledger: Ledger, link: LinkState, correlation: Option<Correlation>) -> Direction {
+    fn direction(&self, ledger: Ledger, link: LinkTold, correlation: Option<Correlation>) -> Direction {
         Direction {
+            overtaken: self.overtaken,
+            rate_queue: if self.has_rate_queue { self.rate_queue.summary() } else { Summary::default() },
             ledger,
             requested_delay: self.requested.summary(),
             actual_delay: self.actual.summary(),
@@ -242,8 +296,35 @@ pub(super) struct Raw {
 struct RawSide {
     gathered: Gathered,
     ledger: Ledger,
-    link: LinkState,
+    link: LinkTold,
     correlation: Option<Correlation>,
+}
+
+/// A port's link: what it can do now, and what it could not before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkTold {
+    /// Now.
+    pub state: LinkState,
+    /// How often it went down, as far as was seen; it is looked at many times a second.
+    pub downs: u64,
+    /// How long it was down in all.
+    pub down_for: Duration,
+}
+
+impl LinkTold {
+    /// At the start.
+    pub(super) const fn new(state: LinkState) -> Self {
+        Self { state, downs: 0, down_for: Duration::ZERO }
+    }
+
+    /// It is seen in `state`, so long after it was seen last.
+    pub(super) fn see(&mut self, state: LinkState, since: Duration) {
+        if self.state == LinkState::Down {
+            self.down_for += since;
+        }
+        self.downs += u64::from(state == LinkState::Down && self.state == LinkState::Up);
+        self.state = state;
+    }
 }
 
 impl Raw {
@@ -252,7 +333,7 @@ impl Raw {
         let side = || RawSide {
             gathered: Gathered::new(),
             ledger: Ledger::default(),
-            link: LinkState::Up,
+            link: LinkTold::new(LinkState::Up),
             correlation: None,
         };
         Self { at: monotonic_now(), gone: None, sides: [side(), side()] }
@@ -264,7 +345,7 @@ impl Raw {
         index: usize,
         gathered: &Gathered,
         ledger: Ledger,
-        link: LinkState,
+        link: LinkTold,
         correlation: Option<&Correlation>,
     ) {
         self.at = monotonic_now();
@@ -302,6 +383,10 @@ pub struct Direction {
     pub actual_delay: Summary,
     /// Actual minus requested delay.
     pub delay_error: Summary,
+    /// In the rate's queue, of packets that left; empty where none waited there.
+    pub rate_queue: Summary,
+    /// Packets and copies that left after one that had arrived later.
+    pub overtaken: u64,
     /// Between arrivals.
     pub inter_arrival: Summary,
     /// Between departures.
@@ -309,7 +394,7 @@ pub struct Direction {
     /// Packets and copies held after each arrival.
     pub queue_depth: Summary,
     /// The port that the packets arrive at.
-    pub link: LinkState,
+    pub link: LinkTold,
     /// How alike successive delays of the exact order are; `None` where that order draws nothing.
     pub correlation: Option<Correlation>,
 }

@@ -54,14 +54,13 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
     } else {
         (By::Content, loose)
     };
-    let Some((chosen, shared)) =
-        flows.iter().max_by_key(|(_, count)| **count).map(|(flow, count)| (*flow, *count))
-    else {
+    let Some(chosen) = flows.iter().max_by_key(|(_, count)| **count).map(|(flow, _)| *flow) else {
         return Err(refuse(format!(
             "no UDP packet of {} is in it; are they captures of one stream?",
             romer_report::escape::terminal(&near.to_string_lossy())
         )));
     };
+    let shared = |flow: Flow| flows.get(&flow).copied().unwrap_or(0);
     let of = |packets: &[Captured], flow: Flow| -> Vec<Captured> {
         packets.iter().filter(|packet| packet.flow == flow).copied().collect()
     };
@@ -69,8 +68,10 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
     let flow = if is_forward(&near_ways) { chosen } else { chosen.back() };
     let there = Pair::of(of(&a.packets, flow), &b.packets, by);
     let back = Pair::of(of(&b.packets, flow.back()), &a.packets, by);
-    let mut notes =
-        vec![format!("the stream is that of UDP packets {flow}: {shared} of them are in both captures")];
+    let mut notes = vec![format!(
+        "the stream is that of UDP packets {flow}: {} of them are in both captures",
+        shared(flow)
+    )];
     let others = flows.iter().filter(|(other, _)| **other != chosen && **other != chosen.back()).count();
     if others > 0 {
         notes.push(format!(

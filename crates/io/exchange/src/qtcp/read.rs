@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use super::{Entry, TOO_SMALL};
+use romer_units::Duration;
+
+use super::{Entry, TOO_SMALL, UNIT_NS};
 use crate::csv::Fault;
 use crate::line::{Found as Line, LONGEST, Lines};
 
@@ -95,9 +97,9 @@ impl Notes {
         for (step, whose) in [(self.sent_back, "sender's"), (self.received_back, "receiver's")] {
             if let Some((line, units)) = step {
                 words.push(format!(
-                    "the {whose} clock stepped back by {} ms at line {line}: -k 3 compensates for such steps; without it the \
-                     latencies on both sides of that line do not compare",
-                    units / 10_000
+                    "the {whose} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such \
+                     steps; without it the latencies on both sides of that line do not compare",
+                    Duration::from_nanos(units.saturating_mul(UNIT_NS))
                 ));
             }
         }
@@ -164,6 +166,10 @@ impl<R: BufRead> Reader<R> {
                 return self.zeros(begins + kept as u64, &mut line);
             }
             match entry(text, self.options) {
+                // A line without end may have been cut within its last number, and then that is none that follows.
+                Ok((entry, _)) if !self.lines.ended() && !self.follows(&entry) => {
+                    self.found.notes.cut = Some(begins);
+                }
                 Ok((entry, latency)) => self.take(entry, latency),
                 // A line without end that is no record was cut where its writer ended.
                 Err(_) if !self.lines.ended() && self.number > 1 && beginning(text) => {
@@ -192,6 +198,11 @@ impl<R: BufRead> Reader<R> {
 
     fn fault(&self, why: String) -> Fault {
         Fault::Line { line: self.number, why }
+    }
+
+    /// Whether an entry has the number after that of the one before it, if there is one.
+    fn follows(&self, entry: &Entry) -> bool {
+        self.found.entries.last().is_none_or(|before| before.sequence + 1 == entry.sequence)
     }
 
     fn take(&mut self, entry: Entry, latency: i64) {
@@ -347,7 +358,9 @@ fn order(found: &mut Found) -> Result<(), Fault> {
     for (entry, record) in found.entries.iter().zip(1u64..) {
         if let Some(before) = highest {
             // A copy of a packet has the stamp of its departure; another one is another packet.
-            let another = sent.get(&entry.sequence).is_some_and(|sent| *sent != entry.sent);
+            let another = sent
+                .get(&entry.sequence)
+                .is_some_and(|sent| *sent != entry.sent || entry.received < before.received);
             if another && entry.sequence <= FIRST_NUMBERS && before.sequence > FIRST_NUMBERS {
                 return Err(Fault::Line {
                     line: record,
@@ -357,13 +370,17 @@ fn order(found: &mut Found) -> Result<(), Fault> {
                 });
             }
             if entry.sequence > before.sequence {
+                let rise = rise(&found.entries, record);
                 let sent_back = before.sent - entry.sent;
                 if sent_back > 0 && notes.sent_back.is_none() {
-                    notes.sent_back = Some((record, sent_back));
+                    notes.sent_back = Some((record, sent_back.max(rise)));
                 }
                 let received_back = before.received - entry.received;
-                if received_back > 0 && notes.received_back.is_none() {
-                    notes.received_back = Some((record, received_back));
+                if received_back > 0 && 2 * -rise >= received_back {
+                    notes.received_back = notes.received_back.or(Some((record, -rise)));
+                } else if received_back > 0 {
+                    // In a file in order of sending, whose latencies go on as they were, it has overtaken.
+                    notes.reordered += 1;
                 }
             }
         }
@@ -377,6 +394,20 @@ fn order(found: &mut Found) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// By how much the latencies of the entries from a record on (from 1) are higher than those before it, in the median of
+/// some on either side.
+fn rise(entries: &[Entry], record: u64) -> i64 {
+    const SIDE: usize = 20;
+    let at = usize::try_from(record).unwrap_or(usize::MAX).saturating_sub(1).min(entries.len());
+    let median = |entries: &[Entry]| -> i64 {
+        let mut latencies: Vec<i64> = entries.iter().map(Entry::latency).collect();
+        latencies.sort_unstable();
+        latencies.get(latencies.len() / 2).copied().unwrap_or(0)
+    };
+    let (before, after) = entries.split_at(at);
+    median(&after[..after.len().min(SIDE)]) - median(&before[before.len().saturating_sub(SIDE)..])
 }
 
 /// The numbers that are missing.

@@ -283,8 +283,19 @@ fn of_one_size(found: &mut Vec<(usize, f64)>) {
 fn edge(points: &[(f64, f64)], start: usize, length: usize, size: f64) -> f64 {
     let from = start.saturating_sub(length);
     let near = &points[from..(start + length).min(points.len())];
-    let mut delays: Vec<f64> = near.iter().map(|point| point.1).collect();
-    let middle = median(&mut delays);
+    // Midway between the levels of the blocks on either side of where it can be.
+    let level = |points: &[(f64, f64)]| {
+        let mut delays: Vec<f64> = points.iter().map(|point| point.1).collect();
+        if delays.is_empty() { None } else { Some(median(&mut delays)) }
+    };
+    let before = level(&points[from.saturating_sub(length)..from]);
+    let after = level(&points[(start + length).min(points.len())..(start + 2 * length).min(points.len())]);
+    let middle = match (before, after) {
+        (Some(before), Some(after)) => f64::midpoint(before, after),
+        (Some(before), None) => before + size / 2.0,
+        (None, Some(after)) => after - size / 2.0,
+        (None, None) => return many(start),
+    };
     let sign = size.signum();
     let (mut best, mut best_sum, mut sum) = (near.len() / 2, f64::NEG_INFINITY, 0.0);
     for (index, point) in near.iter().enumerate() {
