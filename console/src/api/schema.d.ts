@@ -2955,9 +2955,16 @@ export interface components {
             lost: {
                 [key: string]: number;
             };
+            /**
+             * Format: uint64
+             * @description Left after one that had arrived later, whatever the cause.
+             */
+            overtaken: number;
             queue_depth: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             queued: number;
+            /** @description In the rate's queue, of packets that left; empty where none waited there. */
+            rate_queue_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             received: number;
             /**
@@ -2965,7 +2972,10 @@ export interface components {
              * @description Octets of the frames that the port received, with their check sequences, by the interface's own count.
              */
             received_octets: number | null;
-            /** Format: uint64 */
+            /**
+             * Format: uint64
+             * @description Displaced by the reordering stage.
+             */
             reordered: number;
             requested_delay_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */

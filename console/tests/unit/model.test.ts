@@ -150,9 +150,9 @@ describe('changes', () => {
 describe('seconds', () => {
   const summary = (count: number, mean: number | null) => ({ count, mean, median: mean, p99: mean, max: mean });
   const way = (received: number, lost: number) => ({
-    received_octets: received * 100, transmitted_octets: null, received, transmitted: received - lost, queued: 0, duplicates_created: 0, lost: { model: lost, queue: 0 }, corrupted: 0, reordered: 0, balance: 0,
+    received_octets: received * 100, transmitted_octets: null, received, transmitted: received - lost, queued: 0, duplicates_created: 0, lost: { model: lost, queue: 0 }, corrupted: 0, reordered: 0, overtaken: 0, balance: 0,
     requested_delay_ns: summary(received, 10), actual_delay_ns: summary(received, 11), delay_error_ns: summary(received, 1),
-    queue_depth: summary(0, null), inter_arrival_ns: summary(0, null), inter_departure_ns: summary(0, null), link: 'up',
+    queue_depth: summary(0, null), rate_queue_ns: summary(0, null), inter_arrival_ns: summary(0, null), inter_departure_ns: summary(0, null), link: 'up',
   });
   const tick = (at_ms: number, received: number, lost: number): Tick => ({ at_ms, version: 1, a_to_b: way(received, lost), b_to_a: way(0, 0) });
   it('are what came between two ticks', () => {

@@ -36,8 +36,25 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     } else {
         (vec![of_file(input, arguments)?], None)
     };
+    measurements.iter().try_for_each(|measurement| calibrated(measurement, arguments))?;
     show(&measurements, kept, arguments)?;
     if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&measurements) }
+}
+
+/// Refuses more calibration packets than there are packets.
+fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+    let ways = [&measurement.forward, &measurement.reverse, &measurement.round_trip];
+    let there = ways.into_iter().filter_map(|way| way.packets.received).max().unwrap_or(0);
+    match arguments.calibration.filter(|stated| *stated > there) {
+        None => Ok(()),
+        Some(stated) => Err(Failure::with_code(
+            3,
+            format!(
+                "there are not so many packets (--calibration {stated}): {there} arrived; state fewer, or leave it out to \
+                 use all"
+            ),
+        )),
+    }
 }
 
 /// Adds the delays of two networks, and gives the exit code.

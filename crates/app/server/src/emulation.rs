@@ -125,7 +125,10 @@ pub(crate) struct TickDirection {
     duplicates_created: u64,
     lost: BTreeMap<String, u64>,
     corrupted: u64,
+    /// Displaced by the reordering stage.
     reordered: u64,
+    /// Left after one that had arrived later, whatever the cause.
+    overtaken: u64,
     /// Octets of the frames that the port received, with their check sequences, by the interface's own count.
     received_octets: Option<u64>,
     /// Octets of the frames that the other port sent.
@@ -136,6 +139,8 @@ pub(crate) struct TickDirection {
     actual_delay_ns: TickSummary,
     delay_error_ns: TickSummary,
     queue_depth: TickSummary,
+    /// In the rate's queue, of packets that left; empty where none waited there.
+    rate_queue_ns: TickSummary,
     inter_arrival_ns: TickSummary,
     inter_departure_ns: TickSummary,
     link: String,
@@ -509,14 +514,16 @@ fn tick_direction(direction: &Direction) -> TickDirection {
         lost,
         corrupted: ledger.corrupted,
         reordered: ledger.reordered,
+        overtaken: direction.overtaken,
         received_octets: None,
         transmitted_octets: None,
         requested_delay_ns: (&direction.requested_delay).into(),
         actual_delay_ns: (&direction.actual_delay).into(),
         delay_error_ns: (&direction.delay_error).into(),
         queue_depth: (&direction.queue_depth).into(),
+        rate_queue_ns: (&direction.rate_queue).into(),
         inter_arrival_ns: (&direction.inter_arrival).into(),
         inter_departure_ns: (&direction.inter_departure).into(),
-        link: format!("{:?}", direction.link).to_lowercase(),
+        link: format!("{:?}", direction.link.state).to_lowercase(),
     }
 }

@@ -510,7 +510,10 @@ fn warnings(stream: &Stream, related: &Related, any: bool, partial: bool) -> Vec
         + missing.responder_departure;
     warn(
         stamps > 0,
-        format!("{stamps} stamps did not come: their packets count, but are left out of the delays"),
+        format!(
+            "{stamps} stamps did not come, of packets that were lost or of others: the packets count, but are left out \
+             of the delays"
+        ),
     );
     warnings
 }

@@ -3,8 +3,9 @@
 //! Each claim is a bound on the root of the mean square over a few fixed seeds, well above what was found over many
 //!, so that a change of an estimator shows and chance does not.
 
-use romer_sim::clocks::{Play, Scenario, drawn, fifteen};
-use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_record::{Fate, Passage};
+use romer_sim::clocks::{Play, Probe, Scenario, drawn, fifteen};
+use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method, correct};
 use romer_units::Timestamp;
 
 fn estimate(method: Method, play: &Play) -> Estimate {
@@ -99,6 +100,43 @@ fn over_an_hour_of_wander_the_corrected_floor_stays_within_ten_microseconds() {
         let mean = left.iter().sum::<f64>() / left.len() as f64;
         let error = (left.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / left.len() as f64).sqrt();
         assert!(error < 10_000.0, "{heading:?}: {error} ns");
+    }
+}
+
+#[test]
+fn what_is_corrected_too_much_next_to_a_slew_is_no_floor() {
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    for seed in 1..=4 {
+        let play = numbered(11).play(seed);
+        let found = estimate(Method::Best, &play);
+        for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+            let mut passages: Vec<Passage> = (0..).zip(probes).map(passage).collect();
+            correct(&mut passages, heading, &found);
+            let delays: Vec<f64> = passages.iter().map(|one| one.delay.unwrap().as_nanos() as f64).collect();
+            let waited: Vec<f64> = probes.iter().map(|probe| probe.waited_ns).collect();
+            let least = waited.iter().copied().fold(f64::INFINITY, f64::min);
+            let off = median(delays) - (median(waited) - least);
+            assert!(off.abs() < 20_000.0, "seed {seed}, {heading:?}: the median is off by {off} ns");
+        }
+    }
+}
+
+/// A probe that arrived, by its stamps.
+fn passage((sequence, probe): (u64, &Probe)) -> Passage {
+    Passage {
+        sequence,
+        copy: 0,
+        size: 64,
+        fate: Fate::Arrived,
+        departure: Some(Timestamp::from_nanos(probe.departure_ns)),
+        arrival: Some(Timestamp::from_nanos(probe.arrival_ns)),
+        delay: None,
+        ttl: None,
+        tos: None,
+        departure_error: None,
     }
 }
 

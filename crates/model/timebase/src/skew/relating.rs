@@ -103,16 +103,56 @@ fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) 
     }
 }
 
+/// The least corrected difference. What lies next to a change of the clock, or within a slew, may be corrected too much,
+/// because when exactly the change began or ended is not known: it does not count, unless there is nothing else.
 fn least(passages: &[Passage], heading: Heading, correction: &Correction) -> Option<i128> {
-    passages.iter().filter_map(|passage| corrected(passage, heading, correction)).min()
+    let doubtful = changes(passages, heading, correction);
+    let sure = |passage: &&Passage| {
+        moment(passage, heading)
+            .is_some_and(|at| !doubtful.iter().any(|[begin, end]| (*begin..=*end).contains(&at)))
+    };
+    let least_of = |passages: &mut dyn Iterator<Item = &Passage>| {
+        passages.filter_map(|passage| corrected(passage, heading, correction)).min()
+    };
+    least_of(&mut passages.iter().filter(sure)).or_else(|| least_of(&mut passages.iter()))
 }
 
-/// Takes the clocks' error out of the delays of one direction: they become what is above the least one.
+/// The times around jumps and sudden changes of rate, and the short times between two of them, on the sender's clock.
+fn changes(passages: &[Passage], heading: Heading, correction: &Correction) -> Vec<[i64; 2]> {
+    /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
+    const JUMP: f64 = 1_000.0;
+    const TURN: f64 = 20e-6;
+    /// A time between two changes is short below one in so many of the longest.
+    const SHORT: i64 = 3;
+    let moments = || passages.iter().filter_map(|passage| moment(passage, heading));
+    if correction.legs.len() < 2 {
+        return Vec::new();
+    }
+    let (Some(first), Some(last)) = (moments().min(), moments().max()) else { return Vec::new() };
+    let near = last.saturating_sub(first) / 100;
+    let sudden = |pair: &&[super::correction::Leg]| {
+        let [before, after] = [pair[0], pair[1]];
+        let met = before.value_ns + before.slope * after.from_ns.saturating_sub(before.from_ns) as f64;
+        (after.value_ns - met).abs() >= JUMP || (after.slope - before.slope).abs() >= TURN
+    };
+    let sudden = correction.legs.windows(2).filter(sudden);
+    let at = sudden.map(|pair| correction.origin_ns.saturating_add(pair[1].from_ns));
+    let bounds: Vec<i64> = core::iter::once(first).chain(at).chain([last]).collect();
+    let longest = bounds.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or(0);
+    let short = bounds.windows(2).filter(|pair| pair[1].saturating_sub(pair[0]) < longest / SHORT);
+    let around = |at: &i64| [at.saturating_sub(near), at.saturating_add(near)];
+    let inner = bounds.get(1..bounds.len() - 1).unwrap_or_default();
+    inner.iter().map(around).chain(short.map(|pair| [pair[0], pair[1]])).collect()
+}
+
+/// Takes the clocks' error out of the delays of one direction: they become what is above the least one, or 0 where they
+/// were corrected too much.
 pub fn correct(passages: &mut [Passage], heading: Heading, estimate: &Estimate) {
     let correction = estimate.correction(heading);
     let base = least(passages, heading, correction).unwrap_or(0);
     for passage in passages {
-        passage.delay = corrected(passage, heading, correction).and_then(|nanos| length(nanos - base));
+        let above = corrected(passage, heading, correction).map(|nanos| (nanos - base).max(0));
+        passage.delay = above.and_then(length);
     }
 }
 
