@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench guest lint audit soak console schema manual
+.PHONY: help build demo test bench guest nic-guest lint audit soak console schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -57,6 +57,10 @@ bench: ## measure the tool's own error and what it holds, other programs beside 
 
 guest: build ## ask netem and romer for the same networks, in an emulated guest (validation/results/netem.md)
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md
+
+nic-guest: ## have emulated network cards stamp packets, with their drivers as they are, and look at what comes of it
+	@$(CARGO) build --locked --package romer
+	@ROMER=$(TARGET)/debug/romer $(TIMED) 'network cards in a guest' scripts/nic-guest
 
 lint: ## formatting, clippy, documentation, the house's own rules, licences and sources
 	@scripts/need linker

@@ -161,7 +161,7 @@ mod tests {
 
     fn stamps<C: Clock>(kernel: i64, user: i64) -> Stamps<C> {
         let at = |nanos| Some(Timestamp::from_nanos(nanos));
-        Stamps { kernel: at(kernel), user: at(user), told: None }
+        Stamps { nic: None, kernel: at(kernel), user: at(user), told: None }
     }
 
     fn row(sequence: u64) -> RoundTrip {

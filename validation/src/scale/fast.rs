@@ -117,11 +117,17 @@ mod tests {
         let row = |sequence, stamped, seen| RoundTrip {
             sequence,
             t1: Stamps {
+                nic: None,
                 kernel: Some(Timestamp::from_nanos(5)),
                 user: Some(Timestamp::from_nanos(i64::try_from(sequence).unwrap() * 1_000)),
                 told: None,
             },
-            t2: Stamps { kernel: Some(Timestamp::from_nanos(7)).filter(|_| stamped), user: None, told: None },
+            t2: Stamps {
+                nic: None,
+                kernel: Some(Timestamp::from_nanos(7)).filter(|_| stamped),
+                user: None,
+                told: None,
+            },
             seen_by_responder: seen,
             ..RoundTrip::default()
         };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use romer_measure::NO_NIC_STAMPS;
 use romer_measure::respond::{Key, ReplyFormat, RespondOptions, Responder, Totals};
 use romer_record::respond::Respond;
 
@@ -18,9 +17,6 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Answers until it is ended, and gives the exit code.
 pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
-    if arguments.stamp == StampPlace::Nic {
-        return Err(Failure::environment(NO_NIC_STAMPS));
-    }
     if arguments
         .listen
         .iter()
@@ -48,6 +44,7 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         listen: arguments.listen.clone(),
         control: arguments.control.clone(),
         kernel_stamps: arguments.stamp != StampPlace::User,
+        card_stamps: arguments.stamp == StampPlace::Nic,
         allow: arguments.allow.clone(),
         rate: arguments.rate,
         threads: arguments.threads.into(),
@@ -62,6 +59,9 @@ pub(crate) fn run(arguments: &RespondArgs) -> Result<u8, Failure> {
         },
     })?;
     if !arguments.quiet {
+        for shortcoming in responder.shortcomings() {
+            output::eprint_line(&format!("note: {shortcoming}"));
+        }
         let list = |addresses: &[std::net::SocketAddr]| {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };

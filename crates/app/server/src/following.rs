@@ -114,7 +114,8 @@ impl Stream {
                 self.probe(sequence, |probe| probe.back = probe.back.or(Some(back)));
             }
             Entry::Came { user_ns, kernel_ns, .. } => self.arrived(kernel_ns.unwrap_or(user_ns)),
-            Entry::NotSent { .. } | Entry::Far(_) | Entry::FarSent(_) => {}
+            // What is shown live is of the kernel's stamps; the document has the cards'.
+            Entry::NotSent { .. } | Entry::Far(_) | Entry::FarSent(_) | Entry::Card(_) => {}
         }
     }
 

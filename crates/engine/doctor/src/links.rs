@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use romer_host::HostError;
+use romer_host::card;
 use romer_host::ethtool::{Offload, Stamping};
 use romer_host::link::Network;
 use romer_host::xdp::{XdpSupport, xdp_support};
@@ -34,6 +35,8 @@ pub(crate) struct Interface {
     hardware_clock: Option<String>,
     /// What the driver says of its stamps.
     stamping: Stamping,
+    /// Whether its card is set to stamp departures, and arrivals, at present; `None` where the driver does not say.
+    switched_on: Option<(bool, bool)>,
     /// Each of [`JOINING`]; `None` where the driver does not have it.
     joining: [Option<bool>; 3],
     /// What the driver says of XDP; `None` where the kernel does not tell.
@@ -43,6 +46,23 @@ pub(crate) struct Interface {
 impl Interface {
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether its card stamps what leaves, or whatever arrives, by a clock that can be read.
+    const fn can_stamp(&self) -> bool {
+        self.stamping.clock.is_some()
+            && (self.stamping.hardware_departures || self.stamping.hardware_arrivals)
+    }
+
+    /// Its name, its card's clock, and what of both ways that does not stamp.
+    fn card_named(&self) -> String {
+        let clock = self.stamping.clock.map_or_else(String::new, |number| format!("ptp{number}"));
+        let part = match (self.stamping.hardware_departures, self.stamping.hardware_arrivals) {
+            (true, true) => "",
+            (true, false) => ", departures only",
+            (false, _) => ", arrivals only",
+        };
+        format!("{} ({clock}{part})", self.name)
     }
 
     /// The offloads that are on.
@@ -78,6 +98,7 @@ fn read(network: &Network, name: &str) -> Interface {
         driver: network.driver(name).ok().flatten(),
         hardware_clock: hardware_clock(name),
         stamping: network.stamping(name).unwrap_or_default(),
+        switched_on: card::is_stamping(name),
         joining: JOINING.map(|(offload, _)| network.offload(name, offload).ok().flatten()),
         xdp: None,
     }
@@ -90,35 +111,46 @@ fn hardware_clock(name: &str) -> Option<String> {
     entries.next()?.ok()?.file_name().into_string().ok()
 }
 
-/// Whether hardware could stamp.
+/// Whether hardware could stamp, and how it is asked to.
 pub(crate) fn stamps(interfaces: &Result<Vec<Interface>, HostError>) -> Finding {
     const INSIDE: &str = "Kernel stamps are used. They are taken at the driver, so that delays contain the waits between \
                           driver and wire: microseconds on an idle host, more under load.";
+    const CARD: &str = "romer measure --stamp nic, with romer respond --stamp nic at the far end, takes stamps at the wire, \
+                        carried over to the host's clock to within a microsecond or so. It takes root's rights; the card's \
+                        setting is put back at the end. Without it kernel stamps are used.";
     let interfaces = match interfaces {
         Ok(interfaces) => interfaces,
         Err(error) => return unknown(STAMPS, error, INSIDE),
     };
     let with_driver: Vec<&Interface> = interfaces.iter().filter(|one| one.driver.is_some()).collect();
+    let able: Vec<&Interface> = with_driver.iter().copied().filter(|one| one.can_stamp()).collect();
     let clocks: Vec<String> = with_driver
         .iter()
         .filter_map(|one| Some(format!("{} ({})", one.name, one.hardware_clock.as_deref()?)))
         .collect();
     let names: Vec<String> = with_driver.iter().map(|one| named(one)).collect();
-    let found = match (clocks.is_empty(), names.is_empty()) {
-        (false, _) => {
-            format!("A hardware clock is behind {}, which this version of romer does not use.", list(&clocks))
-        }
-        (true, false) => format!("No hardware clock is behind {}.", shortened(&names, "interfaces")),
-        (true, true) => "No interface with a driver is up, loopback aside.".to_owned(),
+    let finding = if able.is_empty() {
+        let found = match (clocks.is_empty(), names.is_empty()) {
+            (false, _) => format!("The hardware clock behind {} does not stamp packets.", list(&clocks)),
+            (true, false) => format!("No hardware clock is behind {}.", shortened(&names, "interfaces")),
+            (true, true) => "No interface with a driver is up, loopback aside.".to_owned(),
+        };
+        let mend =
+            "Nothing to do here: use an interface whose card stamps packets, where microseconds matter.";
+        limited(STAMPS, found, INSIDE, mend)
+    } else {
+        let texts: Vec<String> = able.iter().map(|one| one.card_named()).collect();
+        let found = format!("Network cards stamp packets: {}.", shortened(&texts, "interfaces"));
+        good(STAMPS, found, CARD)
     };
-    let mend = "Nothing to do here: this version of romer stamps in the kernel at best, with any interface.";
-    let finding = limited(STAMPS, found, INSIDE, mend);
     let values = with_driver.iter().map(|one| {
         let fields = [
             ("driver", Value::from(one.driver.clone())),
             ("hardware_clock", Value::from(one.hardware_clock.clone())),
             ("stamps_departures", Value::from(one.stamping.hardware_departures)),
             ("stamps_arrivals", Value::from(one.stamping.hardware_arrivals)),
+            ("stamping_departures_now", Value::from(one.switched_on.map(|(departures, _)| departures))),
+            ("stamping_arrivals_now", Value::from(one.switched_on.map(|(_, arrivals)| arrivals))),
             ("kernel_stamps_departures", Value::from(one.stamping.software_departures)),
         ];
         (one.name.clone(), object(fields))
@@ -253,6 +285,7 @@ mod tests {
             driver: Some("virtio_net".into()),
             hardware_clock: clock.map(str::to_owned),
             stamping: Stamping::default(),
+            switched_on: None,
             joining,
             xdp: None,
         }
@@ -303,10 +336,26 @@ mod tests {
     }
 
     #[test]
-    fn a_hardware_clock_is_named_and_said_not_to_be_used() {
-        let finding = stamps(&Ok(vec![interface("eth0", [None; 3], Some("ptp0"))]));
-        assert!(finding.found.starts_with("A hardware clock is behind eth0 (ptp0)"), "{}", finding.found);
-        assert!(finding.found.contains("does not use"));
+    fn cards_that_stamp_are_named_with_how_to_use_them() {
+        let with = |departures, arrivals| Interface {
+            stamping: Stamping {
+                hardware_departures: departures,
+                hardware_arrivals: arrivals,
+                clock: Some(0),
+                ..Stamping::default()
+            },
+            ..interface("eth0", [None; 3], Some("ptp0"))
+        };
+        let finding = stamps(&Ok(vec![with(true, true)]));
+        assert_eq!(finding.verdict, Verdict::Good);
+        assert_eq!(finding.found, "Network cards stamp packets: eth0 (ptp0).");
+        assert!(finding.consequence.contains("--stamp nic"), "{}", finding.consequence);
+        let finding = stamps(&Ok(vec![with(true, false)]));
+        assert_eq!(finding.found, "Network cards stamp packets: eth0 (ptp0, departures only).");
+        // A clock that stamps nothing is of no use.
+        let finding = stamps(&Ok(vec![with(false, false)]));
+        assert_eq!(finding.verdict, Verdict::Limited);
+        assert!(finding.found.contains("eth0 (ptp0) does not stamp"), "{}", finding.found);
         assert_eq!(stamps(&Ok(vec![])).verdict, Verdict::Limited);
         assert_eq!(stamps(&Err(HostError::Unsuitable("no netlink"))).verdict, Verdict::Limited);
     }

@@ -33,7 +33,9 @@ const USES: [Use; 7] = [
     Use {
         capability: Capability::NetAdmin,
         name: "net_admin",
-        without: Some("the receive buffer stays within net.core.rmem_max"),
+        without: Some(
+            "the receive buffer stays within net.core.rmem_max, and network cards' stamps cannot be switched on",
+        ),
     },
     // Root's laboratories need it. On a file it would be root by another name, and a user namespace serves instead.
     Use { capability: Capability::SysAdmin, name: "sys_admin", without: None },

@@ -20,9 +20,12 @@ use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
-    FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating, Selection, Tallies,
+    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
+    Selection, Tallies,
 };
-use romer_units::{Dscp, Duration, Ecn};
+use romer_units::{Dscp, Duration, Ecn, Place};
+
+mod cards;
 
 /// Points that are kept of each series of stamp differences.
 const LOCATION_POINTS: usize = 1_000;
@@ -149,6 +152,7 @@ struct Pass {
     relating: Relating,
     differences: LocationDifferences,
     location: LocationThinning,
+    cards: CardEvidence,
     markings: Option<Markings>,
     any: bool,
 }
@@ -159,6 +163,7 @@ struct Gathered {
     related: Related,
     differences: LocationDifferences,
     location: LocationSeries,
+    cards: CardEvidence,
     markings: Vec<String>,
     any: bool,
     left_out: u64,
@@ -177,6 +182,7 @@ impl Pass {
             relating: Relating::new(selection, stream.clock_relation, waiting, far_log, rows),
             differences: LocationDifferences::default(),
             location: LocationThinning::new(rows, LOCATION_POINTS),
+            cards: CardEvidence::default(),
             markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
             any: false,
         }
@@ -187,6 +193,7 @@ impl Pass {
         self.relating.take(rows);
         self.differences.take(rows);
         self.location.take(rows);
+        self.cards.take(rows);
         if let Some(markings) = &mut self.markings {
             markings.take(rows);
         }
@@ -198,6 +205,7 @@ impl Pass {
             related: self.relating.finish(),
             differences: self.differences,
             location: self.location.finish(),
+            cards: self.cards,
             markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
             any: self.any,
             left_out: 0,
@@ -212,7 +220,7 @@ fn concluded(
     killed: bool,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let Gathered { selection, mut related, differences, location, markings, any, left_out } = gathered;
+    let Gathered { selection, mut related, differences, location, cards, markings, any, left_out } = gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let clock_warnings = clocks(&mut related);
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
@@ -238,11 +246,13 @@ fn concluded(
         findings: figures.findings,
         voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
-        warnings: warnings(stream, &related, any, partial),
+        warnings: warnings(stream, &related, &selection, any, partial),
     };
     if stream.unreachable.is_none() {
         measurement.warnings.extend(markings);
+        measurement.warnings.extend(cards::warnings(stream, &selection, &cards, any));
     }
+    measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     count_astray(stream, &related, &mut measurement);
     measurement.warnings.extend(late_departures(&measurement));
     measurement.voice = calls(stream, &related, &measurement);
@@ -447,7 +457,13 @@ fn round_trip(stream: &Stream, related: &Related) -> Direction {
     direction_of(&related.round_trip, context)
 }
 
-fn warnings(stream: &Stream, related: &Related, any: bool, partial: bool) -> Vec<String> {
+fn warnings(
+    stream: &Stream,
+    related: &Related,
+    selection: &Selection,
+    any: bool,
+    partial: bool,
+) -> Vec<String> {
     if let Some(why) = &stream.unreachable {
         return vec![format!("nothing was measured: {why}")];
     }
@@ -503,11 +519,24 @@ fn warnings(stream: &Stream, related: &Related, any: bool, partial: bool) -> Vec
             related.reverse_not_sent
         ),
     );
-    let missing = &related.missing;
-    let stamps = missing.sender_departure
-        + missing.sender_arrival
-        + missing.responder_arrival
-        + missing.responder_departure;
+    let missing = [
+        (selection.t1, related.missing.sender_departure),
+        (selection.t2, related.missing.responder_arrival),
+        (selection.t3, related.missing.responder_departure),
+        (selection.t4, related.missing.sender_arrival),
+    ];
+    let those = |of_card: bool| {
+        let those = missing.iter().filter(|(place, _)| (*place == Some(Place::Nic)) == of_card);
+        those.map(|(_, count)| count).sum::<u64>()
+    };
+    let (stamps, of_cards) = (those(false), those(true));
+    warn(
+        of_cards > 0,
+        format!(
+            "{of_cards} stamps of network cards did not come (many a card stamps one departure at a time): the kernel's \
+             stand in for them, which are microseconds off"
+        ),
+    );
     warn(
         stamps > 0,
         format!(

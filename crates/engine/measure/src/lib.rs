@@ -6,6 +6,7 @@
 
 pub mod analysis;
 mod byte_stream;
+mod card;
 mod circumstances;
 mod error;
 pub mod evaluate;
@@ -27,10 +28,6 @@ pub use threads::ThreadOptions;
 
 /// Name and version of this program, as documents and the control channel give it.
 pub const SOFTWARE: &str = concat!("romer ", env!("CARGO_PKG_VERSION"));
-
-/// Why a responder refuses `--stamp nic`.
-pub const NO_NIC_STAMPS: &str = "stamps of the network card cannot be taken (--stamp nic): this romer reads the \
-    kernel's and its own; use --stamp best or kernel";
 
 /// Six fresh words from the kernel, for the seed of a run.
 pub fn random_words() -> [u32; 6] {

@@ -294,6 +294,12 @@ impl Words {
             },
         };
         text.push_str(&missing_stamps(m));
+        if let Some(error) = m.stamps.nic.as_ref().map(|nic| nic.error_ns) {
+            text.push_str(&format!(
+                " Carried over from the cards' clocks to the hosts', they may be off by {}.",
+                self.time(f64::from(error))
+            ));
+        }
         text
     }
 
@@ -380,19 +386,25 @@ fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> Stri
 
 /// Stamps that did not come, if any did not.
 fn missing_stamps(m: &Measurement) -> String {
-    let missing = &m.stamps.missing;
+    let (stamps, missing) = (&m.stamps, &m.stamps.missing);
     let missing = [
-        ("t1", missing.sender_departure),
-        ("t2", missing.responder_arrival),
-        ("t3", missing.responder_departure),
-        ("t4", missing.sender_arrival),
+        ("t1", stamps.sender_departure, missing.sender_departure),
+        ("t2", stamps.responder_arrival, missing.responder_arrival),
+        ("t3", stamps.responder_departure, missing.responder_departure),
+        ("t4", stamps.sender_arrival, missing.sender_arrival),
     ];
-    let missing: Vec<String> =
-        missing.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{} {name}", count(*n))).collect();
-    if missing.is_empty() {
-        return String::new();
-    }
-    format!(" Missing stamps: {}; their packets are not in the delays.", missing.join(", "))
+    let those = |of_card: bool| -> Option<String> {
+        let those = missing.iter().filter(|(_, place, n)| *n > 0 && (*place == Some(Place::Nic)) == of_card);
+        let those: Vec<String> = those.map(|(name, _, n)| format!("{} {name}", count(*n))).collect();
+        (!those.is_empty()).then(|| those.join(", "))
+    };
+    let left_out = those(false).map_or_else(String::new, |those| {
+        format!(" Missing stamps: {those}; their packets are not in the delays.")
+    });
+    let stood_in = those(true).map_or_else(String::new, |those| {
+        format!(" Missing stamps of cards: {those}; their packets have the kernel's.")
+    });
+    format!("{left_out}{stood_in}")
 }
 
 fn leg_of_one(leg: &str) -> &'static str {

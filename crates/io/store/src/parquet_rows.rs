@@ -199,6 +199,36 @@ static COLUMNS: [Column; 26] = [
     flag!(returned),
 ];
 
+/// Those of network cards' stamps: they follow the others in the files of runs that have such stamps.
+static CARD_COLUMNS: [Column; 5] = [
+    stamp!("t1_nic_ns", t1, nic),
+    stamp!("t2_nic_ns", t2, nic),
+    stamp!("t3_nic_ns", t3, nic),
+    stamp!("t4_nic_ns", t4, nic),
+    Column::Maybe {
+        name: "nic_error_ns",
+        kind: U32,
+        get: |row| row.row.nic_error_ns.map(i64::from),
+        set: |row, value| {
+            row.row.nic_error_ns = Some(u32::try_from(value).ok()?);
+            Some(())
+        },
+    },
+];
+
+/// The columns of a file with network cards' stamps, or without.
+fn columns(cards: bool) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().chain(CARD_COLUMNS.iter().filter(move |_| cards))
+}
+
+/// Whether a row has stamps of network cards.
+fn has_cards(row: &RoundTrip) -> bool {
+    CARD_COLUMNS.iter().any(|column| match column {
+        Column::Maybe { get, .. } => get(&Row { stream: 0, row: *row }).is_some(),
+        Column::Whole { .. } | Column::Flag { .. } => false,
+    })
+}
+
 impl Column {
     fn name(&self) -> &'static str {
         match self {
@@ -219,19 +249,19 @@ impl Column {
     }
 }
 
-fn schema() -> Result<TypePtr, ParquetError> {
-    let fields: String = COLUMNS.iter().map(Column::declaration).collect();
+fn schema(cards: bool) -> Result<TypePtr, ParquetError> {
+    let fields: String = columns(cards).map(Column::declaration).collect();
     parse_message_type(&format!("message packets {{ {fields} }}")).map(Arc::new)
 }
 
-fn properties() -> WriterProperties {
+fn properties(cards: bool) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("romer ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_key_value_metadata(Some(vec![KeyValue::new(SCHEMA_KEY.to_owned(), PACKETS_SCHEMA.to_owned())]));
-    for column in &COLUMNS {
+    for column in columns(cards) {
         let encoding = match column {
             Column::Flag { .. } => Encoding::RLE,
             Column::Whole { .. } | Column::Maybe { .. } => Encoding::DELTA_BINARY_PACKED,
@@ -249,8 +279,10 @@ fn properties() -> WriterProperties {
 pub fn write_rows(path: &Path, streams: &BTreeMap<u16, Vec<RoundTrip>>) -> Result<(), StoreError> {
     let rows =
         streams.iter().flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }));
+    let cards = streams.values().flatten().any(has_cards);
     durable::put(path, |file| {
-        write_file(file, rows).map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
+        write_file(file, rows, cards)
+            .map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
     })
 }
 
@@ -264,18 +296,19 @@ fn into_io(error: ParquetError) -> std::io::Error {
     }
 }
 
-fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>) -> Result<(), ParquetError> {
-    let mut writer = SerializedFileWriter::new(Summed::new(file), schema()?, Arc::new(properties()))?;
+fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>, cards: bool) -> Result<(), ParquetError> {
+    let properties = Arc::new(properties(cards));
+    let mut writer = SerializedFileWriter::new(Summed::new(file), schema(cards)?, properties)?;
     loop {
         let group: Vec<Row> = rows.by_ref().take(GROUP_ROWS).collect();
         if group.is_empty() {
             break;
         }
-        let mut columns = writer.next_row_group()?;
-        for column in &COLUMNS {
-            write_column(&mut columns, column, &group)?;
+        let mut writers = writer.next_row_group()?;
+        for column in columns(cards) {
+            write_column(&mut writers, column, &group)?;
         }
-        columns.close()?;
+        writers.close()?;
     }
     writer.into_inner()?.seal().map_err(|error| ParquetError::External(Box::new(error)))
 }
@@ -406,8 +439,10 @@ impl RowsFile {
     fn each_of_group(&self, index: usize, mut give: impl FnMut(&[Row])) -> Result<(), StoreError> {
         let group = self.group(index)?;
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let mut columns = Vec::with_capacity(COLUMNS.len());
-        for column in &COLUMNS {
+        let names = group.metadata().columns();
+        let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name());
+        let mut columns = Vec::with_capacity(COLUMNS.len() + CARD_COLUMNS.len());
+        for column in COLUMNS.iter().chain(CARD_COLUMNS.iter().filter(|column| is_there(column))) {
             columns.push(Source::open(&*group, column).map_err(|why| self.fault(index, column, why))?);
         }
         let mut batch: Vec<Row> = Vec::with_capacity(BATCH);

@@ -1,10 +1,10 @@
 //! Joins what both ends noted about each probe.
 
-use romer_units::{Responder, Timestamp};
+use romer_units::{Clock, Responder, Timestamp};
 
 use crate::document::Way;
-use crate::log::{Entry, Far, FarSent};
-use crate::singleton::RoundTrip;
+use crate::log::{Card, CardMoment, Entry, Far, FarSent};
+use crate::singleton::{RoundTrip, Stamps};
 
 /// A reflector's arrival stamp goes through the 32-bit fraction of an NTP timestamp (steps of 0.23 ns) or the
 /// nanoseconds of a PTP one, so it may return this much off.
@@ -36,12 +36,22 @@ pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -
     let probes = || entries.chunk_by(|a, b| place(a) == place(b));
     let mut all = Vec::with_capacity(probes().count());
     for probe in probes() {
+        // Of a probe of which nothing else is known, a network card's stamp tells nothing.
+        if probe.iter().all(|entry| matches!(entry, Entry::Card(_))) {
+            continue;
+        }
         let (theirs, sequence) = place(probe[0]);
+        let first = all.len();
         if theirs {
             all.extend(reverse_rows(sequence, their_probe(probe)));
         } else {
             let row = |row| RoundTrip { way: ours, ..row };
             all.extend(rows(our_probe(sequence, probe)).into_iter().map(row));
+        }
+        for entry in probe {
+            if let Entry::Card(card) = entry {
+                add_card(&mut all[first..], card);
+            }
         }
     }
     all
@@ -49,7 +59,11 @@ pub fn assemble_as<'a>(way: Way, entries: impl IntoIterator<Item = &'a Entry>) -
 
 /// Whether an entry is about a one-way probe of the responder.
 const fn is_theirs(entry: &Entry) -> bool {
-    matches!(entry, Entry::FarSent(_) | Entry::Came { .. })
+    match entry {
+        Entry::FarSent(_) | Entry::Came { .. } => true,
+        Entry::Card(card) => card.moment.is_theirs(),
+        _ => false,
+    }
 }
 
 fn our_probe(sequence: u64, entries: &[&Entry]) -> Probe {
@@ -64,6 +78,7 @@ fn their_probe(entries: &[&Entry]) -> Theirs {
     for entry in entries {
         match **entry {
             Entry::FarSent(sent) => probe.sent = Some(sent),
+            Entry::Card(_) => {}
             _ => probe.came.push(**entry),
         }
     }
@@ -138,8 +153,8 @@ fn note(probe: &mut Probe, entry: &Entry) {
             probe.copies.push(copy);
         }
         Entry::Far(far) => probe.far.push(far),
-        // Theirs, and sorted out before.
-        Entry::FarSent(_) | Entry::Came { .. } => {}
+        // Theirs, and sorted out before; and what is added to whole rows.
+        Entry::Card(_) | Entry::FarSent(_) | Entry::Came { .. } => {}
     }
 }
 
@@ -220,6 +235,46 @@ fn add_far(row: &mut RoundTrip, far: &Far) {
     row.t3.kernel = far.t3_kernel_ns.map(Timestamp::from_nanos);
     row.forward_ttl = far.ttl.or(row.forward_ttl);
     row.forward_tos = far.tos;
+}
+
+/// A network card's stamp that lies farther from the program's is no stamp of that moment.
+const PLAUSIBLE_NS: u64 = 1_000_000_000;
+
+/// Adds a network card's stamp to those of the `rows` of its probe that it belongs to.
+fn add_card(rows: &mut [RoundTrip], card: &Card) {
+    match card.moment {
+        CardMoment::Left => rows.iter_mut().for_each(|row| take_in(row, |row| &mut row.t1, card)),
+        CardMoment::TheirsLeft => rows.iter_mut().for_each(|row| take_in(row, |row| &mut row.t3, card)),
+        CardMoment::ArrivedThere | CardMoment::LeftThere => {
+            for row in rows.iter_mut().filter(|row| is_arrival(&row.t2, card)) {
+                if card.moment == CardMoment::ArrivedThere {
+                    take_in(row, |row| &mut row.t2, card);
+                } else {
+                    take_in(row, |row| &mut row.t3, card);
+                }
+            }
+        }
+        CardMoment::Returned | CardMoment::TheirsCame => {
+            let mut copies = rows.iter_mut().filter(|row| row.t4.nic.is_none() && is_arrival(&row.t4, card));
+            if let Some(row) = copies.next() {
+                take_in(row, |row| &mut row.t4, card);
+            }
+        }
+    }
+}
+
+/// Whether `stamps` are those of the arrival that the card's stamp is told by.
+fn is_arrival<C: Clock>(stamps: &Stamps<C>, card: &Card) -> bool {
+    stamps.kernel.or(stamps.user).is_some_and(|stamp| stamp.as_nanos() == card.arrival_ns)
+}
+
+fn take_in<C: Clock>(row: &mut RoundTrip, stamps: impl Fn(&mut RoundTrip) -> &mut Stamps<C>, card: &Card) {
+    let of_row = stamps(row);
+    let near = of_row.user.is_some_and(|user| user.as_nanos().abs_diff(card.card_ns) <= PLAUSIBLE_NS);
+    if near {
+        of_row.nic = Some(Timestamp::from_nanos(card.card_ns));
+        row.nic_error_ns = row.nic_error_ns.max(Some(card.error_ns));
+    }
 }
 
 #[cfg(test)]
@@ -377,6 +432,59 @@ mod tests {
         let departures: Vec<_> = rows.iter().map(|row| (row.returned, row.t3.user)).collect();
         let at = |nanos| Some(Timestamp::from_nanos(nanos));
         assert_eq!(departures, [(true, at(7_000)), (true, at(7_000)), (false, at(6_000))]);
+    }
+
+    #[test]
+    fn card_stamps_go_to_the_moment_and_the_copy_that_they_belong_to() {
+        let card = |moment, arrival_ns, card_ns| {
+            Entry::Card(Card { sequence: 0, moment, arrival_ns, card_ns, error_ns: 70 })
+        };
+        // Two arrivals there, each with its reflection; the first reflection's departure has no stamp of the card.
+        let entries = [
+            sent(0),
+            far(0, 5_000),
+            far(0, 6_000),
+            returned(0, Some(5_000), 9_000),
+            returned(0, Some(6_000), 9_500),
+            card(CardMoment::Left, 0, 1_150),
+            card(CardMoment::ArrivedThere, 5_000, 4_990),
+            card(CardMoment::ArrivedThere, 6_000, 5_980),
+            card(CardMoment::LeftThere, 6_000, 6_040),
+            card(CardMoment::Returned, 9_500, 9_440),
+            card(CardMoment::Returned, 9_000, 8_960),
+            // Of nothing that is known, and of another second.
+            card(CardMoment::Returned, 9_700, 9_600),
+            Entry::Card(Card {
+                sequence: 4,
+                moment: CardMoment::Left,
+                arrival_ns: 0,
+                card_ns: 7,
+                error_ns: 1,
+            }),
+        ];
+        let rows = assemble(&entries);
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                [
+                    row.t1.nic.map(Timestamp::as_nanos),
+                    row.t2.nic.map(Timestamp::as_nanos),
+                    row.t3.nic.map(Timestamp::as_nanos),
+                    row.t4.nic.map(Timestamp::as_nanos),
+                ]
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                [Some(1_150), Some(4_990), None, Some(8_960)],
+                [Some(1_150), Some(5_980), Some(6_040), Some(9_440)]
+            ]
+        );
+        assert!(rows.iter().all(|row| row.nic_error_ns == Some(70)));
+        let far_off = card(CardMoment::Left, 0, 1_100 + 2_000_000_000);
+        let rows = assemble(&[sent(0), far_off]);
+        assert_eq!((rows[0].t1.nic, rows[0].nic_error_ns), (None, None));
     }
 
     #[test]

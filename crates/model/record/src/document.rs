@@ -261,10 +261,23 @@ pub struct StampPlaces {
     pub delay_definition: String,
     /// Stamps that never came, by moment.
     pub missing: MissingStamps,
+    /// What the network cards' stamps tell of themselves and of the kernels'; absent where none are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<NicStamps>,
+}
+
+/// Network cards' stamps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NicStamps {
+    /// By how much any of them may be off, at the most, because it was carried over from the card's clock to its host's.
+    pub error_ns: u32,
+    /// How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
+    /// kernel - card.
+    pub kernel_error_ns: LocationError,
 }
 
 /// Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
-/// and are left out of the delays.
+/// and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingStamps {
     /// t1.

@@ -12,6 +12,7 @@
 mod assemble;
 pub mod benchmark;
 pub mod calibration;
+mod card;
 pub mod clock_proof;
 pub mod comparison;
 pub mod concatenation;

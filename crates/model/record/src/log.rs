@@ -7,6 +7,8 @@
 
 use thiserror::Error;
 
+pub use crate::card::{Card, CardMoment};
+
 /// Version of the entries' format.
 pub const VERSION: u16 = 1;
 
@@ -65,6 +67,8 @@ pub enum Entry {
     Far(Far),
     /// The responder's own record of a one-way probe that it sent, or could not send, brought by the control channel.
     FarSent(FarSent),
+    /// A network card's stamp became known, of this host's or of the responder's.
+    Card(Card),
     /// A one-way probe of the responder arrived here.
     Came {
         /// Number of the probe.
@@ -129,6 +133,7 @@ impl Entry {
             | Self::Came { sequence, .. } => *sequence,
             Self::Far(far) => far.sequence,
             Self::FarSent(sent) => sent.sequence,
+            Self::Card(card) => card.sequence,
         }
     }
 }
@@ -165,6 +170,7 @@ const RETURNED: u8 = 4;
 const FAR: u8 = 5;
 const FAR_SENT: u8 = 6;
 const CAME: u8 = 7;
+const CARD: u8 = 8;
 
 /// Appends `entry` of stream `stream` to `out`.
 pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
@@ -176,6 +182,7 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
         Entry::Far(_) => FAR,
         Entry::FarSent(_) => FAR_SENT,
         Entry::Came { .. } => CAME,
+        Entry::Card(_) => CARD,
     };
     out.push(tag);
     out.extend_from_slice(&stream.to_le_bytes());
@@ -208,6 +215,7 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
         }
         Entry::Far(far) => encode_far(far, out),
         Entry::FarSent(sent) => encode_far_sent(sent, out),
+        Entry::Card(card) => encode_card(card, out),
         Entry::Came { sequence, size, user_ns, kernel_ns, ttl, tos } => {
             out.extend_from_slice(&sequence.to_le_bytes());
             out.extend_from_slice(&size.to_le_bytes());
@@ -245,6 +253,18 @@ pub fn encode_far_sent(sent: &FarSent, out: &mut Vec<u8>) {
 
 /// The most octets that the record of one departure takes.
 pub const FAR_SENT_LONGEST: usize = 8 + 4 + 8 + 8 + 9 + 1;
+
+/// Appends a network card's stamp alone, as the control channel carries it.
+pub fn encode_card(card: &Card, out: &mut Vec<u8>) {
+    out.extend_from_slice(&card.sequence.to_le_bytes());
+    out.push(card.moment.octet());
+    out.extend_from_slice(&card.arrival_ns.to_le_bytes());
+    out.extend_from_slice(&card.card_ns.to_le_bytes());
+    out.extend_from_slice(&card.error_ns.to_le_bytes());
+}
+
+/// The octets that a network card's stamp takes.
+pub const CARD_LENGTH: usize = 8 + 1 + 8 + 8 + 4;
 
 /// Reads entries one after another from the inside of a frame.
 #[derive(Clone, Debug)]
@@ -301,6 +321,20 @@ pub fn decode_far_sent(bytes: &[u8]) -> Result<Vec<FarSent>, LogError> {
         records.push(read_far_sent(&mut cursor)?);
     }
     Ok(records)
+}
+
+/// Reads network cards' stamps one after another, as the control channel carries them.
+///
+/// # Errors
+/// [`LogError`]; nothing of the bytes is used then.
+pub fn decode_cards(bytes: &[u8]) -> Result<Vec<Card>, LogError> {
+    let mut cursor = Cursor { bytes, at: 0, start: 0 };
+    let mut cards = Vec::with_capacity(bytes.len() / CARD_LENGTH);
+    while cursor.at < bytes.len() {
+        cursor.start = cursor.at;
+        cards.push(read_card(&mut cursor)?);
+    }
+    Ok(cards)
 }
 
 fn put_time(out: &mut Vec<u8>, value: Option<i64>) {
@@ -383,6 +417,16 @@ fn read_far_sent(c: &mut Cursor<'_>) -> Result<FarSent, LogError> {
     })
 }
 
+fn read_card(c: &mut Cursor<'_>) -> Result<Card, LogError> {
+    Ok(Card {
+        sequence: c.u64()?,
+        moment: CardMoment::of(c.octet()?).ok_or(LogError::Malformed { offset: c.start })?,
+        arrival_ns: c.i64()?,
+        card_ns: c.i64()?,
+        error_ns: c.u32()?,
+    })
+}
+
 fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
     let tag = c.octet()?;
     let stream = u16::from_le_bytes(c.take()?);
@@ -409,6 +453,7 @@ fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
         },
         FAR => Entry::Far(read_far(c)?),
         FAR_SENT => Entry::FarSent(read_far_sent(c)?),
+        CARD => Entry::Card(read_card(c)?),
         CAME => Entry::Came {
             sequence: c.u64()?,
             size: c.u32()?,
@@ -427,6 +472,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    prop_compose! {
+        fn card()(
+            sequence: u64, moment in 0u8..6, arrival_ns: i64, card_ns: i64, error_ns: u32,
+        ) -> Card {
+            Card { sequence, moment: CardMoment::of(moment).unwrap(), arrival_ns, card_ns, error_ns }
+        }
+    }
     prop_compose! {
         fn far()(
             sequence: u64, t2_user_ns: i64, t2_kernel_ns: Option<i64>, t3_user_ns: Option<i64>,
@@ -470,6 +522,7 @@ mod tests {
                 user_ns
             }),
             any::<(u64, i64)>().prop_map(|(sequence, kernel_ns)| Entry::SentStamp { sequence, kernel_ns }),
+            card().prop_map(Entry::Card),
             any::<(u64, u32, i32, i64)>().prop_map(|(sequence, size, errno, user_ns)| Entry::NotSent {
                 sequence,
                 size,
@@ -515,6 +568,7 @@ mod tests {
             let _ = Entries::new(&bytes).count();
             let _ = decode_far(&bytes);
             let _ = decode_far_sent(&bytes);
+            let _ = decode_cards(&bytes);
         }
 
         #[test]
@@ -528,6 +582,14 @@ mod tests {
                 prop_assert!(bytes.len() - before <= FAR_SENT_LONGEST);
             }
             prop_assert_eq!(decode_far_sent(&bytes).unwrap(), records);
+        }
+
+        #[test]
+        fn cards_stamps_read_back_in_their_length(cards in prop::collection::vec(card(), 0..20)) {
+            let mut bytes = Vec::new();
+            cards.iter().for_each(|one| encode_card(one, &mut bytes));
+            prop_assert_eq!(bytes.len(), cards.len() * CARD_LENGTH);
+            prop_assert_eq!(decode_cards(&bytes).unwrap(), cards);
         }
 
         #[test]

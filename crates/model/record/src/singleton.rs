@@ -6,6 +6,8 @@ use romer_units::{Arrival, Clock, Departure, Duration, Place, Responder, Sender,
 /// All stamps of one moment (a departure or an arrival) on one clock, by the place where they were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps<C: Clock> {
+    /// Taken by the network card, and carried over to the host's clock.
+    pub nic: Option<Timestamp<C>>,
     /// Taken by the kernel at the driver's edge.
     pub kernel: Option<Timestamp<C>>,
     /// Taken by the program.
@@ -16,17 +18,20 @@ pub struct Stamps<C: Clock> {
 
 impl<C: Clock> Default for Stamps<C> {
     fn default() -> Self {
-        Self { kernel: None, user: None, told: None }
+        Self { nic: None, kernel: None, user: None, told: None }
     }
 }
 
 impl<C: Clock> Stamps<C> {
-    /// The stamp taken at `place`; `None` means the place is not known, and gives what the packet told.
+    /// The stamp taken at `place`; `None` means the place is not known, and gives what the packet told. A packet of which
+    /// the network card has no stamp has the kernel's for [`Place::Nic`]: cards that stamp one departure at a time leave
+    /// some out.
     pub fn at(&self, place: Option<Place>) -> Option<Timestamp<C>> {
         match place {
             Some(Place::Kernel) => self.kernel,
             Some(Place::User) => self.user,
-            Some(Place::Nic | Place::Program) => None,
+            Some(Place::Nic) => self.nic.or(self.kernel),
+            Some(Place::Program) => None,
             None => self.told,
         }
     }
@@ -61,6 +66,8 @@ pub struct RoundTrip {
     pub t3: Stamps<Responder>,
     /// Came back to the sender.
     pub t4: Stamps<Sender>,
+    /// By how much the network cards' stamps of the row may be off, at most; `None` where it has none.
+    pub nic_error_ns: Option<u32>,
     /// TTL or hop limit with which the probe arrived at the responder.
     pub forward_ttl: Option<u8>,
     /// TTL or hop limit with which the reflection came back.

@@ -7,11 +7,14 @@
 //! was sent. The round trip needs no offset, because each of its differences is on one clock.
 //!
 //! This is the only crate that subtracts times of two clocks, and it does so in one function
-//! (`clocks::across`).
+//! (`clocks::across`). A network card's clock is a third kind: [`card`] carries its stamps over to its own host's clock before
+//! they become rows.
 #![forbid(unsafe_code)]
 
 pub mod astray;
+mod bunches;
 pub mod calibration;
+pub mod card;
 mod clocks;
 mod location;
 mod pretended;
@@ -21,6 +24,7 @@ pub mod skew;
 pub mod steps;
 mod watched;
 
+pub use bunches::{Bunches, CardEvidence, bunches};
 pub use clocks::offset_bounds;
 pub use location::{LocationDifferences, LocationSeries, LocationThinning, location_errors};
 pub use pretended::{FoundOut, PretendedClock};

@@ -1,15 +1,16 @@
 //! Location error: how far the program's own stamps lie from the best ones.
 
 use romer_metrics::summary;
-use romer_record::RoundTrip;
 use romer_record::document::{LocationError, LocationErrors};
+use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
 use crate::clocks::elapsed;
 
-/// The differences between the kernel's stamp and the user's of the same moment, at each host and in each
-/// direction, wherever both are there: departure = best - user, arrival = user - best, both positive where the
-/// kernel is nearer to the wire (seed 004). Without kernel stamps there is nothing to compare, and the count is 0.
+/// The differences between the best stamp (the network card's, else the kernel's) and the user's of the same moment, at each
+/// host and in each direction, wherever both are there: departure = best - user, arrival = user - best, both positive
+/// where the best one is nearer to the wire (seed 004). Without kernel stamps there is nothing to compare, and the count is
+/// 0.
 pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
     let mut differences = LocationDifferences::default();
     differences.take(rows);
@@ -19,22 +20,53 @@ pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
 /// The differences of [`location_errors`], of rows that may come in parts.
 #[derive(Debug, Default)]
 pub struct LocationDifferences {
+    compared: Compared,
     sender_departure: Vec<i64>,
     sender_arrival: Vec<i64>,
     responder_departure: Vec<i64>,
     responder_arrival: Vec<i64>,
 }
 
+/// Which two stamps of a moment are compared.
+#[derive(Clone, Copy, Debug, Default)]
+enum Compared {
+    /// The best one and the program's.
+    #[default]
+    BestAndUser,
+    /// The network card's and the kernel's.
+    CardAndKernel,
+}
+
+impl Compared {
+    /// From the outer stamp, the one nearer to the wire, to the inner one.
+    fn inwards<C: Clock>(self, stamps: &Stamps<C>) -> Option<i64> {
+        match self {
+            Self::BestAndUser => apart(best(stamps), stamps.user),
+            Self::CardAndKernel => apart(stamps.nic, stamps.kernel),
+        }
+    }
+
+    /// From the inner one to the outer.
+    fn outwards<C: Clock>(self, stamps: &Stamps<C>) -> Option<i64> {
+        self.inwards(stamps).map(i64::saturating_neg)
+    }
+}
+
 impl LocationDifferences {
+    /// Those of the kernel's stamps from the network cards': departure = card - kernel, arrival = kernel - card.
+    pub(crate) fn of_kernels() -> Self {
+        Self { compared: Compared::CardAndKernel, ..Self::default() }
+    }
+
     /// Takes the next rows, in order of sequence and copy; all rows of a probe come together.
     pub fn take(&mut self, rows: &[RoundTrip]) {
         for probe in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
-            self.sender_departure.extend(apart(probe[0].t1.user, probe[0].t1.kernel));
+            self.sender_departure.extend(self.compared.outwards(&probe[0].t1));
             for (index, row) in probe.iter().enumerate() {
-                self.sender_arrival.extend(apart(row.t4.kernel, row.t4.user));
+                self.sender_arrival.extend(self.compared.inwards(&row.t4));
                 if !probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
-                    self.responder_arrival.extend(apart(row.t2.kernel, row.t2.user));
-                    self.responder_departure.extend(apart(row.t3.user, row.t3.kernel));
+                    self.responder_arrival.extend(self.compared.inwards(&row.t2));
+                    self.responder_departure.extend(self.compared.outwards(&row.t3));
                 }
             }
         }
@@ -152,10 +184,10 @@ impl LocationThinning {
     pub fn take(&mut self, rows: &[RoundTrip]) {
         for row in rows {
             let differences = [
-                stamped(row.t1.user, row.t1.kernel),
-                stamped(row.t4.kernel, row.t4.user),
-                stamped(row.t2.kernel, row.t2.user),
-                stamped(row.t3.user, row.t3.kernel),
+                stamped(row.t1.user, best(&row.t1)),
+                stamped(best(&row.t4), row.t4.user),
+                stamped(best(&row.t2), row.t2.user),
+                stamped(row.t3.user, best(&row.t3)),
             ];
             for (moment, difference) in self.moments.iter_mut().zip(differences) {
                 if let Some((at, apart)) = difference {
@@ -186,6 +218,11 @@ impl LocationThinning {
 /// The earlier stamp of a moment, and how far the later one lies from it.
 fn stamped<C: Clock>(earlier: Option<Timestamp<C>>, later: Option<Timestamp<C>>) -> Option<(i64, i64)> {
     Some((earlier?.as_nanos(), apart(earlier, later)?))
+}
+
+/// The stamp nearest to the wire, the program's left aside.
+fn best<C: Clock>(stamps: &Stamps<C>) -> Option<Timestamp<C>> {
+    stamps.nic.or(stamps.kernel)
 }
 
 fn apart<C: Clock>(earlier: Option<Timestamp<C>>, later: Option<Timestamp<C>>) -> Option<i64> {

@@ -65,8 +65,13 @@ impl PretendedClock {
         };
         for row in rows {
             for moment in [&mut row.t2, &mut row.t3] {
-                let Stamps { kernel, user, told } = *moment;
-                *moment = Stamps { kernel: kernel.map(pass), user: user.map(pass), told: told.map(pass) };
+                let Stamps { nic, kernel, user, told } = *moment;
+                *moment = Stamps {
+                    nic: nic.map(pass),
+                    kernel: kernel.map(pass),
+                    user: user.map(pass),
+                    told: told.map(pass),
+                };
             }
         }
     }

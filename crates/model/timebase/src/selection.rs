@@ -1,9 +1,9 @@
 //! Which of a moment's stamps is used.
 
-use romer_record::RoundTrip;
 use romer_record::document::{MissingStamps, StampPlaces, Way};
 use romer_record::manifest::StampRequest;
-use romer_units::Place;
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Place, Timestamp};
 
 /// The place whose stamp is used for each of the four moments; `None` is what the reflected packet tells, whose
 /// place is not known.
@@ -23,17 +23,24 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     concerned: u64,
+    nic: u64,
     kernel: u64,
     user: u64,
     told: u64,
 }
 
 impl Tally {
-    fn count(&mut self, kernel: bool, user: bool, told: bool) {
+    fn count<C: Clock>(&mut self, stamps: &Stamps<C>) {
+        let one = |stamp: Option<Timestamp<C>>| u64::from(stamp.is_some());
         self.concerned += 1;
-        self.kernel += u64::from(kernel);
-        self.user += u64::from(user);
-        self.told += u64::from(told);
+        self.nic += one(stamps.nic);
+        self.kernel += one(stamps.kernel);
+        self.user += one(stamps.user);
+        self.told += one(stamps.told);
+    }
+    /// The place that was asked for; where that is the network card and it stamps less than half of the packets, `None`.
+    fn asked(self, place: Option<Place>) -> Option<Place> {
+        place.filter(|place| *place != Place::Nic || (self.nic > 0 && self.nic * 2 >= self.concerned))
     }
     /// The nearest to the wire that at least half of the packets have.
     fn best(self) -> Place {
@@ -60,12 +67,18 @@ pub(crate) fn arrived_there(row: &RoundTrip) -> bool {
 impl Selection {
     /// Chooses for the whole stream, so that no two delays of it span different places. `Best` takes the kernel's
     /// stamp for a moment if at least half of the packets concerned have it, and else the user's. A place that
-    /// was asked for by name is taken though stamps be missing. Without a far log the responder's moments are
-    /// those that it told; with one of which little was brought back, too.
+    /// was asked for by name is taken though stamps be missing; the network card's only where it has stamped at least
+    /// half, and else the best of the others. Without a far log the responder's moments are those that it told; with
+    /// one of which little was brought back, too.
     pub fn choose(rows: &[RoundTrip], request: StampRequest, has_far_log: bool) -> Self {
         let mut tallies = Tallies::default();
         tallies.take(rows);
         tallies.choose(request, has_far_log)
+    }
+
+    /// Whether any moment has the network card's stamps.
+    pub fn uses_cards(&self) -> bool {
+        [self.t1, self.t2, self.t3, self.t4].contains(&Some(Place::Nic))
     }
 
     /// This choice as the measurement document shows it, with what a delay spans in words. Moments that packets of
@@ -100,6 +113,7 @@ impl Selection {
             responder_departure: self.t3.filter(|_| way != Way::Forward),
             delay_definition: parts.join("; "),
             missing,
+            nic: None,
         }
     }
 }
@@ -118,17 +132,17 @@ impl Tallies {
         let [t1, t2, t3, t4] = &mut self.moments;
         for row in rows {
             if self.last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
-                t1.count(row.t1.kernel.is_some(), row.t1.user.is_some(), row.t1.told.is_some());
+                t1.count(&row.t1);
             }
             self.last = Some(row.sequence);
             if arrived_there(row) {
-                t2.count(row.t2.kernel.is_some(), row.t2.user.is_some(), row.t2.told.is_some());
+                t2.count(&row.t2);
             }
             if replied(row) {
-                t3.count(row.t3.kernel.is_some(), row.t3.user.is_some(), row.t3.told.is_some());
+                t3.count(&row.t3);
             }
             if row.returned {
-                t4.count(row.t4.kernel.is_some(), row.t4.user.is_some(), row.t4.told.is_some());
+                t4.count(&row.t4);
             }
         }
     }
@@ -142,27 +156,35 @@ impl Tallies {
             StampRequest::User => Some(Place::User),
         };
         let [t1, t2, t3, t4] = self.moments;
-        let near = |tally: Tally| Some(asked.unwrap_or_else(|| tally.best()));
-        let far = |tally: Tally| if has_far_log { asked.or_else(|| tally.best_far()) } else { None };
+        let near = |tally: Tally| Some(tally.asked(asked).unwrap_or_else(|| tally.best()));
+        let far = |tally: Tally| {
+            if has_far_log { tally.asked(asked).or_else(|| tally.best_far()) } else { None }
+        };
         Selection { t1: near(t1), t2: far(t2), t3: far(t3), t4: near(t4) }
     }
+}
+
+/// Whether the stamp of the chosen place did not come. Of a network card's stamps that says more than whether there is a
+/// stamp at all: the kernel's stands in.
+fn lacks<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> bool {
+    if place == Some(Place::Nic) { stamps.nic.is_none() } else { stamps.at(place).is_none() }
 }
 
 /// Counts stamps of the chosen places that did not come, though the packet did, of the rows of one probe.
 pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], selection: &Selection) {
     let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse);
-    missing.sender_departure += u64::from(departed.is_some_and(|row| row.t1.at(selection.t1).is_none()));
+    missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
     for (index, row) in probe.iter().enumerate() {
-        if row.returned && row.t4.at(selection.t4).is_none() {
+        if row.returned && lacks(&row.t4, selection.t4) {
             missing.sender_arrival += 1;
         }
         if probe[..index].iter().any(|other| other.forward_copy == row.forward_copy) {
             continue;
         }
-        if arrived_there(row) && row.t2.at(selection.t2).is_none() {
+        if arrived_there(row) && lacks(&row.t2, selection.t2) {
             missing.responder_arrival += 1;
         }
-        if replied(row) && row.t3.at(selection.t3).is_none() {
+        if replied(row) && lacks(&row.t3, selection.t3) {
             missing.responder_departure += 1;
         }
     }

@@ -215,7 +215,12 @@ fn settle<C: Clock>(stamps: &mut Stamps<C>, epochs: &Epochs, settled: Option<i64
         let undone = epochs.candidates(stamp).into_iter().map(|epoch| epochs.undo(stamp, epoch));
         undone.min_by_key(|stamp| stamp.abs_diff(settled)).map(Timestamp::from_nanos)
     };
-    *stamps = Stamps { kernel: right(stamps.kernel), user: right(stamps.user), told: right(stamps.told) };
+    *stamps = Stamps {
+        nic: right(stamps.nic),
+        kernel: right(stamps.kernel),
+        user: right(stamps.user),
+        told: right(stamps.told),
+    };
 }
 
 /// Takes probes that never left back from those that were sent: those that the host which sends them (this one, or of

@@ -91,7 +91,7 @@ fn a_pair_counts_from_the_first_departure_to_the_second_arrival() {
     assert_eq!(set_aside, 1, "between the second pair the link came to rest");
     let (delays, _) = pair_delays(&found, Place::User, 10 * MBIT, 1_514);
     assert_eq!(delays, [1_236_200], "10 us later at the end, 10 us earlier at the begin");
-    assert_eq!(pair_delays(&found, Place::Nic, 10 * MBIT, 1_514), (vec![], 2), "no such stamps");
+    assert_eq!(pair_delays(&found, Place::Program, 10 * MBIT, 1_514), (vec![], 2), "no such stamps");
     assert_eq!(pair_delays(&found[..1], Place::Kernel, 10 * MBIT, 1_514), (vec![], 1), "half a pair");
 }
 

@@ -64,7 +64,7 @@ impl Stepping {
     }
     fn stamps<C: Clock>(self, kernel: i64, user: i64) -> Stamps<C> {
         let stamp = |true_ns| Some(Timestamp::from_nanos(self.read(true_ns)));
-        Stamps { kernel: stamp(kernel), user: stamp(user), told: None }
+        Stamps { nic: None, kernel: stamp(kernel), user: stamp(user), told: None }
     }
     /// As one who looks every 20 ms notices it.
     fn event(self, side: Side) -> Event {

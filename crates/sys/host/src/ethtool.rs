@@ -95,6 +95,8 @@ struct StampingInfo {
 /// `HWTSTAMP_TX_ON` and `HWTSTAMP_FILTER_ALL` as bits of the driver's answer.
 const TRANSMIT_ON: u32 = 1 << 1;
 const RECEIVE_ALL: u32 = 1 << 1;
+/// `HWTSTAMP_FILTER_NONE`: what is left are packets of protocols that keep clocks.
+const RECEIVE_NONE: u32 = 1;
 
 /// What a driver says of its stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +105,8 @@ pub struct Stamping {
     pub hardware_departures: bool,
     /// It stamps every arrival with the network card's clock.
     pub hardware_arrivals: bool,
+    /// It stamps the arrivals of some packets with it, those of a protocol that keeps clocks: of no use for others.
+    pub hardware_some_arrivals: bool,
     /// It lets the kernel stamp departures at the driver.
     pub software_departures: bool,
     /// Number of the card's clock, `N` of `/dev/ptpN`.
@@ -157,6 +161,9 @@ fn read_stamping(info: &StampingInfo) -> Stamping {
             && has(libc::SOF_TIMESTAMPING_TX_HARDWARE)
             && info.transmit & TRANSMIT_ON != 0,
         hardware_arrivals: raw && has(libc::SOF_TIMESTAMPING_RX_HARDWARE) && info.receive & RECEIVE_ALL != 0,
+        hardware_some_arrivals: raw
+            && has(libc::SOF_TIMESTAMPING_RX_HARDWARE)
+            && info.receive & !RECEIVE_NONE != 0,
         software_departures: has(libc::SOF_TIMESTAMPING_TX_SOFTWARE),
         clock: u32::try_from(info.clock).ok(),
     }
@@ -207,14 +214,20 @@ pub(crate) fn driver(socket: BorrowedFd<'_>, interface: &str) -> Result<Option<S
     Ok(String::from_utf8(name).ok().filter(|name| !name.is_empty()))
 }
 
-/// One `SIOCETHTOOL`. `T` is a structure of the kernel's that begins with its command.
-fn request<T>(socket: BorrowedFd<'_>, interface: &str, data: &mut T) -> Result<(), HostError> {
+/// A request about `interface`, of which the rest is zero.
+pub fn name_of(interface: &str) -> libc::ifreq {
     // SAFETY: an ifreq is a name and a union of integers and pointers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let room = request.ifr_name.len() - 1;
     for (slot, octet) in request.ifr_name.iter_mut().zip(interface.bytes()).take(room) {
         *slot = octet.cast_signed();
     }
+    request
+}
+
+/// One `SIOCETHTOOL`. `T` is a structure of the kernel's that begins with its command.
+fn request<T>(socket: BorrowedFd<'_>, interface: &str, data: &mut T) -> Result<(), HostError> {
+    let mut request = name_of(interface);
     request.ifr_ifru.ifru_data = std::ptr::from_mut(data).cast();
     // SAFETY: the socket is open while borrowed; `request` outlives the call and points to `data`, which is laid
     // out as the command in it says and is exclusively ours.

@@ -10,12 +10,14 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("romer-host knows the system interface of Linux on 64-bit machines only");
 
+pub mod card;
 pub mod clock;
 pub mod descriptors;
 mod error;
 pub mod ethtool;
 pub mod features;
 pub mod gaps;
+pub mod guardian;
 pub mod host_info;
 pub mod link;
 mod netlink;

@@ -4,6 +4,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use romer_host::HostError;
+pub(crate) use romer_host::ethtool::name_of;
 
 use crate::sys;
 
@@ -123,18 +124,6 @@ fn failed(interface: &str) -> HostError {
         }
         error => error,
     }
-}
-
-/// A request that names `interface`, with everything else zero. Names are shorter than the room for them, which
-/// [`crate::PortName`] sees to.
-pub(crate) fn name_of(interface: &str) -> libc::ifreq {
-    // SAFETY: an ifreq is a name and a union of integers and pointers, for which zero is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let room = request.ifr_name.len() - 1;
-    for (slot, octet) in request.ifr_name.iter_mut().zip(interface.bytes()).take(room) {
-        *slot = octet.cast_signed();
-    }
-    request
 }
 
 /// How many receive queues the interface has; one where it does not say.

@@ -141,7 +141,7 @@ impl From<ThreadArgs> for ThreadOptions {
 pub(crate) enum StampPlace {
     /// The nearest to the wire that both ends have
     Best,
-    /// By the network card (refused: this version cannot)
+    /// By the network card, where its driver can, with the kernel's stamp where the card has none; takes root's rights
     Nic,
     /// By the kernel
     Kernel,

@@ -278,6 +278,7 @@ fn places(table: &Table, m: &Measurement) -> StampPlaces {
         sender_arrival: back,
         delay_definition: definition,
         missing: m.stamps.missing.clone(),
+        nic: None,
     }
 }
 

@@ -76,6 +76,7 @@ impl Told {
         match message {
             Message::Log(records) => self.entries.extend(records.into_iter().map(Entry::Far)),
             Message::Departures(records) => self.entries.extend(records.into_iter().map(Entry::FarSent)),
+            Message::Cards(cards) => self.entries.extend(cards.into_iter().map(Entry::Card)),
             Message::Heard(progress) => self.progress = Some(progress),
             Message::Departed(departed) => self.departed = Some(departed.count),
             Message::Associated(associated) => self.seen_at = Some(associated.address),

@@ -105,7 +105,7 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, MeasureError> {
     let _locked = options.threads.prepare()?;
-    let Targets { mut streams, dead } = targets::prepare(options, observer)?;
+    let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
         name: String::new(),

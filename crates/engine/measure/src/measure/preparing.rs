@@ -23,6 +23,7 @@ use super::resuming::Resuming;
 use super::route::Pathfinder;
 use super::stream::{Identity, Shared};
 use super::{MeasureOptions, rfc3339_now};
+use crate::card::{Card, Cards, refusal};
 use crate::{MeasureError, circumstances};
 
 /// How long the association datagram is repeated until it is given up.
@@ -86,6 +87,7 @@ impl Prepared {
 /// Resolves, greets, opens and associates a stream. What is worth a line is added to `notes`.
 pub(super) fn prepare(
     options: &MeasureOptions,
+    cards: &Cards,
     stream: &StreamOptions,
     way: Way,
     number: u16,
@@ -96,9 +98,8 @@ pub(super) fn prepare(
     let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;
-    if options.stamp == StampRequest::Nic {
-        return Err(no_card_stamps(options, address));
-    }
+    let card =
+        if options.stamp == StampRequest::Nic { Some(card(options, cards, address, notes)?) } else { None };
     let mtu = mtu(address, options);
     let keyed = options.key.is_some();
     let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
@@ -122,6 +123,9 @@ pub(super) fn prepare(
     let mut identity = Identity { number, ssid, way, session: None, token: None };
     if let Some(conversation) = &mut conversation {
         manifest.far_log = true;
+        if card.is_some() && !conversation.welcome.has(control::HAS_CARD) {
+            notes.push(FAR_WITHOUT_CARD.into());
+        }
         manifest.metadata.responder_software = Some(conversation.welcome.software.clone());
         manifest.metadata.responder_clock_sync.clone_from(&conversation.welcome.clock_sync);
         if circumstances::clock_identity().is_shared_with(&conversation.welcome.clock) {
@@ -151,7 +155,8 @@ pub(super) fn prepare(
     }
     let shared = Arc::new(
         Shared::new(identity, socket, receiver, target, schedule.expected_count())
-            .with_key(options.key.clone()),
+            .with_key(options.key.clone())
+            .with_card(card),
     );
     let conversation = conversation.map(|conversation| associate(conversation, &shared)).transpose()?;
     let interval = schedule.interval();
@@ -169,20 +174,27 @@ pub(super) fn prepare(
     })
 }
 
-/// Why stamps of the network card cannot be had, by what the driver of the outgoing interface says.
-fn no_card_stamps(options: &MeasureOptions, target: SocketAddr) -> MeasureError {
+/// What is said where only this end stamps by its network card.
+const FAR_WITHOUT_CARD: &str = "the far end does not stamp by its network card: its stamps are its kernel's; start `romer \
+    respond --stamp nic` there, if its interface can";
+
+/// The network card that the probes leave by, switched on.
+fn card(
+    options: &MeasureOptions,
+    cards: &Cards,
+    target: SocketAddr,
+    notes: &mut Vec<String>,
+) -> Result<Arc<Card>, MeasureError> {
     let interface = options.interface.clone().or_else(|| host_info::route_to(target).ok()?.interface);
-    let stamping = interface.as_deref().and_then(|name| Network::open(None).ok()?.stamping(name).ok());
-    let why = match stamping {
-        Some(stamping) if stamping.is_by_hardware() => {
-            "this romer does not read the clock of the network card"
-        }
-        Some(_) => "the driver of the interface stamps in software only",
-        None => "the interface does not say how it stamps",
-    };
-    let place = interface.map_or_else(|| "--stamp nic".into(), |name| format!("--stamp nic, {name}"));
-    let mend = "use --stamp best or kernel; romer doctor lists what each interface can do";
-    MeasureError::host("take stamps of the network card", place, mend, romer_host::HostError::Unsuitable(why))
+    let interface = interface.ok_or_else(|| {
+        refusal(
+            None,
+            romer_host::HostError::Unsuitable("it is not known by which interface the probes leave"),
+        )
+    })?;
+    let card = cards.of(&interface)?;
+    notes.extend(card.shortcoming());
+    Ok(card)
 }
 
 fn session_of(number: u16, way: Way, key: [u8; 16]) -> compact::Session {
@@ -232,6 +244,7 @@ pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
         ecn: options.ecn,
         ttl: Some(options.ttl.unwrap_or(TTL)),
         kernel_stamps: options.stamp != StampRequest::User,
+        card_stamps: options.stamp == StampRequest::Nic,
         dont_fragment: true,
         path_errors: true,
         ..SocketOptions::default()

@@ -9,13 +9,14 @@ use romer_host::clock::{self, Realtime};
 use romer_host::socket::{MAX_WAITED, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any};
 use romer_host::thread::Role;
 use romer_record::document::Way;
-use romer_record::log::Entry;
+use romer_record::log::{CardMoment, Entry};
 use romer_session::sender::{Arrival, Comings, Returns, wire_sequence};
 use romer_store::LogSender;
 use romer_units::Duration;
 
 use super::stream::Shared;
 use crate::ThreadOptions;
+use crate::card::{self, Unplaced};
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
@@ -100,6 +101,7 @@ pub(super) fn receive_all(
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
     let mut known: Vec<Known> = streams.iter().map(|stream| Known::of(stream)).collect();
+    let mut unplaced = Unplaced::default();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);
     let mut next_look = clock::monotonic_now();
@@ -118,18 +120,24 @@ pub(super) fn receive_all(
                 continue;
             }
             for socket in stream.sockets() {
-                receive(stream, socket, known, &mut batch, log, live);
-                collect_stamps(stream, socket, &mut events, log);
+                receive(stream, socket, known, &mut batch, &mut unplaced, log, live);
+                collect_stamps(stream, socket, &mut events, &mut unplaced, log);
             }
         }
+        unplaced.settle(|stream, card| {
+            log.append(stream, &Entry::Card(card));
+        });
     }
     // What came while this thread or the whole program stood still is there, though the time is over.
     for (stream, known) in streams.iter().zip(&mut known) {
         for socket in stream.sockets() {
-            receive(stream, socket, known, &mut batch, log, live);
-            collect_stamps(stream, socket, &mut events, log);
+            receive(stream, socket, known, &mut batch, &mut unplaced, log, live);
+            collect_stamps(stream, socket, &mut events, &mut unplaced, log);
         }
     }
+    unplaced.settle_all(|stream, card| {
+        log.append(stream, &Entry::Card(card));
+    });
 }
 
 fn receive(
@@ -137,6 +145,7 @@ fn receive(
     socket: &StampingSocket,
     known: &mut Known,
     batch: &mut ReceiveBatch,
+    unplaced: &mut Unplaced<u16>,
     log: &LogSender,
     live: &SyncSender<Seen>,
 ) {
@@ -157,6 +166,15 @@ fn receive(
             };
             if let Some(entry) = known.entry(&arrival, sent) {
                 log.append(stream.number, &entry);
+                if let Some((card, time)) = card::of_arrival(&stream.card, &datagram) {
+                    let moment = if stream.way == Way::Reverse {
+                        CardMoment::TheirsCame
+                    } else {
+                        CardMoment::Returned
+                    };
+                    let record = card::record(entry.sequence(), moment, card::told_by(&datagram));
+                    unplaced.push(stream.number, record, card, time);
+                }
                 if let Some(seen) = seen(stream, &entry) {
                     // A display that lags behind misses some.
                     let _ = live.try_send(seen);
@@ -177,7 +195,13 @@ fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
     Some(Seen { stream: stream.number, round_trip_ns })
 }
 
-fn collect_stamps(stream: &Shared, socket: &StampingSocket, events: &mut TransmitEvents, log: &LogSender) {
+fn collect_stamps(
+    stream: &Shared,
+    socket: &StampingSocket,
+    events: &mut TransmitEvents,
+    unplaced: &mut Unplaced<u16>,
+    log: &LogSender,
+) {
     for _ in 0..64 {
         match socket.transmit_events(events) {
             Ok(0) | Err(_) => return,
@@ -191,6 +215,12 @@ fn collect_stamps(stream: &Shared, socket: &StampingSocket, events: &mut Transmi
             let Some(sequence) = numbered(stamp.id, sent) else { continue };
             log.append(stream.number, &Entry::SentStamp { sequence, kernel_ns: stamp.kernel.as_nanos() });
             stamps += 1;
+        }
+        for stamp in events.card_stamps() {
+            if let (Some(sequence), Some(card)) = (numbered(stamp.id, sent), stream.card.first()) {
+                let record = card::record(sequence, CardMoment::Left, 0);
+                unplaced.push(stream.number, record, Arc::clone(card), stamp.card);
+            }
         }
         let errors = u64::try_from(events.path_errors().len()).unwrap_or(0);
         stream.stamped.fetch_add(stamps, Ordering::Release);

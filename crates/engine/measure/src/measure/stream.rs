@@ -14,6 +14,8 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
+use crate::card::Card;
+
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -36,6 +38,8 @@ pub(super) struct Shared {
     pub(super) echoes: Arc<Echoes>,
     /// What probes and reflections are authenticated with.
     pub(super) key: Option<Arc<Key>>,
+    /// The network card that stamps them, if one is to: one or none.
+    pub(super) card: Vec<Arc<Card>>,
     /// Probes that were handed to the host or refused by it: the next sequence number. Where the far end sends, what it
     /// told, once it has sent all.
     pub(super) sent: AtomicU64,
@@ -86,6 +90,7 @@ impl Shared {
             token: Mutex::new(identity.token),
             echoes: Arc::new(Echoes::new(if identity.way.is_one_way() { 0 } else { probes })),
             key: None,
+            card: Vec::new(),
             sent: AtomicU64::new(0),
             not_sent: AtomicU64::new(0),
             latest_ns: AtomicI64::new(0),
@@ -103,6 +108,11 @@ impl Shared {
     /// The same, authenticated where there is a key.
     pub(super) fn with_key(self, key: Option<Arc<Key>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same, stamped by a network card where there is one.
+    pub(super) fn with_card(self, card: Option<Arc<Card>>) -> Self {
+        Self { card: card.into_iter().collect(), ..self }
     }
 
     /// What the probes are as bytes.

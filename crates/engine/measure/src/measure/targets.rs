@@ -10,6 +10,7 @@ use super::route::Pathfinder;
 use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
 use crate::MeasureError;
+use crate::card::Cards;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -24,6 +25,8 @@ pub(super) struct Targets {
     /// One for each direction of each target, in the targets' order.
     pub(super) streams: Vec<Prepared>,
     pub(super) dead: Vec<Dead>,
+    /// The network cards that stamp, as long as they are to.
+    pub(super) cards: Cards,
 }
 
 /// What became of one target, and what is to be told of it.
@@ -43,7 +46,8 @@ pub(super) fn prepare(
 ) -> Result<Targets, MeasureError> {
     refuse_contradictions(options)?;
     let mut targets = Targets::default();
-    for ((answer, stream), number) in all(options).into_iter().zip(&options.streams).zip(0..) {
+    let answers = all(options, &targets.cards);
+    for ((answer, stream), number) in answers.into_iter().zip(&options.streams).zip(0..) {
         for note in &answer.notes {
             observer.on_note(number, note);
         }
@@ -64,14 +68,14 @@ pub(super) fn prepare(
 }
 
 /// What became of each target, in their order.
-fn all(options: &MeasureOptions) -> Vec<Answer> {
+fn all(options: &MeasureOptions, cards: &Cards) -> Vec<Answer> {
     side_by_side("romer-prepare", options.streams.len(), |place| {
-        one(options, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
+        one(options, cards, &options.streams[place], u16::try_from(place).unwrap_or(u16::MAX))
     })
 }
 
 /// All directions of one target.
-fn one(options: &MeasureOptions, stream: &StreamOptions, number: u16) -> Answer {
+fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: u16) -> Answer {
     let ways: &[Way] = match options.direction {
         Way::Both => &[Way::Forward, Way::Reverse],
         Way::RoundTrip => &[Way::RoundTrip],
@@ -80,7 +84,8 @@ fn one(options: &MeasureOptions, stream: &StreamOptions, number: u16) -> Answer 
     };
     let mut notes = Vec::new();
     let prepared = ways.iter().map(|way| {
-        preparing::prepare(options, &of_part(stream, options.direction, *way), *way, number, &mut notes)
+        let part = of_part(stream, options.direction, *way);
+        preparing::prepare(options, cards, &part, *way, number, &mut notes)
     });
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {

@@ -16,7 +16,7 @@ use romer_host::{clock, host_info};
 use romer_record::document::Way;
 use romer_record::event::EventKind;
 use romer_session::control::{
-    Action, FEATURES, FarStream, Limits, Server, Session, VERSION, Welcome, possession,
+    Action, FEATURES, FarStream, HAS_CARD, Limits, Server, Session, VERSION, Welcome, possession,
 };
 use romer_session::reflector::Prefix;
 use romer_units::{Dscp, Duration};
@@ -126,7 +126,11 @@ impl Controlling {
             test_port,
             kernel_stamps: options.kernel_stamps,
             clock_sync: None,
-            features: FEATURES.map(str::to_owned).to_vec(),
+            features: FEATURES
+                .into_iter()
+                .chain(options.card_stamps.then_some(HAS_CARD))
+                .map(str::to_owned)
+                .collect(),
         };
         Self {
             listeners,
@@ -319,6 +323,7 @@ impl Controlling {
                 dscp: Dscp::new(stream.dscp).unwrap_or_default(),
                 ttl: Some(stream.ttl),
                 kernel_stamps: self.welcome.kernel_stamps,
+                card_stamps: self.welcome.has(HAS_CARD),
                 dont_fragment: true,
                 receive_buffer: SocketOptions::buffer_for(request.rate()),
                 ..SocketOptions::default()
@@ -438,6 +443,7 @@ impl Controlling {
                 Note::Associated { session, .. }
                 | Note::Record { session, .. }
                 | Note::Departure { session, .. }
+                | Note::Card { session, .. }
                 | Note::Departed { session, .. }
                 | Note::Refused { session, .. }
                 | Note::Flushed { session, .. } => session,
@@ -453,6 +459,7 @@ impl Controlling {
                     server.on_record(record)
                 }
                 Note::Departure { record, .. } => server.on_departure(record),
+                Note::Card { card, .. } => server.on_card(card),
                 Note::Departed { count, .. } => server.on_departed(count),
                 Note::Refused { count, errno, .. } => self.refused(index, count, errno),
                 Note::Flushed { lost, kernel_drops, .. } => {

@@ -24,6 +24,7 @@ use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
+use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered};
 use crate::{MeasureError, ThreadOptions};
 
@@ -36,6 +37,9 @@ pub struct RespondOptions {
     pub control: Vec<SocketAddr>,
     /// Take stamps in the kernel.
     pub kernel_stamps: bool,
+    /// Have network cards stamp too: those of the interfaces that have the addresses of `listen`, and all where it is any
+    /// address.
+    pub card_stamps: bool,
     /// Address ranges that are answered; empty for all.
     pub allow: Vec<Prefix>,
     /// Packets a second that one /32 or /56 may send.
@@ -60,6 +64,7 @@ impl Default for RespondOptions {
             listen: Vec::new(),
             control: Vec::new(),
             kernel_stamps: true,
+            card_stamps: false,
             allow: Vec::new(),
             rate: 100_000,
             threads: ThreadOptions::default(),
@@ -97,9 +102,11 @@ pub struct Responder {
     threads: Vec<JoinHandle<()>>,
     totals: Arc<Mutex<Totals>>,
     remembered: Arc<Mutex<Remembered>>,
+    shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
     _locked: Option<LockedMemory>,
+    _cards: Cards,
     started: std::time::SystemTime,
     authenticated: bool,
     stateful: bool,
@@ -114,6 +121,9 @@ impl Responder {
         let locked = options.threads.prepare()?;
         // Each conversation takes a descriptor; what the system does not give shows when they are used up.
         let _ = romer_host::descriptors::raise();
+        let cards = Cards::default();
+        let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
+        let shortcomings = stamping.iter().filter_map(|card| card.shortcoming()).collect();
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
         let listeners = control_listeners(options, &test_addresses)?;
@@ -137,6 +147,7 @@ impl Responder {
                 control_waker: Arc::clone(&wakers[1]),
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
+                cards: stamping,
             },
         );
         let limits = Limits {
@@ -169,6 +180,8 @@ impl Responder {
             test_addresses,
             control_addresses,
             _locked: locked,
+            _cards: cards,
+            shortcomings,
             started: std::time::SystemTime::now(),
             authenticated: options.key.is_some(),
             stateful: options.stateful,
@@ -181,6 +194,11 @@ impl Responder {
     /// Where test packets are received.
     pub fn test_addresses(&self) -> &[SocketAddr] {
         &self.test_addresses
+    }
+
+    /// What network cards do not stamp that were asked to, a line for each.
+    pub fn shortcomings(&self) -> &[String] {
+        &self.shortcomings
     }
 
     /// Where control conversations are received.
@@ -249,11 +267,25 @@ fn optional(asked: bool, address: SocketAddr, error: Option<i32>) -> bool {
 /// Requests and probes a second that the test sockets are to hold for a second.
 const SERVED_A_SECOND: u64 = 100_000;
 
+/// The interfaces that have the addresses which test packets are received at; none where that is any address.
+fn interfaces(options: &RespondOptions) -> Result<Vec<String>, MeasureError> {
+    let mut interfaces = Vec::new();
+    for address in &options.listen {
+        if address.ip().is_unspecified() {
+            return Ok(Vec::new());
+        }
+        let interface = romer_host::host_info::interface_with(address.ip());
+        interfaces.extend(interface.map_err(|error| refusal(None, error))?);
+    }
+    Ok(interfaces)
+}
+
 fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, MeasureError> {
     let asked = !options.listen.is_empty();
     let addresses = if asked { options.listen.clone() } else { everywhere(stamp::PORT) };
     let socket_options = SocketOptions {
         kernel_stamps: options.kernel_stamps,
+        card_stamps: options.card_stamps,
         // Hops are counted from 255 (RFC 5357 section 4.1.2).
         ttl: Some(255),
         // For all sessions together.

@@ -13,7 +13,7 @@ use romer_host::socket::{
     Waker, wait_any,
 };
 use romer_host::thread::Role;
-use romer_record::log::{Far, FarSent};
+use romer_record::log::{Card as CardRecord, Far, FarSent};
 use romer_session::association::Token;
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Held, Incoming, Reflector, Rules, Verdict, Written};
@@ -27,6 +27,7 @@ use super::arriving::Expected;
 use super::sending::Path;
 use super::{RespondOptions, Totals};
 use crate::ThreadOptions;
+use crate::card::{self, Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
@@ -35,6 +36,8 @@ const LIMITER_SETS: usize = 1_024;
 const PENDING: usize = 16_384;
 /// How long a transmit stamp is waited for. It takes microseconds; a driver that delivers none never does.
 const STAMP_WAIT: Duration = Duration::from_millis(200);
+/// How long a network card's stamp of the last departures is waited for once a session has ended.
+const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
@@ -69,6 +72,8 @@ pub(super) enum Note {
     Associated { session: u32, address: SocketAddr, path: Option<Box<Path>> },
     /// A test packet of the session; whether it is the first copy of a one-way probe.
     Record { session: u32, record: Far, first: bool },
+    /// A network card's stamp of a packet of the session became known.
+    Card { session: u32, card: CardRecord },
     /// A probe of ours has left.
     Departure { session: u32, record: FarSent },
     /// This host has refused so many probes of ours in a row, at last for this reason (the system's error number).
@@ -88,6 +93,8 @@ pub(super) struct Links {
     pub(super) control_waker: Arc<Waker>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) totals: Arc<Mutex<Totals>>,
+    /// Network cards that stamp.
+    pub(super) cards: Vec<Arc<Card>>,
 }
 
 struct Session {
@@ -97,6 +104,8 @@ struct Session {
     lost: u64,
     drops_before: u64,
     flush: bool,
+    /// Not before then: a card tells of a departure a little after the kernel.
+    flush_after: Timestamp<Monotonic>,
     /// How probes are sent to its address, if any are.
     sends: Option<Box<SocketOptions>>,
     /// By what they are sent, and beside which port of ours.
@@ -113,12 +122,25 @@ struct Waiting {
     until: Timestamp<Monotonic>,
 }
 
+/// A reply of which a network card's stamp may come.
+#[derive(Clone, Copy)]
+struct Departing {
+    id: u32,
+    session: u32,
+    sequence: u64,
+    /// The arrival that was answered.
+    arrival_ns: i64,
+    interface: u32,
+}
+
 /// One test socket with its transmit stamps.
 struct Port {
     socket: StampingSocket,
     next_id: u32,
     waiting: Vec<Option<Waiting>>,
     in_waiting: usize,
+    /// The latest replies, where cards stamp.
+    departing: Vec<Option<Departing>>,
 }
 
 /// The thread that reflects.
@@ -131,6 +153,7 @@ pub(super) struct Reflecting {
     proved_addresses: HashSet<SocketAddr>,
     sessions: HashMap<u32, Session>,
     expected: Expected,
+    unplaced: Unplaced<u32>,
     events: TransmitEvents,
     reply: Box<[u8]>,
     error: ErrorEstimate,
@@ -155,7 +178,14 @@ impl Reflecting {
         let error = clock_error();
         let mut reflector = Reflector::with_rules(limiter, rules, secret);
         reflector.set_clock(clock_information(error));
-        let port = |socket| Port { socket, next_id: 0, waiting: vec![None; PENDING], in_waiting: 0 };
+        let departing = if links.cards.is_empty() { 0 } else { PENDING };
+        let port = |socket| Port {
+            socket,
+            next_id: 0,
+            waiting: vec![None; PENDING],
+            in_waiting: 0,
+            departing: vec![None; departing],
+        };
         Self {
             ports: sockets.into_iter().map(port).collect(),
             reflector,
@@ -165,6 +195,7 @@ impl Reflecting {
             proved_addresses: HashSet::with_capacity(options.sessions),
             sessions: HashMap::with_capacity(options.sessions),
             expected: Expected::default(),
+            unplaced: Unplaced::default(),
             events: TransmitEvents::new(256),
             reply: vec![0; 65_535].into(),
             error,
@@ -187,6 +218,7 @@ impl Reflecting {
                 self.collect_stamps(index);
             }
             self.obey_orders();
+            self.settle();
             self.flush_sessions();
             let now = clock::monotonic_now();
             if now - housekeeping > HOUSEKEEPING {
@@ -293,6 +325,9 @@ impl Reflecting {
                 let session = self.proved.get(&(datagram.peer, answer.ssid())).copied();
                 let record =
                     session.and_then(|session| self.record(session, answer.sequence(), datagram, sent));
+                if let Some((session, record)) = record {
+                    self.expect_card(index, id, session, &record, datagram);
+                }
                 self.keep(index, id, record, &written, sent.is_some());
             }
         }
@@ -309,6 +344,7 @@ impl Reflecting {
             ttl: datagram.ttl,
             tos: datagram.tos,
         };
+        self.arrived_by_card(session, coming.sequence, datagram);
         self.hand_over_as(Some((session, record)), coming.first);
     }
 
@@ -365,6 +401,7 @@ impl Reflecting {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
+            self.collect_card_stamps(index);
             for position in 0..self.events.stamps().len() {
                 let stamp = self.events.stamps()[position];
                 let port = &mut self.ports[index];
@@ -411,7 +448,8 @@ impl Reflecting {
             let socket = Arc::new(socket);
             state.sender = Some((index, Arc::clone(&socket)));
             let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
-            path = Some(Box::new(Path { socket, to: peer, from }));
+            let card = card::of_index(&self.links.cards, datagram.interface).cloned();
+            path = Some(Box::new(Path { socket, to: peer, from, card }));
         }
         let note = Note::Associated { session, address: peer, path };
         if self.links.notes.try_send(note).is_err() {
@@ -439,6 +477,7 @@ impl Reflecting {
                     lost: 0,
                     drops_before,
                     flush: false,
+                    flush_after: clock::monotonic_now(),
                     sends,
                     sender: None,
                 };
@@ -455,6 +494,9 @@ impl Reflecting {
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
                     state.flush = true;
+                    if !self.links.cards.is_empty() {
+                        state.flush_after = clock::monotonic_now() + CARD_WAIT;
+                    }
                 }
             }
             Order::Close { session } => {
@@ -475,6 +517,11 @@ impl Reflecting {
         }
         let now = clock::monotonic_now();
         self.give_up_waiting(now);
+        let due = |session: &Session| session.flush && session.flush_after <= now;
+        let ending = |id: u32| self.sessions.get(&id).is_some_and(due);
+        if self.unplaced.any(ending) {
+            self.settle_all();
+        }
         let still_waiting = |session: u32| {
             self.ports
                 .iter()
@@ -485,7 +532,7 @@ impl Reflecting {
         let done: Vec<u32> = self
             .sessions
             .iter()
-            .filter(|(id, session)| session.flush && !still_waiting(**id))
+            .filter(|(id, session)| due(session) && !still_waiting(**id))
             .map(|(id, _)| *id)
             .collect();
         for session in done {
@@ -531,6 +578,8 @@ impl Reflecting {
         totals.remembered = self.reflector.remembered();
     }
 }
+
+mod cards;
 
 /// The number nearest to `highest` whose last 32 bits are `on_wire`.
 fn nearest(on_wire: u32, highest: u64) -> u64 {

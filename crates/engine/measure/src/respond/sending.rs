@@ -15,7 +15,7 @@ use romer_host::clock::{self, Realtime};
 use romer_host::pacing::Pacer;
 use romer_host::socket::{Outgoing, Source, StampingSocket, TransmitEvents, Waker};
 use romer_host::thread::Role;
-use romer_record::log::FarSent;
+use romer_record::log::{CardMoment, FarSent};
 use romer_session::control::FarStream;
 use romer_session::sender::{Departures, Due, Form, wire_sequence};
 use romer_traffic::Schedule;
@@ -24,11 +24,14 @@ use romer_wire::compact;
 
 use super::reflecting::Note;
 use crate::ThreadOptions;
+use crate::card::{self, Card, Unplaced};
 
 /// From the order to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How long a transmit stamp is waited for.
 const STAMP_WAIT: Duration = Duration::from_millis(200);
+/// How long a network card's stamp of the last departures is waited for.
+const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Records that wait for their transmit stamp at the most; the oldest goes without.
 const PENDING: usize = 16_384;
 /// Longest time between two looks at what the control thread wants.
@@ -43,6 +46,8 @@ pub(super) struct Path {
     pub(super) to: SocketAddr,
     /// The address that the association came to.
     pub(super) from: Option<Source>,
+    /// The network card that it goes through, if that stamps.
+    pub(super) card: Option<Arc<Card>>,
 }
 
 /// What the control thread wants of a sending thread.
@@ -94,6 +99,8 @@ impl FarSender {
             path,
             waiting: VecDeque::with_capacity(1_024),
             events: TransmitEvents::new(256),
+            unplaced: Unplaced::default(),
+            last: 0,
             tos: stream.dscp << 2 | (stream.ecn & 0b11),
             sent: 0,
             lost: 0,
@@ -157,6 +164,9 @@ struct Sending {
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
     events: TransmitEvents,
+    unplaced: Unplaced<()>,
+    /// Number of the last probe that was sent.
+    last: u64,
     tos: u8,
     sent: u64,
     lost: u64,
@@ -173,6 +183,7 @@ impl Sending {
         }
         self.tell_refusals();
         self.await_stamps();
+        self.await_card_stamps();
         self.tell(Note::Departed { session: self.listener.session, count: self.sent });
         while !self.wishes.finishing.load(Ordering::Acquire) && !self.is_abandoned() {
             let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(Duration::from_millis(250)));
@@ -253,6 +264,7 @@ impl Sending {
             Ok(sent) => {
                 record.user_ns = Realtime::as_nanos(sent.user);
                 self.sent += 1;
+                self.last = due.sequence;
                 self.tell_refusals();
             }
             Err(error) => {
@@ -274,6 +286,15 @@ impl Sending {
                 Ok(0) | Err(_) => break,
                 Ok(_) => {}
             }
+            for stamp in self.events.card_stamps() {
+                let back = wire_sequence(self.last).wrapping_sub(stamp.id);
+                if let (Some(card), Some(sequence)) =
+                    (&self.path.card, self.last.checked_sub(u64::from(back)))
+                {
+                    let record = card::record(sequence, CardMoment::TheirsLeft, 0);
+                    self.unplaced.push((), record, Arc::clone(card), stamp.card);
+                }
+            }
             for stamp in self.events.stamps() {
                 let Some(first) = self.waiting.front().map(|one| one.record.sequence) else { break };
                 let place = stamp.id.wrapping_sub(wire_sequence(first));
@@ -283,6 +304,8 @@ impl Sending {
                 }
             }
         }
+        let (notes, session) = (&self.listener.notes, self.listener.session);
+        self.unplaced.settle(|(), card| drop(notes.try_send(Note::Card { session, card })));
         let now = clock::monotonic_now();
         let stamped = self.path.socket.has_kernel_stamps();
         while self.waiting.front().is_some_and(|one| {
@@ -308,6 +331,20 @@ impl Sending {
         if self.listener.notes.try_send(note).is_err() {
             self.lost += 1;
         }
+    }
+
+    /// A card tells of a departure a little after the kernel; what has not come by then has the kernel's stamp.
+    fn await_card_stamps(&mut self) {
+        if self.path.card.is_none() {
+            return;
+        }
+        let until = clock::monotonic_now() + CARD_WAIT;
+        while clock::monotonic_now() < until && !self.is_abandoned() {
+            let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
+            self.collect_stamps();
+        }
+        let (notes, session) = (&self.listener.notes, self.listener.session);
+        self.unplaced.settle_all(|(), card| drop(notes.try_send(Note::Card { session, card })));
     }
 
     fn await_stamps(&mut self) {

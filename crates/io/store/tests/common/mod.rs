@@ -60,7 +60,8 @@ pub(crate) fn sent(sequence: u64) -> Entry {
 }
 
 fn stamps<C: Clock>() -> impl Strategy<Value = Stamps<C>> {
-    any::<[Option<i64>; 3]>().prop_map(|[kernel, user, told]| Stamps {
+    any::<[Option<i64>; 4]>().prop_map(|[nic, kernel, user, told]| Stamps {
+        nic: nic.map(Timestamp::from_nanos),
         kernel: kernel.map(Timestamp::from_nanos),
         user: user.map(Timestamp::from_nanos),
         told: told.map(Timestamp::from_nanos),
@@ -70,9 +71,16 @@ fn stamps<C: Clock>() -> impl Strategy<Value = Stamps<C>> {
 /// Any row.
 pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
     let numbers = any::<(u64, u32, u32, u32, Option<i64>)>();
-    let rest = any::<([Option<u8>; 4], [bool; 3], u8)>();
+    let rest = any::<([Option<u8>; 4], [bool; 3], u8, Option<u32>)>();
     (numbers, stamps(), stamps(), stamps(), stamps(), rest).prop_map(
-        |((sequence, copy, forward_copy, size, wake_error_ns), t1, t2, t3, t4, (octets, flags, way))| {
+        |(
+            (sequence, copy, forward_copy, size, wake_error_ns),
+            t1,
+            t2,
+            t3,
+            t4,
+            (octets, flags, way, nic_error_ns),
+        )| {
             RoundTrip {
                 way: [Way::RoundTrip, Way::Forward, Way::Reverse][usize::from(way % 3)],
                 sequence,
@@ -84,6 +92,7 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
                 t2,
                 t3,
                 t4,
+                nic_error_ns,
                 forward_ttl: octets[0],
                 reverse_ttl: octets[1],
                 forward_tos: octets[2],

@@ -34,6 +34,7 @@ const RESUME: u8 = 18;
 const RESUMED: u8 = 19;
 const RECEIVED: u8 = 20;
 const PART: u8 = 21;
+const CARDS: u8 = 22;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 
@@ -104,6 +105,12 @@ impl Message {
                     out.extend_from_slice(&departure.size.to_be_bytes());
                 }
             }
+            Self::Cards(cards) => {
+                out.push(CARDS);
+                for card in cards.iter().take(Self::RECORDS_IN_A_FRAME) {
+                    log::encode_card(card, out);
+                }
+            }
             Self::Unknown(_) => {
                 out.truncate(start);
                 return;
@@ -113,7 +120,7 @@ impl Message {
         out[start..start + LENGTH].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Records that one [`Message::Log`] or [`Message::Departures`] carries at the most; a caller with more sends
+    /// Records that one [`Message::Log`], [`Message::Departures`] or [`Message::Cards`] carries at the most; a caller with more sends
     /// several.
     pub const RECORDS_IN_A_FRAME: usize = (LONGEST_FRAME - 1) / log::FAR_LONGEST;
     /// Departures that one [`Message::Part`] carries at the most.
@@ -150,6 +157,10 @@ impl Message {
             RESUMED => Self::Resumed(unjson(kind, body)?),
             RECEIVED => Self::Received(unjson(kind, body)?),
             PART => Self::Part(departures(body)?),
+            CARDS => Self::Cards(
+                log::decode_cards(body)
+                    .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
+            ),
             unknown => Self::Unknown(unknown),
         })
     }
@@ -220,9 +231,12 @@ mod tests {
     use proptest::prelude::*;
     use romer_record::document::Way;
     use romer_record::event::{ClockStep, Event, EventKind, Side};
-    use romer_record::log::{FAR_LONGEST, FAR_SENT_LONGEST, Far, FarSent};
+    use romer_record::log::{CARD_LENGTH, Card, CardMoment, FAR_LONGEST, FAR_SENT_LONGEST, Far, FarSent};
 
-    const _: () = assert!(FAR_SENT_LONGEST <= FAR_LONGEST, "a frame holds as many of either");
+    const _: () = assert!(
+        FAR_SENT_LONGEST <= FAR_LONGEST && CARD_LENGTH <= FAR_LONGEST,
+        "a frame holds as many of each"
+    );
 
     fn examples() -> Vec<Message> {
         let clock = ClockIdentity { boot_id: "b".into(), realtime_minus_boottime_ns: 12 };
@@ -273,6 +287,16 @@ mod tests {
             Message::Halt,
             Message::Ask,
             Message::Heard(Heard { received: 1, departed: 2 }),
+            Message::Cards(vec![
+                Card {
+                    sequence: 3,
+                    moment: CardMoment::LeftThere,
+                    arrival_ns: 5,
+                    card_ns: -7,
+                    error_ns: 90
+                };
+                2
+            ]),
             Message::Departures(vec![FarSent { sequence: 1, size: 14, ..FarSent::default() }; 3]),
             Message::Departed(Departed { count: 4 }),
             Message::Resume(Resume { secret: "3c".repeat(16), heard: 7, silent_ns: 8 }),

@@ -71,7 +71,7 @@ pub use stream::FarStream;
 
 use romer_record::document::{ClockSync, Way};
 use romer_record::event::Event;
-use romer_record::log::{Far, FarSent};
+use romer_record::log::{Card, Far, FarSent};
 use romer_traffic::Departure;
 use romer_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -81,13 +81,17 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 3] = [ONE_WAY, RESUME, TRACE];
+pub const FEATURES: [&str; 4] = [ONE_WAY, RESUME, TRACE, CARDS];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
 pub const RESUME: &str = "resume";
 /// Streams of the responder's that are recorded ones.
 pub const TRACE: &str = "trace";
+/// Stamps of network cards in the log that is brought back.
+pub const CARDS: &str = "card-stamps";
+/// Of a responder alone: it has such stamps to give, because a network card of its takes them.
+pub const HAS_CARD: &str = "takes-card-stamps";
 /// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute
 /// at the least (RFC 4787 section 4.3 asks for two).
 pub const KEEP_ALIVE: Duration = Duration::from_secs(3);
@@ -398,6 +402,8 @@ pub enum Message {
     Received(Received),
     /// Departures of a recorded stream that the responder is to send.
     Part(Vec<Departure>),
+    /// Stamps of the responder's network cards.
+    Cards(Vec<Card>),
     /// A frame of a type that this version does not know.
     Unknown(u8),
 }

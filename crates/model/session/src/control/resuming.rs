@@ -13,7 +13,10 @@ use crate::association::Token;
 impl Message {
     /// Whether the responder says this only once, so that it must not be lost with a connection.
     pub const fn is_kept(&self) -> bool {
-        matches!(self, Self::Log(_) | Self::Departures(_) | Self::Departed(_) | Self::Events(_))
+        matches!(
+            self,
+            Self::Log(_) | Self::Departures(_) | Self::Departed(_) | Self::Events(_) | Self::Cards(_)
+        )
     }
 
     /// Records of packets that it carries.
@@ -21,6 +24,7 @@ impl Message {
         let records = match self {
             Self::Log(records) => records.len(),
             Self::Departures(records) => records.len(),
+            // A packet whose card stamp is lost has the kernel's.
             _ => 0,
         };
         u64::try_from(records).unwrap_or(u64::MAX)

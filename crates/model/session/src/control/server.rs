@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use romer_record::document::ClockSync;
 use romer_record::event::Event;
-use romer_record::log::{Far, FarSent};
+use romer_record::log::{Card, Far, FarSent};
 use romer_traffic::Departure;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
@@ -14,9 +14,9 @@ use super::granting::{refusal, refused};
 use super::possession;
 use super::resuming::Kept;
 use super::{
-    Associated, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed, End,
-    Events, Granted, Heard, Hello, Message, Proof, RESUME, RefusalCode, Request, Resume, SILENCE, VERSION,
-    Welcome, hex,
+    Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
+    End, Events, Granted, Heard, Hello, Message, Proof, RESUME, RefusalCode, Request, Resume, SILENCE,
+    VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -162,6 +162,9 @@ pub struct Server {
     started: bool,
     records: Vec<Far>,
     departures: Vec<FarSent>,
+    /// Stamps of network cards, and whether the sender takes them.
+    cards: Vec<Card>,
+    takes_cards: bool,
     heard_of: Heard,
     totals: End,
 }
@@ -199,6 +202,8 @@ impl Server {
             started: false,
             records: Vec::new(),
             departures: Vec::new(),
+            cards: Vec::new(),
+            takes_cards: false,
             heard_of: Heard::default(),
             totals: End::default(),
         }
@@ -371,6 +376,7 @@ impl Server {
             return;
         }
         self.can_resume = self.secret.is_some() && hello.has(RESUME);
+        self.takes_cards = hello.has(CARDS);
         match &self.lock {
             Some(lock) => {
                 actions.push(Action::Send(Message::Challenge(Challenge::new(lock.nonce))));
@@ -565,7 +571,8 @@ impl Server {
         let arrivals = records.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Log(some.to_vec()));
         let departures =
             departures.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Departures(some.to_vec()));
-        arrivals.chain(departures).map(|message| self.say_once(message)).collect()
+        let cards = self.drained_cards();
+        arrivals.chain(departures).chain(cards).map(|message| self.say_once(message)).collect()
     }
 
     /// Says something that must not be lost with the connection. While there is none it is only kept.
@@ -581,6 +588,7 @@ fn complain(code: ComplaintCode, message: String) -> Action {
     Action::Send(Message::Complaint(Complaint { code, message }))
 }
 
+mod cards;
 mod resumption;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use super::control::{CONTROL_LEN, Control, messages};
 use super::receive::{empty_header, receive_header};
 use super::{StampingSocket, address};
 use crate::HostError;
+use crate::card::CardTime;
 use crate::clock::Realtime;
 
 /// Octets of a datagram that are kept of what an ICMP error returns of it.
@@ -22,6 +23,16 @@ pub struct TransmitStamp {
     pub id: u32,
     /// When the kernel handed it to the driver.
     pub kernel: Realtime,
+}
+
+/// When a datagram left by the clock of the network card that sent it. Where the kernel stamps too, this comes beside its
+/// [`TransmitStamp`], as a rule after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CardTransmitStamp {
+    /// The number given with the send.
+    pub id: u32,
+    /// When the card put it on the wire.
+    pub card: CardTime,
 }
 
 /// Why a datagram did not arrive, as far as the path tells.
@@ -64,6 +75,7 @@ pub struct PathError {
 #[derive(Debug)]
 pub struct TransmitEvents {
     stamps: Vec<TransmitStamp>,
+    card_stamps: Vec<CardTransmitStamp>,
     path_errors: Vec<PathError>,
     unmatched: u64,
     capacity: usize,
@@ -75,6 +87,7 @@ impl TransmitEvents {
         let capacity = capacity.max(BATCH);
         Self {
             stamps: Vec::with_capacity(capacity),
+            card_stamps: Vec::with_capacity(capacity),
             path_errors: Vec::with_capacity(capacity),
             unmatched: 0,
             capacity,
@@ -84,6 +97,11 @@ impl TransmitEvents {
     /// The stamps of the last call, in the order the kernel took them.
     pub fn stamps(&self) -> &[TransmitStamp] {
         &self.stamps
+    }
+
+    /// Those of network cards.
+    pub fn card_stamps(&self) -> &[CardTransmitStamp] {
+        &self.card_stamps
     }
 
     /// The path errors of the last call.
@@ -109,6 +127,7 @@ impl StampingSocket {
     /// A system call's refusal, as of memory.
     pub fn transmit_events(&self, events: &mut TransmitEvents) -> Result<usize, HostError> {
         events.stamps.clear();
+        events.card_stamps.clear();
         events.path_errors.clear();
         let mut taken = 0;
         while taken + BATCH <= events.capacity {
@@ -145,11 +164,13 @@ impl StampingSocket {
 
     /// Puts one message of the error queue where it belongs.
     fn sort(&self, name: &[u8], control: &[u8], quoted: Option<[u8; QUOTED]>, events: &mut TransmitEvents) {
-        let mut stamp = None;
+        let (mut stamp, mut card) = (None, None);
         let mut report = None;
         for message in messages(control) {
             match (message.level, message.kind) {
-                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => stamp = message.software_stamp(),
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
+                    (stamp, card) = (message.software_stamp(), message.card_stamp());
+                }
                 (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                     report = Report::read(&message);
                 }
@@ -159,11 +180,18 @@ impl StampingSocket {
         let Some(report) = report else { return };
         if report.origin != libc::SO_EE_ORIGIN_TIMESTAMPING {
             events.path_errors.push(report.path_error(address::decode(name), quoted));
-        } else if let (Some(nanos), SENT, Some(identities)) = (stamp, report.info, &self.identities) {
-            let kernel = Realtime::from_nanos(nanos);
-            match identities.id_of(report.data, kernel) {
-                Some(id) => events.stamps.push(TransmitStamp { id, kernel }),
-                None => events.unmatched += 1,
+        } else if let (SENT, Some(identities)) = (report.info, &self.identities) {
+            if let Some(kernel) = stamp.map(Realtime::from_nanos) {
+                match identities.id_of(report.data, kernel) {
+                    Some(id) => events.stamps.push(TransmitStamp { id, kernel }),
+                    None => events.unmatched += 1,
+                }
+            }
+            if let Some(card) = card {
+                match identities.id_of_card_stamp(report.data) {
+                    Some(id) => events.card_stamps.push(CardTransmitStamp { id, card }),
+                    None => events.unmatched += 1,
+                }
             }
         }
     }

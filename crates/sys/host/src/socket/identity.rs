@@ -8,7 +8,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{KERNEL_STAMPS, address};
+use super::{CARD_STAMPS, KERNEL_STAMPS, address};
 use crate::HostError;
 use crate::clock::Realtime;
 use crate::sys::set_option;
@@ -31,6 +31,8 @@ pub(crate) enum Identities {
 #[derive(Debug)]
 pub(crate) struct Counted {
     next: u32,
+    /// A card stamps too, so that two stamps come back for a number.
+    card_stamps: bool,
     ring: Box<[Option<Outstanding>]>,
 }
 
@@ -49,7 +51,27 @@ impl Identities {
 
     /// The way that works with every kernel; the count begins when the stamps are switched on.
     pub(crate) fn counted() -> Self {
-        Self::Counted(Mutex::new(Counted { next: 0, ring: vec![None; RING].into_boxed_slice() }))
+        Self::Counted(Mutex::new(Counted {
+            next: 0,
+            card_stamps: false,
+            ring: vec![None; RING].into_boxed_slice(),
+        }))
+    }
+
+    /// The same for a socket whose departures network cards stamp too, where `card_stamps`.
+    pub(crate) fn with_card_stamps(self, card_stamps: bool) -> Self {
+        if let Self::Counted(counted) = &self {
+            lock(counted).card_stamps = card_stamps;
+        }
+        self
+    }
+
+    /// The same for a stamp of a network card, whose clock tells nothing of when the datagram was sent here.
+    pub(crate) fn id_of_card_stamp(&self, number: u32) -> Option<u32> {
+        match self {
+            Self::Given => Some(number),
+            Self::Counted(counted) => lock(counted).look(number),
+        }
     }
 
     /// The datagram's id, given the number that came with its stamp; `None` for a stamp of before the last
@@ -73,8 +95,8 @@ impl Counted {
     /// caller, as any that never comes); should one come, it is older than the send of its new namesake and is
     /// refused for that.
     pub(crate) fn restart(&mut self, socket: BorrowedFd<'_>) -> Result<(), HostError> {
-        switch(socket, KERNEL_STAMPS & !libc::SOF_TIMESTAMPING_OPT_ID)?;
-        switch_on(socket)?;
+        switch(socket, stamps(self.card_stamps) & !libc::SOF_TIMESTAMPING_OPT_ID)?;
+        switch_on(socket, self.card_stamps)?;
         self.next = 0;
         self.ring.fill(None);
         Ok(())
@@ -83,8 +105,16 @@ impl Counted {
     fn take(&mut self, number: u32, stamp: Realtime) -> Option<u32> {
         let slot = self.ring.get_mut(number as usize % RING)?;
         let outstanding = slot.filter(|entry| entry.key == number && entry.user <= stamp)?;
-        *slot = None;
+        // The card's stamp of the same datagram comes later.
+        if !self.card_stamps {
+            *slot = None;
+        }
         Some(outstanding.id)
+    }
+
+    fn look(&self, number: u32) -> Option<u32> {
+        let slot = self.ring.get(number as usize % RING).copied().flatten();
+        slot.filter(|entry| entry.key == number).map(|entry| entry.id)
     }
 }
 
@@ -93,9 +123,13 @@ pub(crate) fn lock(counted: &Mutex<Counted>) -> MutexGuard<'_, Counted> {
     counted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks the kernel for stamps; its count starts at zero.
-pub(crate) fn switch_on(socket: BorrowedFd<'_>) -> Result<(), HostError> {
-    switch(socket, KERNEL_STAMPS)
+/// Asks the kernel for stamps, and cards where `card_stamps`; its count starts at zero.
+pub(crate) fn switch_on(socket: BorrowedFd<'_>, card_stamps: bool) -> Result<(), HostError> {
+    switch(socket, stamps(card_stamps))
+}
+
+const fn stamps(card_stamps: bool) -> libc::c_uint {
+    if card_stamps { KERNEL_STAMPS | CARD_STAMPS } else { KERNEL_STAMPS }
 }
 
 fn switch(socket: BorrowedFd<'_>, flags: libc::c_uint) -> Result<(), HostError> {
@@ -117,7 +151,7 @@ fn probe_ids() -> Result<bool, HostError> {
     const MSG_PROBE: libc::c_int = 0x10;
     let target = std::net::SocketAddr::from(([127, 0, 0, 1], 9));
     let socket = super::open(target)?;
-    switch_on(socket.as_fd())?;
+    switch_on(socket.as_fd(), false)?;
     let mut name = [0; address::ADDRESS_LEN];
     let name_length = address::encode(target, &mut name);
     let mut control = super::control::ControlWriter::new();

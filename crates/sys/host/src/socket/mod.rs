@@ -47,7 +47,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_units::{Dscp, Duration, Ecn};
 
-pub use events::{PathError, PathErrorKind, QUOTED, TransmitEvents, TransmitStamp};
+pub use events::{CardTransmitStamp, PathError, PathErrorKind, QUOTED, TransmitEvents, TransmitStamp};
 pub use receive::{Datagram, ReceiveBatch};
 pub use send::{Outgoing, Sent, Source};
 pub use txtime::{DepartureTime, departure_time};
@@ -65,6 +65,11 @@ const KERNEL_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_SOFTWARE
     | libc::SOF_TIMESTAMPING_OPT_ID
     | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+/// What is asked for beside them where a network card is to stamp too: its stamps as they are, and of a departure both.
+const CARD_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_TX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+    | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
 /// Index of the dropped datagrams in the answer to `SO_MEMINFO` (`SK_MEMINFO_DROPS`), and the answer's length.
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_LEN: usize = 9;
@@ -82,6 +87,9 @@ pub struct SocketOptions {
     pub ttl: Option<u8>,
     /// Whether the kernel is to stamp departures and arrivals. Without, only user stamps are taken.
     pub kernel_stamps: bool,
+    /// Whether network cards are to stamp them too, beside the kernel. Those do whose stamps are
+    /// [switched on](crate::card::CardStamps::switch_on).
+    pub card_stamps: bool,
     /// Octets of receive buffer to ask for. Without privilege the system's limit (`net.core.rmem_max`) holds;
     /// [`StampingSocket::receive_buffer`] tells what was given.
     pub receive_buffer: u32,
@@ -113,6 +121,7 @@ impl Default for SocketOptions {
             ecn: Ecn::NotEct,
             ttl: None,
             kernel_stamps: true,
+            card_stamps: false,
             receive_buffer: 4 << 20,
             dont_fragment: false,
             path_errors: false,
@@ -129,6 +138,7 @@ pub struct StampingSocket {
     descriptor: OwnedFd,
     local: SocketAddr,
     identities: Option<Identities>,
+    card_stamps: bool,
     path_errors: bool,
 }
 
@@ -194,11 +204,13 @@ impl StampingSocket {
         configure(descriptor.as_fd(), address, options)?;
         bind_to(descriptor.as_fd(), address)?;
         let local = local_address(descriptor.as_fd())?;
+        let card_stamps = options.kernel_stamps && options.card_stamps;
+        let identities = identities.with_card_stamps(card_stamps);
         if options.kernel_stamps {
-            identity::switch_on(descriptor.as_fd())?;
+            identity::switch_on(descriptor.as_fd(), card_stamps)?;
         }
         let identities = options.kernel_stamps.then_some(identities);
-        Ok(Self { descriptor, local, identities, path_errors: options.path_errors })
+        Ok(Self { descriptor, local, identities, card_stamps, path_errors: options.path_errors })
     }
 
     /// The address and port the socket is bound to.
@@ -209,6 +221,11 @@ impl StampingSocket {
     /// Whether kernel stamps were asked for.
     pub const fn has_kernel_stamps(&self) -> bool {
         self.identities.is_some()
+    }
+
+    /// Whether stamps of network cards were asked for.
+    pub const fn has_card_stamps(&self) -> bool {
+        self.card_stamps
     }
 
     /// Datagrams that the kernel dropped before they could be read: the receive buffer was full, or the UDP

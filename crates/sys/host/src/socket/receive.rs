@@ -7,6 +7,7 @@ use super::control::{CONTROL_LEN, messages};
 use super::send::is_earlier_error;
 use super::{StampingSocket, address};
 use crate::HostError;
+use crate::card::CardTime;
 use crate::clock::{Realtime, realtime_now};
 
 /// Most datagrams of one batch; the headers of so many lie on the stack.
@@ -33,6 +34,8 @@ pub struct Datagram<'a> {
     pub interface: u32,
     /// When the kernel took it from the driver; `None` where it took no stamp.
     pub kernel: Option<Realtime>,
+    /// When the network card took it from the wire, by its own clock; `None` where it took no stamp.
+    pub card: Option<CardTime>,
     /// Read from the real-time clock right after the receive call; one reading for the whole batch.
     pub user: Realtime,
     /// Time to live or hop limit on arrival.
@@ -59,6 +62,7 @@ struct Received {
     destination: Option<IpAddr>,
     interface: u32,
     kernel: Option<Realtime>,
+    card: Option<CardTime>,
     ttl: Option<u8>,
     tos: Option<u8>,
 }
@@ -91,6 +95,7 @@ impl ReceiveBatch {
                 destination: received.destination,
                 interface: received.interface,
                 kernel: received.kernel,
+                card: received.card,
                 user: self.user,
                 ttl: received.ttl,
                 tos: received.tos,
@@ -200,13 +205,22 @@ pub(super) fn receive_header(
 }
 
 fn read_datagram(length: usize, peer: SocketAddr, control: &[u8]) -> Received {
-    let mut received =
-        Received { length, peer, destination: None, interface: 0, kernel: None, ttl: None, tos: None };
+    let mut received = Received {
+        length,
+        peer,
+        destination: None,
+        interface: 0,
+        kernel: None,
+        card: None,
+        ttl: None,
+        tos: None,
+    };
     for message in messages(control) {
         let octet = || message.integer().and_then(|value| u8::try_from(value).ok());
         match (message.level, message.kind) {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
                 received.kernel = message.software_stamp().map(Realtime::from_nanos);
+                received.card = message.card_stamp();
             }
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 // struct in_pktinfo: interface, the local address, the destination in the header.

@@ -200,6 +200,25 @@ fn without_kernel_stamps_there_are_user_stamps_only() {
 }
 
 #[test]
+fn where_no_card_stamps_the_kernels_stamps_are_as_they_were() {
+    let options = SocketOptions { card_stamps: true, ..SocketOptions::default() };
+    for identities in [Identities::best(), Identities::counted()] {
+        let one = StampingSocket::bind_with(LOOPBACKS[0].parse().unwrap(), &options, identities).unwrap();
+        let other = bind(LOOPBACKS[0], &options);
+        assert!(one.has_card_stamps() && other.has_card_stamps());
+        for id in 5..9 {
+            one.send(&Outgoing::new(b"x", other.local_address(), id)).unwrap();
+        }
+        let arrived = receive(&other, 4, |datagram| (datagram.kernel.is_some(), datagram.card));
+        assert_eq!(arrived, [(true, None); 4]);
+        let mut events = TransmitEvents::new(64);
+        one.transmit_events(&mut events).unwrap();
+        assert_eq!(events.stamps().iter().map(|stamp| stamp.id).collect::<Vec<_>>(), [5, 6, 7, 8]);
+        assert!(events.card_stamps().is_empty());
+    }
+}
+
+#[test]
 fn datagrams_that_found_no_room_are_counted() {
     let (one, other) =
         pair(LOOPBACKS[0], &SocketOptions { receive_buffer: 4_096, ..SocketOptions::default() });

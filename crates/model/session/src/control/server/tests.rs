@@ -71,6 +71,32 @@ fn a_whole_conversation_brings_every_record_and_the_totals() {
 }
 
 #[test]
+fn card_stamps_go_home_with_the_records_to_a_sender_that_knows_them() {
+    use romer_record::log::{Card, CardMoment};
+    let card = Card { sequence: 1, moment: CardMoment::LeftThere, arrival_ns: 2, card_ns: 3, error_ns: 4 };
+    for (features, expected) in [(vec![CARDS.to_owned()], 1), (Vec::new(), 0)] {
+        let mut server = server(Limits::default());
+        let hello = Hello { version: VERSION, software: "t".into(), clock: clock(), features };
+        say(&mut server, &Message::Hello(hello));
+        say(&mut server, &Message::Request(request()));
+        server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+        server.on_record(Far { sequence: 1, t3_user_ns: Some(1), ..Far::default() });
+        assert!(server.on_card(card).is_empty());
+        say(&mut server, &Message::Stop);
+        let told = server.finish();
+        let cards = told.iter().filter_map(|action| match action {
+            Action::Send(Message::Cards(cards)) => Some(cards.clone()),
+            _ => None,
+        });
+        assert_eq!(cards.flatten().collect::<Vec<_>>(), vec![card; expected]);
+        assert!(matches!(
+            told[..],
+            [Action::Send(Message::Log(_)), .., Action::Send(Message::End(_)), Action::Close]
+        ));
+    }
+}
+
+#[test]
 fn a_responder_with_a_key_speaks_only_to_who_has_it_and_proves_that_it_has_it_too() {
     let key = |fill| Key::new(&[fill; 32]).unwrap();
     let greeted = || {

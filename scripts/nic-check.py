@@ -1,0 +1,79 @@
+"""What the guest of scripts/nic-guest showed: `nic-check.py CONSOLE` says it, and fails where a claim does not hold."""
+
+import base64
+import gzip
+import json
+import sys
+
+documents, part, failures = {}, None, []
+for line in open(sys.argv[1], encoding="utf-8", errors="replace").read().replace("\r", "").splitlines():
+    words = line.split(" ", 1)
+    if words[0] == "GUEST-BEGIN":
+        part = (words[1], [])
+    elif words[0] == "GUEST-END" and part:
+        documents[part[0]] = json.loads(gzip.decompress(base64.b64decode("".join(part[1]))))
+        part = None
+    elif part:
+        part[1].append(line)
+    elif words[0] in ("GUEST-FAILED", "GUEST-REFUSED", "GUEST-KERNEL"):
+        documents.setdefault(words[0], []).append(words[1] if len(words) > 1 else "")
+
+
+def claim(holds, words):
+    print(("holds: " if holds else "FAILS: ") + words)
+    if not holds:
+        failures.append(words)
+
+
+claim("GUEST-FAILED" not in documents, f"everything ran ({documents.get('GUEST-FAILED', 'all of it')})")
+refused = " ".join(documents.get("GUEST-REFUSED", []))
+claim(refused.startswith("4 ") and "software only" in refused, f"loopback is refused: {refused}")
+
+
+def card(name):
+    found = {one["name"]: one for one in documents[name]["findings"]}["nic_stamps"]
+    return found["found"], found["values"]["interfaces"]["eth0"]
+
+
+text, _ = card("before")
+claim("eth0 (ptp0, departures only)" in text, f"doctor: {text}")
+for name, on in [("before", False), ("between", False), ("during", True), ("after", False)]:
+    is_on = card(name)[1]["stamping_departures_now"]
+    claim(is_on is on, f"the card stamps {name}: {is_on}")
+
+moments = {
+    "round": (("sender", "departure"), ("responder", "departure")),
+    "forward": (("sender", "departure"),),
+    "reverse": (("responder", "departure"),),
+}
+for name, departures in moments.items():
+    if name not in documents:
+        continue
+    stamps = documents[name]["stamps"]
+    nic = stamps.get("nic") or {"error_ns": None}
+    places = {key: stamps[key] for key in stamps if key.endswith(("_departure", "_arrival"))}
+    claim(all(stamps[f"{end}_{moment}"] == "nic" for end, moment in departures), f"{name}: {places}")
+    claim(
+        all(place in (None, "kernel") for key, place in places.items() if key.endswith("_arrival")),
+        f"{name}: arrivals, which this card does not stamp, are the kernel's",
+    )
+    error = nic["error_ns"]
+    claim(error is not None and 0 < error < 1_000_000, f"{name}: stamps carried over to within {error} ns")
+    for end, moment in departures:
+        apart = nic.get("kernel_error_ns", {}).get(end, {}).get(moment, {})
+        low, middle = apart.get("min"), apart.get("median")
+        # The hour between the two clocks is gone, and no packet is on the wire before its driver had it.
+        claim(
+            middle is not None and low >= -error and middle < 20e6,
+            f"{name}: {apart.get('count')} departures of the {end}, card after kernel by {middle} ns (at least {low})",
+        )
+    warned = any("no network card stamped" in warning for warning in documents[name]["warnings"])
+    claim(warned, f"{name}: it is said which moments no card stamped")
+
+if "promised" in documents:
+    stamps = documents["promised"]["stamps"]
+    claim(stamps["sender_departure"] == "kernel", "a card that promises stamps and gives none leaves the kernel's")
+    claim(stamps.get("nic") is None, "and nothing is said of its stamps")
+
+print(f"{documents.get('GUEST-KERNEL')}: {len(failures)} claims failed")
+sys.exit(1 if failures else 0)
