@@ -7,6 +7,8 @@ import sys
 
 documents, part, failures = {}, None, []
 for line in open(sys.argv[1], encoding="utf-8", errors="replace").read().replace("\r", "").splitlines():
+    # The firmware leaves the terminal's own words before the first of ours.
+    line = line[max(line.find("GUEST-"), 0) :]
     words = line.split(" ", 1)
     if words[0] == "GUEST-BEGIN":
         part = (words[1], [])

@@ -23,7 +23,7 @@ fn system_of(card: i64, rates: &[i64], shift: i64) -> i64 {
             break;
         }
     }
-    i64::try_from(system).unwrap()
+    i64::try_from(system).expect("within the range of a test")
 }
 
 proptest! {
