@@ -1,6 +1,7 @@
 //! `romer report`, and how a summary is shown.
 
 use std::path::Path;
+use std::sync::Once;
 
 use romer_exchange::csv::Written;
 use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
@@ -368,9 +369,14 @@ fn direction(went: Way, arguments: &ReportArgs) -> Result<Way, Failure> {
     });
     match (went, asked) {
         (Way::Both, None) => {
-            output::eprint_line(
-                "note: both ends sent, and what went forward is written; choose with --direction",
-            );
+            static SAID: Once = Once::new();
+            if !arguments.output.quiet {
+                SAID.call_once(|| {
+                    output::eprint_line(
+                        "note: both ends sent, and what went forward is written; choose with --direction",
+                    );
+                });
+            }
             Ok(Way::Forward)
         }
         (Way::Both, Some(asked)) => Ok(asked),

@@ -14,6 +14,9 @@ use crate::evaluate::Evaluated;
 /// A difference of rates beyond this is no crystal's (seed 001 speaks of 10 parts in a million).
 pub const IMPLAUSIBLE_PPM: f64 = 500.0;
 
+/// Of fewer packets a line says what they waited, not how the clocks run.
+const FEW: u64 = 30;
+
 /// Why a file cannot be freed of skew, as `WHY; what to do`.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Refusal {
@@ -104,13 +107,20 @@ pub fn to_log(
     let Some(skew) = estimate.skew else {
         return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| "the method gives none".into())));
     };
+    if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew && there < FEW {
+        return Err(Refusal::NoFit(format!(
+            "{there} packets are too few to tell a skew from what they waited"
+        )));
+    }
     if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
         return Err(Refusal::Implausible(skew.ppm));
     }
     take_out(entries, estimate.correction(Heading::Forward));
     outcome.skew_ppm = Some(skew.ppm);
     if !estimate.events.is_empty() {
-        outcome.notes.push(format!("{} jumps of a clock were compensated", estimate.events.len()));
+        let jumps = estimate.events.len();
+        let word = if jumps == 1 { "jump of a clock was" } else { "jumps of a clock were" };
+        outcome.notes.push(format!("{jumps} {word} compensated"));
     }
     Ok(outcome)
 }

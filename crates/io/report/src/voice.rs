@@ -33,7 +33,7 @@ impl Words {
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let buffer = time(voice.jitter_buffer_ns as f64);
         let sentence = format!(
-            "a call with {} has R {bound}{:.1}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets {} of the packets come too \
+            "a call with {} has R {bound}{:.1}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets at most {} of the packets come too \
              late; {} are lost {losses}{delay}.",
             voice.codec.name,
             voice.r,
