@@ -2085,7 +2085,7 @@ export interface components {
         };
         /**
          * @description Stamps of the chosen place that did not come, though the packet did; those packets count as sent and received,
-         *     and are left out of the delays.
+         *     and are left out of the delays. Where the place is the network card, they have the kernel's stamp instead.
          */
         MissingStamps: {
             /**
@@ -2118,6 +2118,19 @@ export interface components {
              * @description Its length.
              */
             octets: number;
+        };
+        /** @description Network cards' stamps. */
+        NicStamps: {
+            /**
+             * Format: uint32
+             * @description By how much any of them may be off, at the most, because it was carried over from the card's clock to its host's.
+             */
+            error_ns: number;
+            /**
+             * @description How far the kernel's stamp of the same moment lies from the card's, inwards: departure = card - kernel, arrival =
+             *     kernel - card.
+             */
+            kernel_error_ns: components["schemas"]["LocationError"];
         };
         /** @description A run, opened. */
         Opened: {
@@ -2663,6 +2676,8 @@ export interface components {
             delay_definition: string;
             /** @description Stamps that never came, by moment. */
             missing: components["schemas"]["MissingStamps"];
+            /** @description What the network cards' stamps tell of themselves and of the kernels'; absent where none are used. */
+            nic?: components["schemas"]["NicStamps"] | null;
             /** @description t2. */
             responder_arrival: components["schemas"]["Place"] | null;
             /** @description t3. */
