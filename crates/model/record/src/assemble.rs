@@ -268,9 +268,17 @@ fn is_arrival<C: Clock>(stamps: &Stamps<C>, card: &Card) -> bool {
     stamps.kernel.or(stamps.user).is_some_and(|stamp| stamp.as_nanos() == card.arrival_ns)
 }
 
+/// Whether the card can have stamped then: not before the program handed a packet over, nor after it got one. Kernels before
+/// 6.13 may bring the stamp of an earlier packet under a number that has begun anew.
+fn is_plausible(user_ns: i64, card: &Card) -> bool {
+    let departs = matches!(card.moment, CardMoment::Left | CardMoment::LeftThere | CardMoment::TheirsLeft);
+    let wait = card.card_ns.saturating_sub(user_ns).saturating_mul(if departs { 1 } else { -1 });
+    wait >= -i64::from(card.error_ns) && wait.unsigned_abs() <= PLAUSIBLE_NS
+}
+
 fn take_in<C: Clock>(row: &mut RoundTrip, stamps: impl Fn(&mut RoundTrip) -> &mut Stamps<C>, card: &Card) {
     let of_row = stamps(row);
-    let near = of_row.user.is_some_and(|user| user.as_nanos().abs_diff(card.card_ns) <= PLAUSIBLE_NS);
+    let near = of_row.user.is_some_and(|user| is_plausible(user.as_nanos(), card));
     if near {
         of_row.nic = Some(Timestamp::from_nanos(card.card_ns));
         row.nic_error_ns = row.nic_error_ns.max(Some(card.error_ns));
@@ -485,6 +493,11 @@ mod tests {
         let far_off = card(CardMoment::Left, 0, 1_100 + 2_000_000_000);
         let rows = assemble(&[sent(0), far_off]);
         assert_eq!((rows[0].t1.nic, rows[0].nic_error_ns), (None, None));
+        // Before the packet was handed over, by more than the stamp may be off.
+        let rows = assemble(&[sent(0), card(CardMoment::Left, 0, 929)]);
+        assert_eq!(rows[0].t1.nic, None);
+        let rows = assemble(&[sent(0), card(CardMoment::Left, 0, 931)]);
+        assert_eq!(rows[0].t1.nic, Some(Timestamp::from_nanos(931)));
     }
 
     #[test]

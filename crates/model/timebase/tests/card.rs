@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use romer_record::RoundTrip;
+use romer_record::manifest::StampRequest;
 use romer_timebase::card::{Placed, Reading, Relation};
-use romer_timebase::{Bunches, bunches};
-use romer_units::Timestamp;
+use romer_timebase::{Bunches, CardEvidence, Selection, bunches};
+use romer_units::{Place, Timestamp};
 
 /// A day of the host's clock, so that differences are taken of large numbers.
 const START: i64 = 1_795_000_000_000_000_000;
@@ -163,4 +164,39 @@ fn arrivals_that_the_card_held_back_are_told_from_those_that_came_together() {
     }
     assert_eq!(bunches(&together), [None, None]);
     assert_eq!(bunches(&[]), [None, None]);
+}
+
+#[test]
+fn the_cards_stamps_are_chosen_where_half_of_the_packets_have_them() {
+    let rows = |stamped: usize| {
+        let mut rows = arrivals(10, false);
+        for row in &mut rows[stamped..] {
+            row.t4.nic = None;
+        }
+        rows
+    };
+    let chosen = |stamped, request| Selection::choose(&rows(stamped), request, true).t4;
+    assert_eq!(chosen(5, StampRequest::Nic), Some(Place::Nic));
+    assert_eq!(chosen(4, StampRequest::Nic), Some(Place::Kernel), "a mixture would be of two places");
+    assert_eq!(
+        chosen(10, StampRequest::Best),
+        Some(Place::Kernel),
+        "they are taken where they were asked for"
+    );
+    // A packet without has the kernel's.
+    assert_eq!(rows(5)[7].t4.at(Some(Place::Nic)), rows(5)[7].t4.kernel);
+}
+
+#[test]
+fn how_far_the_kernels_stamps_lie_from_the_cards_is_told_with_the_greatest_error() {
+    let mut rows = arrivals(30, false);
+    rows[3].nic_error_ns = Some(900);
+    let mut evidence = CardEvidence::default();
+    evidence.take(&rows[..10]);
+    evidence.take(&rows[10..]);
+    let told = evidence.document();
+    assert_eq!(told.error_ns, 900);
+    let arrival = &told.kernel_error_ns.sender.arrival;
+    assert_eq!((arrival.count, arrival.min, arrival.max), (30, Some(4_000.0), Some(4_000.0)));
+    assert_eq!(told.kernel_error_ns.sender.departure.count, 0);
 }
