@@ -34,9 +34,10 @@ pub enum Refusal {
     /// The fit is no clock's.
     #[error(
         "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
-         the stamps are of another unit; with --any-skew it is taken out all the same"
+         the stamps are of another unit{few}; with --any-skew it is taken out all the same",
+        few = if *.1 < FEW { ", or so few packets tell what they waited" } else { "" }
     )]
-    Implausible(f64),
+    Implausible(f64, u64),
 }
 
 /// What was taken out.
@@ -107,13 +108,8 @@ pub fn to_log(
     let Some(skew) = estimate.skew else {
         return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| "the method gives none".into())));
     };
-    if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew && there < FEW {
-        return Err(Refusal::NoFit(format!(
-            "{there} packets are too few to tell a skew from what they waited"
-        )));
-    }
     if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
-        return Err(Refusal::Implausible(skew.ppm));
+        return Err(Refusal::Implausible(skew.ppm, there));
     }
     take_out(entries, estimate.correction(Heading::Forward));
     outcome.skew_ppm = Some(skew.ppm);
@@ -319,7 +315,7 @@ mod tests {
         for entry in &mut steep {
             entry.received += (entry.sent - 5_000_000) / 100;
         }
-        assert!(matches!(to_log(&mut steep.clone(), method(2), 500, false), Err(Refusal::Implausible(_))));
+        assert!(matches!(to_log(&mut steep.clone(), method(2), 500, false), Err(Refusal::Implausible(..))));
         assert!(to_log(&mut steep, method(2), 500, true).is_ok());
         let mut one = skewed()[..1].to_vec();
         assert!(to_log(&mut one, method(2), 0, false).unwrap().notes[0].contains("one packet"));
