@@ -20,8 +20,8 @@ use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
-    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
-    Selection, Tallies,
+    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationShapes, LocationThinning, Related,
+    Relating, Selection, Tallies,
 };
 use romer_units::{Dscp, Duration, Ecn, Place};
 
@@ -266,6 +266,7 @@ fn concluded(
     // Limits were read before the run began; what a later romer wrote and this one does not know is left out.
     let limits: Vec<Limit> = stream.limits.iter().filter_map(|text| text.parse().ok()).collect();
     measurement.limits = Limit::judge_all(&limits, &measurement);
+    let location = LocationSeries { shapes: figures.location_shapes, ..location };
     Evaluated { measurement, related, selection, location }
 }
 
@@ -276,6 +277,7 @@ struct Figures {
     round_trip: Direction,
     findings: Vec<Finding>,
     location_error: LocationError,
+    location_shapes: LocationShapes,
 }
 
 /// From so many passages on a second thread is worth its making.
@@ -286,13 +288,13 @@ impl Figures {
         let here = || (forward(stream, related), round_trip(stream, related));
         // One after the other: the samples of each take room.
         let there = || {
-            let location_error = differences.summarised();
+            let location = differences.described();
             let reverse = reverse(stream, related);
             let Related { forward, reverse: back, round_trip, delay_kind, .. } = related;
-            (location_error, reverse, findings(forward, back, round_trip, *delay_kind))
+            (location, reverse, findings(forward, back, round_trip, *delay_kind))
         };
         let many = related.forward.len().max(related.reverse.len()) >= MANY;
-        let ((forward, round_trip), (location_error, reverse, findings)) = if many {
+        let ((forward, round_trip), (location, reverse, findings)) = if many {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(there);
                 let here = here();
@@ -304,7 +306,8 @@ impl Figures {
         } else {
             (here(), there())
         };
-        Self { forward, reverse, round_trip, findings, location_error }
+        let (location_error, location_shapes) = location;
+        Self { forward, reverse, round_trip, findings, location_error, location_shapes }
     }
 }
 

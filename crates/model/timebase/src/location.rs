@@ -1,7 +1,7 @@
 //! Location error: how far the program's own stamps lie from the best ones.
 
-use romer_metrics::summary;
-use romer_record::document::{LocationError, LocationErrors};
+use romer_metrics::described;
+use romer_record::document::{Histogram, LocationError, LocationErrors};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -14,7 +14,7 @@ use crate::clocks::elapsed;
 pub fn location_errors(rows: &[RoundTrip]) -> LocationError {
     let mut differences = LocationDifferences::default();
     differences.take(rows);
-    differences.summarised()
+    differences.described().0
 }
 
 /// The differences of [`location_errors`], of rows that may come in parts.
@@ -72,24 +72,44 @@ impl LocationDifferences {
         }
     }
 
-    /// Their figures.
-    pub fn summarised(self) -> LocationError {
+    /// Their figures, and how often each length came about.
+    pub fn described(self) -> (LocationError, LocationShapes) {
         // Each is given back before the next is sorted.
-        let of = |differences: Vec<i64>| summary(&differences);
-        LocationError {
-            sender: LocationErrors { departure: of(self.sender_departure), arrival: of(self.sender_arrival) },
-            responder: LocationErrors {
-                departure: of(self.responder_departure),
-                arrival: of(self.responder_arrival),
-            },
-        }
+        let of = |differences: Vec<i64>| described(&differences);
+        let (sender_departure, sender_arrival) = (of(self.sender_departure), of(self.sender_arrival));
+        let (responder_departure, responder_arrival) =
+            (of(self.responder_departure), of(self.responder_arrival));
+        let errors = LocationError {
+            sender: LocationErrors { departure: sender_departure.0, arrival: sender_arrival.0 },
+            responder: LocationErrors { departure: responder_departure.0, arrival: responder_arrival.0 },
+        };
+        let shapes = LocationShapes {
+            sender_departure: sender_departure.1,
+            sender_arrival: sender_arrival.1,
+            responder_arrival: responder_arrival.1,
+            responder_departure: responder_departure.1,
+        };
+        (errors, shapes)
     }
+}
+
+/// How often stamps of the program lie how far from the kernel's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocationShapes {
+    /// Departures from the sender.
+    pub sender_departure: Histogram,
+    /// Arrivals there.
+    pub sender_arrival: Histogram,
+    /// Arrivals at the responder.
+    pub responder_arrival: Histogram,
+    /// Departures from there.
+    pub responder_departure: Histogram,
 }
 
 /// The same differences over time: moments after the first stamp of their host, and nanoseconds, in the order of the rows,
 /// thinned to at most `most` of a moment (at least 2) by keeping the least and the greatest of neighbours, so that none of
 /// the greatest is lost.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocationSeries {
     /// Departures from the sender.
     pub sender_departure: Vec<(i64, i64)>,
@@ -99,6 +119,8 @@ pub struct LocationSeries {
     pub responder_arrival: Vec<(i64, i64)>,
     /// Departures from there.
     pub responder_departure: Vec<(i64, i64)>,
+    /// How they are distributed, all of them; empty where nobody has counted.
+    pub shapes: LocationShapes,
 }
 
 impl LocationSeries {
@@ -211,7 +233,8 @@ impl LocationThinning {
         self.close();
         let [sender_departure, sender_arrival, responder_arrival, responder_departure] =
             self.moments.map(Thinned::since_first);
-        LocationSeries { sender_departure, sender_arrival, responder_arrival, responder_departure }
+        let shapes = LocationShapes::default();
+        LocationSeries { sender_departure, sender_arrival, responder_arrival, responder_departure, shapes }
     }
 }
 

@@ -1,11 +1,12 @@
 //! What clocks did to the delays, and what the program's own stamps would have.
 
-use romer_metrics::reordering;
-use romer_record::document::Measurement;
+use romer_record::document::{Histogram, Measurement};
 use romer_record::{Fate, Passage};
 use romer_timebase::skew::Correction;
 
-use super::{Axis, Figure, Ink, Labels, Layer, Times, as_float, share, thin};
+use super::distributions::density;
+use super::thin::Thinning;
+use super::{Axis, Figure, Ink, Labels, Layer, Times, as_float};
 use crate::Passages;
 use crate::number::{Unit, count, time};
 use crate::table::Way;
@@ -40,30 +41,31 @@ fn corrected(
     correction: &Correction,
     times: &Times,
 ) -> Option<Figure> {
-    let mut before = Vec::new();
-    let mut after = Vec::new();
-    // Where the line of what was taken out runs, by its moment.
-    let mut out: Vec<(f64, i64)> = Vec::new();
-    for passage in passages.iter().filter(|passage| passage.fate == Fate::Arrived) {
-        let all = (times.of_probe(passage.sequence), passage.delay, moment(passage, way));
-        let (Some(x), Some(delay), Some(at)) = all else { continue };
-        let delay = as_float(delay.as_nanos());
-        before.push((x, delay + as_float(correction.at(at))));
-        after.push((x, delay));
-        out.push((x, at));
-    }
-    let least = before.iter().map(|(_, y)| *y).reduce(f64::min)?;
-    before.iter_mut().for_each(|(_, y)| *y -= least);
-    let greatest = |points: &[(f64, f64)]| points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
-    let end = greatest(&before).max(greatest(&after)).max(1.0);
-    let unit = Unit::of(end);
-    let scaled = |points: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
-        let kept = thin(&points, POINTS);
-        kept.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect()
+    let arrived = || {
+        let arrived = passages.iter().filter(|passage| passage.fate == Fate::Arrived);
+        arrived.filter_map(|passage| {
+            let at = moment(passage, way)?;
+            let x = times.of_probe(passage.sequence)?;
+            let after = as_float(passage.delay?.as_nanos());
+            Some(Corrected { x, at, before: after + as_float(correction.at(at)), after })
+        })
     };
-    let band = band(&out, correction, least, unit);
+    let count = arrived().count();
+    let least = arrived().map(|one| one.before).reduce(f64::min)?;
+    let greatest = arrived().map(|one| (one.before - least).max(one.after)).fold(0.0, f64::max);
+    let end = greatest.max(1.0);
+    let unit = Unit::of(end);
+    let mut clouds = [Thinning::new(count, POINTS), Thinning::new(count, POINTS)];
+    let mut band = Band::new(count, correction);
+    for Corrected { x, at, before, after } in arrived() {
+        clouds[0].push((x, (before - least) / unit.nanos()));
+        clouds[1].push((x, after / unit.nanos()));
+        band.push(x, at);
+    }
+    let [before, after] = clouds.map(Thinning::finish);
+    let widest = band.widest;
+    let band = band.bars(least, unit);
     let ink = Ink::from(way);
-    let widest = out.iter().map(|(_, at)| correction.error_at(*at)).fold(0.0, f64::max);
     Some(Figure {
         name: if way == Way::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock error taken out, {}", way.name()),
@@ -81,8 +83,8 @@ fn corrected(
             labels: Labels::Numbers,
         },
         layers: vec![
-            Layer::Points(Ink::Text, scaled(before)),
-            Layer::Points(ink, scaled(after)),
+            Layer::Points(Ink::Text, before),
+            Layer::Points(ink, after),
             Layer::Bars(Ink::Lost, band),
         ],
         legend: vec![
@@ -94,21 +96,55 @@ fn corrected(
     })
 }
 
+/// A delay before and after the correction, nanoseconds.
+struct Corrected {
+    /// When, in the unit of the axis, and on the sender's clock.
+    x: f64,
+    at: i64,
+    before: f64,
+    after: f64,
+}
+
 /// What was taken out as rectangles, each from the least to the greatest of its interval in a column.
-fn band(out: &[(f64, i64)], correction: &Correction, least: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
-    let chunk = out.len().div_ceil(BAND).max(1);
-    let bars = out.chunks(chunk).filter_map(|part| {
-        let ends = |(_, at): &(f64, i64)| {
-            let (value, error) = (as_float(correction.at(*at)) - least, correction.error_at(*at));
-            [value - error, value + error]
+struct Band<'a> {
+    correction: &'a Correction,
+    /// Packets in a column, and how many the open one has.
+    column: usize,
+    filled: usize,
+    open: Option<[f64; 4]>,
+    columns: Vec<[f64; 4]>,
+    widest: f64,
+}
+
+impl<'a> Band<'a> {
+    fn new(count: usize, correction: &'a Correction) -> Self {
+        let column = count.div_ceil(BAND).max(1);
+        Self { correction, column, filled: 0, open: None, columns: Vec::new(), widest: 0.0 }
+    }
+
+    fn push(&mut self, x: f64, at: i64) {
+        let (value, error) = (as_float(self.correction.at(at)), self.correction.error_at(at));
+        self.widest = self.widest.max(error);
+        let (low, high) = (value - error, value + error);
+        self.open = Some(self.open.map_or([x, x, low, high], |[left, right, bottom, top]| {
+            [left.min(x), right.max(x), bottom.min(low), top.max(high)]
+        }));
+        self.filled += 1;
+        if self.filled == self.column {
+            self.columns.extend(self.open.take());
+            self.filled = 0;
+        }
+    }
+
+    /// Rectangles above `least`, in `unit`.
+    fn bars(mut self, least: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
+        self.columns.extend(self.open.take());
+        let bar = |[left, right, low, high]: [f64; 4]| {
+            let (low, high) = (low - least, high - least);
+            (high > 0.0).then(|| ([left, right, low.max(0.0) / unit.nanos(), high / unit.nanos()], 0.5))
         };
-        let low = part.iter().map(|one| ends(one)[0]).reduce(f64::min)?;
-        let high = part.iter().map(|one| ends(one)[1]).reduce(f64::max)?;
-        let left = part.iter().map(|one| one.0).reduce(f64::min)?;
-        let right = part.iter().map(|one| one.0).reduce(f64::max)?;
-        (high > 0.0).then(|| ([left, right, low.max(0.0) / unit.nanos(), high / unit.nanos()], 0.5))
-    });
-    bars.collect()
+        self.columns.into_iter().filter_map(bar).collect()
+    }
 }
 
 /// What was found of the clocks, in a sentence.
@@ -177,44 +213,56 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
     })
 }
 
-/// Where packets came out of order, and where more than once.
-pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
-    let mut rows = Vec::new();
-    for (way, name) in [(Way::Forward, "there"), (Way::Reverse, "back")] {
-        let (late, twice) = disorder(passages.of(way), times);
-        rows.push((format!("out of order, {name}"), Ink::from(way), late));
-        rows.push((format!("duplicates, {name}"), Ink::RoundTrip, twice));
-    }
-    rows.retain(|(_, _, marks)| !marks.is_empty());
-    if rows.is_empty() {
-        return None;
-    }
-    let end = times.end / times.unit.nanos();
-    let sent = super::per_column(times.moments(), end);
-    let mut layers = Vec::new();
-    for (index, (_, ink, marks)) in rows.iter().enumerate() {
-        let here = super::per_column(marks.iter().copied(), end);
-        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
-        layers.push(Layer::Bars(*ink, super::strip(&here, &sent, end, edges)));
-    }
+/// How often the program's stamps lie how far from the kernel's (seed 000, figures 9.3 and 9.4 from the side).
+pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
+    let shapes = &passages.location.shapes;
+    let rows = [
+        ("sender, departure", Ink::Text, &shapes.sender_departure),
+        ("responder, arrival", Ink::Forward, &shapes.responder_arrival),
+        ("responder, departure", Ink::Reverse, &shapes.responder_departure),
+        ("sender, arrival", Ink::RoundTrip, &shapes.sender_arrival),
+    ];
+    let rows: Vec<_> =
+        rows.into_iter().filter(|(_, _, shape)| shape.counts.iter().sum::<u64>() > 1).collect();
+    let (least, end) =
+        rows.iter().map(|(_, _, shape)| bulk(shape)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let unit = Unit::of(end.max(1.0));
+    let drawn: Vec<_> =
+        rows.iter().map(|(name, ink, shape)| (*name, *ink, density(shape, end, unit))).collect();
+    let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
     Some(Figure {
-        name: "order",
-        title: "Out of order, and more than once".into(),
-        caption: "The shade tells the share of the probes sent in that moment: under 10 %, under 50 %, more. A packet is out \
-                  of order where one that was sent later came before it (RFC 4737)."
+        name: "location-shape",
+        title: "How far the program's stamps lie from the kernel's, and how often".into(),
+        caption: "Each stamp of the program is late on arrival, and early on departure, by what the host needs between the \
+                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not. The \
+                  farthest hundredth is not shown."
             .into(),
-        x: times.axis(),
-        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
-        layers,
-        legend: rows.into_iter().map(|(name, ink, _)| (name, ink)).collect(),
-        low: true,
+        x: Axis {
+            title: format!("apart, {}", unit.name(true)),
+            from: least.min(0.0) / unit.nanos(),
+            to: end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        y: Axis {
+            title: format!("% of stamps per {}", unit.name(true)),
+            from: 0.0,
+            to: 1.08 * top,
+            labels: Labels::Numbers,
+        },
+        layers: drawn.iter().map(|(_, ink, outline)| Layer::Area(*ink, outline.clone())).collect(),
+        legend: drawn.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        low: false,
     })
 }
 
-/// When those were sent that arrived after one of a higher number, and those that arrived more than once.
-fn disorder(passages: &[Passage], times: &Times) -> (Vec<f64>, Vec<f64>) {
-    let late = reordering(passages).into_iter().filter_map(|packet| times.of_probe(packet.sequence));
-    let copies = passages.iter().filter(|passage| passage.fate == Fate::Arrived && passage.copy > 0);
-    let twice = copies.filter(|copy| copy.arrival.is_some()).filter_map(|copy| times.of_probe(copy.sequence));
-    (late.collect(), twice.collect())
+/// Where a histogram begins, and the edge above which a hundredth lies at the most.
+fn bulk(shape: &Histogram) -> (f64, f64) {
+    let total: u64 = shape.counts.iter().sum();
+    let mut below = 0;
+    let most = shape.counts.iter().position(|count| {
+        below += count;
+        100 * below >= 99 * total
+    });
+    let edge = |place: usize| shape.bin_edges_ns.get(place).map_or(0.0, |edge| as_float(*edge));
+    (edge(0), most.map_or(0.0, |place| edge(place + 1)).max(1.0))
 }

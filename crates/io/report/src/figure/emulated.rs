@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use romer_record::emulation::EmulatedPacket;
 
+use super::distributions::ascending;
 use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps};
 use crate::emulation::{Drawn, Judged, Sampled, Way};
 use crate::number::{NO_BREAK, Unit, count, time};
@@ -81,8 +82,8 @@ fn number(ordinal: u64) -> f64 {
 
 /// Both delays of these packets, and what a chart of them reaches to.
 fn both(left: &[Left]) -> (Vec<f64>, Vec<f64>, (f64, f64)) {
-    let asked = sorted(left.iter().map(|left| left.asked));
-    let held = sorted(left.iter().map(|left| left.held));
+    let asked = ascending(left.iter().map(|left| left.asked).collect());
+    let held = ascending(left.iter().map(|left| left.held).collect());
     let (from, to) = ends(&asked);
     let (least, most) = ends(&held);
     (asked, held, (from.min(least), to.max(most)))
@@ -230,7 +231,7 @@ fn spacing(name: &'static str, way: &Way<'_>) -> Option<Figure> {
     let between = |times: Vec<i64>| {
         let mut times = times;
         times.sort_unstable();
-        sorted(times.windows(2).map(|pair| as_float(pair[1] - pair[0])))
+        sorted(times.windows(2).map(|pair| pair[1] - pair[0]).collect())
     };
     let arrivals = way.packets.iter().filter(|packet| packet.copy == 0).map(|packet| packet.arrival_ns);
     let arrivals = between(arrivals.collect());
@@ -309,7 +310,7 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
         Drawn::Uniform => (sampled.uniform, EDA[0], "uniform numbers"),
         Drawn::Normal => (sampled.normal, EDA[1], "normal numbers"),
     };
-    let ordered = sorted(values.iter().copied());
+    let ordered = ascending(values.to_vec());
     let (Some(least), Some(most)) = (ordered.first().copied(), ordered.last().copied()) else {
         return Vec::new();
     };

@@ -4,44 +4,19 @@ use romer_metrics::{inter_arrivals, inter_departures, jitter};
 use romer_record::Passage;
 use romer_record::document::Measurement;
 
-use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, delays, share, sorted, steps};
+use super::distributions::ascending;
+use super::{Axis, Figure, Ink, Labels, Layer, Sorted, as_float, at, share, sorted, steps};
+use crate::Passages;
 use crate::number::{NO_BREAK, Unit, time};
 use crate::table::Way;
-use crate::{Passages, Stream};
 
-/// Bins of a histogram that several series share.
-const BINS: usize = 110;
 /// Points of a tail.
 const TAIL: usize = 400;
 
-/// The counts of each way in bins of one width between 0 and `end`, as outlines in percent a unit; with the bins' width.
-pub(super) fn outlines(passages: &Passages<'_>, end: f64, unit: Unit) -> Vec<(Way, Vec<(f64, f64)>)> {
-    let width = end / share(BINS, 1);
-    let ways = Way::ALL.into_iter().map(|way| (way, delays(passages.of(way))));
-    ways.filter(|(_, delays)| delays.len() > 1)
-        .map(|(way, delays)| {
-            let mut outline = Vec::with_capacity(2 * BINS + 2);
-            for bin in 0..BINS {
-                let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
-                let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
-                let count = below(to) - below(from);
-                let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
-                outline.push((from / unit.nanos(), height));
-                outline.push((to / unit.nanos(), height));
-            }
-            outline.push((end / unit.nanos(), 0.0));
-            (way, outline)
-        })
-        .collect()
-}
-
 /// The share of packets that took longer, on a logarithmic axis: the tail that a distribution function hides.
-pub(super) fn tail(m: &Measurement, passages: &Passages<'_>) -> Option<Figure> {
-    let series: Vec<(Way, Vec<f64>)> = Way::ALL
-        .into_iter()
-        .map(|way| (way, delays(passages.of(way))))
-        .filter(|(_, all)| all.len() > 10)
-        .collect();
+pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
+    let series: Vec<(Way, &[f64])> =
+        Way::ALL.into_iter().map(|way| (way, sorted.of_way(way))).filter(|(_, all)| all.len() > 10).collect();
     let end = series.iter().filter_map(|(_, all)| all.last().copied()).fold(0.0, f64::max);
     let most = series.iter().map(|(_, all)| all.len()).max()?;
     if end <= 0.0 {
@@ -97,15 +72,10 @@ pub(super) fn jitters(m: &Measurement, passages: &Passages<'_>) -> Option<Figure
     let way =
         [Way::Forward, Way::Reverse, Way::RoundTrip].into_iter().find(|way| passages.of(*way).len() > 2)?;
     let these: &[Passage] = passages.of(way);
-    let whole = |values: Vec<i64>| sorted(values.into_iter().map(|value| as_float(value).abs()));
     let rows = [
-        ("between arrivals", Ink::Forward, whole(jitter::inter_arrival_difference(these))),
-        ("between delays", Ink::Reverse, whole(jitter::delay_difference(these))),
-        (
-            "from the mean delay",
-            Ink::RoundTrip,
-            sorted(jitter::deviation_from_mean(these).into_iter().map(f64::abs)),
-        ),
+        ("between arrivals", Ink::Forward, sorted(jitter::inter_arrival_difference(these))),
+        ("between delays", Ink::Reverse, sorted(jitter::delay_difference(these))),
+        ("from the mean delay", Ink::RoundTrip, ascending(jitter::deviation_from_mean(these))),
     ];
     let single = jitter::rfc3550(these).map_or_else(String::new, |value| {
         format!(" RFC{NO_BREAK}3550's running mean ends at {}.", time(value, true))
@@ -122,15 +92,14 @@ pub(super) fn jitters(m: &Measurement, passages: &Passages<'_>) -> Option<Figure
 
 /// Times between departures and between arrivals.
 pub(super) fn between(passages: &Passages<'_>) -> Option<Figure> {
-    let of = |values: Vec<i64>| sorted(values.into_iter().map(as_float));
     let there = [passages.forward, passages.round_trip]
         .into_iter()
         .find(|these| !these.is_empty())
         .unwrap_or_default();
     let rows = [
-        ("between departures", Ink::Text, of(inter_departures(there))),
-        ("between arrivals there", Ink::Forward, of(inter_arrivals(passages.forward))),
-        ("between arrivals back", Ink::Reverse, of(inter_arrivals(passages.reverse))),
+        ("between departures", Ink::Text, sorted(inter_departures(there))),
+        ("between arrivals there", Ink::Forward, sorted(inter_arrivals(passages.forward))),
+        ("between arrivals back", Ink::Reverse, sorted(inter_arrivals(passages.reverse))),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let low = rows.iter().filter_map(|(_, _, values)| at(values, 0.002)).fold(f64::INFINITY, f64::min);
@@ -197,10 +166,4 @@ fn logarithmic(
         legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
         low: false,
     })
-}
-
-/// Those of these figures that the data allow.
-pub(super) fn all(stream: &Stream<'_>) -> Vec<Figure> {
-    let Some(passages) = stream.passages else { return Vec::new() };
-    [jitters(stream.measurement, &passages), between(&passages)].into_iter().flatten().collect()
 }

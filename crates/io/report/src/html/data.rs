@@ -4,10 +4,7 @@ use romer_record::document::MEASUREMENT;
 use serde_json::{Value, json};
 
 use crate::Stream;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, thin};
-
-/// The most points of a series, for those who zoom in.
-const MOST_POINTS: usize = 8_000;
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS, thin};
 
 /// A number with about seven digits, which is more than a screen shows.
 fn short(value: f64) -> Value {

@@ -8,8 +8,8 @@ use romer_record::document::{
 };
 use romer_record::finding::{Finding, GridOf, Pattern};
 use romer_record::{Fate, Passage};
-use romer_timebase::LocationSeries;
 use romer_timebase::skew::{Correction, Leg};
+use romer_timebase::{LocationSeries, LocationShapes};
 use romer_units::{Duration, Place, Timestamp};
 
 /// What a stream is made of.
@@ -143,11 +143,20 @@ pub(crate) fn make(path: &Path) -> Made {
         (0..400).map(|n| (n * step, whole(random.exponential(scale)))).collect()
     };
     let step = i64::from(path.probes) * path.interval_ns / 400;
-    let location = LocationSeries {
+    let mut location = LocationSeries {
         sender_departure: apart(step, 1_500.0, &mut random),
         sender_arrival: apart(step, 22_000.0, &mut random),
         responder_arrival: apart(step, 17_000.0, &mut random),
         responder_departure: apart(step, 1_900.0, &mut random),
+        shapes: LocationShapes::default(),
+    };
+    let shape =
+        |series: &[(i64, i64)]| histogram(&series.iter().map(|(_, apart)| *apart as f64).collect::<Vec<_>>());
+    location.shapes = LocationShapes {
+        sender_departure: shape(&location.sender_departure),
+        sender_arrival: shape(&location.sender_arrival),
+        responder_arrival: shape(&location.responder_arrival),
+        responder_departure: shape(&location.responder_departure),
     };
     let corrections =
         if path.shared { Default::default() } else { [1.0, -1.0].map(|sign| clock(path, start, sign)) };

@@ -1,0 +1,279 @@
+//! How delays, and the errors of the packets' spacing, are distributed.
+
+use std::borrow::Cow;
+
+use romer_metrics::Value as _;
+use romer_record::document::{Direction, Histogram, Measurement};
+use romer_record::{Fate, Passage};
+
+use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, share};
+use crate::Passages;
+use crate::number::{NO_BREAK, Unit, time};
+use crate::table::Way;
+
+/// Steps of a drawn distribution function.
+const STEPS: usize = 400;
+/// Bins of a histogram that several series share.
+const BINS: usize = 110;
+
+/// The delays of packets that arrived in time, ascending.
+pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
+    let arrived = passages.iter().filter(|p| p.fate == Fate::Arrived);
+    sorted(arrived.filter_map(|p| p.delay.map(|delay| delay.as_nanos())).collect())
+}
+
+/// The same of each way: most figures want them.
+pub(super) struct Sorted([Vec<f64>; 3]);
+
+impl Sorted {
+    pub(super) fn of(passages: &Passages<'_>) -> Self {
+        Self(Way::ALL.map(|way| delays(passages.of(way))))
+    }
+
+    pub(super) fn of_way(&self, way: Way) -> &[f64] {
+        let ways = Way::ALL.into_iter().zip(&self.0);
+        ways.filter(|(one, _)| *one == way).map(|(_, delays)| &delays[..]).next().unwrap_or_default()
+    }
+
+    /// Of several ways, ascending.
+    pub(super) fn together(&self, ways: &[Way]) -> Cow<'_, [f64]> {
+        let mut some = ways.iter().map(|way| self.of_way(*way)).filter(|delays| !delays.is_empty());
+        let first = some.next().unwrap_or_default();
+        let mut all = Cow::Borrowed(first);
+        for delays in some {
+            all.to_mut().extend_from_slice(delays);
+            // Two stretches that are ascending are merged.
+            all.to_mut().sort_by(f64::total_cmp);
+        }
+        all
+    }
+}
+
+/// Whole numbers, ascending.
+pub(super) fn sorted(values: Vec<i64>) -> Vec<f64> {
+    let ascending = i64::ascending(&values);
+    drop(values);
+    ascending.into_iter().map(as_float).collect()
+}
+
+/// Numbers, ascending.
+pub(super) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The end of the axis of distributions: the greatest delay of any way, or, where that is far out, a little more
+/// than the greatest p99.
+fn common_end(m: &Measurement) -> Option<f64> {
+    let end = |direction: &Direction| {
+        let (p99, max) = (direction.delay_ns.p99?, direction.delay_ns.max?);
+        Some(if max > 1.3 * p99 { 1.15 * p99 } else { max })
+    };
+    Way::ALL.iter().filter_map(|way| end(way.of(m))).reduce(f64::max).filter(|end| *end > 0.0)
+}
+
+/// The histogram. Bins of one width let the eye compare the ways.
+pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
+    let end = common_end(m)?;
+    let unit = Unit::of(end);
+    of_outlines(m, end, unit, outlines(sorted, end, unit))
+}
+
+/// The histogram of a stream whose packets are not at hand: with the bins of the document.
+pub(super) fn of_document(m: &Measurement) -> Option<Figure> {
+    let end = common_end(m)?;
+    let unit = Unit::of(end);
+    let outlines = Way::ALL.map(|way| (way, density(&way.of(m).histograms.delay, end, unit)));
+    of_outlines(m, end, unit, outlines.into())
+}
+
+fn of_outlines(
+    m: &Measurement,
+    end: f64,
+    unit: Unit,
+    outlines: Vec<(Way, Vec<(f64, f64)>)>,
+) -> Option<Figure> {
+    let mut layers = Vec::new();
+    let mut legend = Vec::new();
+    let mut top: f64 = 0.0;
+    for (way, outline) in outlines {
+        if outline.len() > 2 {
+            top = outline.iter().map(|(_, y)| *y).fold(top, f64::max);
+            layers.push(Layer::Area(way.into(), outline));
+            legend.push((way.label(m), way.into()));
+        }
+    }
+    layers.first()?;
+    Some(Figure {
+        name: "histogram",
+        title: "Distribution of the delay".into(),
+        caption: beyond_note(m, end),
+        x: delay_axis(end, unit),
+        y: Axis {
+            title: format!("% of packets per {}", unit.name(true)),
+            from: 0.0,
+            to: 1.08 * top,
+            labels: Labels::Numbers,
+        },
+        layers,
+        legend,
+        low: false,
+    })
+}
+
+fn delay_axis(end: f64, unit: Unit) -> Axis {
+    Axis {
+        title: format!("delay, {}", unit.name(true)),
+        from: 0.0,
+        to: end / unit.nanos(),
+        labels: Labels::Numbers,
+    }
+}
+
+fn beyond_note(m: &Measurement, end: f64) -> String {
+    let beyond: Vec<String> = Way::ALL
+        .iter()
+        .filter(|way| way.of(m).delay_ns.max.is_some_and(|max| max > end))
+        .map(|way| format!("{} up to {}", way.name(), time(way.of(m).delay_ns.max.unwrap_or(end), true)))
+        .collect();
+    if beyond.is_empty() {
+        String::new()
+    } else {
+        format!("Not shown: the longest delays, {}.", beyond.join(", "))
+    }
+}
+
+/// The outline of a histogram as a density in percent per unit, so that bins of different width compare.
+#[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
+pub(super) fn density(histogram: &Histogram, end: f64, unit: Unit) -> Vec<(f64, f64)> {
+    let total = histogram.counts.iter().sum::<u64>();
+    let mut outline = Vec::new();
+    for (edges, count) in histogram.bin_edges_ns.windows(2).zip(&histogram.counts) {
+        let [from, to] = edges else { continue };
+        let (from, to) = (as_float(*from), as_float(*to).max(as_float(*from) + 1.0));
+        if total == 0 || from > end {
+            continue;
+        }
+        let height = 100.0 * *count as f64 / total as f64 / ((to - from) / unit.nanos());
+        if outline.is_empty() {
+            outline.push((from / unit.nanos(), 0.0));
+        }
+        outline.push((from / unit.nanos(), height));
+        outline.push((to.min(end) / unit.nanos(), height));
+    }
+    if let Some((last, _)) = outline.last().copied() {
+        outline.push((last, 0.0));
+    }
+    outline
+}
+
+/// The distribution function.
+pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
+    let end = common_end(m)?;
+    let unit = Unit::of(end);
+    let mut layers = Vec::new();
+    let mut legend = Vec::new();
+    for way in Way::ALL {
+        let delays = sorted.of_way(way);
+        if delays.len() > 1 {
+            let within = steps(delays).into_iter().filter(|(delay, _)| *delay <= end);
+            layers
+                .push(Layer::Line(way.into(), within.map(|(delay, y)| (delay / unit.nanos(), y)).collect()));
+            legend.push((way.label(m), way.into()));
+        }
+    }
+    (!layers.is_empty()).then(|| Figure {
+        name: "distribution",
+        title: "Share of packets that took no longer".into(),
+        caption: beyond_note(m, end),
+        x: delay_axis(end, unit),
+        y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        layers,
+        legend,
+        low: false,
+    })
+}
+
+/// The counts of each way in bins of one width between 0 and `end`, as outlines in percent a unit; with the bins' width.
+fn outlines(sorted: &Sorted, end: f64, unit: Unit) -> Vec<(Way, Vec<(f64, f64)>)> {
+    let width = end / share(BINS, 1);
+    let ways = Way::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
+    ways.filter(|(_, delays)| delays.len() > 1)
+        .map(|(way, delays)| {
+            let mut outline = Vec::with_capacity(2 * BINS + 2);
+            for bin in 0..BINS {
+                let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
+                let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
+                let count = below(to) - below(from);
+                let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
+                outline.push((from / unit.nanos(), height));
+                outline.push((to / unit.nanos(), height));
+            }
+            outline.push((end / unit.nanos(), 0.0));
+            (way, outline)
+        })
+        .collect()
+}
+
+/// The distribution function of sorted values, in percent.
+pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
+    (0..=STEPS)
+        .filter_map(|step| Some((at(sorted, share(step, STEPS))?, 100.0 * share(step, STEPS))))
+        .collect()
+}
+
+/// How far the spacing of packets is from what it should be: the sender's own error, and what the path adds.
+pub(super) fn spacing(passages: &Passages<'_>) -> Option<Figure> {
+    let error = passages.forward.iter().filter(|p| p.copy == 0).filter_map(|p| p.departure_error);
+    let error = sorted(error.map(|error| error.as_nanos().saturating_abs()).collect());
+    let rows = [
+        ("sender's departure error", Ink::Text, error),
+        ("changed on the way there", Ink::Forward, sorted(changes(passages.forward))),
+        ("changed on the way back", Ink::Reverse, sorted(changes(passages.reverse))),
+    ];
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
+    let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);
+    if greatest <= 0.0 {
+        return None;
+    }
+    let median = |values: &[f64]| at(values, 0.5).unwrap_or(1.0);
+    let least = rows.iter().map(|(_, _, values)| median(values)).fold(f64::INFINITY, f64::min);
+    let from = (least.max(10.0).log10() - 1.0).floor().max(0.0);
+    let to = greatest.max(10.0).log10().ceil();
+    let layers = rows
+        .iter()
+        .map(|(_, ink, values)| {
+            let logs = steps(values).into_iter().map(|(value, y)| (value.max(1.0).log10().max(from), y));
+            Layer::Line(*ink, logs.collect())
+        })
+        .collect();
+    let worst = rows.iter().map(|(name, _, values)| {
+        format!("{name}: 99{NO_BREAK}% within {}", time(at(values, 0.99).unwrap_or(0.0), true))
+    });
+    Some(Figure {
+        name: "spacing",
+        title: "Error of the packets' spacing".into(),
+        caption: format!(
+            "{}. The change of spacing between consecutive packets is |IPDV| (RFC 3393).",
+            capital(&worst.collect::<Vec<_>>().join("; "))
+        ),
+        x: Axis { title: "error (logarithmic)".into(), from, to, labels: Labels::Decades },
+        y: Axis { title: "% of packets with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
+        layers,
+        legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
+        low: false,
+    })
+}
+
+/// With a capital first.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The difference of delay between packets of consecutive numbers, both arrived, without its sign.
+fn changes(passages: &[Passage]) -> Vec<i64> {
+    let first = || passages.iter().filter(|p| p.copy == 0 && p.fate == Fate::Arrived);
+    let pairs = first().zip(first().skip(1)).filter(|(a, b)| a.sequence.checked_add(1) == Some(b.sequence));
+    pairs.filter_map(|(a, b)| Some((b.delay? - a.delay?).as_nanos().saturating_abs())).collect()
+}

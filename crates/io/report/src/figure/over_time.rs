@@ -1,0 +1,195 @@
+//! Delays, and times between packets, over the time of the run.
+
+use romer_record::document::Measurement;
+use romer_record::{Fate, Passage};
+
+use super::strips::lost_at;
+use super::thin::Thinning;
+use super::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks};
+use crate::Passages;
+use crate::chart::Shape;
+use crate::number::{Unit, count, time};
+use crate::table::Way;
+
+/// The delays of `ways`.
+pub(super) fn delays(
+    m: &Measurement,
+    passages: &Passages<'_>,
+    sorted: &Sorted,
+    times: &Times,
+    ways: &[Way],
+) -> Option<Figure> {
+    let all = sorted.together(ways);
+    all.first()?;
+    let (from, end) = ends(&all);
+    let number = all.len();
+    drop(all);
+    let unit = Unit::of(end);
+    let mut layers = Vec::new();
+    let mut beyond = 0;
+    for way in ways {
+        let points = || {
+            let arrived = passages.of(*way).iter().filter(|p| p.fate == Fate::Arrived);
+            arrived.filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))))
+        };
+        let mut within = Thinning::new(points().filter(|(_, delay)| *delay <= end).count(), MOST_POINTS);
+        let mut above = Vec::new();
+        for (x, delay) in points() {
+            if delay <= end {
+                within.push((x, delay / unit.nanos()));
+            } else {
+                beyond += 1;
+                above.push(x);
+            }
+        }
+        layers.push(Layer::Points((*way).into(), within.finish()));
+        layers.push(Layer::Above((*way).into(), thin_marks(above)));
+    }
+    let round_trip = ways == [Way::RoundTrip];
+    let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
+    let mut caption = Vec::new();
+    if from > 0.0 {
+        caption.push("The scale does not begin at zero.".to_owned());
+    }
+    if beyond > 0 {
+        caption.push(format!(
+            "{} of {} lie above {} and are drawn as marks at the upper edge.",
+            count(beyond),
+            count(number as u64),
+            time(end, true)
+        ));
+    }
+    if number / ways.len() > Shape::Wide.most_points() {
+        caption.push("Of each moment the shortest and the longest delay are drawn.".to_owned());
+    }
+    let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
+    if !lost.is_empty() {
+        legend.push(("lost".into(), Ink::Lost));
+        layers.push(Layer::Below(Ink::Lost, thin_marks(lost)));
+    }
+    let happened: Vec<f64> =
+        m.events.iter().map(|event| as_float(event.at_ns) / times.unit.nanos()).collect();
+    let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
+    if !happened.is_empty() {
+        legend.push(("something happened".into(), Ink::Text));
+        layers.push(Layer::Below(Ink::Text, thin_marks(happened)));
+    }
+    Some(Figure {
+        name: if round_trip { "delay-round-trip" } else { "delay-one-way" },
+        title: if round_trip { "Round-trip delay".into() } else { "One-way delay".into() },
+        caption: caption.join(" "),
+        x: times.axis(),
+        y: Axis {
+            title: format!("delay, {}", unit.name(true)),
+            from: from / unit.nanos(),
+            to: end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        layers,
+        legend,
+        low: false,
+    })
+}
+
+/// How long after the one before it each packet left, and arrived, each on its own host's clock (seed 000, figures 9.5 to
+/// 9.8): what the sender's schedule and the path's holding back look like one by one.
+pub(super) fn between(passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
+    let there = [passages.forward, passages.round_trip].into_iter().find(|these| !these.is_empty());
+    let there = there.unwrap_or_default();
+    let departures = Spacings::of(there, times, |passage| passage.departure.map(|time| time.as_nanos()));
+    let arrivals = |way| {
+        let these = passages.of(way);
+        Spacings::of(these, times, |passage| passage.arrival.map(|time| time.as_nanos()))
+    };
+    let reception =
+        [("there", Ink::Forward, arrivals(Way::Forward)), ("back", Ink::Reverse, arrivals(Way::Reverse))];
+    let figures = [
+        spacings(
+            "inter-transmission",
+            "Time between departures",
+            "Each packet's departure after the one before it, on the sending host's clock: how evenly the probes left.",
+            [("between departures", Ink::Text, departures)].into(),
+            times,
+        ),
+        spacings(
+            "inter-reception",
+            "Time between arrivals",
+            "Each packet's arrival after the one before it, on the arriving host's clock. Over an empty path it is the time \
+             between departures; what is more than that is the path's.",
+            reception.into(),
+            times,
+        ),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// Times from one packet to the next, in the order in which they came about.
+struct Spacings {
+    points: Vec<(f64, f64)>,
+    sorted: Vec<f64>,
+}
+
+impl Spacings {
+    /// Of the packets that have the moment, each by its first copy.
+    fn of(passages: &[Passage], times: &Times, moment: impl Fn(&Passage) -> Option<i64>) -> Self {
+        let first = passages.iter().filter(|passage| passage.copy == 0);
+        let mut moments: Vec<(i64, u64)> =
+            first.filter_map(|passage| Some((moment(passage)?, passage.sequence))).collect();
+        if !moments.is_sorted() {
+            moments.sort_unstable();
+        }
+        let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
+        let mut points = Thinning::new(moments.len().saturating_sub(1), MOST_POINTS);
+        for pair in moments.windows(2) {
+            if let Some(x) = times.of_probe(pair[1].1) {
+                points.push((x, spacing(pair)));
+            }
+        }
+        let sorted =
+            super::sorted(moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect());
+        Self { points: points.finish(), sorted }
+    }
+}
+
+fn spacings(
+    name: &'static str,
+    title: &str,
+    caption: &str,
+    rows: Vec<(&'static str, Ink, Spacings)>,
+    times: &Times,
+) -> Option<Figure> {
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, these)| these.sorted.len() > 1).collect();
+    let reach = rows.iter().map(|(_, _, these)| ends(&these.sorted));
+    let (from, end) = reach.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let unit = Unit::of(end);
+    let mut layers = Vec::new();
+    for (_, ink, these) in &rows {
+        let (within, above): (Vec<_>, Vec<_>) = these.points.iter().copied().partition(|(_, y)| *y <= end);
+        layers.push(Layer::Points(*ink, within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect()));
+        layers.push(Layer::Above(*ink, thin_marks(above.into_iter().map(|(x, _)| x).collect())));
+    }
+    let beyond: usize = rows
+        .iter()
+        .map(|(_, _, these)| these.sorted.len() - these.sorted.partition_point(|y| *y <= end))
+        .sum();
+    let more = if beyond == 0 {
+        String::new()
+    } else {
+        format!(" {} above {} are drawn as marks at the upper edge.", count(beyond as u64), time(end, true))
+    };
+    Some(Figure {
+        name,
+        title: title.into(),
+        caption: format!("{caption}{more}"),
+        x: times.axis(),
+        y: Axis {
+            title: format!("time between packets, {}", unit.name(true)),
+            from: from / unit.nanos(),
+            to: end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        layers,
+        legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        low: false,
+    })
+}

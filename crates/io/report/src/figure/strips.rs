@@ -1,0 +1,135 @@
+//! Strips: where in the run something became of packets.
+
+use romer_metrics::reordering;
+use romer_record::{Fate, Passage};
+
+use super::{Axis, Figure, Ink, Labels, Layer, Times, share};
+use crate::Passages;
+use crate::table::Way;
+
+/// Columns of a strip.
+const STRIP: usize = 400;
+
+/// When those probes were sent that did not arrive in time and are not among `others`.
+pub(super) fn lost_at(passages: &[Passage], times: &Times, others: &[Fate]) -> Vec<f64> {
+    passages
+        .iter()
+        .filter(|p| p.fate != Fate::Arrived && !others.contains(&p.fate) && p.copy == 0)
+        .filter_map(|p| times.of_probe(p.sequence))
+        .collect()
+}
+
+/// Where packets were lost.
+pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
+    let unknown = [Fate::Unknown];
+    let known = [Fate::Lost, Fate::Late];
+    let rows = [
+        ("lost on the way there", Ink::Forward, lost_at(passages.forward, times, &unknown)),
+        ("lost on the way back", Ink::Reverse, lost_at(passages.reverse, times, &unknown)),
+        ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
+    ];
+    let rows: Vec<_> = rows.into_iter().filter(|(_, _, marks)| !marks.is_empty()).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let end = times.end / times.unit.nanos();
+    let sent = per_column(times.moments(), end);
+    let mut layers = Vec::new();
+    for (index, (_, ink, marks)) in rows.iter().enumerate() {
+        let lost = per_column(marks.iter().copied(), end);
+        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
+        layers.push(Layer::Bars(*ink, strip(&lost, &sent, end, edges)));
+    }
+    Some(Figure {
+        name: "loss",
+        title: "Losses".into(),
+        caption:
+            "The shade tells the share lost of the probes sent in that moment: under 10 %, under 50 %, more."
+                .into(),
+        x: times.axis(),
+        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
+        layers,
+        legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
+        low: true,
+    })
+}
+
+/// The columns with losses as bars between `edges`; neighbours of one shade are one bar.
+fn strip(lost: &[usize], sent: &[usize], end: f64, [bottom, top]: [f64; 2]) -> Vec<([f64; 4], f64)> {
+    let shade = |(lost, sent): (&usize, &usize)| match share(*lost, *sent) {
+        none if none <= 0.0 => 0.0,
+        few if few < 0.1 => 0.5,
+        some if some < 0.5 => 0.75,
+        _ => 1.0,
+    };
+    let shades: Vec<f64> = lost.iter().zip(sent).map(shade).collect();
+    let mut bars = Vec::new();
+    let mut column = 0;
+    for same in shades.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
+        let (left, right) = (end * share(column, STRIP), end * share(column + same.len(), STRIP));
+        column += same.len();
+        if let Some(shade) = same.first().filter(|shade| **shade > 0.0) {
+            bars.push(([left, right, bottom, top], *shade));
+        }
+    }
+    bars
+}
+
+fn per_column(times: impl Iterator<Item = f64>, end: f64) -> Vec<usize> {
+    let mut columns = vec![0; STRIP];
+    for time in times {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a column of the strip"
+        )]
+        let column = (time / end * STRIP as f64) as usize;
+        if let Some(count) = columns.get_mut(column.min(STRIP - 1)) {
+            *count += 1;
+        }
+    }
+    columns
+}
+
+/// Where packets came out of order, and where more than once.
+pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
+    let mut rows = Vec::new();
+    for (way, name) in [(Way::Forward, "there"), (Way::Reverse, "back")] {
+        let (late, twice) = disorder(passages.of(way), times);
+        rows.push((format!("out of order, {name}"), Ink::from(way), late));
+        rows.push((format!("duplicates, {name}"), Ink::RoundTrip, twice));
+    }
+    rows.retain(|(_, _, marks)| !marks.is_empty());
+    if rows.is_empty() {
+        return None;
+    }
+    let end = times.end / times.unit.nanos();
+    let sent = per_column(times.moments(), end);
+    let mut layers = Vec::new();
+    for (index, (_, ink, marks)) in rows.iter().enumerate() {
+        let here = per_column(marks.iter().copied(), end);
+        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
+        layers.push(Layer::Bars(*ink, strip(&here, &sent, end, edges)));
+    }
+    Some(Figure {
+        name: "order",
+        title: "Out of order, and more than once".into(),
+        caption: "The shade tells the share of the probes sent in that moment: under 10 %, under 50 %, more. A packet is out \
+                  of order where one that was sent later came before it (RFC 4737)."
+            .into(),
+        x: times.axis(),
+        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
+        layers,
+        legend: rows.into_iter().map(|(name, ink, _)| (name, ink)).collect(),
+        low: true,
+    })
+}
+
+/// When those were sent that arrived after one of a higher number, and those that arrived more than once.
+fn disorder(passages: &[Passage], times: &Times) -> (Vec<f64>, Vec<f64>) {
+    let late = reordering(passages).into_iter().filter_map(|packet| times.of_probe(packet.sequence));
+    let copies = passages.iter().filter(|passage| passage.fate == Fate::Arrived && passage.copy > 0);
+    let twice = copies.filter(|copy| copy.arrival.is_some()).filter_map(|copy| times.of_probe(copy.sequence));
+    (late.collect(), twice.collect())
+}

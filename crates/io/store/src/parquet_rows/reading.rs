@@ -1,0 +1,369 @@
+//! Reading the finished packet log, some thousand rows at a time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::ColumnPath;
+use romer_record::RoundTrip;
+
+use super::{CARD_COLUMNS, COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION};
+use crate::error::StoreError;
+use crate::guard::{self, Verdict};
+
+/// The most rows that are taken into memory.
+const MOST_ROWS: u64 = 1 << 26;
+/// Rows decoded at a time, so that memory follows the data and not what a damaged file claims, and few enough to stay near
+/// the processor while their columns are put in.
+const BATCH: usize = 1 << 11;
+
+/// Reads the rows of a file that [`write_rows`](super::write_rows) wrote, by stream.
+///
+/// # Errors
+/// Those of [`RowsFile::open`] and [`RowsFile::each`].
+pub fn read_rows(path: &Path) -> Result<BTreeMap<u16, Vec<RoundTrip>>, StoreError> {
+    let file = RowsFile::open(path)?;
+    let mut streams: BTreeMap<u16, Vec<RoundTrip>> = BTreeMap::new();
+    for (stream, rows) in file.streams()? {
+        streams.entry(stream).or_default().reserve_exact(rows);
+    }
+    file.each(|stream, rows| streams.entry(stream).or_default().extend_from_slice(rows))?;
+    Ok(streams)
+}
+
+/// A finished packet log that is gone through without having all of it in memory, as often as one likes.
+pub struct RowsFile {
+    reader: SerializedFileReader<File>,
+    path: PathBuf,
+}
+
+impl RowsFile {
+    /// Opens a file that [`write_rows`](super::write_rows) wrote.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], [`StoreError::Malformed`] (not Parquet, damaged), [`StoreError::Newer`],
+    /// [`StoreError::TooLarge`].
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut file = File::open(path).map_err(StoreError::io("open the packet log", path))?;
+        check_guard(&mut file, path)?;
+        let reader =
+            SerializedFileReader::new(file).map_err(|error| StoreError::malformed(path, "Parquet", error))?;
+        check(reader.metadata(), path)?;
+        Ok(Self { reader, path: path.to_path_buf() })
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        usize::try_from(self.reader.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// How many rows each stream has.
+    ///
+    /// # Errors
+    /// [`StoreError::Malformed`] (not our columns, values out of range).
+    pub fn streams(&self) -> Result<BTreeMap<u16, usize>, StoreError> {
+        let mut streams: BTreeMap<u16, usize> = BTreeMap::new();
+        for index in 0..self.reader.num_row_groups() {
+            let group = self.group(index)?;
+            let mut column =
+                Source::open(&*group, &COLUMNS[0]).map_err(|why| self.fault(index, &COLUMNS[0], why))?;
+            let mut batch = Vec::new();
+            loop {
+                batch.clear();
+                let count =
+                    column.read(&mut batch, 0, true).map_err(|why| self.fault(index, &COLUMNS[0], why))?;
+                if count == 0 {
+                    break;
+                }
+                for same in batch.chunk_by(|a, b| a.stream == b.stream) {
+                    *streams.entry(same[0].stream).or_default() += same.len();
+                }
+            }
+        }
+        Ok(streams)
+    }
+
+    /// Gives `take` the rows of all streams in the order in which they stand in the file, with their stream, some thousand
+    /// at a time; those of one probe come together.
+    ///
+    /// # Errors
+    /// [`StoreError::Malformed`] (not our columns, values out of range, columns of different lengths).
+    pub fn each(&self, mut take: impl FnMut(u16, &[RoundTrip])) -> Result<(), StoreError> {
+        let mut gathered = Gathered::default();
+        for index in 0..self.reader.num_row_groups() {
+            self.each_of_group(index, |rows| gathered.add(rows, &mut take))?;
+        }
+        gathered.give(&mut take);
+        Ok(())
+    }
+
+    fn group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>, StoreError> {
+        self.reader.get_row_group(index).map_err(|error| StoreError::malformed(&self.path, "Parquet", error))
+    }
+
+    /// All columns side by side, so that a row is whole while it is at hand.
+    fn each_of_group(&self, index: usize, mut give: impl FnMut(&[Row])) -> Result<(), StoreError> {
+        let group = self.group(index)?;
+        let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        let names = group.metadata().columns();
+        let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name());
+        let mut columns = Vec::with_capacity(COLUMNS.len() + CARD_COLUMNS.len());
+        for column in COLUMNS.iter().chain(CARD_COLUMNS.iter().filter(|column| is_there(column))) {
+            columns.push(Source::open(&*group, column).map_err(|why| self.fault(index, column, why))?);
+        }
+        let mut batch: Vec<Row> = Vec::with_capacity(BATCH);
+        let mut before = 0;
+        loop {
+            batch.clear();
+            for (number, source) in columns.iter_mut().enumerate() {
+                let column = source.column;
+                let count = source
+                    .read(&mut batch, before, number == 0)
+                    .map_err(|why| self.fault(index, column, why))?;
+                let end = before + count;
+                if count != batch.len() || end > claimed || (count == 0 && end != claimed) {
+                    let place = place(column, index);
+                    let why = format!("it has {end} values for {claimed} rows");
+                    return Err(StoreError::malformed(&self.path, place, why));
+                }
+            }
+            if batch.is_empty() {
+                return Ok(());
+            }
+            give(&batch);
+            before += batch.len();
+        }
+    }
+
+    fn fault(&self, index: usize, column: &Column, why: ColumnError) -> StoreError {
+        let place = place(column, index);
+        match why {
+            ColumnError::Parquet(error) => StoreError::malformed(&self.path, place, error),
+            ColumnError::Value(at) => {
+                let why = "the value does not belong in this column";
+                StoreError::malformed(&self.path, format!("{place}, row {at}"), why)
+            }
+        }
+    }
+}
+
+fn place(column: &Column, group: usize) -> String {
+    format!("column {}, row group {group}", column.name())
+}
+
+/// Rows of one stream that wait until the last probe among them is whole.
+#[derive(Default)]
+struct Gathered {
+    stream: u16,
+    rows: Vec<RoundTrip>,
+}
+
+impl Gathered {
+    fn add(&mut self, rows: &[Row], take: &mut impl FnMut(u16, &[RoundTrip])) {
+        for same in rows.chunk_by(|a, b| a.stream == b.stream) {
+            if same[0].stream != self.stream {
+                self.give(take);
+                self.stream = same[0].stream;
+            }
+            self.rows.extend(same.iter().map(|row| row.row));
+        }
+        let last = self.rows.last().map(|row| (row.way, row.sequence));
+        let whole =
+            self.rows.iter().rposition(|row| Some((row.way, row.sequence)) != last).map_or(0, |end| end + 1);
+        if whole > 0 {
+            take(self.stream, &self.rows[..whole]);
+            self.rows.drain(..whole);
+        }
+    }
+
+    fn give(&mut self, take: &mut impl FnMut(u16, &[RoundTrip])) {
+        if !self.rows.is_empty() {
+            take(self.stream, &self.rows);
+            self.rows.clear();
+        }
+    }
+}
+
+fn check_guard(file: &mut File, path: &Path) -> Result<(), StoreError> {
+    let (place, why) = match guard::check(file).map_err(StoreError::io("read the packet log", path))? {
+        Verdict::Whole => return Ok(()),
+        Verdict::NotParquet => ("the end".to_owned(), "it is not a Parquet file, or was cut short"),
+        Verdict::Unguarded(at) => {
+            (format!("byte {at}"), "romer's checksum is not there: it is damaged, or another program's")
+        }
+        Verdict::Damaged(at) => (format!("byte {at}"), "the checksum does not fit the file: it is damaged"),
+    };
+    Err(StoreError::malformed(path, place, why))
+}
+
+fn check(metadata: &ParquetMetaData, path: &Path) -> Result<(), StoreError> {
+    let file = metadata.file_metadata();
+    let name = file
+        .key_value_metadata()
+        .and_then(|pairs| pairs.iter().find(|pair| pair.key == SCHEMA_KEY))
+        .and_then(|pair| pair.value.as_deref());
+    let version = name.and_then(|name| name.strip_prefix(SCHEMA_FAMILY)).and_then(|n| n.parse::<u32>().ok());
+    match version {
+        None => {
+            return Err(StoreError::malformed(path, "key-value metadata", "it is no packet log of romer's"));
+        }
+        Some(found) if found > SCHEMA_VERSION => {
+            return Err(StoreError::Newer {
+                path: path.to_path_buf(),
+                place: "romer.schema",
+                found,
+                known: SCHEMA_VERSION,
+            });
+        }
+        Some(_) => {}
+    }
+    let found = u64::try_from(file.num_rows()).unwrap_or(u64::MAX);
+    if found > MOST_ROWS {
+        return Err(StoreError::TooLarge { path: path.to_path_buf(), found, unit: "rows", limit: MOST_ROWS });
+    }
+    Ok(())
+}
+
+enum ColumnError {
+    Parquet(ParquetError),
+    Value(usize),
+}
+
+impl From<ParquetError> for ColumnError {
+    fn from(error: ParquetError) -> Self {
+        Self::Parquet(error)
+    }
+}
+
+/// A column that is read some rows at a time.
+struct Source<'a> {
+    column: &'a Column,
+    reader: Typed,
+}
+
+/// A reader, the room for what it reads, and where the presence of optional values goes.
+struct Pages<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+    levels: Option<Vec<i16>>,
+}
+
+enum Typed {
+    Flags(Pages<BoolType>),
+    Wide(Pages<Int64Type>),
+    Narrow(Pages<Int32Type>),
+}
+
+impl<'a> Source<'a> {
+    fn open(group: &dyn RowGroupReader, column: &'a Column) -> Result<Self, ColumnError> {
+        let columns = group.metadata().columns();
+        let path = ColumnPath::from(column.name());
+        let Some((index, found)) = columns.iter().enumerate().find(|(_, c)| *c.column_path() == path) else {
+            return Err(ParquetError::General("there is no such column".into()).into());
+        };
+        let descriptor = found.column_descr();
+        let wanted = match column {
+            Column::Flag { .. } => parquet::basic::Type::BOOLEAN,
+            _ if column.wide() => parquet::basic::Type::INT64,
+            _ => parquet::basic::Type::INT32,
+        };
+        let optional = matches!(column, Column::Maybe { .. });
+        if descriptor.physical_type() != wanted
+            || descriptor.max_def_level() != i16::from(optional)
+            || descriptor.max_rep_level() != 0
+        {
+            return Err(ParquetError::General("it is of another type".into()).into());
+        }
+        let reader = group.get_column_reader(index)?;
+        let reader = match column {
+            Column::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
+            _ if column.wide() => Typed::Wide(Pages::new(reader, optional)),
+            _ => Typed::Narrow(Pages::new(reader, optional)),
+        };
+        Ok(Self { column, reader })
+    }
+
+    /// Puts the next values into the rows of `batch`, which it makes where this is the `first` column, and says how many
+    /// there were. `before` rows of the group came in earlier batches.
+    fn read(&mut self, batch: &mut Vec<Row>, before: usize, first: bool) -> Result<usize, ColumnError> {
+        let count = match &mut self.reader {
+            Typed::Flags(pages) => pages.next()?,
+            Typed::Wide(pages) => pages.next()?,
+            Typed::Narrow(pages) => pages.next()?,
+        };
+        if first {
+            batch.resize(count, Row::default());
+        }
+        let rows = &mut batch[..];
+        let done = match (self.column, &self.reader) {
+            (Column::Flag { set, .. }, Typed::Flags(pages)) => pages.put(rows, |row, value| {
+                set(row, *value);
+                Some(())
+            }),
+            (Column::Whole { set, .. } | Column::Maybe { set, .. }, Typed::Wide(pages)) => {
+                pages.put(rows, |row, value| set(row, *value))
+            }
+            (Column::Whole { set, .. } | Column::Maybe { set, .. }, Typed::Narrow(pages)) => {
+                pages.put(rows, |row, value| set(row, i64::from(value.cast_unsigned())))
+            }
+            // A source is opened with the reader of its column.
+            _ => Ok(()),
+        };
+        done.map_err(|at| ColumnError::Value(before + at))?;
+        Ok(count)
+    }
+}
+
+impl<T: DataType> Pages<T> {
+    fn new(reader: ColumnReader, optional: bool) -> Self {
+        Self {
+            reader: get_typed_column_reader::<T>(reader),
+            values: Vec::new(),
+            levels: optional.then(Vec::new),
+        }
+    }
+
+    /// Reads the next rows, and says how many there were.
+    fn next(&mut self) -> Result<usize, ParquetError> {
+        self.values.clear();
+        let mut count = 0;
+        if let Some(levels) = &mut self.levels {
+            levels.clear();
+        }
+        // A page may end before a batch is full.
+        while count < BATCH {
+            let (read, _, _) =
+                self.reader.read_records(BATCH - count, self.levels.as_mut(), None, &mut self.values)?;
+            if read == 0 {
+                break;
+            }
+            count += read;
+        }
+        Ok(count)
+    }
+
+    /// Puts what was read into rows; the place of the first that does not take its value is the error.
+    fn put(&self, rows: &mut [Row], mut put: impl FnMut(&mut Row, &T::T) -> Option<()>) -> Result<(), usize> {
+        let mut values = self.values.iter();
+        match &self.levels {
+            Some(levels) if self.values.len() < levels.len() => {
+                let present = rows.iter_mut().zip(levels).enumerate().filter(|(_, (_, level))| **level == 1);
+                for (at, (row, _)) in present {
+                    let Some(value) = values.next() else { break };
+                    put(row, value).ok_or(at)?;
+                }
+            }
+            _ => {
+                for (at, (row, value)) in rows.iter_mut().zip(values).enumerate() {
+                    put(row, value).ok_or(at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
