@@ -109,6 +109,26 @@ impl World {
                     fs::write(format!("{}.raw", path.display()), content).unwrap();
                 }
             }
+            // Names of prefixes, too: a .log that is a link to its own .raw, and a .raw that is a folder.
+            "qtcp-link" => {
+                let raw_file = format!("{}.raw", path.display());
+                fs::write(&raw_file, raw("good").unwrap()).unwrap();
+                std::os::unix::fs::symlink(raw_file, format!("{}.log", path.display())).unwrap();
+            }
+            "qtcp-folder" => fs::create_dir(format!("{}.raw", path.display())).unwrap(),
+            _ if name.starts_with("sta/") => {
+                fs::create_dir(&path).unwrap();
+                let others: &[(&str, &str, &str)] = match &name["sta/".len()..] {
+                    "good" => &[],
+                    "mixed" => &[("b.sta", "qtcp-2", "two")],
+                    "twice" => &[("b.sta", "romer-sta/1", "one")],
+                    fault => panic!("no folder of .sta files has the fault {fault}"),
+                };
+                for (file, format, run) in [("a.sta", "romer-sta/1", "one")].iter().chain(others) {
+                    let text = format!("format: {format}\nrun: {run}\nreceived: 3\nlost: 0\n");
+                    fs::write(path.join(file), text).unwrap();
+                }
+            }
             _ if name.starts_with("csv/") => fs::write(&path, table(&name[4..])).unwrap(),
             _ if name.starts_with("scenario/") => {
                 let content = scenarios::scenario(&name["scenario/".len()..], folder);
