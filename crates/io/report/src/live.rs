@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use romer_record::document::{StreamInterval, Way};
+use romer_record::document::{ClockSoFar, StreamInterval, Way};
 
 use crate::escape;
 use crate::number::{NO_BREAK, count, maybe_time, percent};
@@ -143,14 +143,34 @@ impl Watched {
             // What the two ends' stamps say together is known at the end.
             let latest = &self.latest;
             let counts = format!("{} sent, {} arrived", count(latest.sent), count(latest.returned));
-            return format!("{name}{counts}{loss}  delays at the end").replace(NO_BREAK, " ");
+            return format!("{name}{counts}{loss}  delays and clocks at the end").replace(NO_BREAK, " ");
         }
         format!(
-            "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{bars}",
+            "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{}{bars}",
             maybe_time(self.delay.median, style.unicode),
-            maybe_time(self.delay.spread, style.unicode)
+            maybe_time(self.delay.spread, style.unicode),
+            self.latest
+                .clock
+                .as_ref()
+                .map_or_else(String::new, |clock| format!("  clocks {}", skew(clock, style.unicode))),
         )
         .replace(NO_BREAK, " ")
+    }
+}
+
+/// How much faster the responder's clock runs, with its interval, as far as it is known by now.
+pub fn skew(clock: &ClockSoFar, unicode: bool) -> String {
+    match (clock.skew_ppm, clock.skew_interval_ppm) {
+        (Some(ppm), Some([low, high])) => {
+            let half = (high - low) / 2.0;
+            // Two digits of what is not known.
+            let decimals = if half > 0.0 { (1.0 - half.log10().floor()).clamp(0.0, 4.0) } else { 4.0 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 4")]
+            let decimals = decimals as usize;
+            let sign = if unicode { "±" } else { "+-" };
+            format!("{ppm:+.decimals$} ppm ({sign} {half:.decimals$})")
+        }
+        _ => "not identifiable yet".into(),
     }
 }
 
@@ -232,6 +252,22 @@ mod tests {
         assert!(lines[1].contains("lost 5.00 %"), "{lines:?}");
         assert!(lines[1].contains("▁█▅▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
         assert!(lines[0].contains("4 of 10 s, 400 sent, 190 back"), "{lines:?}");
+    }
+
+    #[test]
+    fn the_clocks_are_told_with_their_interval_as_soon_as_they_are_identifiable() {
+        let mut view = LiveView::new(Way::RoundTrip, None, 2_000_000_000);
+        let told = |clock: Option<ClockSoFar>| StreamInterval { clock, ..interval(0, 1, 10, 10, 1e6) };
+        view.take(&told(None));
+        assert!(!view.lines(&plain(120))[1].contains("clocks"), "they are one");
+        let not_yet = ClockSoFar { why_not: Some("too few".into()), ..ClockSoFar::default() };
+        view.take(&told(Some(not_yet.clone())));
+        assert!(view.lines(&plain(120))[1].contains("clocks not identifiable yet"));
+        let known =
+            ClockSoFar { skew_ppm: Some(-12.3456), skew_interval_ppm: Some([-12.3956, -12.2956]), ..not_yet };
+        view.take(&told(Some(known)));
+        let line = view.lines(&plain(120)).swap_remove(1);
+        assert!(line.contains("clocks -12.346 ppm (± 0.050)"), "{line}");
     }
 
     #[test]

@@ -443,4 +443,20 @@ pub struct StreamInterval {
     /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
+    /// What can be said of the two ends' clocks by now; `None` where they are one, and where it is known at the end only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockSoFar>,
+}
+
+/// What is known of two clocks while packets are measured, from the stamps that are at hand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockSoFar {
+    /// How it was found.
+    pub method: String,
+    /// How much faster the responder's clock runs, parts in a million; `None` where it is not identifiable yet.
+    pub skew_ppm: Option<f64>,
+    /// Its 95 % interval.
+    pub skew_interval_ppm: Option<[f64; 2]>,
+    /// Why it is not identifiable yet.
+    pub why_not: Option<String>,
 }

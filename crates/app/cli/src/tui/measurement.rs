@@ -11,6 +11,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use romer_measure::measure::Observer;
 use romer_record::document::{StreamInterval, Way};
+use romer_report::live::skew;
 use romer_report::{count, maybe_time, percent};
 use romer_units::Duration;
 
@@ -82,6 +83,11 @@ impl MeasurementPicture {
         (done, format!("{:.0}{of}", seconds(elapsed)))
     }
 
+    /// What stands above the clocks, where any stream tells of them.
+    fn clocks(&self) -> &'static str {
+        if self.streams.iter().any(|one| one.latest.clock.is_some()) { "clocks" } else { "" }
+    }
+
     fn table(&self) -> Table<'static> {
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
@@ -94,6 +100,7 @@ impl MeasurementPicture {
                 missing.map_or_else(|| "-".into(), percent),
                 maybe_time(delay.median, true),
                 maybe_time(delay.p99.or(delay.max), true),
+                latest.clock.as_ref().map_or_else(String::new, |clock| skew(clock, true)),
             ])
         });
         let widths = [
@@ -103,10 +110,11 @@ impl MeasurementPicture {
             Constraint::Fill(1),
             Constraint::Fill(1),
             Constraint::Fill(1),
+            Constraint::Fill(2),
         ];
         let [come, missing] =
             if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
-        let head = Row::new(["target", "sent", come, missing, "delay, median", "99 %"]).bold();
+        let head = Row::new(["target", "sent", come, missing, "delay, median", "99 %", self.clocks()]).bold();
         Table::new(rows, widths).header(head).block(Block::bordered().title("streams"))
     }
 }
@@ -177,7 +185,7 @@ impl Observer for Painter {
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::{STREAM, Summary};
+    use romer_record::document::{ClockSoFar, STREAM, Summary};
 
     use super::*;
     use crate::tui::tests::shown;
@@ -198,6 +206,7 @@ mod tests {
                 p99: Some(median * 2.0),
                 ..Summary::default()
             },
+            clock: None,
         }
     }
 
@@ -218,6 +227,21 @@ mod tests {
         }
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "no curve:\n{text}");
         assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn the_clocks_have_a_column_where_they_are_two() {
+        let picture = MeasurementPicture::new(Way::RoundTrip, None);
+        let mut painter = Painter(Arc::clone(&picture));
+        let clock = ClockSoFar {
+            method: "piecewise".into(),
+            skew_ppm: Some(20.5),
+            skew_interval_ppm: Some([20.0, 21.0]),
+            why_not: None,
+        };
+        painter.on_interval(&StreamInterval { clock: Some(clock), ..interval(0, 1, 10, 10, 1e6) });
+        let text = shown(&*picture.lock().unwrap(), 140, 20);
+        assert!(text.contains("clocks") && text.contains("+20.50 ppm (± 0.50)"), "{text}");
     }
 
     #[test]

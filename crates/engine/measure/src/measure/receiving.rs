@@ -28,6 +28,10 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Seen {
     pub(super) stream: u16,
     pub(super) round_trip_ns: i64,
+    /// Arrived at the far end and left there, by what its packet tells.
+    pub(super) there_ns: Option<[i64; 2]>,
+    /// Left here and came back.
+    pub(super) here_ns: [i64; 2],
 }
 
 /// What knows the packets of a stream that come here.
@@ -190,9 +194,11 @@ fn seen(stream: &Shared, entry: &Entry) -> Option<Seen> {
         return None;
     };
     let t1 = stream.echoes.departure(*sequence)?;
-    let there = told_t3_ns.zip(*told_t2_ns).map_or(0, |(t3, t2)| t3.saturating_sub(t2));
-    let round_trip_ns = kernel_ns.unwrap_or(*user_ns).saturating_sub(t1).saturating_sub(there);
-    Some(Seen { stream: stream.number, round_trip_ns })
+    let t4 = kernel_ns.unwrap_or(*user_ns);
+    let there_ns = told_t2_ns.zip(*told_t3_ns).map(|(t2, t3)| [t2, t3]);
+    let there = there_ns.map_or(0, |[t2, t3]| t3.saturating_sub(t2));
+    let round_trip_ns = t4.saturating_sub(t1).saturating_sub(there);
+    Some(Seen { stream: stream.number, round_trip_ns, there_ns, here_ns: [t1, t4] })
 }
 
 fn collect_stamps(

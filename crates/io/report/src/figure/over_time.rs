@@ -123,6 +123,9 @@ pub(super) fn between(passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
+/// Points of a series of spacings: its envelope is what tells.
+const SPACINGS: usize = 800;
+
 /// Times from one packet to the next, in the order in which they came about.
 struct Spacings {
     points: Vec<(f64, f64)>,
@@ -139,7 +142,7 @@ impl Spacings {
             moments.sort_unstable();
         }
         let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
-        let mut points = Thinning::new(moments.len().saturating_sub(1), MOST_POINTS);
+        let mut points = Thinning::new(moments.len().saturating_sub(1), SPACINGS);
         for pair in moments.windows(2) {
             if let Some(x) = times.of_probe(pair[1].1) {
                 points.push((x, spacing(pair)));

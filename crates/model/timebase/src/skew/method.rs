@@ -66,6 +66,12 @@ impl Method {
         }
     }
 
+    /// Whether what it keeps of a run is bounded, however long that is, and so what an estimate takes: such a method can
+    /// be asked again and again while a run goes on.
+    pub const fn is_bounded(&self) -> bool {
+        !matches!(self, Self::LeastAbsolute | Self::LeastAbsoluteJumps)
+    }
+
     /// Whether the method can be told to fit only a run's first packets, sent for that purpose over a quiet path
     /// (seed 001, `-c`). The others follow a clock through the whole run.
     pub const fn takes_calibration(&self) -> bool {

@@ -36,7 +36,7 @@ pub use correction::{Correction, Leg};
 pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew};
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
-pub use relating::{correct, estimate, method_of, relate_clocks, state, usable};
+pub use relating::{correct, estimate, method_of, relate_clocks, so_far, state, usable};
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not
 /// used. Products of such differences, and sums of two of them, fit 128 bits.

@@ -1,10 +1,10 @@
 //! The estimate of a stream's clocks, and its delays without their error.
 
 use romer_record::Passage;
-use romer_record::document::{ClockEvent, ClockState, DelayKind};
+use romer_record::document::{ClockEvent, ClockSoFar, ClockState, DelayKind};
 use romer_record::manifest::SkewRequest;
 
-use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method};
+use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, Skew};
 use crate::Related;
 use crate::clocks::{across, length};
 
@@ -170,6 +170,37 @@ pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String
     warnings
 }
 
+/// Why a skew is not to be believed, or of no use.
+fn doubt(skew: &Skew) -> Option<String> {
+    let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
+    if skew.ppm.abs() > PLAUSIBLE_PPM {
+        let ppm = skew.ppm;
+        Some(format!("{ppm:+.1} ppm is more than clocks differ by, so that the path itself changes"))
+    } else if half > USELESS_PPM {
+        Some(format!("the run is too short: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
+    } else {
+        None
+    }
+}
+
+/// What an estimator that goes on can say by now: the figure of [`usable`], as far as the packets have come.
+pub fn so_far(estimator: &Estimator) -> ClockSoFar {
+    let estimate = estimator.estimate();
+    let doubt = estimate.skew.as_ref().and_then(doubt);
+    let skew = estimate.skew.filter(|_| doubt.is_none());
+    ClockSoFar {
+        method: shown(estimator.method()),
+        skew_ppm: skew.map(|skew| skew.ppm),
+        skew_interval_ppm: skew.map(|skew| skew.interval_ppm),
+        why_not: doubt.or(estimate.why_not),
+    }
+}
+
+/// The method by its own name.
+fn shown(method: Method) -> String {
+    if method == Method::Best { Method::Piecewise.to_string() } else { method.to_string() }
+}
+
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
 pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> (Estimate, Vec<String>) {
     let mut found = estimate(request, forward, reverse);
@@ -179,21 +210,8 @@ pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -
         sharpen(correction, passages, heading);
     }
     let mut warnings = Vec::new();
-    if let Some(skew) = found.skew {
-        let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
-        let why = if skew.ppm.abs() > PLAUSIBLE_PPM {
-            Some(format!(
-                "{:+.1} ppm is more than clocks differ by, so that the path itself changes",
-                skew.ppm
-            ))
-        } else if half > USELESS_PPM {
-            Some(format!("the run is too short: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
-        } else {
-            None
-        };
-        if let Some(why) = why {
-            found = Estimate::refused(&why);
-        }
+    if let Some(why) = found.skew.as_ref().and_then(doubt) {
+        found = Estimate::refused(&why);
     }
     if let Some(why) = &found.why_not
         && !(forward.is_empty() && reverse.is_empty())
@@ -214,8 +232,6 @@ pub fn state(
     forward: &[Passage],
     reverse: &[Passage],
 ) -> ClockState {
-    let method = method_of(request);
-    let name = if method == Method::Best { Method::Piecewise.to_string() } else { method.to_string() };
     let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
         .into_iter()
         .flat_map(|(heading, passages)| {
@@ -226,7 +242,7 @@ pub fn state(
         })
         .fold(0.0, f64::max);
     ClockState {
-        method: name,
+        method: shown(method_of(request)),
         identifiable: estimate.skew.is_some(),
         skew_ppm: estimate.skew.map(|skew| skew.ppm),
         skew_interval_ppm: estimate.skew.map(|skew| skew.interval_ppm),

@@ -1,0 +1,153 @@
+//! What the figures of a page show, by the numbers that its script draws.
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+mod common;
+
+use common::{Made, bad, good, make};
+use romer_record::Fate;
+use romer_report::comparison::{Figure, Subject};
+use romer_report::html;
+use romer_units::{Duration, Timestamp};
+use serde_json::Value;
+
+/// The figures in a page.
+fn drawn(page: &str) -> Vec<Value> {
+    let (_, data) = page.split_once("id=\"figures\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
+
+fn of(made: &Made) -> Vec<Value> {
+    drawn(&html::report(&[made.stream()]).unwrap())
+}
+
+fn named<'a>(figures: &'a [Value], name: &str) -> Option<&'a Value> {
+    figures.iter().find(|figure| figure["name"] == name)
+}
+
+/// The rectangles of a strip as shares of its length, with their opacity, by the colour of their layer.
+fn bars(figure: &Value, ink: &str) -> Vec<[f64; 3]> {
+    let end = figure["x"]["to"].as_f64().unwrap();
+    let layers = figure["layers"].as_array().unwrap().iter().filter(|layer| layer["ink"] == ink);
+    layers
+        .flat_map(|layer| layer["points"].as_array().unwrap())
+        .map(|bar| {
+            let at = |place: usize| bar[place].as_f64().unwrap();
+            [at(0) / end, at(1) / end, at(4)]
+        })
+        .collect()
+}
+
+#[test]
+fn losses_stand_where_they_were_and_in_the_shade_of_their_share() {
+    let mut made = make(&good());
+    assert!(named(&of(&made), "loss").is_none(), "nothing is lost");
+    // All of the third quarter, and every fourth of the last.
+    for passage in &mut made.forward {
+        let gone = (750..1_125).contains(&passage.sequence)
+            || passage.sequence >= 1_125 && passage.sequence.is_multiple_of(4);
+        if gone {
+            (passage.fate, passage.arrival, passage.delay) = (Fate::Lost, None, None);
+        }
+    }
+    let figures = of(&made);
+    let there = bars(named(&figures, "loss").unwrap(), "forward");
+    assert!(there.iter().all(|[from, ..]| *from >= 0.497), "{there:?}");
+    let whole: f64 =
+        there.iter().filter(|bar| bar[2] > 0.9 && bar[0] < 0.74).map(|[from, to, _]| to - from).sum();
+    assert!((whole - 0.25).abs() < 0.01, "{there:?}");
+    assert!(there.iter().any(|bar| bar[0] > 0.8 && bar[2] < 0.9), "a fourth is lighter: {there:?}");
+    assert_eq!(bars(named(&figures, "loss").unwrap(), "reverse"), Vec::<[f64; 3]>::new());
+}
+
+#[test]
+fn what_came_out_of_order_or_twice_stands_where_it_was_sent() {
+    let mut made = make(&good());
+    assert!(named(&of(&made), "order").is_none(), "all in order, each once");
+    // Of the second quarter every tenth comes 50 ms late, after the two behind it.
+    for passage in &mut made.forward {
+        if (375..750).contains(&passage.sequence) && passage.sequence.is_multiple_of(10) {
+            passage.arrival = passage.arrival.map(|time| time + Duration::from_millis(50));
+        }
+    }
+    // Of the last quarter some replies come twice.
+    let twice: Vec<_> =
+        made.reverse.iter().filter(|one| one.sequence >= 1_200 && one.sequence < 1_210).copied().collect();
+    for copy in twice {
+        let place = made.reverse.iter().position(|one| one.sequence == copy.sequence).unwrap();
+        made.reverse.insert(place + 1, romer_record::Passage { copy: 1, ..copy });
+    }
+    let figures = of(&made);
+    let order = named(&figures, "order").unwrap();
+    let late = bars(order, "forward");
+    assert!(!late.is_empty() && late.iter().all(|[from, to, _]| *from >= 0.245 && *to <= 0.505), "{late:?}");
+    let copies = bars(order, "round");
+    assert!(
+        !copies.is_empty() && copies.iter().all(|[from, to, _]| *from >= 0.79 && *to <= 0.82),
+        "{copies:?}"
+    );
+}
+
+#[test]
+fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
+    let mut made = make(&good());
+    // One departure an interval late: 40 ms before it, none after.
+    let late = made.forward[700].departure.unwrap();
+    made.forward[700].departure = Some(Timestamp::from_nanos(late.as_nanos() + 19_000_000));
+    let figures = of(&made);
+    for (name, layers) in [("inter-transmission", 1), ("inter-reception", 2)] {
+        let figure = named(&figures, name).unwrap();
+        let clouds: Vec<_> =
+            figure["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] == "points").collect();
+        assert_eq!(clouds.len(), layers, "{name}");
+        let near = clouds[0]["points"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|point| (point[1].as_f64().unwrap() - 20.0).abs() < 1.0);
+        assert!(near.count() > 500, "most are the interval of 20 ms apart: {name}");
+    }
+    let left = named(&figures, "inter-transmission").unwrap();
+    let (above, to) = (&left["layers"][1], left["y"]["to"].as_f64().unwrap());
+    let drawn = left["layers"][0]["points"].as_array().unwrap();
+    let longest = drawn.iter().map(|point| point[1].as_f64().unwrap()).fold(0.0, f64::max);
+    assert!(
+        longest > 38.0 || (to < 39.0 && !above["points"].as_array().unwrap().is_empty()),
+        "{longest} of {to}"
+    );
+    let shape = named(&figures, "location-shape").unwrap();
+    assert_eq!(shape["legend"].as_array().unwrap().len(), 4, "both ends, both ways");
+}
+
+#[test]
+fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
+    let made = [make(&good()), make(&bad()), make(&good())];
+    let names = ["first", "<b>second", "third"];
+    let subjects: Vec<Subject<'_>> =
+        names.iter().zip(&made).map(|(name, made)| Subject { name, stream: made.stream() }).collect();
+    let page = html::overlay(&subjects, Figure::Delay).unwrap();
+    assert!(
+        page.contains("3 runs on the same axes")
+            && page.contains("&lt;b&gt;second")
+            && !page.contains("<b>second")
+    );
+    assert!(page.contains("<h2>2 against 1</h2>") && page.contains("<h2>3 against 1</h2>"));
+    let figures = drawn(&page);
+    for way in ["forward", "reverse", "round-trip"] {
+        let delays = named(&figures, &format!("delay-{way}")).unwrap();
+        let distribution = named(&figures, &format!("distribution-{way}")).unwrap();
+        for figure in [delays, distribution] {
+            assert_eq!(figure["layers"].as_array().unwrap().len(), 3, "{way}");
+            let legend: Vec<_> =
+                figure["legend"].as_array().unwrap().iter().map(|one| one[1].clone()).collect();
+            assert_eq!(legend.len(), 3);
+            assert!(legend[0] != legend[1] && legend[1] != legend[2], "colours tell them apart");
+        }
+        // The slower path lies to the right of the others, which are one path.
+        let middle = |run: usize| {
+            let line = distribution["layers"][run]["points"].as_array().unwrap();
+            let point = line.iter().find(|point| point[1].as_f64().unwrap() >= 50.0).unwrap();
+            point[0].as_f64().unwrap()
+        };
+        assert!(middle(1) > middle(0) && (middle(0) - middle(2)).abs() < 1e-9, "{way}");
+    }
+}
