@@ -32,7 +32,10 @@ const OFFSET_NS: i64 = 31_415_926_535;
 const SKEW_PPM: i64 = 20;
 /// The least delay of a way, and the mean of what packets wait besides, nanoseconds.
 const LEAST_NS: i64 = 5_000_000;
-const WAITING_NS: f64 = 200_000.0;
+const WAITING_NS: f64 = 60_000.0;
+/// Packets leave a queue so far apart at least, and what goes another way takes so much longer, nanoseconds.
+const SPACING_NS: i64 = 1_000;
+const OTHER_WAY_NS: i64 = 1_000_000;
 /// One packet of so many is lost, as many wait for long, and as many come twice.
 const RARE: f64 = 0.002;
 
@@ -178,6 +181,15 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
 fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
     let chances = [0, 1, 2, 3, 4].map(|name| Chance::new(SEED, [name, u32::from(round_trips)]));
     let mut rows = Vec::with_capacity(usize::try_from(probes).unwrap_or(0));
+    // A queue lets nobody past; a few packets go another way, which takes longer.
+    let mut last = [i64::MIN; 2];
+    let mut queued = |way: usize, at: i64, other_way: bool| {
+        if other_way {
+            return at + OTHER_WAY_NS;
+        }
+        last[way] = at.max(last[way].saturating_add(SPACING_NS));
+        last[way]
+    };
     for sequence in 0..probes {
         let unit = |kind: usize| chances[kind].unit(sequence);
         let waited = |kind: usize| {
@@ -197,7 +209,8 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
         row.t1.user = Some(Timestamp::from_nanos(origin + departed));
         row.t1.kernel = Some(Timestamp::from_nanos(origin + departed + 4_000));
         if unit(3) >= RARE {
-            let arrived = departed + LEAST_NS + waited(0);
+            let other_way = (RARE..2.0 * RARE).contains(&unit(4));
+            let arrived = queued(0, departed + LEAST_NS + waited(0), other_way);
             row.seen_by_responder = true;
             row.t2.kernel = Some(Timestamp::from_nanos(origin + far(arrived)));
             row.t2.user =
@@ -206,7 +219,7 @@ fn rows(probes: u64, round_trips: bool) -> Vec<RoundTrip> {
             if round_trips {
                 row.t3.user = Some(Timestamp::from_nanos(origin + far(arrived) + 30_000));
                 row.t3.kernel = Some(Timestamp::from_nanos(origin + far(arrived) + 33_000));
-                let back = arrived + 33_000 + LEAST_NS + waited(1);
+                let back = queued(1, arrived + 33_000 + LEAST_NS + waited(1), false);
                 row.returned = true;
                 row.t4.kernel = Some(Timestamp::from_nanos(origin + back));
                 row.t4.user = Some(Timestamp::from_nanos(origin + back + 9_000));

@@ -39,7 +39,7 @@ pub(crate) fn analysed(out: &mut Out, runs: &[Analysed]) {
         return;
     }
     out.push_str(
-        "\n## Analysis\n\nRuns that are made up (exponential waiting, clocks 20 ppm apart, 0.2 % lost, 0.2 % twice), written as \
+        "\n## Analysis\n\nRuns that are made up (packets that wait in a queue, clocks 20 ppm apart, 0.2 % lost, 0.2 % out of order, 0.2 % twice), written as \
          `romer measure` leaves them, and read by `romer analyze RUN --json FILE` and `romer report RUN --html FILE` in \
          processes of their own: from start to end, and the most resident memory. The floor is what the simplest program \
          needs to read the octets of the same file and to sort the delays of one way once.\n",

@@ -124,7 +124,7 @@ pub(super) fn between(passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
 }
 
 /// Points of a series of spacings: its envelope is what tells.
-const SPACINGS: usize = 800;
+const SPACINGS: usize = 400;
 
 /// Times from one packet to the next, in the order in which they came about.
 struct Spacings {

@@ -10,6 +10,8 @@ use romer_record::finding::{GridOf, Pattern};
 use super::{Found, Series, convinces, quantile, tail};
 use crate::summary::{real, whole};
 
+/// Of a long stream so many values tell.
+const TELLING: usize = 1 << 17;
 /// Values between these quantiles span the range in which steps are looked for.
 const RANGE: [f64; 2] = [0.005, 0.995];
 /// Bins of the range.
@@ -30,14 +32,14 @@ const NEAR: f64 = 0.5;
 /// The grids of delays and of their differences. A grid of the delays has one of the differences besides; it is told
 /// once.
 pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
-    let differences: Vec<f64> = series
-        .delay
+    let delays = &series.delay[..series.delay.len().min(TELLING)];
+    let differences: Vec<f64> = delays
         .windows(2)
         .zip(series.sequence.windows(2))
         .filter(|(_, sequence)| sequence[0].checked_add(1) == Some(sequence[1]))
         .map(|(delay, _)| delay[1] - delay[0])
         .collect();
-    let of_delay = grid(&series.delay, GridOf::Delay, absolute);
+    let of_delay = grid(delays, GridOf::Delay, absolute);
     let of_both = of_delay.is_none().then(|| grid(&differences, GridOf::Ipdv, true)).flatten();
     of_delay.into_iter().chain(of_both).collect()
 }
@@ -128,6 +130,7 @@ fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Optio
     // Points are at even numbers of half-steps; a window reaches an eighth of a step to either side.
     let half_steps = whole(2.0 * (high - low) / step) + 4;
     let base = (2.0 * (low - offset) / step).floor() - 1.0;
+    let even_first = usize::from(base.rem_euclid(2.0) > 0.5);
     let mut visits = vec![0.0_f64; half_steps];
     let mut last = None;
     let (mut near, mut all) = (0.0, 0.0);
@@ -136,17 +139,16 @@ fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Optio
         let index = near_whole(place);
         all += 1.0;
         let within = (place - index).abs() <= 0.25;
-        let even = index.rem_euclid(2.0) < 0.5;
-        near += if within && even { 1.0 } else { 0.0 };
+        let number = whole((index - base).max(0.0));
+        near += if within && number % 2 == even_first { 1.0 } else { 0.0 };
         if within
             && last != Some(index)
-            && let Some(visits) = visits.get_mut(whole((index - base).max(0.0)))
+            && let Some(visits) = visits.get_mut(number)
         {
             *visits += 1.0;
         }
         last = within.then_some(index);
     }
-    let even_first = usize::from(base.rem_euclid(2.0) > 0.5);
     let mut logs: Vec<f64> = (even_first..half_steps)
         .step_by(2)
         .filter(|index| *index > 0 && index + 1 < half_steps && visits[*index] >= HELD)
