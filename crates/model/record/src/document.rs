@@ -444,12 +444,13 @@ pub struct StreamInterval {
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
     /// What can be said of the two ends' clocks by now; `None` where they are one, and where it is known at the end only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// For those who look on; it is not written.
+    #[serde(skip)]
     pub clock: Option<ClockSoFar>,
 }
 
 /// What is known of two clocks while packets are measured, from the stamps that are at hand.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockSoFar {
     /// How it was found.
     pub method: String,

@@ -73,7 +73,7 @@ impl CardEvidence {
 
     /// The rest as a document has it.
     pub fn document(self) -> NicStamps {
-        NicStamps { error_ns: self.error_ns, kernel_error_ns: self.kernels.summarised() }
+        NicStamps { error_ns: self.error_ns, kernel_error_ns: self.kernels.described().0 }
     }
 }
 
