@@ -15,7 +15,7 @@ const STARTED: i64 = 1_700_000_000 * SECOND;
 
 fn stamps<C: Clock>(nanos: i64) -> Stamps<C> {
     let at = |later| Some(Timestamp::from_nanos(nanos + later));
-    Stamps { kernel: at(0), user: at(2_000), told: at(1) }
+    Stamps { nic: None, kernel: at(0), user: at(2_000), told: at(1) }
 }
 
 /// A minute of round trips over a path of 30 us each way, on which packets wait some microseconds, by one clock.
