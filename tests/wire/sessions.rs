@@ -35,13 +35,13 @@ struct Session {
 
 impl Session {
     /// Connects, greets, and asks for a session.
-    fn ask(ssid: u16, responder: SocketAddr) -> Self {
+    fn ask(ssid: u16, responder: SocketAddr, reflector: u16) -> Self {
         let host = Ipv4Addr::new(127, 0, 0, 11 + u8::try_from(ssid % u16::from(HOSTS)).unwrap());
         let own = SocketAddr::new(host.into(), 0);
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&own.into()).unwrap();
         socket.connect(&responder.into()).unwrap();
-        let probes = UdpSocket::bind(own).unwrap();
+        let probes = probing(own, reflector);
         probes.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut session = Self {
             ssid,
@@ -144,6 +144,12 @@ impl Session {
     }
 }
 
+/// A socket for probes that has another port than the reflector, which answers no port of its own.
+fn probing(own: SocketAddr, reflector: u16) -> UdpSocket {
+    let first = UdpSocket::bind(own).unwrap();
+    if first.local_addr().unwrap().port() == reflector { UdpSocket::bind(own).unwrap() } else { first }
+}
+
 /// Octets of memory that a process has.
 fn memory(process: &Process) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
@@ -164,13 +170,15 @@ fn two_thousand_sessions_are_answered_at_a_time_in_little_memory() {
     let line = responder.line();
     let (_, control) = line.trim_end().split_once("control at TCP ").unwrap();
     let control: SocketAddr = control.parse().unwrap();
+    let (_, reflector) = line.split_once("test packets at UDP ").unwrap();
+    let reflector: SocketAddr = reflector.split_once(',').unwrap().0.parse().unwrap();
     let before = memory(&responder);
 
     let numbers: Vec<u16> = (1..=SESSIONS).collect();
     let mut sessions: Vec<Session> = Vec::new();
     for numbers in numbers.chunks(AT_A_TIME) {
         let first = sessions.len();
-        sessions.extend(numbers.iter().map(|number| Session::ask(*number, control)));
+        sessions.extend(numbers.iter().map(|number| Session::ask(*number, control, reflector.port())));
         sessions[first..].iter_mut().for_each(Session::associate);
     }
     for sequence in 0..PROBES {

@@ -261,17 +261,26 @@ fn open(
     let per_second = 1_000_000_000u64.checked_div(interval.as_nanos().unsigned_abs()).unwrap_or(0);
     let receive_buffer = SocketOptions::buffer_for(per_second);
     let socket_options = SocketOptions { receive_buffer, ..socket_options(options) };
-    let socket = StampingSocket::bind(local, &socket_options).map_err(|error| {
-        let (place, mend) = match (&options.interface, options.source) {
-            (Some(interface), _) if error.errno() == Some(19) => (
-                format!("--interface {interface}"),
-                format!("name one of this host's interfaces: {}", interfaces()),
-            ),
-            (_, Some(source)) => (format!("--source {source}"), "name an address of this host".to_string()),
-            _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
-        };
-        MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
-    })?;
+    let bind = || {
+        StampingSocket::bind(local, &socket_options).map_err(|error| {
+            let (place, mend) = match (&options.interface, options.source) {
+                (Some(interface), _) if error.errno() == Some(19) => (
+                    format!("--interface {interface}"),
+                    format!("name one of this host's interfaces: {}", interfaces()),
+                ),
+                (_, Some(source)) => {
+                    (format!("--source {source}"), "name an address of this host".to_string())
+                }
+                _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
+            };
+            MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
+        })
+    };
+    let mut socket = bind()?;
+    // A reflector takes what comes from its own port for a loop. While this socket has that port, another has not.
+    if socket.local_address().port() == target.port() {
+        socket = bind()?;
+    }
     // Where there is no route at present the probes say so themselves, each one, and one may come.
     let receiver = socket.receiver_from(target, &socket_options).ok();
     Ok((socket, receiver))
