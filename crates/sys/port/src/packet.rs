@@ -73,7 +73,7 @@ impl PacketPort {
     /// Opens a port on the interface, for frames that fit into slots of `arena`.
     ///
     /// # Errors
-    /// There is no such namespace or interface ([`HostError::Missing`]), it carries no Ethernet frames
+    /// There is no such namespace or interface ([`romer_host::HostError::Missing`]), it carries no Ethernet frames
     /// ([`PortError::NotEthernet`]), the rights are missing (`EPERM`: it takes `CAP_NET_RAW`), or the system has no
     /// memory for the ring.
     pub fn open(name: &PortName, arena: &Arena) -> Result<Self, PortError> {
@@ -112,7 +112,7 @@ impl PacketPort {
     /// The largest IP packet of an interface that can be a port, in octets. Opens nothing for good and changes nothing.
     ///
     /// # Errors
-    /// There is no such namespace or interface ([`HostError::Missing`]), or it carries no Ethernet frames
+    /// There is no such namespace or interface ([`romer_host::HostError::Missing`]), or it carries no Ethernet frames
     /// ([`PortError::NotEthernet`]).
     pub fn mtu_of(name: &PortName) -> Result<u32, PortError> {
         look_at(name).map(|(link, _)| link.mtu)
