@@ -28,30 +28,47 @@ pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         ("lost on the way back", Ink::Reverse, lost_at(passages.reverse, times, &unknown)),
         ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
     ];
-    let rows: Vec<_> = rows.into_iter().filter(|(_, _, marks)| !marks.is_empty()).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let end = times.end / times.unit.nanos();
-    let sent = per_column(times.moments(), end);
-    let mut layers = Vec::new();
-    for (index, (_, ink, marks)) in rows.iter().enumerate() {
-        let lost = per_column(marks.iter().copied(), end);
-        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
-        layers.push(Layer::Bars(*ink, strip(&lost, &sent, end, edges)));
-    }
-    Some(Figure {
+    let figure = Figure {
         name: "loss",
         title: "Losses".into(),
         caption:
             "The shade tells the share lost of the probes sent in that moment: under 10 %, under 50 %, more."
                 .into(),
+        ..bare(times)
+    };
+    stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times)
+}
+
+/// A figure of strips that has none yet.
+fn bare(times: &Times) -> Figure {
+    Figure {
+        name: "",
+        title: String::new(),
+        caption: String::new(),
         x: times.axis(),
         y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
-        layers,
-        legend: rows.into_iter().map(|(name, ink, _)| (name.into(), ink)).collect(),
+        layers: Vec::new(),
+        legend: Vec::new(),
         low: true,
-    })
+    }
+}
+
+/// The figure with a strip for each row that has marks: its name, its ink, and when those were sent that it marks.
+/// `None` where no row has any.
+fn stripes(mut figure: Figure, mut rows: Vec<(String, Ink, Vec<f64>)>, times: &Times) -> Option<Figure> {
+    rows.retain(|(_, _, marks)| !marks.is_empty());
+    if rows.is_empty() {
+        return None;
+    }
+    let end = times.end / times.unit.nanos();
+    let sent = per_column(times.moments(), end);
+    for (index, (_, ink, marks)) in rows.iter().enumerate() {
+        let marked = per_column(marks.iter().copied(), end);
+        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
+        figure.layers.push(Layer::Bars(*ink, strip(&marked, &sent, end, edges)));
+    }
+    figure.legend = rows.into_iter().map(|(name, ink, _)| (name, ink)).collect();
+    Some(figure)
 }
 
 /// The columns with losses as bars between `edges`; neighbours of one shade are one bar.
@@ -100,30 +117,15 @@ pub(super) fn order(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         rows.push((format!("out of order, {name}"), Ink::from(way), late));
         rows.push((format!("duplicates, {name}"), Ink::RoundTrip, twice));
     }
-    rows.retain(|(_, _, marks)| !marks.is_empty());
-    if rows.is_empty() {
-        return None;
-    }
-    let end = times.end / times.unit.nanos();
-    let sent = per_column(times.moments(), end);
-    let mut layers = Vec::new();
-    for (index, (_, ink, marks)) in rows.iter().enumerate() {
-        let here = per_column(marks.iter().copied(), end);
-        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
-        layers.push(Layer::Bars(*ink, strip(&here, &sent, end, edges)));
-    }
-    Some(Figure {
+    let figure = Figure {
         name: "order",
         title: "Out of order, and more than once".into(),
         caption: "The shade tells the share of the probes sent in that moment: under 10 %, under 50 %, more. A packet is out \
                   of order where one that was sent later came before it (RFC 4737)."
             .into(),
-        x: times.axis(),
-        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
-        layers,
-        legend: rows.into_iter().map(|(name, ink, _)| (name, ink)).collect(),
-        low: true,
-    })
+        ..bare(times)
+    };
+    stripes(figure, rows, times)
 }
 
 /// When those were sent that arrived after one of a higher number, and those that arrived more than once.
