@@ -12,6 +12,56 @@ pub(crate) const NEVER: Nanos = Nanos::MAX;
 /// A packet or copy inside the engine.
 pub(crate) type Piece = Outcome;
 
+/// Where a piece lies in [`Pieces`].
+pub(crate) type Place = u32;
+
+/// The packets and copies inside a path. Each stays where it was put until it comes out, and only its place moves from
+/// stage to stage. Of the free places the one that was freed last is used first, so that few packets need little memory
+/// to be near the processor.
+#[derive(Clone, Debug)]
+pub(crate) struct Pieces {
+    all: Vec<Piece>,
+    free: Vec<Place>,
+}
+
+impl Pieces {
+    /// Room for `capacity` pieces before anything is allocated.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { all: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// Keeps a piece. There are fewer than 2^32: no path holds as many.
+    pub(crate) fn put(&mut self, piece: Piece) -> Place {
+        if let Some(place) = self.free.pop() {
+            self.all[place as usize] = piece;
+            return place;
+        }
+        self.all.push(piece);
+        u32::try_from(self.all.len() - 1).unwrap_or(Place::MAX)
+    }
+
+    /// The piece at a place that [`Pieces::put`] gave.
+    pub(crate) fn at(&self, place: Place) -> &Piece {
+        &self.all[place as usize]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn at_mut(&mut self, place: Place) -> &mut Piece {
+        &mut self.all[place as usize]
+    }
+
+    /// The same, whose place is free then.
+    pub(crate) fn take(&mut self, place: Place) -> Piece {
+        self.free.push(place);
+        self.all[place as usize]
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
 /// Things that become due, earliest first, of equal ones the one that came first. What comes in order lies in a ring,
 /// so that a constant delay costs no heap.
 #[derive(Clone, Debug)]
@@ -78,11 +128,11 @@ impl<T> Timed<T> {
                 (ring, _) => ring.is_some(),
             };
         let due = if from_ring { self.ring.pop_front() } else { self.heap.pop().map(|Reverse(due)| due) };
+        if self.ring.is_empty() {
+            // Begin at its first place again, which the processor still has at hand.
+            self.ring.clear();
+        }
         due.map(|due| (due.at, due.thing))
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.ring.len() + self.heap.len()
     }
 }
 
@@ -101,7 +151,7 @@ struct Waiting {
     until_passed: u64,
     since_passed: u64,
     flush_at: Nanos,
-    piece: Piece,
+    place: Place,
 }
 
 impl Displaced {
@@ -113,11 +163,11 @@ impl Displaced {
         self.waiting.len()
     }
 
-    /// Holds `piece` until `displacement` others have passed, or until `flush_at`.
-    pub(crate) fn hold(&mut self, piece: Piece, displacement: u32, flush_at: Nanos) {
+    /// Holds what lies at `place` until `displacement` others have passed, or until `flush_at`.
+    pub(crate) fn hold(&mut self, place: Place, displacement: u32, flush_at: Nanos) {
         let until_passed = self.passed + u64::from(displacement);
         let at = self.waiting.partition_point(|other| other.until_passed <= until_passed);
-        self.waiting.insert(at, Waiting { until_passed, since_passed: self.passed, flush_at, piece });
+        self.waiting.insert(at, Waiting { until_passed, since_passed: self.passed, flush_at, place });
         self.flush_at = self.flush_at.min(flush_at);
     }
 
@@ -127,7 +177,7 @@ impl Displaced {
     }
 
     /// The next that enough have passed, and whether any had.
-    pub(crate) fn release(&mut self) -> Option<(Piece, bool)> {
+    pub(crate) fn release(&mut self) -> Option<(Place, bool)> {
         if self.waiting.front()?.until_passed > self.passed {
             return None;
         }
@@ -135,7 +185,7 @@ impl Displaced {
         if self.flush_at == first.flush_at {
             self.note_flush();
         }
-        Some((first.piece, self.passed > first.since_passed))
+        Some((first.place, self.passed > first.since_passed))
     }
 
     /// When the next has waited long enough; [`NEVER`] where none waits.
@@ -144,7 +194,7 @@ impl Displaced {
     }
 
     /// The first that has waited long enough by `now`, when that was, and whether any had gone past it.
-    pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, Piece, bool)> {
+    pub(crate) fn flush(&mut self, now: Nanos) -> Option<(Nanos, Place, bool)> {
         let due = self.flush_at;
         if due > now {
             return None;
@@ -152,14 +202,14 @@ impl Displaced {
         let at = self.waiting.iter().position(|waiting| waiting.flush_at == due)?;
         let waiting = self.waiting.remove(at)?;
         self.note_flush();
-        Some((due, waiting.piece, self.passed > waiting.since_passed))
+        Some((due, waiting.place, self.passed > waiting.since_passed))
     }
 
     /// The first that is held, without more ado.
-    pub(crate) fn take(&mut self) -> Option<Piece> {
+    pub(crate) fn take(&mut self) -> Option<Place> {
         let waiting = self.waiting.pop_front()?;
         self.note_flush();
-        Some(waiting.piece)
+        Some(waiting.place)
     }
 
     fn note_flush(&mut self) {

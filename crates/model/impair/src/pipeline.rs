@@ -15,7 +15,7 @@ use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder};
 use crate::decision::{Decision, Memory};
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
-use crate::held::{Displaced, NEVER, Piece, Timed};
+use crate::held::{Displaced, NEVER, Piece, Pieces, Place, Timed};
 use crate::laws::Law;
 use crate::ledger::Ledger;
 use crate::order::{Correlation, Exact};
@@ -84,10 +84,11 @@ pub(crate) struct Pipeline {
     delay: Judge,
     corrupt: Judge,
     holding: Holding,
+    pieces: Pieces,
     /// Copies on their way to the reorder stage.
-    copies: Timed<Piece>,
+    copies: Timed<Place>,
     displaced: Displaced,
-    delayed: Timed<Piece>,
+    delayed: Timed<Place>,
     server: Server,
     correlation: Box<Correlation>,
     /// Packets of this path so far, for traces.
@@ -137,6 +138,7 @@ impl Pipeline {
                 score: None,
                 last_deadline: Nanos::MIN,
             },
+            pieces: Pieces::with_capacity(reserve),
             copies: Timed::with_capacity(reserve),
             displaced: Displaced::with_capacity(reserve),
             delayed: Timed::with_capacity(reserve),
@@ -167,7 +169,7 @@ impl Pipeline {
     }
 
     pub(crate) fn held(&self) -> usize {
-        self.copies.len() + self.displaced.len() + self.delayed.len() + self.server.len()
+        self.pieces.len()
     }
 
     pub(crate) fn correlation(&self) -> Option<&Correlation> {
@@ -230,13 +232,14 @@ impl Pipeline {
         ledger.duplicates_created += u64::from(wanted);
         ledger.lost[Cause::Queue.index()] += u64::from(wanted - copies);
         ledger.queued += u64::from(copies) + 1;
-        self.arrange(path, piece, now, entry, ledger);
+        let place = self.pieces.put(piece);
+        self.arrange(path, place, now, entry, ledger);
         for copy in 1..=copies {
-            let piece = Piece { copy, ..piece };
+            let place = self.pieces.put(Piece { copy, ..piece });
             if later > 0 {
-                self.copies.push(now.saturating_add(later), piece);
+                self.copies.push(now.saturating_add(later), place);
             } else {
-                self.arrange(path, piece, now, entry, ledger);
+                self.arrange(path, place, now, entry, ledger);
             }
         }
         Entered { lost: None, copies }
@@ -260,23 +263,27 @@ impl Pipeline {
     fn arrange(
         &mut self,
         path: &Path,
-        mut piece: Piece,
+        place: Place,
         now: Nanos,
         entry: Option<crate::trace::Entry>,
         ledger: &mut Ledger,
     ) {
-        piece.corruption = self.corruption(path, &piece);
+        let Piece { ordinal, copy, .. } = *self.pieces.at(place);
+        let corruption = self.corruption(path, ordinal, copy);
+        let displacement = match entry {
+            Some(entry) => entry.displacement,
+            None => self.displacement(&path.reorder, ordinal, copy, now),
+        };
+        let piece = self.pieces.at_mut(place);
+        piece.corruption = corruption;
         // A traced packet knows its delay from the beginning.
         piece.requested = entry.map_or(0, |entry| entry.delay);
-        piece.displacement = match entry {
-            Some(entry) => entry.displacement,
-            None => self.displacement(&path.reorder, &piece, now),
-        };
-        if piece.displacement > 0 {
-            self.displaced.hold(piece, piece.displacement, now.saturating_add(path.flush));
+        piece.displacement = displacement;
+        if displacement > 0 {
+            self.displaced.hold(place, displacement, now.saturating_add(path.flush));
             return;
         }
-        self.delay(path, piece, now, ledger);
+        self.delay(path, place, now, ledger);
         if self.displaced.len() > 0 {
             self.displaced.pass();
             while let Some((held, passed)) = self.displaced.release() {
@@ -286,50 +293,45 @@ impl Pipeline {
         }
     }
 
-    fn displacement(&mut self, model: &Model<Reorder>, piece: &Piece, now: Nanos) -> u32 {
+    fn displacement(&mut self, model: &Model<Reorder>, ordinal: u64, copy: u8, now: Nanos) -> u32 {
         let (reorder, _) = self.reorder.select(model, now, self.start);
         if matches!(reorder.decision, Decision::Never) {
             return 0;
         }
-        let unit = self.draws.unit(Lane::Reorder, piece.ordinal, piece.copy);
+        let unit = self.draws.unit(Lane::Reorder, ordinal, copy);
         if !self.reorder.decide(&reorder.decision, unit) {
             return 0;
         }
         match reorder.displacement {
             Displacement::Uniform { low, high } => {
-                let word = self.draws.word(Lane::Displacement, piece.ordinal, piece.copy);
+                let word = self.draws.word(Lane::Displacement, ordinal, copy);
                 low.saturating_add(cast::below(word, high.saturating_sub(low).saturating_add(1)))
             }
             Displacement::Normal { mean, stddev } => {
-                let distance = cast::nanos(mean + stddev * self.normal(Lane::Displacement, piece));
+                let distance =
+                    cast::nanos(mean + stddev * self.draws.normal(Lane::Displacement, ordinal, copy));
                 u32::try_from(distance.max(0)).unwrap_or(MOST_DISPLACED).min(MOST_DISPLACED)
             }
         }
     }
 
-    /// A standard normal number for a piece.
-    fn normal(&mut self, lane: Lane, piece: &Piece) -> f64 {
-        self.draws.normal(lane, piece.ordinal, piece.copy)
-    }
-
     /// The delay stage.
-    fn delay(&mut self, path: &Path, mut piece: Piece, now: Nanos, ledger: &mut Ledger) {
-        piece.entered = now;
+    fn delay(&mut self, path: &Path, place: Place, now: Nanos, ledger: &mut Ledger) {
+        let Piece { ordinal, copy, requested, .. } = *self.pieces.at(place);
         let traced = matches!(path.trace.as_deref(), Some(Trace::ByPacket(_) | Trace::ByTime { .. }));
-        if !traced {
-            piece.requested = self.requested(path, &piece, now);
-        }
-        let due = now.saturating_add(piece.requested);
+        let requested = if traced { requested } else { self.requested(path, ordinal, copy, now) };
+        let due = now.saturating_add(requested);
         let order = path.order;
         let deadline = if order == Order::Independent { due } else { due.max(self.holding.last_deadline) };
         self.holding.last_deadline = self.holding.last_deadline.max(deadline);
         ledger.delayed += 1;
         ledger.waited += u64::from(deadline > due);
-        piece.released = deadline;
-        self.delayed.push(deadline, piece);
+        let piece = self.pieces.at_mut(place);
+        (piece.entered, piece.requested, piece.released) = (now, requested, deadline);
+        self.delayed.push(deadline, place);
     }
 
-    fn requested(&mut self, path: &Path, piece: &Piece, now: Nanos) -> Nanos {
+    fn requested(&mut self, path: &Path, ordinal: u64, copy: u8, now: Nanos) -> Nanos {
         let (delay, state) = self.delay.select(&path.delay, now, self.start);
         let Delay { fixed, variable } = delay;
         let Some(variable) = variable else { return *fixed };
@@ -340,7 +342,7 @@ impl Pipeline {
         let drawn = if path.order == Order::Exact {
             self.holding.exact.next(&variable.law, variable.width, variable.correlation, now)
         } else if let Some(correlation) = variable.correlation {
-            let fresh = self.normal(Lane::Delay, piece);
+            let fresh = self.draws.normal(Lane::Delay, ordinal, copy);
             let score = match self.holding.score {
                 None => fresh,
                 Some(last) => correlation * last + libm::sqrt(1.0 - correlation * correlation) * fresh,
@@ -351,7 +353,7 @@ impl Pipeline {
                 normal_below(-score).max(f64::MIN_POSITIVE),
             )
         } else {
-            self.independent(&variable.law, piece)
+            self.independent(&variable.law, ordinal, copy)
         };
         let drawn = cast::nanos(drawn).clamp(0, crate::config::LONGEST_DELAY);
         if path.order == Order::Exact {
@@ -360,25 +362,25 @@ impl Pipeline {
         fixed.saturating_add(drawn)
     }
 
-    fn independent(&mut self, law: &Law, piece: &Piece) -> f64 {
+    fn independent(&mut self, law: &Law, ordinal: u64, copy: u8) -> f64 {
         match law {
             Law::Normal { mean, stddev } if self.draws.sequential() => loop {
-                let drawn = mean + stddev * self.normal(Lane::Delay, piece);
+                let drawn = mean + stddev * self.draws.normal(Lane::Delay, ordinal, copy);
                 if drawn >= 0.0 {
                     return drawn;
                 }
             },
-            law => law.draw(self.draws.unit(Lane::Delay, piece.ordinal, piece.copy)),
+            law => law.draw(self.draws.unit(Lane::Delay, ordinal, copy)),
         }
     }
 
-    fn corruption(&mut self, path: &Path, piece: &Piece) -> Option<Corruption> {
+    fn corruption(&mut self, path: &Path, ordinal: u64, copy: u8) -> Option<Corruption> {
         let corrupt = &path.corrupt;
         if matches!(corrupt.decision, Decision::Never) || corrupt.bits == 0 {
             return None;
         }
-        let unit = self.draws.unit(Lane::Corrupt, piece.ordinal, piece.copy);
-        let word = self.draws.word(Lane::Position, piece.ordinal, piece.copy);
+        let unit = self.draws.unit(Lane::Corrupt, ordinal, copy);
+        let word = self.draws.word(Lane::Position, ordinal, copy);
         let yes = self.corrupt.decide(&corrupt.decision, unit);
         yes.then(|| Corruption::new(word, corrupt.bits, corrupt.repair_checksum))
     }
@@ -395,13 +397,13 @@ impl Pipeline {
                 self.front_step = self.step_at(self.front);
             } else if flush == at {
                 let path = Arc::clone(self.timeline.path(self.front));
-                if let Some((due, piece, passed)) = self.displaced.flush(at) {
+                if let Some((due, place, passed)) = self.displaced.flush(at) {
                     ledger.reordered += u64::from(passed);
-                    self.delay(&path, piece, due, ledger);
+                    self.delay(&path, place, due, ledger);
                 }
-            } else if let Some((due, piece)) = self.copies.pop() {
+            } else if let Some((due, place)) = self.copies.pop() {
                 let path = Arc::clone(self.timeline.path(self.front));
-                self.arrange(&path, piece, due, None, ledger);
+                self.arrange(&path, place, due, None, ledger);
             }
             self.note();
         }
@@ -506,17 +508,18 @@ impl Pipeline {
             let path = self.timeline.path(self.back);
             let pace = Self::pace(path, self.start);
             let out = if self.delayed.next_at() <= at {
-                self.delayed.pop().and_then(|(due, piece)| {
-                    let piece = Piece { time: due, ..piece };
-                    self.server.offer(piece, due, pace, &mut self.draws)
+                self.delayed.pop().and_then(|(due, place)| {
+                    self.server.offer(place, self.pieces.at(place), due, pace, &mut self.draws)
                 })
             } else if self.server.next_at(pace) <= at {
                 self.server.step(pace)
             } else {
                 None
             };
-            self.note_server();
-            if let Some(outcome) = out {
+            self.server_at = self.server.next_at(pace);
+            self.note();
+            if let Some(gone) = out {
+                let outcome = Outcome { time: gone.time, lost: gone.lost, ..self.pieces.take(gone.place) };
                 ledger.settle(&outcome);
                 return Some(outcome);
             }
@@ -525,11 +528,11 @@ impl Pipeline {
 
     /// Takes everything out.
     pub(crate) fn drain(&mut self, now: Nanos, ledger: &mut Ledger) -> Option<Outcome> {
-        let piece = self.server.drain_one().or_else(|| self.delayed.pop().map(|(_, piece)| piece));
-        let piece =
-            piece.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, piece)| piece))?;
+        let place = self.server.drain_one().or_else(|| self.delayed.pop().map(|(_, place)| place));
+        let place =
+            place.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, place)| place))?;
         self.note_server();
-        let outcome = Piece { lost: Some(Cause::Shutdown), time: now, ..piece };
+        let outcome = Outcome { lost: Some(Cause::Shutdown), time: now, ..self.pieces.take(place) };
         ledger.settle(&outcome);
         Some(outcome)
     }

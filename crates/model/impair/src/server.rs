@@ -12,7 +12,7 @@ use crate::Nanos;
 use crate::cast;
 use crate::config::{DEFAULT_QUEUE, Discipline, RateLimit};
 use crate::generator::{Draws, Lane};
-use crate::held::{NEVER, Piece};
+use crate::held::{NEVER, Piece, Place};
 use crate::packet::Cause;
 use crate::trace::Opportunities;
 
@@ -67,10 +67,38 @@ impl Pace<'_> {
     }
 }
 
+/// A frame in the queue.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    place: Place,
+    length: u32,
+    /// When it came.
+    released: Nanos,
+}
+
+/// What leaves the stage, or is dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone {
+    pub(crate) place: Place,
+    /// When.
+    pub(crate) time: Nanos,
+    /// Why it does not leave.
+    pub(crate) lost: Option<Cause>,
+}
+
+/// How long a frame of some length takes at some rate: mostly it is the same as of the frame before.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    limit: Rate,
+    layer: Layer,
+    length: u32,
+    fine: i128,
+}
+
 /// The queue and who empties it.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    queue: VecDeque<Piece>,
+    queue: VecDeque<Queued>,
     octets: u64,
     /// When the frame at the head has been sent, in 2^-20 ns; `None`: none is being sent.
     busy: Option<i128>,
@@ -86,6 +114,7 @@ pub(crate) struct Server {
     changed: Nanos,
     red: Red,
     codel: CoDel,
+    last: Option<Sending>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,31 +145,30 @@ impl Server {
             changed: Nanos::MIN,
             red: Red::default(),
             codel: CoDel::default(),
+            last: None,
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// Takes in what the delay stage lets go at `now`; gives it back where it is dropped, or goes straight on.
+    /// Takes in what the delay stage lets go at `now`, the `piece` at `place`; gives it back where it is dropped, or goes
+    /// straight on.
     pub(crate) fn offer(
         &mut self,
-        piece: Piece,
+        place: Place,
+        piece: &Piece,
         now: Nanos,
         pace: Pace<'_>,
         draws: &mut Draws,
-    ) -> Option<Piece> {
+    ) -> Option<Gone> {
         if matches!(pace, Pace::Free) && self.queue.is_empty() {
-            return Some(piece);
+            return Some(Gone { place, time: now, lost: None });
         }
         let octets = u64::from(piece.length);
         let full = self.octets + octets > pace.room();
-        if full || self.early(&piece, now, pace, draws) {
-            return Some(Piece { lost: Some(Cause::Queue), time: now, ..piece });
+        if full || self.early(piece, now, pace, draws) {
+            return Some(Gone { place, time: now, lost: Some(Cause::Queue) });
         }
         self.octets += octets;
-        self.queue.push_back(piece);
+        self.queue.push_back(Queued { place, length: piece.length, released: piece.released });
         self.go_on(pace);
         None
     }
@@ -150,11 +178,25 @@ impl Server {
         if let Pace::Limit(limit) = pace
             && self.busy.is_none()
             && !matches!(limit.discipline, Discipline::CoDel { .. })
-            && let Some(head) = self.queue.front()
+            && let Some(&head) = self.queue.front()
         {
-            let end = self.begin(head) + sending(limit, head.length);
+            let end = self.begin(head) + self.sending(limit, head.length);
             self.send_until(end);
         }
+    }
+
+    /// As [`sending`].
+    fn sending(&mut self, limit: &RateLimit, length: u32) -> i128 {
+        if let Some(last) = self.last
+            && last.length == length
+            && last.limit == limit.limit
+            && last.layer == limit.layer
+        {
+            return last.fine;
+        }
+        let fine = sending(limit, length);
+        self.last = Some(Sending { limit: limit.limit, layer: limit.layer, length, fine });
+        fine
     }
 
     fn send_until(&mut self, end: i128) {
@@ -164,7 +206,7 @@ impl Server {
 
     /// When something happens next: a sending begins or ends, or an opportunity comes. [`NEVER`] where nothing does.
     pub(crate) fn next_at(&self, pace: Pace<'_>) -> Nanos {
-        let Some(head) = self.queue.front() else { return NEVER };
+        let Some(&head) = self.queue.front() else { return NEVER };
         match pace {
             Pace::Free => head.released.max(self.changed),
             Pace::Limit(_) => match self.busy {
@@ -179,9 +221,9 @@ impl Server {
     }
 
     /// What leaves, or is dropped, by the next thing that happens, which is due.
-    pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<Piece> {
+    pub(crate) fn step(&mut self, pace: Pace<'_>) -> Option<Gone> {
         let at = self.next_at(pace);
-        let head = self.queue.front()?;
+        let head = *self.queue.front()?;
         match pace {
             Pace::Free => self.leave(at),
             Pace::Limit(limit) => {
@@ -195,11 +237,11 @@ impl Server {
                 if let Discipline::CoDel { target, interval } = limit.discipline {
                     let sojourn = at.saturating_sub(head.released);
                     if self.codel.drops(at, sojourn, self.octets, target, interval) {
-                        let piece = self.remove()?;
-                        return Some(Piece { lost: Some(Cause::Queue), time: at, ..piece });
+                        let place = self.remove()?;
+                        return Some(Gone { place, time: at, lost: Some(Cause::Queue) });
                     }
                 }
-                let end = start + sending(limit, head.length);
+                let end = start + self.sending(limit, head.length);
                 self.send_until(end);
                 None
             }
@@ -223,7 +265,7 @@ impl Server {
     }
 
     /// Which opportunity the head uses, and what is left of it. What is left when the queue is empty is wasted.
-    fn next_opportunity(&self, head: &Piece, trace: &Opportunities, start: Nanos) -> (u64, u32) {
+    fn next_opportunity(&self, head: Queued, trace: &Opportunities, start: Nanos) -> (u64, u32) {
         let first = trace.first_from(head.released.saturating_sub(start));
         match self.opportunity {
             Some((number, left)) if number >= first && left > 0 => (number, left),
@@ -233,21 +275,24 @@ impl Server {
     }
 
     /// When the sending of the head begins.
-    fn begin(&self, head: &Piece) -> i128 {
+    fn begin(&self, head: Queued) -> i128 {
         self.free_since.max(i128::from(head.released) << FRACTION)
     }
 
-    fn leave(&mut self, at: Nanos) -> Option<Piece> {
-        self.remove().map(|piece| Piece { time: at, ..piece })
+    fn leave(&mut self, at: Nanos) -> Option<Gone> {
+        self.remove().map(|place| Gone { place, time: at, lost: None })
     }
 
-    fn remove(&mut self) -> Option<Piece> {
-        let piece = self.queue.pop_front()?;
+    fn remove(&mut self) -> Option<Place> {
+        let head = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.queue.clear();
+        }
         // What was begun was this one's.
         self.busy = None;
         self.taken = 0;
-        self.octets -= u64::from(piece.length);
-        Some(piece)
+        self.octets -= u64::from(head.length);
+        Some(head.place)
     }
 
     /// Whether RED drops this one.
@@ -281,7 +326,7 @@ impl Server {
     }
 
     /// The first that is held, without more ado.
-    pub(crate) fn drain_one(&mut self) -> Option<Piece> {
+    pub(crate) fn drain_one(&mut self) -> Option<Place> {
         self.remove()
     }
 }

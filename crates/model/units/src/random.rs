@@ -9,8 +9,10 @@
 use core::fmt;
 use core::str::FromStr;
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use chacha20::rand_core::SeedableRng;
+use chacha20::rand_core::block::Generator;
+use chacha20::variants::Legacy;
+use chacha20::{ChaChaCore, R8};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::QuantityError;
@@ -75,18 +77,20 @@ impl Stream {
     }
 }
 
-/// How many blocks are made at once.
+/// How many blocks the cipher makes at once.
 const BATCH: usize = 4;
+/// Words of a block.
+const WORDS: usize = 16;
 
 /// The blocks of a stream for one who asks for ordinals that mostly follow one another: the same as [`Stream::block`]'s,
 /// made some at once by the processor's wide registers, which takes a quarter of the time.
 #[derive(Debug)]
 pub struct Blocks {
     stream: Stream,
-    cipher: ChaCha8Rng,
+    cipher: ChaChaCore<R8, Legacy>,
     /// The ordinal of the first of those that are there; none are where it is no multiple of their number.
     first: u64,
-    blocks: [[u32; 16]; BATCH],
+    words: [u32; BATCH * WORDS],
 }
 
 impl Blocks {
@@ -96,7 +100,7 @@ impl Blocks {
         for (octets, word) in key.chunks_exact_mut(4).zip(stream.key) {
             octets.copy_from_slice(&word.to_le_bytes());
         }
-        Self { stream, cipher: ChaCha8Rng::from_seed(key), first: 1, blocks: [[0; 16]; BATCH] }
+        Self { stream, cipher: ChaChaCore::from_seed(key), first: 1, words: [0; BATCH * WORDS] }
     }
 
     /// All sixteen words of block `ordinal`.
@@ -105,15 +109,11 @@ impl Blocks {
         let first = ordinal & !MASK;
         if first != self.first {
             self.first = first;
-            let mut octets = [0; BATCH * 64];
             self.cipher.set_block_pos(first);
-            self.cipher.fill_bytes(&mut octets);
-            for (word, octets) in self.blocks.as_flattened_mut().iter_mut().zip(octets.as_chunks().0) {
-                *word = u32::from_le_bytes(*octets);
-            }
+            self.cipher.generate(&mut self.words);
         }
         let [low, _] = halves(ordinal & MASK);
-        &self.blocks[low as usize]
+        &self.words.as_chunks().0[low as usize]
     }
 }
 
