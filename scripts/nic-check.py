@@ -77,5 +77,17 @@ if "promised" in documents:
     claim(stamps["sender_departure"] == "kernel", "a card that promises stamps and gives none leaves the kernel's")
     claim(stamps.get("nic") is None, "and nothing is said of its stamps")
 
+if "stepped" in documents:
+    document = documents["stepped"]
+    steps = [event for event in document["events"] if event["kind"] == "clock-step"]
+    sizes = [event["step"]["size_ns"] / 1e9 for event in steps if event.get("step")]
+    # date sets whole seconds: up to one more or less than asked.
+    for low, high, words in ((4, 6, "five seconds ahead"), (-9, -7, "eight seconds back")):
+        claim(any(low <= size <= high for size in sizes), f"the clock that was set {words} is said: {sizes}")
+    packets = document["round_trip"]["packets"]
+    claim(packets["lost"] == 0, f"and is not taken for loss: {packets['received']} of {packets['sent']} came back")
+    most = document["round_trip"]["delay_ns"]["max"]
+    claim(most < 2e9, f"nor for delay: a round trip took {most / 1e6:.1f} ms at the most")
+
 print(f"{documents.get('GUEST-KERNEL')}: {len(failures)} claims failed")
 sys.exit(1 if failures else 0)

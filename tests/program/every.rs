@@ -29,12 +29,15 @@ fn each_turn_is_a_run_of_its_own_and_those_that_were_missed_are_told() {
         let folder = home.path().join(every);
         let mut command = lab.romer("A", ["measure", "--every", every, "--times", "3", "--count", "10"]);
         let ended =
-            process::run(command.args(["--interval", "20ms", FAR, "--out"]).arg(&folder)).with_code(0);
+            process::run(command.args(["--interval", "20ms", FAR, "--json", "-", "--out"]).arg(&folder))
+                .with_code(0);
         let missed =
             ended.stderr.lines().filter(|line| line.contains("missed: the run before went on")).count();
         let runs = runs(&folder);
         assert!(runs.len() == 3 || missed > 0, "{ended:?}");
         assert!(!missing || (missed > 0 && runs.len() < 3), "{ended:?}");
+        let told = serde_json::Deserializer::from_str(&ended.stdout).into_iter::<serde_json::Value>();
+        assert_eq!(told.collect::<Result<Vec<_>, _>>().unwrap(), runs, "a document of each run");
         for run in &runs {
             assert_eq!(at(run, "/partial"), false);
             let command = at(run, "/metadata/command").as_str().unwrap();

@@ -27,7 +27,7 @@ pub(crate) const MOST_WAKE_P99_NS: f64 = 5_000.0;
 
 /// Most growth of resident memory while packets are sent, KiB.
 pub(crate) const MOST_GROWTH_KIB: f64 = 1_024.0;
-/// Most deviation of one of many targets over that of one alone.
+/// Most scatter of one of many targets over that of one alone.
 pub(crate) const MOST_MANY_FACTOR: f64 = 1.5;
 /// Most of a core that a voice stream costs.
 pub(crate) const MOST_VOICE_PERCENT: f64 = 1.0;
@@ -448,8 +448,8 @@ impl Results {
         if let Some((factor, targets)) = self.many_factor() {
             claims.push(
                 Claim::at_most(
-                    "200 targets at 50 probes a second in one process: the deviation of a target's round trips outside host \
-                     gaps (of the target in the middle) over that of one target alone, median of the runs",
+                    "200 targets at 50 probes a second in one process: the scatter of a target's round trips, which 19 of \
+                     20 targets do not exceed, over that of one target alone, median of the runs",
                     format!("{targets} targets"),
                     factor,
                     MOST_MANY_FACTOR,
@@ -459,11 +459,11 @@ impl Results {
         }
     }
 
-    /// The deviation of the target in the middle over that of one target alone, the median over the runs, and how many
-    /// targets there were.
+    /// The scatter which 19 of 20 targets do not exceed over that of one target alone, the median over the runs, and how
+    /// many targets there were.
     pub(crate) fn many_factor(&self) -> Option<(f64, u64)> {
         let factors: Vec<f64> =
-            self.many.iter().filter_map(|[alone, all]| Some(all.spread()?[0] / alone.spread()?[0])).collect();
+            self.many.iter().filter_map(|[alone, all]| Some(all.spread()?[1] / alone.spread()?[0])).collect();
         Some((median(&factors)?, self.many.first()?[1].targets))
     }
 

@@ -7,7 +7,7 @@ use crate::scale::emulated::{Alone, Case, Emulated, Resident, Table};
 /// A case in a line.
 pub(crate) fn progress_emulated(one: &Emulated) -> String {
     format!(
-        "  emulate  {:>4} B {:>6}/s {:<20} hold error {:>6} us, 99 % {:>6}; external {:>6} us; dropped {}, unaccounted {}; \
+        "  emulate  {:>4} B {:>6}/s {:<20} hold error {:>6} us, 99 % {:>6}; external {:>6} us (one link {}); dropped {}, unaccounted {}; \
          offered {:.0}/s   [{}]",
         one.case.octets,
         one.case.pps,
@@ -15,6 +15,7 @@ pub(crate) fn progress_emulated(one: &Emulated) -> String {
         maybe(one.hold_error_p50_ns),
         maybe(one.hold_error_p99_ns),
         maybe(one.external.map(|external| external.p50_ns)),
+        maybe(one.external.and(one.link_p50_ns)),
         one.dropped,
         one.unaccounted(),
         one.offered_pps,
@@ -54,7 +55,8 @@ pub(super) fn emulated(out: &mut Out, results: &Results) {
              Times in microseconds, each the median of the runs; counts of all runs together. *Hold error*: what the \
              emulator held a packet beyond what was asked, by its own account. *External*: from the generator's clock before it \
              gave a frame to the link to the kernel's stamp at the far end, without what was asked; the two links, the sending \
-             of the frame and the generator's own gaps are in it. *Seed*: its means, on a board of its own over wires; \
+             of the frame and the generator's own gaps are in it. *One link*: the same to where the emulator would receive the \
+             frame, without it: what it adds, with the second link, is the difference. *Seed*: its means, on a board of its own over wires; \
              external in 7.2 the latency between its ports, elsewhere what the delay added to that; *at most* is what it \
              managed a second where that is less than what is sent here. *Dropped*: without being asked to. *Unaccounted*: \
              sent and not received by the emulator, or sent on by it and not come, or neither lost nor sent on.",
@@ -77,6 +79,7 @@ pub(super) fn emulated(out: &mut Out, results: &Results) {
             "seed",
             "external: p50",
             "p99",
+            "one link: p50",
             "seed",
             "seed, at most /s",
             "sent",
@@ -108,6 +111,7 @@ fn cells(out: &mut Out, case: &Case, runs: &[&Emulated]) {
         theirs(case.theirs.internal_us),
         figure(|one| Some(one.external?.p50_ns)),
         figure(|one| Some(one.external?.p99_ns)),
+        figure(|one| one.external.and(one.link_p50_ns)),
         theirs(case.theirs.external_us),
         case.theirs.most_pps.map_or_else(|| "-".to_owned(), |pps| pps.to_string()),
         sum(|one| one.sent),

@@ -234,6 +234,9 @@ const TABLES: [(Condition, &str); 3] = [
 ];
 
 fn tables(out: &mut Out, results: &Results) {
+    if results.sizes().is_empty() {
+        return;
+    }
     out.push_str(
         "\n## Seed 004's tables in our numbers\n\nRound trip (t4 - t1) - (t3 - t2); each figure the median of its \
          value in the runs. The deviation divides by n, as the seed's footnote has it. *Without gaps*: of the packets \

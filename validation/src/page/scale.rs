@@ -27,7 +27,7 @@ pub(crate) fn progress_fast(run: &Fast) -> String {
 pub(crate) fn progress_many(many: &Many) -> String {
     let [middle, most, last] = many.spread().unwrap_or_default();
     format!(
-        "  many     {} targets, {} of {} probes incomplete; deviation of a target: {} us, 95 % {}, most {}",
+        "  many     {} targets, {} of {} probes incomplete; scatter of a target: {} us, 95 % {}, most {}",
         many.targets,
         many.incomplete,
         many.probes,
@@ -201,16 +201,18 @@ pub(super) fn many(out: &mut Out, results: &Results) {
     }
     out.push_str(
         "\n## Many targets\n\nEach target an address of the far host with a session of its own, 50 probes a second, all in one \
-         process; one target alone right before, in the same watched state. The deviation of each target's round trips \
-         by kernel stamps, of the packets that no gap of the host touched, in microseconds: of the target in the middle, of \
-         the one above which one of twenty is, and of the last.\n",
+         process; one target alone right before, in the same watched state. The scatter of each target's round trips \
+         by kernel stamps, in microseconds (half of what lies between the values that 16 and 84 of a hundred packets stay \
+         below; all packets count, and a gap of the host here and there does not move it): of the target in the middle, of \
+         the one above which one of twenty is, and of the last. Beside many targets the sending thread is awake all the \
+         time, because the next deadline is always near; hence its share of a core.\n",
     );
     let names = [
         "run",
         "targets",
         "probes",
         "incomplete",
-        "deviation: middle",
+        "scatter: middle",
         "95 %",
         "most",
         "of a core",
@@ -234,7 +236,7 @@ pub(super) fn many(out: &mut Out, results: &Results) {
     }
     if let Some((factor, _)) = results.many_factor() {
         out.push_str(&format!(
-            "\nThe target in the middle over one alone, median of the runs: {factor:.2}.\n"
+            "\nWhat 19 of 20 targets do not exceed, over one alone, median of the runs: {factor:.2}.\n"
         ));
     }
 }

@@ -1,5 +1,7 @@
 //! What is asked much of, and what is to cost little.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration as StdDuration;
 
 use anyhow::Result;
@@ -75,10 +77,15 @@ impl Bench<'_> {
         };
         (self.say)(&page::progress_alone(&alone));
         self.results.emulation.alone.push(alone);
+        let mut links = HashMap::new();
         for case in emulated::cases() {
             self.go_on()?;
+            let link = match links.entry((case.octets, case.pps, case.table.ways())) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(emulated::link(&line, &case, interrupted)?),
+            };
             let (found, _, host) = during(Condition::Idle, || emulated::run(&line, &case, interrupted))?;
-            let one = found.judged(&case, self.circumstances(Condition::Idle, host));
+            let one = found.judged(&case, link, self.circumstances(Condition::Idle, host));
             (self.say)(&page::progress_emulated(&one));
             self.results.emulation.emulated.push(one);
         }
@@ -127,9 +134,9 @@ impl Bench<'_> {
         for targets in [&targets[..1], &targets[..]] {
             self.go_on()?;
             self.rest();
-            let (found, gaps, host) =
+            let (found, _, host) =
                 during(Condition::Watched, || many::run(hosts, program, targets, MANY, interrupted))?;
-            let many = found.judged(self.circumstances(Condition::Watched, host), &gaps);
+            let many = found.judged(self.circumstances(Condition::Watched, host));
             (self.say)(&page::progress_many(&many));
             pair.push(many);
         }

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration as StdDuration;
 
 use anyhow::{Context, Result};
-use romer_host::gaps::Gaps;
 use romer_measure::reading;
 use romer_metrics::summary;
 use romer_record::RoundTrip;
@@ -15,7 +14,6 @@ use serde::Serialize;
 
 use super::process::share;
 use super::{Usage, measure, respond, watched};
-use crate::figures::{Figures, untouched};
 use crate::hosts::Hosts;
 use crate::ours::RoundTrips;
 use crate::results::Circumstances;
@@ -34,8 +32,9 @@ pub(crate) struct Many {
     pub(crate) probes: u64,
     /// Probes that did not come back, or lack a stamp.
     pub(crate) incomplete: u64,
-    /// The deviation of the round trips of each target, of the packets that no gap touched.
-    pub(crate) deviations_ns: Vec<f64>,
+    /// How far the round trips of each target scatter: half of what lies between the quantiles that a deviation about
+    /// the mean has in a normal law. Of all of its packets: a gap of the host here and there does not move it.
+    pub(crate) scatters_ns: Vec<f64>,
     /// The share of a core that the measuring end had.
     pub(crate) cpu_ratio: Option<f64>,
 }
@@ -43,7 +42,7 @@ pub(crate) struct Many {
 impl Many {
     /// The target in the middle, the one above which one of twenty is, and the last.
     pub(crate) fn spread(&self) -> Option<[f64; 3]> {
-        let summary = summary(&self.deviations_ns);
+        let summary = summary(&self.scatters_ns);
         Some([summary.median?, summary.p95?, summary.max?])
     }
 }
@@ -78,23 +77,43 @@ pub(crate) fn run(
 }
 
 impl Found {
-    /// What is to be kept of it, with the gaps of each core.
-    pub(crate) fn judged(&self, circumstances: Circumstances, gaps: &[Gaps]) -> Many {
+    /// What is to be kept of it.
+    pub(crate) fn judged(&self, circumstances: Circumstances) -> Many {
         let mut many = Many {
             circumstances,
             targets: self.rows.len() as u64,
             probes: 0,
             incomplete: 0,
-            deviations_ns: Vec::new(),
+            scatters_ns: Vec::new(),
             cpu_ratio: share(&self.looks, StdDuration::from_secs(1), self.length),
         };
         for rows in &self.rows {
             let trips = RoundTrips::of(rows);
             many.probes += trips.kernel.len() as u64 + trips.incomplete;
             many.incomplete += trips.incomplete;
-            let figures = Figures::of(&untouched(gaps, &trips.kernel));
-            many.deviations_ns.extend(figures.map(|figures| figures.stddev_ns));
+            many.scatters_ns.extend(scatter(trips.kernel.iter().map(|trip| trip.nanos).collect()));
         }
         many
+    }
+}
+
+/// Half of what lies between the values below which 16 and 84 of a hundred are; `None` of nothing.
+fn scatter(mut values: Vec<i64>) -> Option<f64> {
+    values.sort_unstable();
+    let at = |percent: usize| values.get(values.len().saturating_sub(1) * percent / 100);
+    Some((at(84)?.abs_diff(*at(16)?)) as f64 / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scatter_is_not_moved_by_single_gaps() {
+        let mut values: Vec<i64> = (0..=100).collect();
+        assert_eq!(scatter(values.clone()), Some(34.0));
+        values[100] = 1_000_000_000;
+        assert_eq!(scatter(values), Some(34.0));
+        assert_eq!(scatter(Vec::new()), None);
     }
 }

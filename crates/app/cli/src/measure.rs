@@ -51,6 +51,15 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
              --json, or take the last line of --stream, which holds the document",
         ));
     }
+    if arguments.turns.every.is_some()
+        && arguments.output.json.is_some()
+        && !arguments.output.json_to_stdout()
+    {
+        return Err(Failure::usage(
+            "two arguments contradict each other (--every, --json FILE): each run has a document of its own, in its folder \
+             under --out; take them there, or write them all to standard output (--json -)",
+        ));
+    }
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     if arguments.tui {
         tui::check()?;

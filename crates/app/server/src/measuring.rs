@@ -261,12 +261,6 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         .iter()
         .map(|text| text.parse::<Target>().map_err(|why| wrong("targets", &why)))
         .collect::<Result<Vec<_>, _>>()?;
-    if asked.stamp == StampRequest::Nic {
-        return Err(wrong(
-            "stamp",
-            "the console does not switch on the stamps of network cards; take best, kernel or user, or romer measure --stamp nic",
-        ));
-    }
     let traffic = request(asked)?;
     let size = field::<romer_units::Size>("size", asked.size.as_ref())?;
     let size = match size {

@@ -325,7 +325,6 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         (r#"{"targets":["h"],"traffic":"trace:/etc/passwd"}"#, "trace"),
         (r#"{"targets":["h"],"traffic":"trace:t.csv","trace":"0,44\nlater,44\n"}"#, "trace"),
         (r#"{"targets":["h"],"trace":"0,44\n"}"#, "trace"),
-        (r#"{"targets":["h"],"stamp":"nic"}"#, "stamp"),
         (r#"{"targets":["h"],"duration":"10"}"#, "duration"),
         (r#"{"targets":["h"],"duration":"-1s"}"#, "duration"),
         (r#"{"targets":["h"],"size":"12"}"#, "size"),

@@ -66,9 +66,16 @@ pub(crate) struct Emulated {
     /// From the generator's clock before it gave a frame to the link to the kernel's stamp at the far end, without what
     /// was asked for; of constant delays.
     pub(crate) external: Option<Lateness>,
+    /// The same, in the median, of such frames over the first link alone: what generator and link take by themselves.
+    pub(crate) link_p50_ns: Option<f64>,
 }
 
 impl Emulated {
+    /// What the emulator added in the median, seen from outside: its latency less that of the first link alone.
+    pub(crate) fn overhead_p50_ns(&self) -> Option<f64> {
+        Some(self.external?.p50_ns - self.link_p50_ns?)
+    }
+
     /// Frames that nobody accounts for.
     pub(crate) fn unaccounted(&self) -> u64 {
         self.sent.abs_diff(self.received)
@@ -233,7 +240,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn judged(&self, case: &Case, circumstances: Circumstances) -> Emulated {
+    /// What is to be kept of it; `link_p50_ns` as [`link`] has found it.
+    pub(crate) fn judged(
+        &self,
+        case: &Case,
+        link_p50_ns: Option<f64>,
+        circumstances: Circumstances,
+    ) -> Emulated {
         let ways = &self.snapshot.directions;
         let all = |of: fn(&Ledger) -> u64| ways.iter().map(|way| of(&way.ledger)).sum::<u64>();
         let asked = all(|ledger| ledger.lost_for(Cause::Model));
@@ -258,8 +271,20 @@ impl Found {
             hold_error_p50_ns: ways[0].delay_error.median,
             hold_error_p99_ns: ways[0].delay_error.p99,
             external,
+            link_p50_ns,
         }
     }
+}
+
+/// How long the frames of a case take to where the emulator would receive them, in the median.
+pub(crate) fn link(line: &Line, case: &Case, interrupted: &AtomicBool) -> Result<Option<f64>> {
+    let load = Load { octets: case.octets, pps: Some(case.pps), length: LENGTH };
+    let (_, came) = exchange(line, case.table.ways(), &line.ports()?, load, interrupted, |_| {
+        std::thread::sleep(LOOK);
+        Ok(())
+    })?;
+    let latencies: Vec<_> = came.iter().flat_map(|came| &came.latencies).copied().collect();
+    Ok(Lateness::of(&latencies).map(|latency| latency.p50_ns))
 }
 
 /// Both ways without an emulator: at the full rate, and as fast as can be.

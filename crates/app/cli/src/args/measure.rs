@@ -162,8 +162,8 @@ pub(crate) struct TurnArgs {
     /// Begin at this time (UTC, 2026-11-22T09:00:00Z) or after so long (+10s)
     #[arg(long, value_name = "TIME|+D", value_parser = turns::start)]
     pub(crate) start: Option<Start>,
-    /// Measure again and again, each run in a folder of its own under --out; runs do not overlap
-    #[arg(long, value_name = "D", value_parser = values::every, allow_hyphen_values = true, conflicts_with = "json")]
+    /// Measure again and again, each run in a folder of its own under --out, with --json - a document each; runs do not overlap
+    #[arg(long, value_name = "D", value_parser = values::every, allow_hyphen_values = true)]
     pub(crate) every: Option<Duration>,
     /// So many turns of --every [default: until interrupted]
     #[arg(long, value_name = "N", value_parser = values::times, allow_hyphen_values = true, requires = "every")]
