@@ -321,6 +321,8 @@ fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed()
         let snapshot = control.snapshot().unwrap();
         assert_eq!(snapshot.directions[1].actual_delay.count, 0);
         assert_eq!(snapshot.directions[1].ledger.transmitted, 1, "the ledger goes on");
+        let warnings = control.document().unwrap().warnings;
+        assert!(warnings.iter().any(|warning| warning.contains("begun anew")), "{warnings:?}");
         control.stop();
         wait_until("the bridge has ended", || bridge.has_ended());
         assert!(matches!(control.document(), Err(LiveError::Ended)));

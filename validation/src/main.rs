@@ -46,7 +46,7 @@ const PLAYS: u32 = 200;
 /// Packets of a run that is analysed.
 const PACKETS: u64 = 10_000_000;
 const RESULTS: &str = "validation/results";
-/// The group of the tables, the wake errors and the other programs, which are one page.
+/// The group of the tables and the wake errors, which are one page.
 const ACCURACY: &str = "accuracy";
 /// Where `scripts/peers` puts it.
 const STAMP_SUITE: &str = ".tools/bin/stamp-suite";
@@ -89,7 +89,7 @@ struct Arguments {
 enum Part {
     /// Everything.
     All,
-    /// The tool's own error: tables, wake and peers together.
+    /// The tool's own error, and that of other programs beside it: tables, wake and peers.
     Accuracy,
     /// Round trips by user and kernel stamps: tables I and II of seed 004.
     Tables,
@@ -243,7 +243,7 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
 
 /// Where a group of results goes: what is published is replaced by a whole measurement of the group only.
 fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
-    let alone = matches!(arguments.part, Part::Tables | Part::Wake | Part::Peers) && group == ACCURACY;
+    let alone = matches!(arguments.part, Part::Tables | Part::Wake) && group == ACCURACY;
     let enough = if group == "clock" {
         arguments.plays >= PLAYS
     } else if group == "analyse" {

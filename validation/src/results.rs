@@ -11,6 +11,7 @@ use crate::ACCURACY;
 use crate::analyse::Analysed;
 use crate::clock::Clocks;
 use crate::figures::{Figures, Lateness, median};
+use crate::plan::PEER_SIZE;
 use crate::scale::fast::Fast;
 use crate::scale::frames::{Frames, Sweep};
 use crate::scale::many::Many;
@@ -65,6 +66,11 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
+    /// Whether these are stamps of the engine in this process.
+    const fn is_the_engine(self) -> bool {
+        matches!(self, Self::RomerKernel | Self::RomerUser)
+    }
+
     /// All of them, in the order of the page.
     pub(crate) const ALL: [Self; 10] = [
         Self::RomerKernel,
@@ -208,10 +214,17 @@ pub(crate) struct Results {
 impl Results {
     /// The groups in which something was measured, each with its name and alone: each is a page and a document.
     pub(crate) fn groups(&self) -> Vec<(&'static str, Self)> {
-        let round_trips = self.round_trips.clone();
+        let mut round_trips = self.round_trips.clone();
+        let others = round_trips.iter().any(|trips| !trips.tool.is_the_engine());
+        let mut beside = round_trips.clone();
+        beside.retain(|trips| others && trips.packet_octets == PEER_SIZE);
+        // Of a measurement of others alone, what is ours belongs beside them.
+        let alone = beside.len() == round_trips.len();
+        round_trips.retain(|trips| trips.tool.is_the_engine() && !alone);
         let wake_errors = self.wake_errors.clone();
         let groups = [
             (ACCURACY, Self { round_trips, wake_errors, ..Self::default() }),
+            ("peers", Self { round_trips: beside, ..Self::default() }),
             ("fast", Self { fast: self.fast.clone(), ..Self::default() }),
             ("many", Self { many: self.many.clone(), ..Self::default() }),
             ("voice", Self { voice: self.voice.clone(), ..Self::default() }),
@@ -565,8 +578,16 @@ pub(crate) mod tests {
         assert_eq!(results.groups(), []);
         results.round_trips.push(trips(1, Condition::Busy, Tool::RomerKernel, 10.0));
         results.wake_errors.push(wakes(1, Condition::Busy, vec![10], vec![10]));
-        let groups = results.groups();
-        assert_eq!(groups, [(ACCURACY, results)]);
+        assert_eq!(results.groups(), [(ACCURACY, results.clone())]);
+        let mut ours = trips(1, Condition::Busy, Tool::RomerUser, 10.0);
+        ours.packet_octets = PEER_SIZE;
+        let theirs = Trips { tool: Tool::Ping, ..ours.clone() };
+        let peers = Results { round_trips: vec![ours.clone(), theirs.clone()], ..Results::default() };
+        assert_eq!(peers.groups(), [("peers", peers.clone())], "measured alone");
+        results.round_trips.push(ours);
+        let accuracy = results.clone();
+        results.round_trips.push(theirs);
+        assert_eq!(results.groups(), [(ACCURACY, accuracy), ("peers", peers)]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Emulation {
     pub schema: String,
     /// When it began, RFC 3339.
     pub started: String,
-    /// When it ended, RFC 3339.
+    /// When it ended, RFC 3339; of one that goes on, when it was asked.
     pub ended: String,
     /// What ended it, where that was neither the end of its time nor the user: a port that is gone.
     pub ended_by: Option<String>,

@@ -54,6 +54,8 @@ struct Shared {
     facts: Facts,
     /// The scenarios that held, the last of which does; the newest [`HISTORY`] of them.
     history: Mutex<VecDeque<Arc<Applied>>>,
+    /// When the summaries were begun anew last.
+    anew: Mutex<Option<SystemTime>>,
 }
 
 /// What does not change while a bridge works.
@@ -77,7 +79,13 @@ impl Control {
         opened: &Opened,
     ) -> Self {
         let first = Arc::new(applied(1, opened, facts.started, facts.room));
-        Self(Arc::new(Shared { commands, waker, facts, history: Mutex::new([first].into()) }))
+        Self(Arc::new(Shared {
+            commands,
+            waker,
+            facts,
+            history: Mutex::new([first].into()),
+            anew: Mutex::default(),
+        }))
     }
 
     /// The scenario that holds.
@@ -147,7 +155,8 @@ impl Control {
     pub fn document_of(&self, snapshot: &Snapshot) -> Emulation {
         let history: Vec<Arc<Applied>> =
             self.0.history.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-        document::emulation(&self.0.facts, &history, snapshot)
+        let anew = *self.0.anew.lock().unwrap_or_else(PoisonError::into_inner);
+        document::emulation(&self.0.facts, &history, anew, snapshot)
     }
 
     /// Begins the summaries anew. The counts of the ledger go on, so that they always balance.
@@ -155,7 +164,9 @@ impl Control {
     /// # Errors
     /// [`LiveError::Ended`].
     pub fn reset(&self) -> Result<(), LiveError> {
-        self.tell(Command::Reset)
+        self.tell(Command::Reset)?;
+        *self.0.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(SystemTime::now());
+        Ok(())
     }
 
     /// Samples from now on, of packets that arrive from now on.

@@ -9,8 +9,13 @@ use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, Emulation
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
 
-/// Of a bridge on which the scenarios of `history` held one after the other.
-pub(super) fn emulation(facts: &Facts, history: &[Arc<Applied>], snapshot: &Snapshot) -> Emulation {
+/// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
+pub(super) fn emulation(
+    facts: &Facts,
+    history: &[Arc<Applied>],
+    anew: Option<SystemTime>,
+    snapshot: &Snapshot,
+) -> Emulation {
     let current = history.last();
     let [a_to_b, b_to_a] = snapshot.directions.each_ref().map(direction);
     let ports = ["a", "b"].into_iter().zip(&facts.ports);
@@ -20,6 +25,12 @@ pub(super) fn emulation(facts: &Facts, history: &[Arc<Applied>], snapshot: &Snap
     for (name, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
         warnings.extend(told(name, &direction.link));
     }
+    warnings.extend(anew.map(|anew| {
+        format!(
+            "delays and gaps are summed up since {}, when that was begun anew; counts are of all packets",
+            rfc3339(anew)
+        )
+    }));
     if let Some(first) = changes.first().filter(|first| first.revision > 1) {
         warnings.push(format!(
             "of the scenarios those before revision {} are not listed any more",
