@@ -141,7 +141,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if broken > 0 {
         return Ok(6);
     }
-    report::hold(&document.limits)
+    report::hold(&document.limits, "the measured value")
 }
 
 /// Who looks on, and keeps.

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
         text.push('\n');
         output::write_document(file, &text, arguments.output.force)?;
     }
-    report::hold(&compared.limits)
+    report::hold(&compared.limits, "the difference (B minus A)")
 }
 
 /// The stream that is asked for.

@@ -174,8 +174,8 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
         Some(first) => Err(Failure::with_code(
             5,
             format!(
-                "no answer ({}): not one probe came back; see that a reflector listens there and that UDP to its port \
-                 passes the filters on the way",
+                "no answer ({}): not one probe came back; see that a reflector listens there, that both ends have \
+                 one key or none (--key-file), and that UDP to its port passes the filters on the way",
                 first.measurement.target
             ),
         )),

@@ -29,22 +29,22 @@ pub(crate) const RECOVERED: &str =
 
 /// Whether every stated limit held, as an exit code.
 pub(crate) fn hold_limits(measurements: &[Measurement]) -> Result<u8, Failure> {
-    hold(measurements.iter().flat_map(|one| &one.limits))
+    hold(measurements.iter().flat_map(|one| &one.limits), "the measured value")
 }
 
-/// The same of verdicts alone.
-pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Result<u8, Failure> {
+/// The same of verdicts alone, on values that are `what`.
+pub(crate) fn hold<'a>(limits: impl IntoIterator<Item = &'a Limit>, what: &str) -> Result<u8, Failure> {
     let limits: Vec<&Limit> = limits.into_iter().collect();
     let Some(first) = limits.iter().find(|limit| !limit.held) else { return Ok(0) };
     let broken = limits.iter().filter(|limit| !limit.held).count();
     let found = match first.value {
-        Some(value) => format!("the measured value is {}", value_of(&first.limit, value)),
+        Some(value) => format!("{what} is {}", value_of(&first.limit, value)),
         None => "the value is not known".into(),
     };
     Err(Failure::with_code(
         6,
         format!(
-            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold, see the summary",
+            "a stated limit is broken (--limit '{}'): {found}; {broken} of {} limits did not hold",
             first.limit,
             limits.len()
         ),
@@ -340,17 +340,25 @@ fn write_stream(
     })?;
     if target != "-" && !arguments.output.quiet {
         let shown = romer_report::escape::terminal(target);
-        output::eprint_line(&format!("note: {shown}: {}", contents(&written)));
+        let known = way != Way::Forward || stream.far_log_complete;
+        output::eprint_line(&format!("note: {shown}: {}", contents(&written, known)));
     }
     Ok(())
 }
 
-/// What a table holds, and by what it is recognised.
-fn contents(written: &Written) -> String {
+/// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost.
+fn contents(written: &Written, known: bool) -> String {
     let packets = written.lines - written.duplicates;
     let mut text = format!("{packets} packets");
     for (number, what) in [
-        (written.lost, "lost (an empty field)"),
+        (
+            written.lost,
+            if known {
+                "lost (an empty field)"
+            } else {
+                "of which nobody knows whether they arrived (an empty field: other programs take them for lost)"
+            },
+        ),
         (written.late, "late (after the waiting time, and so counted lost)"),
         (written.duplicates, "further copies (a sequence number once more)"),
     ] {

@@ -117,8 +117,12 @@ fn tell(document: &Respond, file: Option<&str>) -> Result<(), Failure> {
 /// The totals in a line.
 fn words(totals: &Totals) -> String {
     let counts = &totals.reflector;
-    let mut text =
-        format!("{} received, {} reflected, {} sessions", counts.received, counts.reflected, totals.sessions);
+    let mut text = format!(
+        "{} received, {} reflected, {} sessions",
+        counts.received + totals.one_way.received,
+        counts.reflected,
+        totals.sessions
+    );
     for (count, what) in [
         (counts.too_short, "too short"),
         (counts.bad_source, "from a bad source"),
@@ -135,6 +139,7 @@ fn words(totals: &Totals) -> String {
         (counts.tlvs_malformed, "with malformed TLVs"),
         (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
         (totals.refused_proofs, "senders without the key"),
+        (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.not_sent, "replies not sent"),
         (totals.kernel_drops, "dropped by the kernel"),
     ] {

@@ -24,8 +24,12 @@ use romer_timebase::{
     Relating, Selection, Tallies,
 };
 use romer_units::{Dscp, Duration, Ecn, Place};
+use standstill::Standstill;
+use under_way::forget_those_under_way;
 
 mod cards;
+mod standstill;
+mod under_way;
 
 /// Points that are kept of each series of stamp differences.
 const LOCATION_POINTS: usize = 1_000;
@@ -153,6 +157,7 @@ struct Pass {
     differences: LocationDifferences,
     location: LocationThinning,
     cards: CardEvidence,
+    standstill: Standstill,
     markings: Option<Markings>,
     any: bool,
 }
@@ -164,6 +169,7 @@ struct Gathered {
     differences: LocationDifferences,
     location: LocationSeries,
     cards: CardEvidence,
+    standstill: Standstill,
     markings: Vec<String>,
     any: bool,
     left_out: u64,
@@ -183,6 +189,7 @@ impl Pass {
             differences: LocationDifferences::default(),
             location: LocationThinning::new(rows, LOCATION_POINTS),
             cards: CardEvidence::default(),
+            standstill: Standstill::default(),
             markings: octet_sent(stream).map(|octet| Markings::new(octet, stream.far_log)),
             any: false,
         }
@@ -194,6 +201,7 @@ impl Pass {
         self.differences.take(rows);
         self.location.take(rows);
         self.cards.take(rows);
+        self.standstill.take(rows);
         if let Some(markings) = &mut self.markings {
             markings.take(rows);
         }
@@ -206,6 +214,7 @@ impl Pass {
             differences: self.differences,
             location: self.location.finish(),
             cards: self.cards,
+            standstill: self.standstill,
             markings: self.markings.as_ref().map(Markings::words).unwrap_or_default(),
             any: self.any,
             left_out: 0,
@@ -220,8 +229,14 @@ fn concluded(
     killed: bool,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let Gathered { selection, mut related, differences, location, cards, markings, any, left_out } = gathered;
+    let Gathered { selection, mut related, differences, location, cards, standstill, markings, any, left_out } =
+        gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
+    let under_way = if killed {
+        forget_those_under_way(&mut related, Duration::from_nanos(stream.traffic.waiting_time_ns))
+    } else {
+        0
+    };
     let clock_warnings = clocks(&mut related);
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let figures = Figures::of(stream, &related, differences);
@@ -255,6 +270,12 @@ fn concluded(
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
     count_astray(stream, &related, &mut measurement);
     measurement.warnings.extend(late_departures(&measurement));
+    measurement.warnings.extend(standstill.words());
+    if under_way > 0 {
+        measurement.warnings.push(format!(
+            "{under_way} of the last probes were under way when the program was killed: they are neither sent nor lost"
+        ));
+    }
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);

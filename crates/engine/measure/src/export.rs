@@ -13,7 +13,8 @@ use crate::evaluate::Evaluated;
 
 /// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
-/// `lost-there`, `lost-back`, and `lost` where the way is not known.
+/// `lost-there`, `lost-back`, and `lost` where the way is not known; of a one-way stream whose far end's log did not come
+/// back, `unknown`.
 ///
 /// # Errors
 /// Of `out`.
@@ -46,6 +47,7 @@ pub fn csv(
             RoundTrip { way: Way::Reverse, .. } => "lost-back",
             RoundTrip { seen_by_responder: true, .. } => "lost-back",
             _ if complete => "lost-there",
+            _ if way == Way::Forward => "unknown",
             _ => "lost",
         }
     };

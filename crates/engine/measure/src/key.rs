@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use romer_wire::stamp::{Key, KeyFile};
+use romer_wire::stamp::{Key, KeyFile, KeyForm};
 use zeroize::Zeroizing;
 
 use crate::MeasureError;
@@ -73,15 +73,16 @@ pub fn read(path: &Path) -> Result<ReadKey, MeasureError> {
             "give a file that holds a key alone",
         ));
     }
-    let KeyFile { key, line_feed_stripped, form: _ } =
+    let KeyFile { key, line_feed_stripped, form } =
         KeyFile::parse(&octets[..length]).map_err(|error| {
             content(
                 error.to_string(),
                 "write 32 random octets or more, or two hex digits for each, on one line",
             )
         })?;
-    let note =
-        line_feed_stripped.then_some("the line feed at the end of the key file is not part of the key");
+    // Digits end in a line feed as a matter of course; a key of octets may have ended in one by chance.
+    let note = (line_feed_stripped && form == KeyForm::Raw)
+        .then_some("the line feed at the end of the key file is not part of the key");
     Ok(ReadKey { key: Arc::new(key), note })
 }
 

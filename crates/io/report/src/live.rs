@@ -97,7 +97,12 @@ impl LiveView {
             .streams
             .iter()
             .fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
-        let seconds = |nanos: i64| nanos / 1_000_000_000;
+        // Of what takes less than ten seconds, the tenths.
+        let short = self.expected_ns.is_some_and(|all| all < 10_000_000_000);
+        let seconds = |nanos: i64| {
+            let (whole, tenths) = (nanos / 1_000_000_000, nanos / 100_000_000 % 10);
+            if short { format!("{whole}.{tenths}") } else { whole.to_string() }
+        };
         let of = self.expected_ns.map_or_else(String::new, |all| format!(" of {}", seconds(all)));
         let bar = self
             .expected_ns

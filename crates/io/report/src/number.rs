@@ -128,8 +128,12 @@ fn in_threes(digits: &str) -> String {
     out
 }
 
-/// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing or to all.
+/// A share as a percentage: `0 %`, `0.20 %`, `12.5 %`; never rounded to nothing or to all. A difference of shares may be
+/// negative: `-1.55 %`.
 pub fn percent(ratio: f64) -> String {
+    if ratio < 0.0 {
+        return format!("-{}", percent(-ratio));
+    }
     let percent = ratio * 100.0;
     match percent {
         none if none <= 0.0 => format!("0{NO_BREAK}%"),

@@ -63,6 +63,13 @@ pub struct RespondRequests {
     pub received: u64,
     /// Their octets of UDP payload.
     pub octets: u64,
+    /// Probes of one-way sessions among them; nothing answers these.
+    #[serde(default)]
+    pub one_way: u64,
+    /// Datagrams that name a one-way session of their host and were not made with its key: no probes of it, and judged as
+    /// any other request is.
+    #[serde(default)]
+    pub mistagged: u64,
     /// Datagrams by which senders proved their address; none is answered.
     pub associations: u64,
     /// Requests with octets that must be zero and are not; answered.

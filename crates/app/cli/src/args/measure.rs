@@ -75,7 +75,7 @@ pub(crate) struct MeasureArgs {
     /// Wait so long for a probe or its reflection before it counts as lost
     #[arg(long, value_name = "D", default_value = "2s", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Duration,
-    /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6
+    /// Hold a result against a bound; repeat for more; one that is broken gives exit code 6, unless a far end is not there (5)
     #[arg(long, value_name = "PATH<BOUND", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,
     /// Take the tool's own baseline out of every delay, as `romer calibrate` found it on this machine
@@ -165,7 +165,7 @@ pub(crate) struct TurnArgs {
     /// Measure again and again, each run in a folder of its own under --out, with --json - a document each; runs do not overlap
     #[arg(long, value_name = "D", value_parser = values::every, allow_hyphen_values = true)]
     pub(crate) every: Option<Duration>,
-    /// So many turns of --every [default: until interrupted]
+    /// So many runs of --every [default: until interrupted]
     #[arg(long, value_name = "N", value_parser = values::times, allow_hyphen_values = true, requires = "every")]
     pub(crate) times: Option<u64>,
 }

@@ -23,6 +23,11 @@ const REMEMBERED: usize = 1_200;
 const NOTES: usize = 3;
 /// Streams that have a line.
 const STREAMS: usize = 16;
+/// Columns of the longest target, and of what is said of clocks.
+const LONGEST_TARGET: u16 = 40;
+const CLOCKS: u16 = 24;
+/// Measurements that take less have tenths of seconds.
+const SHORT_NS: i64 = 10_000_000_000;
 
 /// What is seen of a measurement.
 #[derive(Debug, Default)]
@@ -79,8 +84,12 @@ impl MeasurementPicture {
         let elapsed = self.streams.iter().map(|one| one.latest.elapsed_ns).max().unwrap_or(0);
         let whole = self.expected.map_or(0, Duration::as_nanos);
         let done = if whole > 0 { (seconds(elapsed) / seconds(whole)).clamp(0.0, 1.0) } else { 0.0 };
-        let of = if whole > 0 { format!(" of {:.0} s", seconds(whole)) } else { " s".into() };
-        (done, format!("{:.0}{of}", seconds(elapsed)))
+        let shown = |nanos| {
+            let decimals = usize::from(whole > 0 && whole < SHORT_NS);
+            format!("{:.decimals$}", seconds(nanos))
+        };
+        let of = if whole > 0 { format!(" of {} s", shown(whole)) } else { " s".into() };
+        (done, format!("{}{of}", shown(elapsed)))
     }
 
     /// What stands above the clocks, where any stream tells of them.
@@ -88,12 +97,29 @@ impl MeasurementPicture {
         if self.streams.iter().any(|one| one.latest.clock.is_some()) { "clocks" } else { "" }
     }
 
-    fn table(&self) -> Table<'static> {
+    /// The streams, in so many columns of the terminal: where there are few, the figures that tell least are left out
+    /// rather than cut.
+    fn table(&self, width: u16) -> Table<'static> {
+        let [come, missing] =
+            if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
+        let heads = ["target", "sent", come, missing, "median", "99 %", self.clocks()];
+        let longest = self.streams.iter().map(|one| one.latest.target.chars().count()).max().unwrap_or(0);
+        let target = u16::try_from(longest).unwrap_or(u16::MAX).clamp(6, LONGEST_TARGET);
+        let widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }];
+        // What is left out first stands last.
+        let mut shown = vec![0, 3, 4];
+        for place in [1, 5, 2, 6] {
+            let taken: u16 = shown.iter().map(|at: &usize| widths[*at] + 1).sum();
+            if widths[place] > 0 && taken + widths[place] < width {
+                shown.push(place);
+            }
+        }
+        shown.sort_unstable();
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
             let missing = share(latest.sent.saturating_sub(latest.returned), latest.sent);
             let delay = &latest.round_trip_delay_ns;
-            Row::new([
+            let cells = [
                 romer_report::escape::terminal(&latest.target),
                 count(latest.sent),
                 count(latest.returned),
@@ -101,21 +127,13 @@ impl MeasurementPicture {
                 maybe_time(delay.median, true),
                 maybe_time(delay.p99.or(delay.max), true),
                 latest.clock.as_ref().map_or_else(String::new, |clock| skew(clock, true)),
-            ])
+            ];
+            Row::new(shown.iter().map(|place| cells[*place].clone()).collect::<Vec<_>>())
         });
-        let widths = [
-            Constraint::Fill(2),
-            Constraint::Fill(1),
-            Constraint::Fill(1),
-            Constraint::Fill(1),
-            Constraint::Fill(1),
-            Constraint::Fill(1),
-            Constraint::Fill(2),
-        ];
-        let [come, missing] =
-            if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
-        let head = Row::new(["target", "sent", come, missing, "delay, median", "99 %", self.clocks()]).bold();
-        Table::new(rows, widths).header(head).block(Block::bordered().title("streams"))
+        let constraints = shown.iter().map(|place| Constraint::Min(widths[*place]));
+        let head = Row::new(shown.iter().map(|place| heads[*place]).collect::<Vec<_>>()).bold();
+        let title = "streams, and the delay at last";
+        Table::new(rows, constraints).header(head).block(Block::bordered().title(title))
     }
 }
 
@@ -153,7 +171,7 @@ impl Picture for MeasurementPicture {
             "round-trip delay, by the stamps at hand"
         };
         chart(frame, middle, title, &curves, |value| maybe_time(Some(value), true));
-        frame.render_widget(self.table(), streams);
+        frame.render_widget(self.table(streams.width.saturating_sub(2)), streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
         words.push(Line::from(format!("kept in {}", self.folder)).dim());
@@ -242,6 +260,22 @@ mod tests {
         painter.on_interval(&StreamInterval { clock: Some(clock), ..interval(0, 1, 10, 10, 1e6) });
         let text = shown(&*picture.lock().unwrap(), 140, 20);
         assert!(text.contains("clocks") && text.contains("+20.50 ppm (± 0.50)"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_figures_and_none_that_is_cut() {
+        let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_millis(1_500)));
+        let mut painter = Painter(Arc::clone(&picture));
+        for stream in 0..2 {
+            painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
+        }
+        let text = shown(&*picture.lock().unwrap(), 40, 20);
+        for part in ["host0.example", "host1.example", "not back", "median", "1.23", "1.0 of 1.5 s"] {
+            assert!(text.contains(part), "{part} is missing:\n{text}");
+        }
+        assert!(!text.contains("99 %"), "{text}");
+        let wide = shown(&*picture.lock().unwrap(), 100, 20);
+        assert!(["99 %", "sent", "back"].iter().all(|part| wide.contains(part)), "{wide}");
     }
 
     #[test]

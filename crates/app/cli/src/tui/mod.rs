@@ -190,7 +190,8 @@ fn key() -> Pressed {
         Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match key.code {
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Pressed::End,
             KeyCode::Char('q') | KeyCode::Esc => Pressed::Quit,
-            KeyCode::Char('p') | KeyCode::Char(' ') => Pressed::Hold,
+            // The octets of an input that has ended are read as keys with Ctrl.
+            KeyCode::Char('p' | ' ') if key.modifiers.is_empty() => Pressed::Hold,
             _ => Pressed::Other,
         },
         _ => Pressed::Other,

@@ -8,7 +8,7 @@ use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE,
+    Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE,
     Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
 };
 use romer_wire::stamp::Key;
@@ -69,6 +69,8 @@ pub(super) struct Told {
     pub(super) seen_at: Option<String>,
     /// What happened to it, in its own words and times.
     pub(super) events: Vec<Event>,
+    /// That it will not do what it was told.
+    pub(super) objection: Option<String>,
 }
 
 impl Told {
@@ -81,6 +83,9 @@ impl Told {
             Message::Departed(departed) => self.departed = Some(departed.count),
             Message::Associated(associated) => self.seen_at = Some(associated.address),
             Message::Events(events) => self.events.extend(events.events),
+            Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
+                self.objection = Some(complaint.message);
+            }
             _ => {}
         }
     }

@@ -155,6 +155,7 @@ fn exchange(
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
         let mut partial = false;
+        let mut no_longer = None;
         let mut keep_alive = clock::monotonic_now();
         begin_reverse(streams);
         loop {
@@ -163,8 +164,14 @@ fn exchange(
                 partial = true;
                 stop_sending.wake();
                 halt_reverse(streams);
+                no_longer = Some(clock::monotonic_now() + options.waiting_time + PATIENCE);
             }
             let now = clock::monotonic_now();
+            if no_longer.is_some_and(|deadline| now >= deadline) {
+                // A far end that does not say when its last probe left is not waited for.
+                let theirs = shared.iter().filter(|stream| stream.way == Way::Reverse);
+                theirs.filter(|stream| !stream.has_departed_all()).for_each(|stream| stream.halt());
+            }
             if now >= keep_alive {
                 keep_alive = now + KEEP_ALIVE;
                 keep_open(streams);
@@ -269,6 +276,8 @@ fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
     legs
 }
 
+/// How long a far end that was told to send no more has to say that it does not.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two questions to a far end of what has arrived there, so that whoever looks on sees it.
 const QUESTIONS: StdDuration = StdDuration::from_secs(1);
 /// The same where it is to tell whether everything has arrived.
@@ -307,6 +316,14 @@ fn take_news(
         }
         if let (Some(progress), Way::Forward) = (told.progress, shared.way) {
             shared.returned.store(progress.received, Ordering::Release);
+        }
+        if let Some(objection) = &told.objection
+            && shared.way == Way::Reverse
+            && shared.returned.load(Ordering::Acquire) == 0
+            && !shared.has_departed_all()
+        {
+            observer.on_note(shared.number, &format!("the far end does not send, and says: {objection}"));
+            shared.halt();
         }
         if let Some(count) = told.departed {
             shared.sent.store(count, Ordering::Release);

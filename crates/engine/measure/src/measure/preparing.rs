@@ -78,7 +78,8 @@ impl Prepared {
             ));
         }
         if errors > 0 {
-            warnings.push(format!("the path reported {errors} errors (ICMP) about the probes"));
+            let s = if errors == 1 { "" } else { "s" };
+            warnings.push(format!("the path reported {errors} error{s} (ICMP) about the probes"));
         }
         warnings
     }

@@ -12,6 +12,7 @@ use romer_wire::compact;
 pub(super) struct Expected {
     by_number: HashMap<(IpAddr, u16), Vec<u32>>,
     streams: HashMap<u32, Stream>,
+    mistagged: u64,
 }
 
 #[derive(Debug)]
@@ -52,6 +53,11 @@ impl Expected {
         });
     }
 
+    /// How many datagrams named a session of their host and were none of its probes.
+    pub(super) const fn mistagged(&self) -> u64 {
+        self.mistagged
+    }
+
     /// The session and the number of the probe that has arrived; `None` where it is none that is expected.
     pub(super) fn take(&mut self, payload: &[u8], source: SocketAddr) -> Option<(u32, Coming)> {
         if self.by_number.is_empty() {
@@ -59,10 +65,12 @@ impl Expected {
         }
         let number = compact::number_of(payload)?;
         let sessions = self.by_number.get(&(source.ip().to_canonical(), number))?;
-        sessions.iter().find_map(|session| {
+        let taken = sessions.iter().find_map(|session| {
             let coming = self.streams.get_mut(session)?.comings.on_datagram(payload, source).ok()?;
             Some((*session, coming))
-        })
+        });
+        self.mistagged += u64::from(taken.is_none());
+        taken
     }
 }
 
@@ -101,6 +109,9 @@ mod tests {
         expected.follow(6, from("192.0.2.9:1").ip());
         expected.forget(5);
         probes(7, 2).emit(3, &mut payload);
+        assert_eq!(expected.mistagged(), 0);
+        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "the key of the other one");
+        assert_eq!(expected.mistagged(), 1);
         assert_eq!(expected.take(&payload, from("192.0.2.9:1000")), None);
         probes(7, 1).emit(3, &mut payload);
         assert!(expected.take(&payload, from("192.0.2.1:1000")).is_some());

@@ -16,7 +16,7 @@ use crate::circumstances::clock_error;
 impl Responder {
     /// What has happened up to now; the counts are at most 0.3 s old.
     pub fn document(&self) -> Respond {
-        let Totals { reflector: counts, kernel_drops, not_sent, sessions, refused_proofs, remembered } =
+        let Totals { reflector: counts, kernel_drops, not_sent, one_way, sessions, refused_proofs, remembered } =
             self.totals();
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
@@ -36,8 +36,10 @@ impl Responder {
                 error_ns: error.error().map(romer_units::Duration::as_nanos),
             },
             requests: RespondRequests {
-                received: counts.received,
-                octets: counts.octets_received,
+                received: counts.received + one_way.received,
+                octets: counts.octets_received + one_way.octets,
+                one_way: one_way.received,
+                mistagged: one_way.mistagged,
                 associations: counts.associations,
                 nonzero_mbz: counts.nonzero_mbz,
                 bad_error_estimate: counts.bad_error_estimate,

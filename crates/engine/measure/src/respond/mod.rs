@@ -77,6 +77,18 @@ impl Default for RespondOptions {
     }
 }
 
+/// What came of one-way sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OneWay {
+    /// Probes.
+    pub received: u64,
+    /// Their octets of UDP payload.
+    pub octets: u64,
+    /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
+    /// judged as any other request is.
+    pub mistagged: u64,
+}
+
 /// Totals of a responder up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -86,6 +98,8 @@ pub struct Totals {
     pub kernel_drops: u64,
     /// Replies that the kernel would not take.
     pub not_sent: u64,
+    /// Probes of one-way sessions, which nothing answers.
+    pub one_way: OneWay,
     /// Sessions granted.
     pub sessions: u64,
     /// Control conversations that ended because the sender did not prove that it has the key.

@@ -25,7 +25,7 @@ use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
 use super::arriving::Expected;
 use super::sending::Path;
-use super::{RespondOptions, Totals};
+use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
 use crate::card::{self, Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
@@ -159,6 +159,7 @@ pub(super) struct Reflecting {
     error: ErrorEstimate,
     stateful: bool,
     not_sent: u64,
+    one_way: OneWay,
     threads: ThreadOptions,
 }
 
@@ -201,6 +202,7 @@ impl Reflecting {
             error,
             stateful: options.stateful,
             not_sent: 0,
+            one_way: OneWay::default(),
             threads: options.threads,
         }
     }
@@ -282,6 +284,8 @@ impl Reflecting {
     fn answer(&mut self, index: usize, datagram: &Datagram<'_>) {
         // One-way probes of granted sessions are within their granted rate, and nothing answers them.
         if let Some((session, coming)) = self.expected.take(datagram.payload, datagram.peer) {
+            self.one_way.received += 1;
+            self.one_way.octets += u64::try_from(datagram.payload.len()).unwrap_or(u64::MAX);
             self.arrived(session, coming, datagram);
             return;
         }
@@ -575,6 +579,7 @@ impl Reflecting {
         totals.reflector = *self.reflector.counters();
         totals.kernel_drops = drops;
         totals.not_sent = self.not_sent;
+        totals.one_way = OneWay { mistagged: self.expected.mistagged(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
     }
 }

@@ -54,8 +54,9 @@ impl Request {
     }
 }
 
+/// Packets a second, of slower streams 1: who sends at all counts among those who send.
 fn rate(pace: Duration) -> u64 {
-    1_000_000_000u64.checked_div(pace.as_nanos().unsigned_abs()).unwrap_or(u64::MAX)
+    1_000_000_000u64.checked_div(pace.as_nanos().unsigned_abs()).map_or(u64::MAX, |rate| rate.max(1))
 }
 
 fn invalid(message: impl Into<String>) -> Refused {

@@ -230,6 +230,17 @@ fn a_far_end_sends_once_it_is_told_to_and_its_departures_come_back() {
 }
 
 #[test]
+fn a_stream_of_less_than_a_packet_a_second_is_sent_as_any_other() {
+    let slow = || reverse(FarStream { interval_ns: Some(3_000_000_000), count: Some(3), ..stream() });
+    let mut server = running(&slow());
+    assert_eq!(server.own_rate(), 1);
+    assert_eq!(say(&mut server, &Message::Start), [Action::Start]);
+    // Who is told to send no more before it began has sent nothing.
+    let mut server = running(&slow());
+    assert_eq!(say(&mut server, &Message::Halt), [Action::Send(Message::Departed(Departed { count: 0 }))]);
+}
+
+#[test]
 fn a_far_end_sends_nothing_in_sessions_of_the_other_ways() {
     let forward = Message::Request(Request { direction: Way::Forward, ..request() });
     let mut server = running(&forward);
