@@ -71,6 +71,18 @@ fn the_voice_packet_goes_each_way_in_its_real_size_and_is_logged_at_both_ends() 
 }
 
 #[test]
+fn a_far_end_sends_less_than_a_packet_a_second_too() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--direction", "both", "--interval", "1200ms", "--count", "2", FAR]);
+    for way in ["forward", "reverse"] {
+        let counts =
+            ["sent", "received"].map(|name| count(&run.document(), &format!("/{way}/packets/{name}")));
+        assert_eq!(counts, [2, 2], "{way}");
+    }
+}
+
+#[test]
 fn a_loss_is_told_in_the_direction_in_which_the_kernel_dropped() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -1492,7 +1492,7 @@ export interface components {
             changes: components["schemas"]["EmulationChange"][];
             /** @description How packets came in and went out: `packet`, or `offline` for files. */
             data_plane: string;
-            /** @description When it ended, RFC 3339. */
+            /** @description When it ended, RFC 3339; of one that goes on, when it was asked. */
             ended: string;
             /** @description What ended it, where that was neither the end of its time nor the user: a port that is gone. */
             ended_by: string | null;

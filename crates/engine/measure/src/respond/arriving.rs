@@ -109,9 +109,9 @@ mod tests {
         expected.follow(6, from("192.0.2.9:1").ip());
         expected.forget(5);
         probes(7, 2).emit(3, &mut payload);
-        assert_eq!(expected.mistagged(), 0);
+        let before = expected.mistagged();
         assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "the key of the other one");
-        assert_eq!(expected.mistagged(), 1);
+        assert_eq!(expected.mistagged(), before + 1);
         assert_eq!(expected.take(&payload, from("192.0.2.9:1000")), None);
         probes(7, 1).emit(3, &mut payload);
         assert!(expected.take(&payload, from("192.0.2.1:1000")).is_some());
