@@ -2,6 +2,9 @@
 
 import type { components, operations } from './schema';
 
+/** What is said while nobody answers. */
+export const SILENT = 'The server does not answer. Is romer still running?';
+
 export type Schemas = components['schemas'];
 export type Problem = Schemas['Problem'];
 type Operations = operations;
@@ -87,7 +90,7 @@ export async function askWith<K extends keyof typeof PLACES>(
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Refusal(0, { detail: 'The server does not answer. Is romer still running?' });
+    throw new Refusal(0, { detail: SILENT });
   }
   if (!response.ok) throw new Refusal(response.status, await problem(response));
   const value = response.status === 204 ? undefined : await response.json();

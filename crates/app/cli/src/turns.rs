@@ -73,7 +73,14 @@ impl Turns {
             Some(Start::At(time)) => time,
         };
         let every = arguments.every.map(std);
-        Ok(Self { first, every, times: arguments.times.or(every.is_none().then_some(1)), next: 0, made: 0, quiet })
+        Ok(Self {
+            first,
+            every,
+            times: arguments.times.or(every.is_none().then_some(1)),
+            next: 0,
+            made: 0,
+            quiet,
+        })
     }
 
     /// Whether there is more than one.

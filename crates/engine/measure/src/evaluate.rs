@@ -229,8 +229,17 @@ fn concluded(
     killed: bool,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let Gathered { selection, mut related, differences, location, cards, standstill, markings, any, left_out } =
-        gathered;
+    let Gathered {
+        selection,
+        mut related,
+        differences,
+        location,
+        cards,
+        standstill,
+        markings,
+        any,
+        left_out,
+    } = gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let under_way = if killed {
         forget_those_under_way(&mut related, Duration::from_nanos(stream.traffic.waiting_time_ns))

@@ -73,13 +73,9 @@ pub fn read(path: &Path) -> Result<ReadKey, MeasureError> {
             "give a file that holds a key alone",
         ));
     }
-    let KeyFile { key, line_feed_stripped, form } =
-        KeyFile::parse(&octets[..length]).map_err(|error| {
-            content(
-                error.to_string(),
-                "write 32 random octets or more, or two hex digits for each, on one line",
-            )
-        })?;
+    let KeyFile { key, line_feed_stripped, form } = KeyFile::parse(&octets[..length]).map_err(|error| {
+        content(error.to_string(), "write 32 random octets or more, or two hex digits for each, on one line")
+    })?;
     // Digits end in a line feed as a matter of course; a key of octets may have ended in one by chance.
     let note = (line_feed_stripped && form == KeyForm::Raw)
         .then_some("the line feed at the end of the key file is not part of the key");

@@ -114,8 +114,21 @@ impl Engine {
                 }
             }
         }
+        if self.config.flows != config.flows {
+            self.keep_order();
+        }
         self.config = config;
         self.quiet_until = Nanos::MIN;
+    }
+
+    /// Packets may take other paths than those before them did: what keeps its order leaves behind all of these.
+    fn keep_order(&mut self) {
+        for side in &mut self.ports {
+            let last = side.paths.iter().flatten().map(Pipeline::last_departure).max().unwrap_or(Nanos::MIN);
+            // A nanosecond later, so that it is not a matter of chance who leaves first.
+            let later = last.saturating_add(1);
+            side.paths.iter_mut().flatten().for_each(|path| path.keep_behind(later));
+        }
     }
 
     /// A packet has arrived: decides its fate and lets it in.

@@ -38,6 +38,8 @@ mod behaviour;
 mod cast;
 pub mod chain;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod claims;
 pub mod config;
 mod decision;

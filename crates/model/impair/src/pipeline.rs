@@ -102,6 +102,9 @@ pub(crate) struct Pipeline {
     front_step: Nanos,
     back_step: Nanos,
     server_at: Nanos,
+    /// Since when the recorded trace of the first four stages holds, and the pace of the fifth.
+    trace_from: Nanos,
+    pace_from: Nanos,
     /// What holds for the first four stages, unless it is in use or has changed: to share it anew for each packet costs
     /// more than to look it up.
     current: Option<Arc<Path>>,
@@ -151,6 +154,8 @@ impl Pipeline {
             front_step: NEVER,
             back_step: NEVER,
             server_at: NEVER,
+            trace_from: start,
+            pace_from: start,
             current: None,
         };
         pipeline.note_steps();
@@ -159,13 +164,24 @@ impl Pipeline {
 
     /// Another timeline from `now` on. What is held keeps its moment.
     pub(crate) fn retime(&mut self, timeline: Timeline, now: Nanos) {
-        let before = Arc::clone(self.timeline.path(self.front));
+        let [front, back] = [self.front, self.back].map(|cursor| Arc::clone(self.timeline.path(cursor)));
         self.timeline = timeline;
         self.start = now;
         (self.front, self.back) = (Cursor::default(), Cursor::default());
-        self.changed(&before);
-        self.server.change(now);
+        self.changed(&front, now);
+        self.pace_changed(&back, now);
         self.note_steps();
+    }
+
+    /// When the last that is past the reorder stage leaves, at the earliest.
+    pub(crate) fn last_departure(&self) -> Nanos {
+        let path = self.timeline.path(self.back);
+        self.holding.last_deadline.max(self.server.empty_at(Self::pace(path, self.pace_from)))
+    }
+
+    /// What keeps its order leaves no sooner than that from now on.
+    pub(crate) fn keep_behind(&mut self, time: Nanos) {
+        self.holding.last_deadline = self.holding.last_deadline.max(time);
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -196,7 +212,7 @@ impl Pipeline {
             Some(trace) => {
                 let number = self.packets;
                 self.packets += 1;
-                Some(trace.entry(number, now.saturating_sub(self.start)).unwrap_or_default())
+                Some(trace.entry(number, now.saturating_sub(self.trace_from)).unwrap_or_default())
             }
         };
         let lost = match entry {
@@ -393,7 +409,7 @@ impl Pipeline {
             if self.front_step == at {
                 let before = Arc::clone(self.timeline.path(self.front));
                 self.timeline.advance(&mut self.front, now.saturating_sub(self.start));
-                self.changed(&before);
+                self.changed(&before, at);
                 self.front_step = self.step_at(self.front);
             } else if flush == at {
                 let path = Arc::clone(self.timeline.path(self.front));
@@ -414,27 +430,28 @@ impl Pipeline {
         self.timeline.next_at(cursor).map_or(NEVER, |at| at.saturating_add(self.start))
     }
 
-    /// Stages whose model is another one begin anew; the others go on.
-    fn changed(&mut self, before: &Arc<Path>) {
+    /// Stages whose model is another one begin anew; the others go on, with other numbers where these are others.
+    fn changed(&mut self, before: &Arc<Path>, at: Nanos) {
         self.current = None;
         let now = self.timeline.path(self.front);
         if Arc::ptr_eq(before, now) {
             return;
         }
-        if !same_kind(&before.loss, &now.loss) {
+        if !same_kind(&before.loss, &now.loss, |decision| decision) {
             self.loss.forget();
         }
-        if before.duplicate != now.duplicate {
+        if !same_kind(&before.duplicate, &now.duplicate, |duplicate| &duplicate.decision) {
             self.duplicate.forget();
         }
-        if before.reorder != now.reorder {
+        if !same_kind(&before.reorder, &now.reorder, |reorder| &reorder.decision) {
             self.reorder.forget();
         }
-        if before.corrupt != now.corrupt {
+        if !of_one_kind(&before.corrupt.decision, &now.corrupt.decision) {
             self.corrupt.forget();
         }
         if before.trace != now.trace {
             self.packets = 0;
+            self.trace_from = at;
         }
         if before.delay == now.delay && before.order == now.order {
             return;
@@ -454,6 +471,17 @@ impl Pipeline {
                 self.holding.score = None;
             }
         }
+    }
+
+    /// The fifth stage goes by another pace from `at` on, unless it is the same.
+    fn pace_changed(&mut self, before: &Path, at: Nanos) {
+        let now = self.timeline.path(self.back);
+        if same_pace(before, now) {
+            return;
+        }
+        let old = Self::pace(before, self.pace_from);
+        self.pace_from = at;
+        self.server.change(at, old, Self::pace(now, at));
     }
 
     fn pace<'a>(path: &'a Path, start: Nanos) -> Pace<'a> {
@@ -481,7 +509,7 @@ impl Pipeline {
     /// The same after the fifth stage has changed.
     fn note_server(&mut self) {
         let path = self.timeline.path(self.back);
-        self.server_at = self.server.next_at(Self::pace(path, self.start));
+        self.server_at = due(&self.server, Self::pace(path, self.pace_from), self.back_step);
         self.note();
     }
 
@@ -500,13 +528,18 @@ impl Pipeline {
                 return None;
             }
             self.catch_up(at, ledger);
-            while self.back_step <= at {
-                self.timeline.advance(&mut self.back, at.saturating_sub(self.start));
-                self.server.change(at);
+            if self.back_step <= at {
+                // At the moment of the step: what was to be next may be sooner, or later, from then on.
+                let moment = self.back_step;
+                let before = Arc::clone(self.timeline.path(self.back));
+                self.timeline.advance(&mut self.back, moment.saturating_sub(self.start));
                 self.back_step = self.step_at(self.back);
+                self.pace_changed(&before, moment);
+                self.note_server();
+                continue;
             }
             let path = self.timeline.path(self.back);
-            let pace = Self::pace(path, self.start);
+            let pace = Self::pace(path, self.pace_from);
             let out = if self.delayed.next_at() <= at {
                 self.delayed.pop().and_then(|(due, place)| {
                     self.server.offer(place, self.pieces.at(place), due, pace, &mut self.draws)
@@ -516,7 +549,7 @@ impl Pipeline {
             } else {
                 None
             };
-            self.server_at = self.server.next_at(pace);
+            self.server_at = due(&self.server, pace, self.back_step);
             self.note();
             if let Some(gone) = out {
                 let outcome = Outcome { time: gone.time, lost: gone.lost, ..self.pieces.take(gone.place) };
@@ -538,10 +571,32 @@ impl Pipeline {
     }
 }
 
-/// Whether a decision can go on with other numbers.
-fn same_kind(a: &Model<Decision>, b: &Model<Decision>) -> bool {
+/// Whether the decisions of a stage can go on with other numbers.
+fn same_kind<P: PartialEq>(a: &Model<P>, b: &Model<P>, decision: impl Fn(&P) -> &Decision) -> bool {
     match (a, b) {
-        (Model::Plain(a), Model::Plain(b)) => core::mem::discriminant(a) == core::mem::discriminant(b),
+        (Model::Plain(a), Model::Plain(b)) => of_one_kind(decision(a), decision(b)),
         _ => a == b,
+    }
+}
+
+fn of_one_kind(a: &Decision, b: &Decision) -> bool {
+    core::mem::discriminant(a) == core::mem::discriminant(b)
+}
+
+/// Whether the fifth stage works alike by both.
+fn same_pace(a: &Path, b: &Path) -> bool {
+    let opportunities = |path: &Path| matches!(path.trace.as_deref(), Some(Trace::Opportunities(_)));
+    match [opportunities(a), opportunities(b)] {
+        [true, true] => a.trace == b.trace,
+        [false, false] => a.rate == b.rate,
+        _ => false,
+    }
+}
+
+/// When the fifth stage does something next: by itself, or because its pace changes while something is there.
+fn due(server: &Server, pace: Pace<'_>, step: Nanos) -> Nanos {
+    match server.next_at(pace) {
+        NEVER => NEVER,
+        at => at.min(step),
     }
 }

@@ -110,11 +110,13 @@ pub(crate) struct Server {
     taken: u32,
     /// The opportunity that was used last: its number, and what is left of it.
     opportunity: Option<(u64, u32)>,
-    /// When the rate changed last.
+    /// When the pace changed last.
     changed: Nanos,
     red: Red,
     codel: CoDel,
     last: Option<Sending>,
+    /// Octets of the largest frame that has come.
+    largest: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,6 +148,7 @@ impl Server {
             red: Red::default(),
             codel: CoDel::default(),
             last: None,
+            largest: 0,
         }
     }
 
@@ -168,6 +171,7 @@ impl Server {
             return Some(Gone { place, time: now, lost: Some(Cause::Queue) });
         }
         self.octets += octets;
+        self.largest = self.largest.max(octets);
         self.queue.push_back(Queued { place, length: piece.length, released: piece.released });
         self.go_on(pace);
         None
@@ -236,7 +240,9 @@ impl Server {
                 let start = self.begin(head);
                 if let Discipline::CoDel { target, interval } = limit.discipline {
                     let sojourn = at.saturating_sub(head.released);
-                    if self.codel.drops(at, sojourn, self.octets, target, interval) {
+                    // RFC 8289, 5.5, looks at what is left when the head has been taken.
+                    let left = self.octets - u64::from(head.length);
+                    if self.codel.drops(at, sojourn, left <= self.largest, target, interval) {
                         let place = self.remove()?;
                         return Some(Gone { place, time: at, lost: Some(Cause::Queue) });
                     }
@@ -259,14 +265,40 @@ impl Server {
         }
     }
 
-    /// The rate changes at `now`.
-    pub(crate) const fn change(&mut self, now: Nanos) {
-        self.changed = now;
+    /// The pace changes at `at`. Of a frame that is being sent at a rate, what is left goes at the new one; what waits
+    /// uses nothing that was before.
+    pub(crate) fn change(&mut self, at: Nanos, old: Pace<'_>, new: Pace<'_>) {
+        self.changed = at;
+        let now = i128::from(at) << FRACTION;
+        match (old, new, self.busy, self.queue.front()) {
+            (Pace::Limit(old), Pace::Limit(new), Some(end), Some(head)) => {
+                let left = (end - now).max(0);
+                let (whole, anew) = (sending(old, head.length).max(1), sending(new, head.length));
+                let left = left.checked_mul(anew).map_or_else(
+                    || (left / whole).saturating_mul(anew),
+                    |product| (product + whole - 1) / whole,
+                );
+                self.send_until(now.saturating_add(left));
+            }
+            _ => {
+                (self.busy, self.taken, self.opportunity) = (None, 0, None);
+                self.free_since = self.free_since.max(now);
+                self.go_on(new);
+            }
+        }
+    }
+
+    /// When a queue that is emptied at a rate will be empty; before everything where there is none.
+    pub(crate) fn empty_at(&self, pace: Pace<'_>) -> Nanos {
+        let (Pace::Limit(limit), Some(&head)) = (pace, self.queue.front()) else { return Nanos::MIN };
+        let first = self.busy.unwrap_or_else(|| self.begin(head) + sending(limit, head.length));
+        let others = self.queue.iter().skip(1).map(|frame| sending(limit, frame.length));
+        ceiling(others.fold(first, i128::saturating_add))
     }
 
     /// Which opportunity the head uses, and what is left of it. What is left when the queue is empty is wasted.
     fn next_opportunity(&self, head: Queued, trace: &Opportunities, start: Nanos) -> (u64, u32) {
-        let first = trace.first_from(head.released.saturating_sub(start));
+        let first = trace.first_from(head.released.max(self.changed).saturating_sub(start));
         match self.opportunity {
             Some((number, left)) if number >= first && left > 0 => (number, left),
             Some((number, _)) if number >= first => (number + 1, OPPORTUNITY),
@@ -340,9 +372,10 @@ fn ceiling(fine: i128) -> Nanos {
 }
 
 impl CoDel {
-    /// RFC 8289, 5.5: whether the frame that is taken from the queue at `now` is dropped.
-    fn drops(&mut self, now: Nanos, sojourn: Nanos, octets: u64, target: Nanos, interval: Nanos) -> bool {
-        let may_drop = if sojourn < target || octets <= 1_518 {
+    /// RFC 8289, 5.5: whether the frame that is taken from the queue at `now` is dropped; `little` says that no more than
+    /// the largest frame is left there.
+    fn drops(&mut self, now: Nanos, sojourn: Nanos, little: bool, target: Nanos, interval: Nanos) -> bool {
+        let may_drop = if sojourn < target || little {
             self.first_above = None;
             false
         } else {

@@ -161,6 +161,10 @@ fn directions(table: &mut Reader<'_>, setting: &mut Setting, flow: usize, load: 
             path.order = order(&mut inner, path.order, &trace)?;
             inner.finish()?;
             path.trace = Some(Arc::new(trace));
+        } else if path.rate.is_some() && matches!(path.trace.as_deref(), Some(Trace::Opportunities(_))) {
+            return Err(direction.error(
+                "asks for a rate where a recorded link (trace) says when packets leave; take one of them out",
+            ));
         }
         without_models(&path, &direction)?;
         direction.finish()?;
@@ -206,9 +210,8 @@ fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read
         let trace = trace::read_measurement(&text, reverse, by.unwrap_or(By::Packet), fixed);
         return trace.map_err(|why| file.error(why.to_string()));
     }
-    if by == Some(By::Packet) || fixed.is_some() {
-        let why =
-            "has the format mahimahi, whose lines are moments: by = \"packet\" and fixed mean nothing there";
+    if by.is_some() || fixed.is_some() {
+        let why = "has the format mahimahi, whose lines are moments: by and fixed mean nothing there";
         return Err(table.error(format!("{why}; take them out")));
     }
     trace::read_mahimahi(&text).map_err(|why| file.error(why.to_string()))

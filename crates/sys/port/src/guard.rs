@@ -1,7 +1,9 @@
 //! Taking an interface over, and putting it back whatever happens to this process.
 //!
 //! Before anything is changed, a [`Guardian`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
-//! this process ends in whatever way, it puts the interface back into its bridge, and its features as they were.
+//! this process ends in whatever way, it puts the interface back into its bridge, and its features as they were. What
+//! was set of the bridge's port (cost, priority, flags such as isolation, static entries) is the bridge's, which forgets
+//! it when the interface leaves: that is not put back.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 

@@ -21,7 +21,10 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
     );
     for (name, taken) in options.ports.iter().zip(bridge.taken()) {
         if let Some(bridge) = &taken.bridge {
-            text.push_str(&format!("  {name} is out of its bridge {bridge} until the end\n"));
+            text.push_str(&format!(
+                "  {name} is out of its bridge {bridge} until the end (then a port like a new one: its cost, flags and \
+                 static entries are to be set again)\n"
+            ));
         }
     }
     if let Some(title) = &applied.about.title {

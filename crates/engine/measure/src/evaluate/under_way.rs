@@ -15,7 +15,8 @@ fn forget(passages: &mut Vec<Passage>, waiting: Duration) -> u64 {
     let before = passages.len();
     if let Some(last) = passages.iter().filter_map(|passage| passage.departure).max() {
         let is_under_way = |passage: &Passage| {
-            passage.fate == Fate::Lost && passage.departure.is_some_and(|departure| last - departure < waiting)
+            passage.fate == Fate::Lost
+                && passage.departure.is_some_and(|departure| last - departure < waiting)
         };
         passages.retain(|passage| !is_under_way(passage));
     }

@@ -8,8 +8,8 @@ use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
-    Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox, KEEP_ALIVE,
-    Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
+    Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
+    KEEP_ALIVE, Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
 };
 use romer_wire::stamp::Key;
 

@@ -16,8 +16,15 @@ use crate::circumstances::clock_error;
 impl Responder {
     /// What has happened up to now; the counts are at most 0.3 s old.
     pub fn document(&self) -> Respond {
-        let Totals { reflector: counts, kernel_drops, not_sent, one_way, sessions, refused_proofs, remembered } =
-            self.totals();
+        let Totals {
+            reflector: counts,
+            kernel_drops,
+            not_sent,
+            one_way,
+            sessions,
+            refused_proofs,
+            remembered,
+        } = self.totals();
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
         let error = clock_error();

@@ -1,0 +1,135 @@
+//! What changes of the setting do, by the timeline and by the hand of a user, to packets that are inside.
+
+use std::sync::Arc;
+
+use romer_units::{Layer, Rate};
+
+use crate::behaviour::{config, run};
+use crate::config::{Delay, Discipline, Duplicate, Match, Model, Path, RateLimit, TimelineStep};
+use crate::decision::Decision;
+use crate::engine::{Engine, Limits};
+use crate::packet::{Headers, Outcome, Packet, Port};
+use crate::trace::read_mahimahi;
+use crate::{Config, Nanos};
+
+const MS: Nanos = 1_000_000;
+const UDP: u8 = 17;
+
+/// The packets of port a at so many times 10 ms, and at `change` another configuration.
+fn changed(before: Config, after: Config, change: Nanos, packets: u32) -> Vec<Outcome> {
+    let mut engine = Engine::new(before, Limits::growing(), 0);
+    let mut after = Some(after);
+    let mut out = Vec::new();
+    let headers = Headers { protocol: Some(UDP), ..Headers::default() };
+    for number in 0..packets {
+        let arrival = Nanos::from(number) * 10 * MS;
+        if arrival >= change
+            && let Some(after) = after.take()
+        {
+            out.extend(std::iter::from_fn(|| engine.poll(change)));
+            engine.apply(after, change);
+        }
+        out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
+        engine.admit(&Packet { slot: number, port: Port::A, length: 1_000, arrival, headers });
+    }
+    out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
+    assert_eq!(out.len(), packets as usize);
+    out
+}
+
+fn mahimahi(text: &str) -> Path {
+    Path { trace: Some(Arc::new(read_mahimahi(text).unwrap())), ..Path::default() }
+}
+
+fn fixed(fixed: Nanos) -> Path {
+    Path { delay: Model::Plain(Delay { fixed, variable: None }), ..Path::default() }
+}
+
+fn rate(bits: u64) -> Path {
+    let limit = RateLimit {
+        limit: Rate::Bits(bits),
+        layer: Layer::L2,
+        queue: 1 << 30,
+        discipline: Discipline::TailDrop,
+    };
+    Path { rate: Some(limit), ..Path::default() }
+}
+
+fn in_order(out: &[Outcome]) -> bool {
+    out.windows(2).all(|pair| pair[0].ordinal < pair[1].ordinal && pair[0].time <= pair[1].time)
+}
+
+#[test]
+fn a_recorded_link_goes_on_while_something_else_changes() {
+    let before = config(mahimahi("7\n"));
+    let mut after = before.clone();
+    after.base.paths[1] = vec![Some(Arc::new(fixed(MS)))];
+    let undisturbed = changed(before.clone(), before.clone(), Nanos::MAX, 400);
+    assert_eq!(changed(before, after, 2_003 * MS, 400), undisturbed);
+}
+
+#[test]
+fn a_step_from_one_recorded_link_to_another_uses_the_new_one_from_then_on() {
+    let mut config_of = config(mahimahi("1000\n"));
+    config_of.timeline = vec![TimelineStep { at: 2_000 * MS, setting: config(mahimahi("1\n")).base }];
+    let (_, _, out) = run(config_of, (0..200).map(|n| n * 10 * MS));
+    assert!(in_order(&out));
+    // One opportunity takes some twenty frames of 64 octets: two come before the step, then one a millisecond.
+    let moments: std::collections::BTreeSet<Nanos> = out.iter().map(|o| o.time).collect();
+    assert!(moments.iter().all(|at| *at == 1_000 * MS || *at >= 2_000 * MS), "{moments:?}");
+    assert!(moments.range(2_001 * MS..=2_010 * MS).count() >= 5, "{moments:?}");
+}
+
+#[test]
+fn of_a_frame_that_is_being_sent_the_rest_goes_at_the_new_rate() {
+    // 64 octets are 512 bits: 200 of them have gone after 2 s at 100 bit/s, and 312 go at 512 bit/s.
+    let mut config_of = config(rate(100));
+    config_of.timeline = vec![TimelineStep { at: 2_000 * MS, setting: config(rate(512)).base }];
+    let (_, _, out) = run(config_of, [0, 0].into_iter());
+    let left = 312 * 1_000_000_000 / 512;
+    assert_eq!(out.iter().map(|o| o.time).collect::<Vec<_>>(), [2_000 * MS + left, 3_000 * MS + left]);
+}
+
+#[test]
+fn what_waits_for_a_recorded_link_leaves_at_the_rate_that_takes_its_place() {
+    // 1,000 octets at 800 kbit/s are 10 ms.
+    let out = changed(config(mahimahi("100000\n")), config(rate(800_000)), 1_000 * MS, 150);
+    assert!(in_order(&out));
+    assert_eq!(out[0].time, 1_010 * MS);
+    assert!(out.windows(2).all(|pair| pair[1].time - pair[0].time == 10 * MS));
+}
+
+#[test]
+fn flows_that_come_and_go_leave_the_packets_in_order() {
+    let plain = config(fixed(500 * MS));
+    let mut flowing = plain.clone();
+    flowing.flows = vec![Match { protocol: Some(UDP), ..Match::default() }];
+    flowing.base.paths[0].push(Some(Arc::new(fixed(10 * MS))));
+    assert!(in_order(&changed(plain.clone(), flowing.clone(), 1_000 * MS, 300)));
+    flowing.base.paths[0][1] = Some(Arc::new(fixed(900 * MS)));
+    assert!(in_order(&changed(flowing.clone(), plain, 1_000 * MS, 300)));
+    // Out of a queue too.
+    let mut slow = config(rate(400_000));
+    slow.base.paths[0].push(None);
+    flowing.base.paths[0][1] = Some(Arc::new(fixed(MS)));
+    assert!(in_order(&changed(slow, flowing, 1_000 * MS, 300)));
+}
+
+#[test]
+fn a_ramp_keeps_what_a_correlated_stage_remembers() {
+    let copying = |probability| {
+        let decision = Decision::Correlated { probability, correlation: 0.99 };
+        config(Path { duplicate: Model::Plain(Duplicate { decision, delay: 0 }), ..Path::default() })
+    };
+    let mut config_of = copying(0.2);
+    config_of.timeline = (1..1_000)
+        .map(|n| TimelineStep { at: n * MS, setting: copying(0.2 + 1e-9 * n as f64).base })
+        .collect();
+    let (engine, _, out) = run(config_of, (0..100_000).map(|n| n * 10_000));
+    let mut copied = vec![false; 100_000];
+    out.iter().filter(|o| o.copy > 0).for_each(|o| copied[usize::try_from(o.ordinal).unwrap()] = true);
+    // A run of copies ends with probability 0.8 (1 - 0.99) at each packet: some 160 runs, and one and a half times as
+    // many, and more, if each of a thousand steps forgot. Their number has a deviation of some 13; 1e-6 is at 230.
+    let runs = copied.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+    assert!((90..230).contains(&runs), "{runs} runs, {} copies", engine.ledger(Port::A).duplicates_created);
+}
