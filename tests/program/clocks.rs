@@ -72,3 +72,50 @@ fn calibration_packets_and_a_known_least_time_are_used() {
     let all = analyze(&["--skew", "least-squares"]);
     assert!((number(&all, "/clock/skew_ppm") - 40.0).abs() > 1.0, "{}", all["clock"]);
 }
+
+#[test]
+fn a_stated_least_time_that_the_packets_do_not_bear_out_is_said_and_not_used() {
+    let plain = analyze(&[]);
+    // The quickest took 5 ms there, and 8 ms back.
+    let document = analyze(&["--path-minimum", "20ms"]);
+    let said = document["warnings"].to_string();
+    assert!(said.contains("contradicts the packets (--path-minimum 20ms)"), "{said}");
+    let bounds =
+        |document: &Value, place: &str| number(document, &format!("/clock/offset_bounds_ns/{place}"));
+    assert!((bounds(&document, "0") - bounds(&plain, "0")).abs() < 1.0, "{}", document["clock"]);
+    // What both ways bear narrows the bounds by twice as much.
+    let narrowed = analyze(&["--path-minimum", "4ms"]);
+    let width = |document: &Value| bounds(document, "1") - bounds(document, "0");
+    assert!((width(&plain) - width(&narrowed) - 8e6).abs() < 1.0, "{}", narrowed["clock"]);
+    assert!(!narrowed["warnings"].to_string().contains("contradicts"));
+}
+
+/// A minute of packets one way, whose sender's clock is set after 40 s.
+fn one_way(set_ns: i64) -> Value {
+    let mut text = String::from("sequence,size,sent_ns,received_ns\n");
+    for n in 0..3_000i64 {
+        let left = n * 20_000_000;
+        let waits = (n * 7_919) % 997 * (n % 13) * 100;
+        let set = if n >= 2_000 { set_ns } else { 0 };
+        let _ = writeln!(text, "{n},64,{},{}", left + set, left + left / 25_000 + 5_000_000 + waits);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.csv");
+    std::fs::write(&file, text).unwrap();
+    process::run(romer(["analyze", "--quiet", "--json", "-"]).arg(&file)).with_code(0).document()
+}
+
+#[test]
+fn a_senders_clock_that_is_set_is_told_from_a_change_of_the_path_though_packets_go_one_way() {
+    for set in [-3_000_000_000, -50_000_000, 30_000_000] {
+        let document = one_way(set);
+        let events = document["clock"]["events"].as_array().unwrap();
+        assert_eq!(events.len(), 1, "{set}: {events:?}");
+        assert_eq!((&events[0]["kind"], &events[0]["direction"]), (&"clock-step".into(), &"both".into()));
+        assert!((number(&events[0], "/at_ns") - 40e9).abs() < 1e8, "{events:?}");
+        assert!((number(&events[0], "/size_ns").abs() - set.unsigned_abs() as f64).abs() < 1e3, "{events:?}");
+        assert!((number(&document, "/clock/skew_ppm") - 40.0).abs() < 0.5, "{}", document["clock"]);
+        assert!(number(&document, "/forward/delay_ns/max") < 1.4e6, "{}", document["forward"]["delay_ns"]);
+        assert_eq!(document["events"][0]["side"], "sender");
+    }
+}

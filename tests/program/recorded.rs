@@ -46,6 +46,35 @@ fn a_document_of_irtt_gives_irtts_own_figures() {
 }
 
 #[test]
+fn what_others_recorded_has_a_page_and_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    let (irtt, near, far) = (recorded("irtt.json"), recorded("near.pcap"), recorded("far.pcap"));
+    let page = |file: &str| std::fs::read_to_string(name(file)).unwrap();
+    process::run(romer(["report", "--quiet", "--html"]).arg(name("a.html")).arg(&irtt)).with_code(0);
+    process::run(romer(["analyze", "--quiet", "--html"]).arg(name("b.html")).arg(&irtt)).with_code(0);
+    // They differ in the command that repeats them.
+    assert!(page("a.html").contains("irtt 0.9.0") && page("b.html").contains("irtt 0.9.0"));
+    let mut captures = romer(["analyze", "--quiet", "--html"]);
+    captures.arg(name("c.html")).arg("--capture-a").arg(near).arg("--capture-b").arg(far);
+    process::run(&mut captures).with_code(0);
+    assert!(page("c.html").contains("data-figure"));
+    // A table of the same packets is the same measurement.
+    process::run(romer(["report", "--quiet", "--csv"]).arg(name("irtt.csv")).arg(&irtt)).with_code(0);
+    let compare = |other: &Path| {
+        let mut command = romer(["compare", "--quiet", "--json", "-"]);
+        process::run(command.arg(&irtt).arg(other)).with_code(0).document()
+    };
+    for other in [irtt.clone(), name("irtt.csv")] {
+        let document = compare(&other);
+        schema::assert_valid(&document, "comparison");
+        assert!(document.to_string().contains("round_trip"), "{document}");
+    }
+    let of = |file: &Path| analyzed(&[], &[file]);
+    assert_eq!(at(&of(&irtt), "/round_trip/delay_ns"), at(&of(&name("irtt.csv")), "/round_trip/delay_ns"));
+}
+
+#[test]
 fn two_captures_of_one_stream_are_both_its_ways_whichever_is_named_first() {
     let (near, far) = (recorded("near.pcap"), recorded("far.pcap"));
     let both = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);

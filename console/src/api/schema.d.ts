@@ -1000,6 +1000,12 @@ export interface components {
              * @description How much.
              */
             size_ns: number | null;
+            /**
+             * Format: int64
+             * @description When it was over, after the start; `null` where it came at once.
+             * @default null
+             */
+            until_ns: number | null;
         };
         /** @description What can be said of the two clocks. The offset is the responder's clock minus the sender's. */
         ClockState: {
@@ -2247,6 +2253,11 @@ export interface components {
              */
             strength_ratio: number;
         } | {
+            /**
+             * @description The step is hardly more than what the stamps' clocks can tell apart: it may be theirs, and not the path's.
+             * @default false
+             */
+            doubtful: boolean;
             /** @constant */
             kind: "delay-grid";
             /** @description Whether `delay` lies on the grid, or `ipdv`, the difference of consecutive delays. */

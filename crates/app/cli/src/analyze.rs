@@ -2,23 +2,28 @@
 
 use std::path::Path;
 
-use romer_measure::analysis::{self, Analysis};
+use romer_exchange::qtcp::Selection;
+use romer_measure::analysis::Analysis;
 use romer_measure::evaluate::Evaluated;
 use romer_measure::limits::Limit;
 use romer_measure::measure::WAITING_TIME;
-use romer_measure::reading::{self, Otherwise};
-use romer_record::document::Measurement;
+use romer_measure::qtcp::{self, Refusal};
+use romer_measure::reading::Otherwise;
+use romer_record::document::{Measurement, Way};
+use romer_record::manifest::ClockRelation;
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
-use romer_store::document_of;
+use romer_timebase::skew::Method;
 
 use crate::args::AnalyzeArgs;
 use crate::compare::with_packets;
 use crate::failure::Failure;
+use crate::reported::Reported;
 use crate::{command, output, report};
 
 /// Computes the document of a run or of a packet log, and gives the exit code.
 pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
+    romer_host::allocator::keep_freed_memory();
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     if let Some([a, b]) = arguments.concatenate.as_deref() {
         return in_series(a, b, arguments);
@@ -31,14 +36,31 @@ pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     }
     // clap sees to it that there is one of the two.
     let input = arguments.capture_a.as_deref().or(arguments.input.as_deref()).unwrap_or(Path::new(""));
-    let (measurements, kept) = if input.is_dir() && arguments.capture_a.is_none() {
-        (of_run(input, arguments)?, Some(input))
+    check_targets(arguments)?;
+    let reported = if input.is_dir() && arguments.capture_a.is_none() {
+        of_run(input, arguments)?
     } else {
-        (vec![of_file(input, arguments)?], None)
+        of_file(input, arguments)?
     };
-    measurements.iter().try_for_each(|measurement| calibrated(measurement, arguments))?;
-    show(&measurements, kept, arguments)?;
-    if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&measurements) }
+    reported.streams.iter().try_for_each(|stream| calibrated(&stream.measurement, arguments))?;
+    show(&reported, arguments)?;
+    if arguments.limit.is_empty() { Ok(0) } else { report::hold_limits(&reported.measurements()) }
+}
+
+/// Refuses files that could not be written, or that are named twice.
+fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
+    let targets = [&arguments.output.json, &arguments.html, &arguments.log];
+    for (place, target) in targets.iter().enumerate() {
+        let Some(name) = target else { continue };
+        if targets.iter().skip(place + 1).any(|other| other.as_ref() == Some(name)) {
+            return Err(Failure::usage(format!(
+                "two arguments contradict each other (--json, --html, --log): two of them write to {name}; name another \
+                 file for one"
+            )));
+        }
+        output::check_target(Some(name), arguments.output.force)?;
+    }
+    Ok(())
 }
 
 /// Refuses more calibration packets than there are packets.
@@ -101,7 +123,7 @@ fn of((name, stream): &(String, Evaluated)) -> Subject<'_> {
     Subject { name, stream: stream.for_report() }
 }
 
-fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Failure> {
+fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
     if arguments.reverse.is_some() {
         return Err(Failure::usage(
             "a run has both its directions (--reverse): the other file is for a packet log that goes one way; leave it out",
@@ -118,43 +140,80 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Vec<Measurement>, Fai
         skew: given.then_some(request),
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
     };
-    let reading = reading::read_by(input, &otherwise)?;
-    if reading.recovered && !arguments.output.quiet {
+    let mut reported = Reported::read_run(input, &otherwise)?;
+    if reported.recovered && !arguments.output.quiet {
         output::eprint_line(report::RECOVERED);
     }
-    let mut measurements: Vec<_> = reading.streams.into_iter().map(|stream| stream.measurement).collect();
     if !arguments.limit.is_empty() {
-        for measurement in &mut measurements {
+        for Evaluated { measurement, .. } in &mut reported.streams {
             measurement.limits = Limit::judge_all(&arguments.limit, measurement);
         }
     }
-    Ok(measurements)
+    Ok(reported)
 }
 
-fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Measurement, Failure> {
-    let analysis = Analysis {
-        file: input.into(),
+fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
+    Reported::of_log(&Analysis {
         capture_b: arguments.capture_b.clone(),
         reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
         voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
-        command: command::as_given(),
-    };
-    Ok(analysis::analyze(&analysis)?.measurement)
+        ..Analysis::of(input, command::as_given())
+    })
 }
 
-fn show(measurements: &[Measurement], kept: Option<&Path>, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+fn show(reported: &Reported, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let output = &arguments.output;
-    if !output.quiet && !output.json_to_stdout() {
-        output::print(&report::summary(measurements, output.color, kept));
+    let to_stdout = [&output.json, &arguments.html, &arguments.log];
+    if !output.quiet && !to_stdout.iter().any(|target| target.as_deref() == Some("-")) {
+        output::print(&report::summary(&reported.measurements(), output.color, reported.folder()));
     }
-    match &output.json {
-        Some(file) => {
-            let text = document_of(measurements).map_err(Failure::own)?;
-            output::write_document(file, &text, output.force)
-        }
+    reported.write_document(output)?;
+    if let Some(file) = &arguments.html {
+        reported.write_page(file, output.force)?;
+    }
+    match &arguments.log {
+        Some(file) => write_log(reported, file, arguments),
         None => Ok(()),
     }
+}
+
+/// Writes the packets as Qtcp's `.log` has them: those that went forward, unless none did.
+fn write_log(reported: &Reported, file: &str, arguments: &AnalyzeArgs) -> Result<(), Failure> {
+    let ([evaluated], [stream]) = (&reported.streams[..], reported.described()) else {
+        return Err(Failure::usage(format!(
+            "a .log holds one stream (--log): the run has {}; write each with `romer report RUN --qtcp PREFIX`",
+            reported.streams.len()
+        )));
+    };
+    let rows = reported.rows()?;
+    let way = if stream.traffic.direction == Way::Reverse { Way::Reverse } else { Way::Forward };
+    let (mut entries, lost) = qtcp::entries(evaluated, rows.get(&0).map_or(&[][..], Vec::as_slice), way);
+    // Of one clock there is no skew to take out.
+    let shared = stream.clock_relation == ClockRelation::Shared;
+    let method = if shared { Method::None } else { arguments.clocks.skew.unwrap_or_default() };
+    let calibration = arguments.calibration.unwrap_or(0);
+    let outcome = qtcp::to_log(&mut entries, method, calibration, false).map_err(|refusal| {
+        let why = match refusal {
+            Refusal::NoFit(why) => format!("no skew is found to take out of it: {why}"),
+            Refusal::Implausible(ppm, _) => {
+                format!("a skew of {ppm:.1} ppm is no clock's, which differ by less than 500")
+            }
+            stated @ Refusal::Calibration { .. } => stated.to_string(),
+        };
+        let shown = romer_report::escape::terminal(file);
+        let text = format!("cannot write the .log (--log {shown}): {why}; --skew none leaves it in");
+        Failure::with_code(3, text)
+    })?;
+    output::write_with(file, arguments.output.force, |out| {
+        romer_exchange::qtcp::write(out, &entries, &lost, Selection::default())
+    })?;
+    if !arguments.output.quiet {
+        for note in outcome.notes {
+            output::eprint_line(&format!("note: {}: {note}", romer_report::escape::terminal(file)));
+        }
+    }
+    Ok(())
 }

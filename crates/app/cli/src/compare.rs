@@ -7,10 +7,8 @@ use std::path::Path;
 use romer_measure::analysis::{self, Analysis};
 use romer_measure::evaluate::Evaluated;
 use romer_measure::limits::Limit;
-use romer_measure::measure::WAITING_TIME;
 use romer_measure::reading;
 use romer_record::document::{MEASUREMENT, Measurement, Measurements};
-use romer_record::manifest::SkewRequest;
 use romer_report::Stream;
 use romer_report::comparison::{self, Subject};
 use serde_json::Value;
@@ -102,6 +100,10 @@ fn load(path: &Path) -> Result<Vec<Found>, Failure> {
     if !path.is_dir() && is_json(path)? {
         return document(path);
     }
+    whole(path)
+}
+
+fn whole(path: &Path) -> Result<Vec<Found>, Failure> {
     Ok(with_packets(path)?.into_iter().map(|stream| Found::Whole(Box::new(stream))).collect())
 }
 
@@ -110,16 +112,7 @@ pub(crate) fn with_packets(path: &Path) -> Result<Vec<Evaluated>, Failure> {
     if path.is_dir() {
         return Ok(reading::read(path)?.streams);
     }
-    let analysis = Analysis {
-        capture_b: None,
-        file: path.into(),
-        reverse: None,
-        waiting_time: WAITING_TIME,
-        skew: SkewRequest::default(),
-        voice: romer_record::voice::VoiceRequest::default(),
-        limits: Vec::new(),
-        command: crate::command::as_given(),
-    };
+    let analysis = Analysis::of(path, crate::command::as_given());
     Ok(vec![analysis::analyze(&analysis)?])
 }
 
@@ -155,6 +148,11 @@ fn document(path: &Path) -> Result<Vec<Found>, Failure> {
     match value.get("schema").and_then(Value::as_str) {
         Some(MEASUREMENT) => {}
         Some(other) => return Err(bad(format!("its schema is {other:?}"))),
+        // What irtt writes has none.
+        None if value.pointer("/version/irtt").is_some() => {
+            drop(value);
+            return whole(path);
+        }
         None => return Err(bad("it has no schema".into())),
     }
     let several = value.get("measurements").is_some();

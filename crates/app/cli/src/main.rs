@@ -23,6 +23,7 @@ mod model;
 mod output;
 mod qtcp;
 mod report;
+mod reported;
 mod respond;
 mod signals;
 mod traffic;

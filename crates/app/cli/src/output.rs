@@ -149,6 +149,36 @@ where
     }
 }
 
+/// The same for a file that takes long to make: what could be written stays beside it, as NAME.partial, where the rest could
+/// not. What stood there before stays whole until the new file is.
+pub(crate) fn write_keeping<T>(
+    target: &str,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Failure>
+where
+    T: Default,
+{
+    let path = Path::new(target);
+    if target == "-" || (path.exists() && (!force || !is_regular(path))) {
+        return write_with(target, force, write);
+    }
+    let partial = format!("{target}.partial");
+    let written = File::create(&partial).and_then(|file| buffered(file, write));
+    let put = written.and_then(|value| fs::rename(&partial, path).map(|()| value));
+    put.map_err(|error| {
+        let shown = romer_report::escape::terminal(target);
+        let kept = if is_regular(Path::new(&partial)) {
+            format!("; what could be written is in {}", romer_report::escape::terminal(&partial))
+        } else {
+            String::new()
+        };
+        Failure::environment(format!(
+            "cannot write the document ({shown}): {error}{kept}; make room, or name a file that can be written"
+        ))
+    })
+}
+
 fn write_file<T>(
     target: &str,
     force: bool,
@@ -206,4 +236,30 @@ fn replace<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) 
 /// Whether `path` is a file with content that could be lost, and not a device or a pipe.
 fn is_regular(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_be_written_of_a_long_file_stays_and_the_old_one_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a.log").to_string_lossy().into_owned();
+        let half = |out: &mut dyn Write| -> io::Result<()> {
+            out.write_all(b"one\n")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        let whole = |out: &mut dyn Write| out.write_all(b"one\ntwo\n");
+        let read = |name: &str| fs::read_to_string(name).ok();
+        let partial = format!("{name}.partial");
+        let failed = write_keeping(&name, false, half).unwrap_err();
+        assert!(failed.code() == 4 && failed.text().contains("a.log.partial"), "{}", failed.text());
+        assert_eq!((read(&name), read(&partial)), (None, Some("one\n".into())));
+        write_keeping(&name, false, whole).unwrap();
+        assert_eq!((read(&name), read(&partial)), (Some("one\ntwo\n".into()), None));
+        assert_eq!(write_keeping(&name, false, whole).unwrap_err().code(), 2, "nothing is overwritten");
+        assert_eq!(write_keeping(&name, true, half).unwrap_err().code(), 4);
+        assert_eq!(read(&name), Some("one\ntwo\n".into()), "the old one is whole");
+    }
 }

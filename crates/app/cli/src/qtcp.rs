@@ -56,6 +56,13 @@ fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
                 "cannot read the .raw file ({shown}): {error}; name the file without .raw"
             )),
         })?;
+    let doubt = match arguments.unit {
+        Some(unit) => {
+            qtcp::in_units(&mut found.entries, unit.as_nanos());
+            None
+        }
+        None => beside(prefix).and_then(|file| sta::doubtful_unit(&file, &found.entries)),
+    };
     if found.entries.len() > 1 && qtcp::is_normalised(&found.entries) && !arguments.again {
         return Err(bad(
             1,
@@ -70,11 +77,12 @@ fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     )
     .map_err(|refusal| bad(1, &refusal))?;
     let selection = Selection { dummies: arguments.dummies, every: arguments.every };
-    let lines = output::write_with(&log, arguments.force, |out| {
+    let lines = output::write_keeping(&log, arguments.force, |out| {
         qtcp::write(out, &found.entries, &found.lost, selection)
     })?;
     if !arguments.quiet {
         let mut words = found.notes.words();
+        words.extend(doubt.map(|(_, words)| words));
         words.extend(outcome.notes);
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));
@@ -88,6 +96,13 @@ fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         ));
     }
     Ok(0)
+}
+
+/// The .sta file beside a .raw one, if there is one that can be read.
+fn beside(prefix: &str) -> Option<sta::File> {
+    let name = format!("{prefix}.sta");
+    fs::metadata(&name).ok().filter(|metadata| metadata.is_file() && metadata.len() <= LARGEST_STA)?;
+    sta::File::read(&name, &fs::read_to_string(&name).ok()?).ok()
 }
 
 /// Whether two names are of one file.

@@ -5,18 +5,17 @@ use std::sync::Once;
 
 use romer_exchange::csv::Written;
 use romer_exchange::qtcp::{Selection, TOO_SMALL, normalise};
-use romer_measure::reading::{self, Reading};
 use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
 use romer_record::document::{Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;
 use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
-use romer_store::document_of;
 
 use crate::args::{OneWay, ReportArgs};
 use crate::failure::Failure;
 use crate::output::{self, Color};
+use crate::reported::Reported;
 
 /// The summary of `measurements` for this terminal.
 pub(crate) fn summary(measurements: &[Measurement], color: Color, kept: Option<&Path>) -> String {
@@ -64,6 +63,7 @@ fn value_of(limit: &str, value: f64) -> String {
 
 /// Reads runs again, and gives the exit code.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
+    romer_host::allocator::keep_freed_memory();
     if arguments.overlay {
         return overlay(arguments);
     }
@@ -90,9 +90,9 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
     for folder in &arguments.runs {
-        let reading = reading::read(folder)?;
-        show(&reading, arguments)?;
-        write(&reading, arguments)?;
+        let reported = Reported::read(folder)?;
+        show(&reported, arguments);
+        write(&reported, arguments)?;
     }
     Ok(0)
 }
@@ -118,7 +118,7 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
     output::check_target(Some(file), arguments.output.force)?;
     let mut readings = Vec::new();
     for folder in &arguments.runs {
-        readings.push((folder.to_string_lossy().into_owned(), reading::read(folder)?));
+        readings.push((folder.to_string_lossy().into_owned(), Reported::read(folder)?));
     }
     let number = usize::from(arguments.stream.unwrap_or(0));
     let mut subjects = Vec::new();
@@ -145,53 +145,41 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
+fn show(reported: &Reported, arguments: &ReportArgs) {
     if arguments.output.quiet {
-        return Ok(());
+        return;
     }
-    if reading.recovered {
+    if reported.recovered {
         output::eprint_line(RECOVERED);
     }
     let to_stdout = [&arguments.html, &arguments.csv, &arguments.output.json]
         .iter()
         .any(|one| one.as_deref() == Some("-"));
     if !to_stdout {
-        let measurements = measurements(reading);
-        output::print(&summary(&measurements, arguments.output.color, Some(reading.run.folder())));
+        output::print(&summary(&reported.measurements(), arguments.output.color, reported.folder()));
     }
-    Ok(())
 }
 
-fn measurements(reading: &Reading) -> Vec<Measurement> {
-    reading.streams.iter().map(|stream| stream.measurement.clone()).collect()
-}
-
-fn write(reading: &Reading, arguments: &ReportArgs) -> Result<(), Failure> {
-    let streams: Vec<_> =
-        reading.streams.iter().map(romer_measure::evaluate::Evaluated::for_report).collect();
+fn write(reported: &Reported, arguments: &ReportArgs) -> Result<(), Failure> {
     if let Some(file) = &arguments.html {
-        let page = html::report(&streams).map_err(Failure::own)?;
-        output::write_document(file, &page, arguments.output.force)?;
+        reported.write_page(file, arguments.output.force)?;
     }
-    if let Some(file) = &arguments.output.json {
-        let text = document_of(&measurements(reading)).map_err(Failure::own)?;
-        output::write_document(file, &text, arguments.output.force)?;
-    }
+    reported.write_document(&arguments.output)?;
     if let Some(folder) = &arguments.svg {
-        write_charts(reading, folder, arguments)?;
+        write_charts(reported, folder, arguments)?;
     }
     if let Some(prefix) = &arguments.qtcp {
-        write_qtcp(reading, prefix, arguments)?;
+        write_qtcp(reported, prefix, arguments)?;
     }
     match &arguments.csv {
-        Some(file) => write_rows(reading, file, arguments),
+        Some(file) => write_rows(reported, file, arguments),
         None => Ok(()),
     }
 }
 
 /// Writes the files of Qtcp, of each stream that is asked for.
-fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
-    let count = reading.streams.len();
+fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+    let count = reported.streams.len();
     let numbers = chosen(arguments.stream, count)?;
     let prefix_of =
         |number: u16| if numbers.len() == 1 { prefix.to_owned() } else { format!("{prefix}-{number}") };
@@ -199,11 +187,10 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
     for file in numbers.iter().flat_map(|number| files(*number)) {
         output::check_target(Some(&file), arguments.output.force)?;
     }
-    let rows = reading.rows()?;
+    let rows = reported.rows()?;
     for number in &numbers {
         let place = usize::from(*number);
-        let (Some(evaluated), Some(stream)) =
-            (reading.streams.get(place), reading.run.manifest().streams.get(place))
+        let (Some(evaluated), Some(stream)) = (reported.streams.get(place), reported.described().get(place))
         else {
             return Err(Failure::own("a stream has no document"));
         };
@@ -223,9 +210,8 @@ fn write_qtcp(reading: &Reading, prefix: &str, arguments: &ReportArgs) -> Result
             qtcp::Outcome { notes: vec![refusal.to_string()], ..qtcp::Outcome::default() }
         });
         let way_name = if way == Way::Reverse { "reverse" } else { "forward" };
-        let manifest = reading.run.manifest();
         // Names are given twice, moments are not.
-        let run = format!("{} {}/{number}/{way_name}", manifest.name, manifest.created);
+        let run = format!("{}/{number}/{way_name}", reported.name());
         let statistics = qtcp::statistics(stream, run, &raw, lost, &outcome);
         if arguments.normalised {
             normalise(&mut raw);
@@ -256,14 +242,14 @@ fn chosen(asked: Option<u16>, count: usize) -> Result<Vec<u16>, Failure> {
     }
 }
 
-fn write_charts(reading: &Reading, folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
+fn write_charts(reported: &Reported, folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::environment(format!(
             "cannot make the folder ({shown}): {error}; name one that can be written"
         ))
     })?;
-    for (stream, number) in reading.streams.iter().zip(0..) {
+    for (stream, number) in reported.streams.iter().zip(0..) {
         for chart in svg::charts(&stream.for_report()).map_err(Failure::own)? {
             let name = format!("{number}-{}.svg", chart.name);
             output::write_document(&folder.join(name).to_string_lossy(), &chart.svg, arguments.output.force)?;
@@ -273,8 +259,8 @@ fn write_charts(reading: &Reading, folder: &Path, arguments: &ReportArgs) -> Res
 }
 
 /// Writes the packets of the streams that are asked for, each to a file of its own, and says what is in them.
-fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
-    let count = reading.streams.len();
+fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result<(), Failure> {
+    let count = reported.streams.len();
     let numbers = chosen(arguments.stream, count)?;
     if file == "-" && numbers.len() > 1 {
         return Err(Failure::usage(format!(
@@ -286,10 +272,10 @@ fn write_rows(reading: &Reading, file: &str, arguments: &ReportArgs) -> Result<(
     for target in &targets {
         output::check_target(Some(target), arguments.output.force)?;
     }
-    let rows = reading.rows()?;
+    let rows = reported.rows()?;
     for (number, target) in numbers.into_iter().zip(&targets) {
         let rows = rows.get(&number).map_or(&[][..], Vec::as_slice);
-        write_stream(reading, number, rows, target, arguments)?;
+        write_stream(reported, number, rows, target, arguments)?;
     }
     Ok(())
 }
@@ -322,15 +308,14 @@ fn targets(file: &str, numbers: &[u16], count: usize) -> Result<Vec<String>, Fai
 }
 
 fn write_stream(
-    reading: &Reading,
+    reported: &Reported,
     number: u16,
     rows: &[RoundTrip],
     target: &str,
     arguments: &ReportArgs,
 ) -> Result<(), Failure> {
     let place = usize::from(number);
-    let (Some(evaluated), Some(stream)) =
-        (reading.streams.get(place), reading.run.manifest().streams.get(place))
+    let (Some(evaluated), Some(stream)) = (reported.streams.get(place), reported.described().get(place))
     else {
         return Err(Failure::own("a stream has no document"));
     };

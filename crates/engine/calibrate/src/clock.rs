@@ -47,7 +47,7 @@ pub fn prove_clock(options: &ClockOptions, stop: &AtomicBool) -> Result<ClockPro
     let selection = Selection::choose(&rows, StampRequest::Best, true);
     let related = relate(&rows, &selection, ClockRelation::Unknown, WAITING_TIME, FarLog::Complete);
     let request = SkewRequest::default();
-    let (estimate, _) = skew::usable(&request, &related.forward, &related.reverse);
+    let (estimate, _) = skew::usable(&request, &related.forward, &related.reverse, &skew::InTurn);
     let complete = related.round_trip.iter().filter(|passage| passage.delay.is_some()).count();
     if complete == 0 {
         return Err(CalibrateError::Nothing("round trips over loopback"));

@@ -4,32 +4,33 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
-use romer_metrics::findings::findings;
 use romer_metrics::voice::voice;
-use romer_metrics::{DirectionContext, INTERVAL_METHOD, Markings, direction};
-use romer_record::document::{
-    ClockEvent, ClockState, Direction, LocationError, MEASUREMENT, Measurement, Way,
-};
-use romer_record::event::{EventKind, Side};
-use romer_record::finding::Finding;
+use romer_metrics::{INTERVAL_METHOD, Markings};
+use romer_record::RoundTrip;
+use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
+use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
-use romer_record::{Passage, RoundTrip};
 use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
-use romer_timebase::skew::relate_clocks;
+use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
 use romer_timebase::{
-    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationShapes, LocationThinning, Related,
-    Relating, Selection, Tallies,
+    CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
+    Selection, Tallies,
 };
 use romer_units::{Dscp, Duration, Ecn, Place};
 use standstill::Standstill;
 use under_way::forget_those_under_way;
 
+use figures::Figures;
+pub(crate) use workers::Workers;
+
 mod cards;
+mod figures;
 mod standstill;
 mod under_way;
+mod workers;
 
 /// Points that are kept of each series of stamp differences.
 const LOCATION_POINTS: usize = 1_000;
@@ -66,7 +67,13 @@ impl Evaluated {
 /// Computes the document of `stream` from its `rows`, which are in order of sequence and copy. `killed` says that the
 /// run's program did not live to its end.
 pub fn evaluate(stream: &Stream, rows: &[RoundTrip], killed: bool) -> Evaluated {
-    evaluate_by(stream, rows, killed, |related| relate_clocks(related, &stream.skew))
+    evaluate_by(stream, rows, killed, |related| related_by(stream, related))
+}
+
+/// Takes the clocks' error out of the delays, and gives warnings.
+fn related_by(stream: &Stream, related: &mut Related) -> Vec<String> {
+    let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
+    relate_clocks_by(related, &stream.skew, &workers)
 }
 
 /// The same, where `clocks` takes the clocks' error out of the delays and gives warnings.
@@ -142,7 +149,7 @@ impl<'a> Sweep<'a> {
             Sweeping::Nothing => Ok(evaluate(stream, &[], killed)),
             Sweeping::Kept(rows) => Ok(evaluate(stream, &rows, killed)),
             Sweeping::Passing(pass) if pass.selection == choice => {
-                let clocks = |related: &mut Related| relate_clocks(related, &stream.skew);
+                let clocks = |related: &mut Related| related_by(stream, related);
                 Ok(concluded(stream, pass.finish(), killed, clocks))
             }
             Sweeping::Passing(_) => Err(choice),
@@ -210,7 +217,7 @@ impl Pass {
     fn finish(self) -> Gathered {
         Gathered {
             selection: self.selection,
-            related: self.relating.finish(),
+            related: self.relating.finish_unrelated(),
             differences: self.differences,
             location: self.location.finish(),
             cards: self.cards,
@@ -265,7 +272,7 @@ fn concluded(
         forward: figures.forward,
         reverse: figures.reverse,
         round_trip: figures.round_trip,
-        clock: with_steps(stream, related.clock.clone()),
+        clock: with_steps(&stream.events, related.clock.clone()),
         events: stream.events.clone(),
         findings: figures.findings,
         voice: Vec::new(),
@@ -298,47 +305,6 @@ fn concluded(
     measurement.limits = Limit::judge_all(&limits, &measurement);
     let location = LocationSeries { shapes: figures.location_shapes, ..location };
     Evaluated { measurement, related, selection, location }
-}
-
-/// What takes time of a long run, and does not depend on each other.
-struct Figures {
-    forward: Direction,
-    reverse: Direction,
-    round_trip: Direction,
-    findings: Vec<Finding>,
-    location_error: LocationError,
-    location_shapes: LocationShapes,
-}
-
-/// From so many passages on a second thread is worth its making.
-const MANY: usize = 100_000;
-
-impl Figures {
-    fn of(stream: &Stream, related: &Related, differences: LocationDifferences) -> Self {
-        let here = || (forward(stream, related), round_trip(stream, related));
-        // One after the other: the samples of each take room.
-        let there = || {
-            let location = differences.described();
-            let reverse = reverse(stream, related);
-            let Related { forward, reverse: back, round_trip, delay_kind, .. } = related;
-            (location, reverse, findings(forward, back, round_trip, *delay_kind))
-        };
-        let many = related.forward.len().max(related.reverse.len()) >= MANY;
-        let ((forward, round_trip), (location, reverse, findings)) = if many {
-            std::thread::scope(|scope| {
-                let thread = scope.spawn(there);
-                let here = here();
-                match thread.join() {
-                    Ok(there) => (here, there),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            })
-        } else {
-            (here(), there())
-        };
-        let (location_error, location_shapes) = location;
-        Self { forward, reverse, round_trip, findings, location_error, location_shapes }
-    }
 }
 
 /// A probe that leaves so late was held up by more than a busy machine, nanoseconds.
@@ -416,53 +382,18 @@ fn to_put_right(stream: &Stream) -> bool {
 }
 
 /// The state of the clocks, with the steps that were seen.
-fn with_steps(stream: &Stream, mut clock: ClockState) -> ClockState {
-    for event in &stream.events {
+pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
+    for event in events {
         let Some(step) = event.step else { continue };
         clock.events.push(ClockEvent {
             at_ns: event.at_ns,
+            until_ns: None,
             kind: "clock-step".into(),
             direction: Some("both".into()),
             size_ns: Some(step.size_ns),
         });
     }
     clock
-}
-
-fn direction_of(passages: &[Passage], context: DirectionContext) -> Direction {
-    direction(passages, &context)
-}
-
-fn forward(stream: &Stream, related: &Related) -> Direction {
-    if stream.traffic.direction == Way::Reverse {
-        return Direction::default();
-    }
-    let context = DirectionContext {
-        delay_kind: related.delay_kind,
-        complete: true,
-        not_sent: Some(related.not_sent),
-        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
-        ecn_sent: ecn_sent(stream),
-    };
-    direction_of(&related.forward, context)
-}
-
-fn reverse(stream: &Stream, related: &Related) -> Direction {
-    if stream.traffic.direction == Way::Forward {
-        return Direction::default();
-    }
-    // Whether the far end marks its replies, and how, is not known; what arrived is. Its own probes it marks as asked.
-    let own = stream.traffic.direction.has_reverse();
-    // A romer answers without ECN bits; what others do is their secret.
-    let answered = || ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct);
-    let context = DirectionContext {
-        delay_kind: related.delay_kind,
-        complete: related.reverse_complete,
-        not_sent: own.then_some(related.reverse_not_sent),
-        dscp_sent: stream.traffic.dscp.filter(|_| own).and_then(Dscp::new),
-        ecn_sent: if own { ecn_sent(stream) } else { answered() },
-    };
-    direction_of(&related.reverse, context)
 }
 
 /// The ECN bits that were asked for, where that is known.
@@ -474,20 +405,6 @@ fn ecn_sent(stream: &Stream) -> Option<Ecn> {
 fn octet_sent(stream: &Stream) -> Option<u8> {
     let code_point = stream.traffic.dscp.and_then(Dscp::new);
     code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
-}
-
-fn round_trip(stream: &Stream, related: &Related) -> Direction {
-    if stream.traffic.direction.is_one_way() {
-        return Direction::default();
-    }
-    let context = DirectionContext {
-        delay_kind: romer_record::document::DelayKind::Absolute,
-        complete: true,
-        not_sent: Some(related.not_sent),
-        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
-        ecn_sent: ecn_sent(stream),
-    };
-    direction_of(&related.round_trip, context)
 }
 
 fn warnings(

@@ -93,7 +93,7 @@ pub fn to_log(
         outcome.notes.push("of one packet no skew can be fitted: nothing was taken out".into());
         return Ok(outcome);
     }
-    if calibration == 0 {
+    if calibration == 0 && method.takes_calibration() {
         outcome.notes.push(
             "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them"
                 .into(),

@@ -146,11 +146,16 @@ fn sweep<'s>(
     mut end: impl FnMut(u16, Sweep<'s>),
 ) -> Result<(), MeasureError> {
     let (sender, parts) = mpsc::sync_channel::<(u16, Vec<RoundTrip>)>(AHEAD);
+    // What has been gone through is filled again: fresh memory for each part would cost as much as decoding it.
+    let (emptied, empty) = mpsc::channel::<Vec<RoundTrip>>();
     let decoded = std::thread::scope(|scope| {
         let decoding = scope.spawn(move || {
             file.each(|stream, rows| {
+                let mut part = empty.try_recv().unwrap_or_default();
+                part.clear();
+                part.extend_from_slice(rows);
                 // Nobody hears it only where the other side has come to grief, which it tells itself.
-                let _ = sender.send((stream, rows.to_vec()));
+                let _ = sender.send((stream, part));
             })
         });
         let mut open: Option<(u16, Sweep<'s>)> = None;
@@ -167,6 +172,8 @@ fn sweep<'s>(
             if let Some((_, sweep)) = &mut open {
                 sweep.take(&part);
             }
+            // The other side may have decoded its last part.
+            let _ = emptied.send(part);
         }
         if let Some((number, sweep)) = open {
             end(number, sweep);

@@ -38,25 +38,37 @@ impl Words {
                 ..
             } => {
                 let of = multiple_of_ns.map_or_else(String::new, |short| {
-                    format!(", {:.0} times the {} found besides", period_ns / short, time(short))
+                    let times = period_ns / short;
+                    format!(
+                        " That is {times:.0} times the period of {}, which was found too: these may be every {} of its spikes, and \
+                         not have a cause of their own.",
+                        time(short),
+                        ordinal(times)
+                    )
                 });
                 format!(
-                    "every {} packets wait {} longer than usual, {} of {} times{of}.",
+                    "every {} packets wait {} longer than usual, at {} of the {} moments at which that was due.{of}",
                     time_with_half(*period_ns, (high - low) / 2.0, self.unicode),
                     time(*height_ns),
                     count(*spikes),
                     count(*cycles)
                 )
             }
-            Pattern::DelayGrid { of, step_ns, offset_ns, points, strength_ratio } => {
+            Pattern::DelayGrid { of, step_ns, offset_ns, points, strength_ratio, doubtful } => {
                 let what = match of {
                     GridOf::Delay => "delays",
                     GridOf::Ipdv => "differences of consecutive delays",
                 };
                 let offset =
                     offset_ns.map_or_else(String::new, |offset| format!(", offset by {}", time(offset)));
+                let doubt = if *doubtful {
+                    " So small a step may be that of the clocks by which they were stamped, and none of the path's."
+                } else {
+                    ""
+                };
                 format!(
-                    "the {what} keep to multiples of {}{offset}: {} lie near one of {points} points, by chance a quarter would.",
+                    "the {what} keep to multiples of {}{offset}: {} lie near one of {points} points, by chance a quarter \
+                     would.{doubt}",
                     time(*step_ns),
                     percent(*strength_ratio)
                 )
@@ -98,6 +110,19 @@ impl Words {
     }
 }
 
+/// `2nd`, `3rd`, `4th` and so on, of a number that is nearly whole.
+fn ordinal(number: f64) -> String {
+    let text = format!("{number:.0}");
+    let ending = match text.as_bytes() {
+        [.., b'1', _] => "th",
+        [.., b'1'] => "st",
+        [.., b'2'] => "nd",
+        [.., b'3'] => "rd",
+        _ => "th",
+    };
+    format!("{text}{ending}")
+}
+
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 const fn as_float(nanos: i64) -> f64 {
     nanos as f64
@@ -129,27 +154,37 @@ mod tests {
             strength_ratio: 58.0 / 59.0,
             multiple_of_ns,
         };
+        let grid = |step_ns, doubtful| Pattern::DelayGrid {
+            of: GridOf::Delay,
+            step_ns,
+            offset_ns: None,
+            points: 7,
+            strength_ratio: 0.5,
+            doubtful,
+        };
         for (at, pattern, sentence) in [
             (
                 None,
                 spikes(None),
-                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, 58 of 59 times.",
+                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, at 58 of the 59 moments at which that was due.",
             ),
             (
                 None,
                 spikes(Some(5.12e9)),
-                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, 58 of 59 times, 2 times the 5.12 s found besides.",
+                "every 10.240 ± 0.001 s packets wait 24.3 ms longer than usual, at 58 of the 59 moments at which that was due. \
+                 That is 2 times the period of 5.12 s, which was found too: these may be every 2nd of its spikes, and not have \
+                 a cause of their own.",
             ),
             (
                 None,
-                Pattern::DelayGrid {
-                    of: GridOf::Delay,
-                    step_ns: 10e6,
-                    offset_ns: None,
-                    points: 7,
-                    strength_ratio: 0.5,
-                },
+                grid(10e6, false),
                 "the delays keep to multiples of 10.0 ms: 50.0 % lie near one of 7 points, by chance a quarter would.",
+            ),
+            (
+                None,
+                grid(70.0, true),
+                "the delays keep to multiples of 70 ns: 50.0 % lie near one of 7 points, by chance a quarter would. So small a \
+                 step may be that of the clocks by which they were stamped, and none of the path's.",
             ),
             (
                 Some(24_000_000_000),

@@ -1,7 +1,8 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
 use romer_record::document::{
-    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary, Traffic,
+    self, ClockEvent, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary,
+    Traffic,
 };
 use romer_record::event::Event;
 use romer_units::{Dscp, Place};
@@ -30,6 +31,22 @@ impl Words {
     /// What happened, and when.
     pub(crate) fn event(self, event: &Event) -> String {
         format!("{} after the start: {}", self.time_of(event.at_ns), event.detail)
+    }
+
+    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
+    pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
+        let size = event.size_ns.map_or_else(String::new, |size| {
+            let sign = if size > 0 { "+" } else { "" };
+            format!(" of {sign}{}", self.time_of(size))
+        });
+        let way = event.direction.as_deref().filter(|way| *way != "both");
+        let way = way.map_or_else(String::new, |way| format!(", {way}"));
+        let from = self.time_of(event.at_ns);
+        let when = match event.until_ns.filter(|until| *until > event.at_ns) {
+            Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
+            None => format!("{from} after the start"),
+        };
+        format!("{}{size}{way}, {when}", event.kind)
     }
 
     /// The way to the target as it was found first, where it was looked for.
@@ -469,6 +486,27 @@ mod tests {
         });
         let metadata = Metadata { route: Some(hops.collect()), ..Metadata::default() };
         Words { unicode: false }.route(&metadata)
+    }
+
+    #[test]
+    fn what_happened_to_a_clock_is_told_with_both_its_moments() {
+        let event = |kind: &str, way: &str, until_ns| ClockEvent {
+            at_ns: 30_000_000_000,
+            until_ns,
+            kind: kind.into(),
+            direction: Some(way.into()),
+            size_ns: Some(-1_000_000),
+        };
+        let say = |event| Words { unicode: false }.clock_event(&event).replace(NO_BREAK, " ");
+        assert_eq!(say(event("clock-step", "both", None)), "clock-step of -1.00 ms, 30.0 s after the start");
+        assert_eq!(
+            say(event("slew", "both", Some(35_000_000_000))),
+            "slew of -1.00 ms, from 30.0 s to 35.0 s after the start"
+        );
+        assert_eq!(
+            say(event("path-change", "reverse", None)),
+            "path-change of -1.00 ms, reverse, 30.0 s after the start"
+        );
     }
 
     #[test]

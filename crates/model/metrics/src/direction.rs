@@ -33,31 +33,117 @@ pub struct DirectionContext {
     pub ecn_sent: Option<Ecn>,
 }
 
+/// A part of a direction's statistics, which is computed by itself: those who have several processors compute several at
+/// once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Delays, what they lie above the least, and how far from their mean.
+    Delays,
+    /// What depends on the order and the moments of the arrivals.
+    Arrivals,
+    /// The differences of neighbours' delays.
+    Differences,
+    /// The differences of neighbours' spacings.
+    Spacings,
+    /// Times between departures.
+    Departures,
+    /// How late packets left.
+    DepartureErrors,
+    /// Counts, and what the packets carried.
+    Counts,
+}
+
+impl Part {
+    /// All, those that take longest first.
+    pub const ALL: [Self; 7] = [
+        Self::Delays,
+        Self::Arrivals,
+        Self::Differences,
+        Self::Spacings,
+        Self::Departures,
+        Self::DepartureErrors,
+        Self::Counts,
+    ];
+
+    /// Computes it. `passages` are in order of sequence and copy.
+    pub fn of(self, passages: &[Passage], context: &DirectionContext) -> Piece {
+        let mut direction = Direction::default();
+        match self {
+            Self::Delays => of_delays(passages, context.delay_kind, &mut direction),
+            Self::Arrivals => of_arrivals(passages, &mut direction),
+            Self::Differences => of_differences(passages, &mut direction),
+            Self::Spacings => {
+                direction.jitter_ns.inter_arrival_difference =
+                    summary(&jitter::inter_arrival_difference(passages));
+            }
+            Self::Departures => {
+                let departures = Sample::of(inter_departures(passages));
+                direction.inter_departure_ns = departures.summary();
+                direction.histograms.inter_departure = departures.histogram();
+            }
+            Self::DepartureErrors => direction.departure_error_ns = departure_error(passages),
+            Self::Counts => of_counts(passages, context, &mut direction),
+        }
+        Piece { part: self, direction: Box::new(direction) }
+    }
+}
+
+/// A part that was computed.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    part: Part,
+    direction: Box<Direction>,
+}
+
+impl Piece {
+    /// Puts it where it belongs.
+    pub fn put(self, whole: &mut Direction) {
+        let one = *self.direction;
+        match self.part {
+            Part::Delays => {
+                (whole.delay_kind, whole.delay_ns, whole.pdv_ns) = (one.delay_kind, one.delay_ns, one.pdv_ns);
+                whole.histograms.delay = one.histograms.delay;
+                whole.jitter_ns.peak_to_peak = one.jitter_ns.peak_to_peak;
+                whole.jitter_ns.deviation_from_mean = one.jitter_ns.deviation_from_mean;
+            }
+            Part::Arrivals => {
+                whole.packets.reordered = one.packets.reordered;
+                (whole.reordering, whole.ttl.changes) = (one.reordering, one.ttl.changes);
+                whole.jitter_ns.rfc3550 = one.jitter_ns.rfc3550;
+                whole.jitter_ns.inter_arrival_difference_in_order_of_arrival =
+                    one.jitter_ns.inter_arrival_difference_in_order_of_arrival;
+                whole.inter_arrival_ns = one.inter_arrival_ns;
+                whole.histograms.inter_arrival = one.histograms.inter_arrival;
+            }
+            Part::Differences => {
+                whole.ipdv_ns = one.ipdv_ns;
+                whole.jitter_ns.delay_difference = one.jitter_ns.delay_difference;
+                whole.histograms.jitter = one.histograms.jitter;
+            }
+            Part::Spacings => {
+                whole.jitter_ns.inter_arrival_difference = one.jitter_ns.inter_arrival_difference;
+            }
+            Part::Departures => {
+                whole.inter_departure_ns = one.inter_departure_ns;
+                whole.histograms.inter_departure = one.histograms.inter_departure;
+            }
+            Part::DepartureErrors => whole.departure_error_ns = one.departure_error_ns,
+            Part::Counts => {
+                whole.packets = Packets { reordered: whole.packets.reordered, ..one.packets };
+                whole.ttl.min = one.ttl.min;
+                whole.ttl.max = one.ttl.max;
+                (whole.loss, whole.duplicates) = (one.loss, one.duplicates);
+                (whole.dscp, whole.ecn) = (one.dscp, one.ecn);
+            }
+        }
+    }
+}
+
 /// The statistics of one direction. `passages` are in order of sequence and copy.
 pub fn direction(passages: &[Passage], context: &DirectionContext) -> Direction {
-    let pattern = loss_pattern(passages).filter(|_| context.complete);
-    let seen = Seen::of(passages);
-    let mut direction = Direction {
-        packets: Packets {
-            lost: pattern.as_ref().map(|pattern| pattern.lost as u64),
-            ..packets(passages, context)
-        },
-        departure_error_ns: departure_error(passages),
-        loss: loss::document(pattern.as_ref()),
-        duplicates: Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) },
-        dscp: DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() },
-        ecn: EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() },
-        ..Direction::default()
-    };
-    // One sample after the other: of a long run each takes room.
-    of_delays(passages, context.delay_kind, &mut direction);
-    of_differences(passages, &mut direction);
-    direction.jitter_ns.inter_arrival_difference = summary(&jitter::inter_arrival_difference(passages));
-    let departures = Sample::of(inter_departures(passages));
-    direction.inter_departure_ns = departures.summary();
-    direction.histograms.inter_departure = departures.histogram();
-    drop(departures);
-    of_arrivals(passages, &seen, &mut direction);
+    let mut direction = Direction::default();
+    // One after the other: of a long run each takes room.
+    Part::ALL.into_iter().for_each(|part| part.of(passages, context).put(&mut direction));
     direction
 }
 
@@ -80,6 +166,19 @@ impl Sample {
     fn histogram(&self) -> Histogram {
         histogram::of_sorted(&self.sorted)
     }
+}
+
+/// What is counted.
+fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
+    let pattern = loss_pattern(passages).filter(|_| context.complete);
+    let seen = Seen::of(passages);
+    direction.packets =
+        Packets { lost: pattern.as_ref().map(|pattern| pattern.lost as u64), ..packets(passages, context) };
+    direction.loss = loss::document(pattern.as_ref());
+    direction.duplicates = Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) };
+    direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
+    direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
+    direction.ttl = seen.ttl(Vec::new());
 }
 
 fn departure_error(passages: &[Passage]) -> Option<Summary> {
@@ -126,12 +225,12 @@ fn of_differences(passages: &[Passage], direction: &mut Direction) {
 }
 
 /// What follows from the order and the moments of the arrivals.
-fn of_arrivals(passages: &[Passage], seen: &Seen, direction: &mut Direction) {
+fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
     let arrived = in_order_of_arrival(passages);
     let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
     direction.packets.reordered = Some(reordered.len() as u64);
     direction.reordering = reordering::document(&reordered, arrived.len());
-    direction.ttl = seen.ttl(ttl_changes(&arrived));
+    direction.ttl.changes = ttl_changes(&arrived);
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
     direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
         (!reordered.is_empty()).then(|| summary(&jitter::second_differences(&arrived)));

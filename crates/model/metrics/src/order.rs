@@ -58,6 +58,40 @@ fn deal(from: &[i64], to: &mut [i64], least: i64, shift: u32) {
     }
 }
 
+/// Values of which few are out of order, ascending: those that break the order are taken out, sorted and put in again.
+pub(crate) fn nearly_ascending<V: Copy + Ord>(values: impl Iterator<Item = V>) -> Vec<V> {
+    let mut kept: Vec<V> = Vec::with_capacity(values.size_hint().1.unwrap_or(0));
+    let mut others: Vec<V> = Vec::new();
+    for value in values {
+        // One that came long after those that follow it is itself what is out of order.
+        while kept.len() > 1 && kept[kept.len() - 1] > value && kept[kept.len() - 2] <= value {
+            others.extend(kept.pop());
+        }
+        match kept.last() {
+            Some(last) if *last > value => others.push(value),
+            _ => kept.push(value),
+        }
+    }
+    if others.is_empty() {
+        return kept;
+    }
+    others.sort_unstable();
+    // From the back, so that nothing is moved twice.
+    let (mut left, mut right) = (kept.len(), others.len());
+    kept.extend_from_slice(&others);
+    while right > 0 {
+        let place = left + right - 1;
+        if left > 0 && kept[left - 1] > others[right - 1] {
+            kept[place] = kept[left - 1];
+            left -= 1;
+        } else {
+            kept[place] = others[right - 1];
+            right -= 1;
+        }
+    }
+    kept
+}
+
 /// Of values that fall up to some place and rise from there on: ascending.
 pub(crate) fn of_valley<V: Copy>(values: &[V], less: impl Fn(&V, &V) -> bool) -> Vec<V> {
     let bottom =
@@ -94,6 +128,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_nearly_in_order_is_put_in_order(
+            values in prop::collection::vec(0_i64..30, 0..60),
+            step in 0_i64..20,
+        ) {
+            let rising = || values.iter().zip(0..).map(|(value, place)| (value + step * place, place));
+            let mut sorted: Vec<(i64, i64)> = rising().collect();
+            sorted.sort_unstable();
+            prop_assert_eq!(nearly_ascending(rising()), sorted);
+        }
+
         #[test]
         fn a_valley_is_merged(mut left in prop::collection::vec(-9_i64..9, 0..20), mut right in prop::collection::vec(-9_i64..9, 0..20)) {
             left.sort_unstable_by(|a, b| b.cmp(a));

@@ -21,14 +21,12 @@ pub fn in_order_of_arrival(passages: &[Passage]) -> Vec<&Passage> {
     if arrived().map(|passage| passage.arrival).is_sorted() {
         return arrived().collect();
     }
-    // Few of a long run are out of order, but looking them up is what takes time.
-    let mut places: Vec<(i64, usize)> = passages
+    let moments = passages
         .iter()
         .enumerate()
         .filter(|(_, passage)| passage.copy == 0 && passage.fate == Fate::Arrived)
-        .filter_map(|(place, passage)| Some((passage.arrival?.as_nanos(), place)))
-        .collect();
-    places.sort_unstable();
+        .filter_map(|(place, passage)| Some((passage.arrival?.as_nanos(), place)));
+    let places = crate::order::nearly_ascending(moments);
     places.into_iter().map(|(_, place)| &passages[place]).collect()
 }
 

@@ -334,6 +334,9 @@ pub struct ClockState {
 pub struct ClockEvent {
     /// When, after the start.
     pub at_ns: i64,
+    /// When it was over, after the start; `null` where it came at once.
+    #[serde(default)]
+    pub until_ns: Option<i64>,
     /// `clock-step`, `slew` or `path-change`.
     pub kind: String,
     /// `forward`, `reverse` or `both`.

@@ -60,6 +60,9 @@ pub enum Pattern {
         points: u64,
         /// Values within an eighth of a step of a point, of all: how strong it is. By chance it is a quarter.
         strength_ratio: f64,
+        /// The step is hardly more than what the stamps' clocks can tell apart: it may be theirs, and not the path's.
+        #[serde(default)]
+        doubtful: bool,
     },
     /// The delay changed at once, and stayed so for a while.
     DelayStep {

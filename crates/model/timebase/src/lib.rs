@@ -26,7 +26,9 @@ mod watched;
 
 pub use bunches::{Bunches, CardEvidence, bunches};
 pub use clocks::offset_bounds;
-pub use location::{LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors};
+pub use location::{
+    LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,
+};
 pub use pretended::{FoundOut, PretendedClock};
 pub use relate::{FarLog, Related, Relating, relate};
 pub use selection::{Selection, Tallies};

@@ -1,7 +1,7 @@
 //! Location error: how far the program's own stamps lie from the best ones.
 
 use romer_metrics::described;
-use romer_record::document::{Histogram, LocationError, LocationErrors};
+use romer_record::document::{Histogram, LocationError, LocationErrors, Summary};
 use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
@@ -75,22 +75,30 @@ impl LocationDifferences {
     /// Their figures, and how often each length came about.
     pub fn described(self) -> (LocationError, LocationShapes) {
         // Each is given back before the next is sorted.
-        let of = |differences: Vec<i64>| described(&differences);
-        let (sender_departure, sender_arrival) = (of(self.sender_departure), of(self.sender_arrival));
-        let (responder_departure, responder_arrival) =
-            (of(self.responder_departure), of(self.responder_arrival));
-        let errors = LocationError {
-            sender: LocationErrors { departure: sender_departure.0, arrival: sender_arrival.0 },
-            responder: LocationErrors { departure: responder_departure.0, arrival: responder_arrival.0 },
-        };
-        let shapes = LocationShapes {
-            sender_departure: sender_departure.1,
-            sender_arrival: sender_arrival.1,
-            responder_arrival: responder_arrival.1,
-            responder_departure: responder_departure.1,
-        };
-        (errors, shapes)
+        put_together(self.moments().map(|differences| described(&differences)))
     }
+
+    /// Those of the sender's departures and arrivals, and of the responder's departures and arrivals: each can be
+    /// [`described`] while others are.
+    pub fn moments(self) -> [Vec<i64>; 4] {
+        [self.sender_departure, self.sender_arrival, self.responder_departure, self.responder_arrival]
+    }
+}
+
+/// What was found of each of the [moments](LocationDifferences::moments), as one.
+pub fn put_together(moments: [(Summary, Histogram); 4]) -> (LocationError, LocationShapes) {
+    let [sender_departure, sender_arrival, responder_departure, responder_arrival] = moments;
+    let errors = LocationError {
+        sender: LocationErrors { departure: sender_departure.0, arrival: sender_arrival.0 },
+        responder: LocationErrors { departure: responder_departure.0, arrival: responder_arrival.0 },
+    };
+    let shapes = LocationShapes {
+        sender_departure: sender_departure.1,
+        sender_arrival: sender_arrival.1,
+        responder_arrival: responder_arrival.1,
+        responder_departure: responder_departure.1,
+    };
+    (errors, shapes)
 }
 
 /// How often stamps of the program lie how far from the kernel's.

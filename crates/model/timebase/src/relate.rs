@@ -172,6 +172,20 @@ impl Relating {
 
     /// What was taken in, related.
     pub fn finish(self) -> Related {
+        let relation = self.stream.relation;
+        let mut related = self.finish_unrelated();
+        if relation == ClockRelation::Unknown {
+            for direction in [&mut related.forward, &mut related.reverse] {
+                clocks::fill_delays(direction, relation);
+            }
+            related.clock = clocks::state(&related.forward, &related.reverse, relation);
+        }
+        related
+    }
+
+    /// The same for those who take the clocks' error out next ([`relate_clocks`](crate::skew::relate_clocks)): of two clocks
+    /// nothing is said yet, and there are no delays.
+    pub fn finish_unrelated(self) -> Related {
         let Stream { relation, far_log, .. } = self.stream;
         let mut forward = self.forward;
         let mut reverse = self.replies.in_order();
@@ -180,13 +194,17 @@ impl Relating {
         } else {
             reverse.extend(self.theirs);
         }
-        for direction in [&mut forward, &mut reverse] {
-            clocks::fill_delays(direction, relation);
+        let shared = relation == ClockRelation::Shared;
+        if shared {
+            for direction in [&mut forward, &mut reverse] {
+                clocks::fill_delays(direction, relation);
+            }
         }
+        let known = |passages| if shared { passages } else { &[][..] };
         Related {
             delay_kind: clocks::delay_kind(relation),
             corrections: Default::default(),
-            clock: clocks::state(&forward, &reverse, relation),
+            clock: clocks::state(known(&forward), known(&reverse), relation),
             missing: self.missing,
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,

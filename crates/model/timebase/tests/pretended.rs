@@ -3,7 +3,7 @@
 
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest};
 use romer_record::{RoundTrip, Stamps};
-use romer_timebase::skew::{Estimate, usable};
+use romer_timebase::skew::{Estimate, InTurn, usable};
 use romer_timebase::{FarLog, PretendedClock, Selection, relate};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Clock, Duration, Timestamp};
@@ -53,7 +53,7 @@ fn through(clock: &PretendedClock) -> Estimate {
     let selection = Selection::choose(&rows, StampRequest::Best, true);
     let waiting = Duration::from_secs(2);
     let related = relate(&rows, &selection, ClockRelation::Unknown, waiting, FarLog::Complete);
-    usable(&SkewRequest::default(), &related.forward, &related.reverse).0
+    usable(&SkewRequest::default(), &related.forward, &related.reverse, &InTurn).0
 }
 
 #[test]

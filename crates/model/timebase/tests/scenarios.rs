@@ -4,8 +4,8 @@
 //!, so that a change of an estimator shows and chance does not.
 
 use romer_record::{Fate, Passage};
-use romer_sim::clocks::{Play, Probe, Scenario, drawn, fifteen};
-use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method, correct};
+use romer_sim::clocks::{Play, Probe, Scenario, Wander, drawn, fifteen};
+use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, InTurn, Method, correct};
 use romer_units::Timestamp;
 
 fn estimate(method: Method, play: &Play) -> Estimate {
@@ -75,10 +75,42 @@ fn each_event_is_labelled_as_what_it_was() {
     assert_eq!(kinds(9), [(ChangeKind::ClockStep, None)]);
     assert_eq!(kinds(10), [(ChangeKind::PathChange, Some(Heading::Forward))]);
     assert_eq!(kinds(11), [(ChangeKind::Slew, None)]);
+    // Its slew is short enough to be a jump to either direction, late to the one and early to the other.
+    let found = estimate(Method::Best, &numbered(15).play(3));
+    let clock: Vec<ChangeKind> =
+        found.events.iter().map(|event| event.kind).filter(|kind| *kind != ChangeKind::PathChange).collect();
+    assert_eq!(clock, [ChangeKind::ClockStep, ChangeKind::Slew], "{:?}", found.events);
     let found = estimate(Method::Best, &numbered(9).play(2));
     let (at, size) = (found.events[0].at_ns as f64 / 1e9, found.events[0].size_ns as f64 / 1e6);
     // The scenario's clocks begin at 10 s.
     assert!((at - 50.0).abs() < 0.3 && (size - 5.0).abs() < 0.2, "{found:?}");
+}
+
+#[test]
+fn events_that_follow_each_other_closely_are_told_apart() {
+    let play = |clock: Wander, seed| {
+        let scenario = Scenario { clock, ..Scenario::default() };
+        let found = estimate(Method::Best, &scenario.play(seed));
+        assert!(found.skew.is_some(), "seed {seed}: {found:?}");
+        found.events
+    };
+    for seed in 1..=4 {
+        for steps in [[(30.0, 5e-3), (30.7, -3e-3)], [(30.0, -8e-3), (30.6, 4e-3)]] {
+            let events = play(Wander { steps: steps.to_vec(), ..Wander::default() }, seed);
+            let kinds: Vec<ChangeKind> = events.iter().map(|event| event.kind).collect();
+            assert_eq!(kinds, [ChangeKind::ClockStep; 2], "seed {seed}: {events:?}");
+            for (event, (at, size)) in events.iter().zip(steps) {
+                assert!((event.at_ns as f64 / 1e9 - 10.0 - at).abs() < 0.3, "seed {seed}: {events:?}");
+                assert!((event.size_ns as f64 / 1e9 - size).abs() < 1e-3, "seed {seed}: {events:?}");
+            }
+        }
+        let (slews, steps) = (vec![(30.0, 2e-4, 5.0)], vec![(35.5, 6e-3)]);
+        let events = play(Wander { slews, steps, ..Wander::default() }, seed);
+        let kinds: Vec<ChangeKind> = events.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [ChangeKind::Slew, ChangeKind::ClockStep], "seed {seed}: {events:?}");
+        let until = events[0].until_ns.unwrap_or_default() - events[0].at_ns;
+        assert!((3_500_000_000..7_000_000_000).contains(&until), "seed {seed}: {events:?}");
+    }
 }
 
 #[test]
@@ -114,7 +146,7 @@ fn what_is_corrected_too_much_next_to_a_slew_is_no_floor() {
         let found = estimate(Method::Best, &play);
         for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
             let mut passages: Vec<Passage> = (0..).zip(probes).map(passage).collect();
-            correct(&mut passages, heading, &found);
+            correct(&mut passages, heading, &found, &InTurn);
             let delays: Vec<f64> = passages.iter().map(|one| one.delay.unwrap().as_nanos() as f64).collect();
             let waited: Vec<f64> = probes.iter().map(|probe| probe.waited_ns).collect();
             let least = waited.iter().copied().fold(f64::INFINITY, f64::min);

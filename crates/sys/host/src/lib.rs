@@ -10,6 +10,7 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("romer-host knows the system interface of Linux on 64-bit machines only");
 
+pub mod allocator;
 pub mod card;
 pub mod clock;
 pub mod descriptors;

@@ -23,7 +23,7 @@ use crate::values;
         names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
         romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'\n  \
-        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw\n  \
+        romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw --html voice.html\n  \
         romer analyze --concatenate bluetooth.csv cable.csv --against both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
@@ -40,7 +40,7 @@ pub(crate) struct AnalyzeArgs {
     #[arg(long, value_name = "FILE", requires = "capture_a")]
     pub(crate) capture_b: Option<PathBuf>,
     /// Two networks in series: add the delays of these two runs or packet logs, of one stream each
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late"])]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Hold the sum against a measurement of both in series
     #[arg(long, value_name = "C")]
@@ -54,6 +54,12 @@ pub(crate) struct AnalyzeArgs {
     /// The first N packets of a direction were sent to fit the clocks by, over a quiet path
     #[arg(long, value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true)]
     pub(crate) calibration: Option<u64>,
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Write the packets as a .log of Qtcp: normalised, and without the clocks' skew as --skew has it
+    #[arg(long, value_name = "FILE.log")]
+    pub(crate) log: Option<String>,
     #[command(flatten)]
     pub(crate) clocks: SkewArgs,
     #[command(flatten)]

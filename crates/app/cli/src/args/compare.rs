@@ -14,16 +14,17 @@ use crate::values;
 #[command(
     long_about = "Compare two measurements: the difference of each figure, B minus A, with its 95 % interval, and a \
         verdict for each direction that both have.\n\n\
-        A and B are folders of runs, packet logs in CSV, or measurement documents. Of documents the packets are not at \
+        A and B are folders of runs, packet logs (CSV, .raw or .log of Qtcp, .json of irtt), or measurement \
+        documents. Of documents the packets are not at \
         hand, and only means and medians get an interval. A --limit holds for the difference.",
     after_help = "Examples:\n  romer compare BEFORE AFTER\n  \
         romer compare BEFORE AFTER --by forward.delay_ns.p99 --limit 'forward.delay_ns.p99<1ms'"
 )]
 pub(crate) struct CompareArgs {
-    /// What is compared with: RUN, FILE.csv or FILE.json
+    /// What is compared with: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
-    /// What is compared: RUN, FILE.csv or FILE.json
+    /// What is compared: RUN, FILE.csv, FILE.raw or FILE.json
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
     /// The figure by which the verdict is given

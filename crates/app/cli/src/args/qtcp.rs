@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_units::Duration;
 
 use crate::values;
 
@@ -38,6 +39,9 @@ pub(crate) struct QtcpArgs {
     #[arg(short = 'q', value_name = "N", value_parser = values::every_nth, default_value = "1", allow_hyphen_values = true,
         conflicts_with = "folder")]
     pub(crate) every: u64,
+    /// The stamps of the .raw file are in this unit [default: 100ns]
+    #[arg(long, value_name = "D", value_parser = values::stamp_unit, allow_hyphen_values = true, conflicts_with = "folder")]
+    pub(crate) unit: Option<Duration>,
     /// Take packets of 48 octets or less, which Qtcp cannot send
     #[arg(long, conflicts_with = "folder")]
     pub(crate) any_size: bool,

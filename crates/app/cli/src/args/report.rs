@@ -10,10 +10,10 @@ use crate::values;
 /// Arguments of `romer report`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
-    romer report RUN --csv packets.csv --html report.html\n  romer report BEFORE AFTER --overlay --html both.html")]
+    romer report RUN --csv packets.csv --html report.html\n  romer report voice.raw --html voice.html\n  romer report BEFORE AFTER --overlay --html both.html")]
 pub(crate) struct ReportArgs {
-    /// Folder of a run
-    #[arg(required = true, value_name = "RUN")]
+    /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
+    #[arg(required = true, value_name = "RUN|FILE")]
     pub(crate) runs: Vec<PathBuf>,
     /// Write the page to this file
     #[arg(long, value_name = "FILE")]

@@ -2,6 +2,7 @@
 
 mod captures;
 mod formats;
+mod set_back;
 mod table;
 
 use std::io;
@@ -10,17 +11,19 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
+use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
-use romer_timebase::skew::{Heading, correct, relate_clocks, state, usable};
+use romer_timebase::skew::{Estimate, Heading, InTurn, correct, relate_clocks, state, usable};
 use romer_units::{Duration, Timestamp};
 use thiserror::Error;
 
 use crate::SOFTWARE;
-use crate::evaluate::{Evaluated, evaluate_by};
+use crate::evaluate::{Evaluated, evaluate_by, with_steps};
 use crate::limits::Limit;
+use crate::measure::WAITING_TIME;
 use table::{Far, Table};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -92,12 +95,60 @@ impl AnalysisError {
     }
 }
 
+impl Analysis {
+    /// Of one file, with nothing stated but the command that repeats it.
+    pub fn of(file: &Path, command: String) -> Self {
+        Self {
+            file: file.into(),
+            capture_b: None,
+            reverse: None,
+            waiting_time: WAITING_TIME,
+            skew: SkewRequest::default(),
+            voice: VoiceRequest::default(),
+            limits: Vec::new(),
+            command,
+        }
+    }
+}
+
+/// A packet log that was read.
+#[derive(Debug)]
+pub struct PacketLog {
+    /// Its document, with what that comes from.
+    pub evaluated: Evaluated,
+    /// What a manifest would say of its stream.
+    pub stream: Stream,
+    /// Its packets; of two files, those of the first.
+    pub rows: Vec<RoundTrip>,
+}
+
+/// Whether a file is taken for a packet log, by its name or, where that has no ending, by what it begins with: anything
+/// else is a run, or nothing.
+pub fn is_log(path: &Path) -> bool {
+    if !path.is_file() {
+        return false;
+    }
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv" | "raw" | "log" | "json") => true,
+        Some(_) => false,
+        None => table::begins_as_csv(path),
+    }
+}
+
 /// Reads a packet log and computes its measurement document: the same figures as of a run, so far as the stamps alone
 /// give them.
 ///
 /// # Errors
 /// [`AnalysisError`] where the file cannot be read, is not in the format, or holds no packet.
 pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
+    Ok(read_log(analysis)?.evaluated)
+}
+
+/// The same, with the packets.
+///
+/// # Errors
+/// As [`analyze`].
+pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     let (there, mut back) = match &analysis.capture_b {
         Some(far) => {
             let captured = captures::read(&analysis.file, far)?;
@@ -120,29 +171,49 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
     };
     let m = &mut evaluated.measurement;
     m.limits = Limit::judge_all(&analysis.limits, m);
-    Ok(evaluated)
+    let mut stream = stream(analysis, &analysis.file, &there);
+    let mut rows = there.rows;
+    if there.shape == Shape::OneWay {
+        stream.traffic.direction = Way::Forward;
+        rows.iter_mut().for_each(|row| row.way = Way::Forward);
+    }
+    Ok(PacketLog { evaluated, stream, rows })
 }
 
 /// The document of two tables that each go one way: their clocks are related by both together.
 fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> Evaluated {
     let raw = |file: &Path, table: &Table| of_table(analysis, file, table, |_| Vec::new()).related.forward;
-    let (estimate, warnings) = usable(&analysis.skew, &raw(&analysis.file, there), &raw(file, back));
-    let by = |heading: Heading| {
-        let estimate = &estimate;
-        move |related: &mut Related| {
-            correct(&mut related.forward, heading, estimate);
-            related.clock.method = analysis.skew.method.clone();
-            Vec::new()
-        }
-    };
-    let mut evaluated = of_table(analysis, &analysis.file, there, by(Heading::Forward));
-    add_reverse(&mut evaluated, of_table(analysis, file, back, by(Heading::Reverse)));
+    let (estimate, warnings) = usable(&analysis.skew, &raw(&analysis.file, there), &raw(file, back), &InTurn);
+    let mut least = [None; 2];
+    let [first, second] = &mut least;
+    let method = &analysis.skew.method;
+    let mut evaluated =
+        of_table(analysis, &analysis.file, there, by(Heading::Forward, &estimate, method, first));
+    add_reverse(
+        &mut evaluated,
+        of_table(analysis, file, back, by(Heading::Reverse, &estimate, method, second)),
+    );
     evaluated.related.corrections.clone_from(&estimate.corrections);
     let related = &evaluated.related;
     let m = &mut evaluated.measurement;
-    m.clock = state(&analysis.skew, &estimate, &related.forward, &related.reverse);
-    m.warnings.extend(warnings);
+    let (clock, contradiction) = state(&analysis.skew, &estimate, &related.forward, &related.reverse, least);
+    m.clock = with_steps(&m.events, clock);
+    m.warnings.extend(warnings.into_iter().chain(contradiction));
     evaluated
+}
+
+/// Takes an estimate of both directions' clocks out of a file's one way, and keeps its least difference.
+fn by<'a>(
+    heading: Heading,
+    estimate: &'a Estimate,
+    method: &'a str,
+    least: &'a mut Option<i128>,
+) -> impl FnOnce(&mut Related) -> Vec<String> + 'a {
+    move |related| {
+        *least = correct(&mut related.forward, heading, estimate, &InTurn);
+        related.clock.method = method.to_owned();
+        Vec::new()
+    }
 }
 
 /// Takes what the other file says of its one way for the way back.
@@ -153,6 +224,8 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
     m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
     m.stamps.missing.sender_arrival = other.stamps.missing.responder_arrival;
+    m.events.extend(other.events.into_iter().map(|event| Event { side: Side::Responder, ..event }));
+    m.events.sort_by_key(|event| event.at_ns);
     for warning in other.warnings {
         if !m.warnings.contains(&warning) {
             m.warnings.push(warning);
@@ -214,7 +287,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         voice: analysis.voice.clone(),
         limits: Vec::new(),
         calibration: None,
-        events: Vec::new(),
+        events: set_back::steps(&table.rows, table.shape),
     }
 }
 

@@ -85,6 +85,15 @@ impl Format {
     }
 }
 
+/// Whether a file begins as a table does.
+pub(super) fn begins_as_csv(path: &Path) -> bool {
+    const HEAD: &[u8] = b"sequence,";
+    let mut head = [0; HEAD.len() + 3];
+    let read = File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut head)).unwrap_or(0);
+    let head = &head[..read];
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).starts_with(HEAD)
+}
+
 /// Opens a file to be read.
 pub(super) fn open(path: &Path) -> Result<BufReader<File>, AnalysisError> {
     let file = File::open(path).map_err(|source| AnalysisError::Io { path: path.into(), source })?;

@@ -33,6 +33,16 @@ pub struct Entry {
     pub sequence: u64,
 }
 
+/// Takes stamps that are in units of `unit_ns` nanoseconds for what they are: afterwards they are in units of 100 ns. Those
+/// that then do not fit keep the greatest that does.
+pub fn in_units(entries: &mut [Entry], unit_ns: i64) {
+    let nanos = |stamp: i64| i128::from(stamp) * i128::from(unit_ns);
+    let units = |stamp: i64| i64::try_from(nanos(stamp).div_euclid(UNIT_NS.into())).unwrap_or(i64::MAX / 4);
+    for entry in entries {
+        (entry.sent, entry.received) = (units(entry.sent), units(entry.received));
+    }
+}
+
 impl Entry {
     /// Received minus sent: the latency of the files' third column.
     pub const fn latency(&self) -> i64 {

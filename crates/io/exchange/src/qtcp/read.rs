@@ -17,6 +17,8 @@ const LARGEST_SIZE: u32 = 65_535;
 const WRAP: u64 = 1 << 32;
 /// A gap in the numbers of more packets than this is no loss but another run, unless the file is as long.
 const LONGEST_GAP: u64 = 1_000_000;
+/// The most records that are taken into memory, of 24 octets each.
+const MOST_RECORDS: usize = 1 << 26;
 /// Characters of a field that a message shows.
 const SHOWN: usize = 40;
 /// A run's first packet has one of the numbers up to this.
@@ -169,6 +171,12 @@ impl<R: BufRead> Reader<R> {
                 // A line without end may have been cut within its last number, and then that is none that follows.
                 Ok((entry, _)) if !self.lines.ended() && !self.follows(&entry) => {
                     self.found.notes.cut = Some(begins);
+                }
+                Ok(_) if self.found.entries.len() >= MOST_RECORDS => {
+                    return Err(self.fault(format!(
+                        "it has more than {MOST_RECORDS} records, which are not taken into memory at once; cut it in parts \
+                         (split --lines)"
+                    )));
                 }
                 Ok((entry, latency)) => self.take(entry, latency),
                 // A line without end that is no record was cut where its writer ended.

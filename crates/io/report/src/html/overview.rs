@@ -148,13 +148,7 @@ pub(super) fn trust(m: &Measurement, page: &mut String) {
     items.extend(WORDS.location_error(m).map(|text| ("Error avoided", text)));
     items.extend(WORDS.calibration(m).map(|text| ("Tool's own share", text)));
     items.extend(m.voice.iter().map(|voice| ("A call", WORDS.voice(m, voice))));
-    for event in &m.clock.events {
-        let size = event
-            .size_ns
-            .map_or_else(String::new, |size| format!(" of {}", romer_units::Duration::from_nanos(size)));
-        let at = romer_units::Duration::from_nanos(event.at_ns);
-        items.push(("Event", format!("{}{size}, {at} after the start", event.kind)));
-    }
+    items.extend(m.clock.events.iter().map(|event| ("Event", WORDS.clock_event(event))));
     list("How far the numbers can be trusted", &items, page);
 }
 

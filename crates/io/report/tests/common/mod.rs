@@ -302,6 +302,7 @@ fn findings() -> Vec<Finding> {
                 offset_ns: Some(2.1e6),
                 points: 8,
                 strength_ratio: 0.97,
+                doubtful: false,
             },
         ),
         found(

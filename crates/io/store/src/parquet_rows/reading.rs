@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
@@ -254,6 +255,11 @@ struct Pages<T: DataType> {
 }
 
 enum Typed {
+    /// All its values are this one, as its statistics say, or none is there: nothing is to be decoded.
+    Same {
+        value: Option<i64>,
+        left: usize,
+    },
     Flags(Pages<BoolType>),
     Wide(Pages<Int64Type>),
     Narrow(Pages<Int32Type>),
@@ -279,6 +285,9 @@ impl<'a> Source<'a> {
         {
             return Err(ParquetError::General("it is of another type".into()).into());
         }
+        if let Some(same) = same(found, column) {
+            return Ok(Self { column, reader: same });
+        }
         let reader = group.get_column_reader(index)?;
         let reader = match column {
             Column::Flag { .. } => Typed::Flags(Pages::new(reader, optional)),
@@ -292,6 +301,11 @@ impl<'a> Source<'a> {
     /// there were. `before` rows of the group came in earlier batches.
     fn read(&mut self, batch: &mut Vec<Row>, before: usize, first: bool) -> Result<usize, ColumnError> {
         let count = match &mut self.reader {
+            Typed::Same { left, .. } => {
+                let count = BATCH.min(*left);
+                *left -= count;
+                count
+            }
             Typed::Flags(pages) => pages.next()?,
             Typed::Wide(pages) => pages.next()?,
             Typed::Narrow(pages) => pages.next()?,
@@ -301,6 +315,20 @@ impl<'a> Source<'a> {
         }
         let rows = &mut batch[..];
         let done = match (self.column, &self.reader) {
+            // Rows begin with nothing in them.
+            (_, Typed::Same { value: None, .. })
+            | (Column::Whole { .. } | Column::Flag { .. }, Typed::Same { value: Some(0), .. }) => Ok(()),
+            (Column::Flag { set, .. }, Typed::Same { .. }) => {
+                rows.iter_mut().for_each(|row| set(row, true));
+                Ok(())
+            }
+            (
+                Column::Whole { set, .. } | Column::Maybe { set, .. },
+                Typed::Same { value: Some(value), .. },
+            ) => {
+                let mut rows = rows.iter_mut().enumerate();
+                rows.try_for_each(|(at, row)| set(row, *value).ok_or(at))
+            }
             (Column::Flag { set, .. }, Typed::Flags(pages)) => pages.put(rows, |row, value| {
                 set(row, *value);
                 Some(())
@@ -317,6 +345,30 @@ impl<'a> Source<'a> {
         done.map_err(|at| ColumnError::Value(before + at))?;
         Ok(count)
     }
+}
+
+/// What all values of a column are, where its statistics say so. The file's checksum has been compared by then.
+fn same(found: &ColumnChunkMetaData, column: &Column) -> Option<Typed> {
+    let left = usize::try_from(found.num_values()).ok()?;
+    let statistics = found.statistics()?;
+    let absent = usize::try_from(statistics.null_count_opt()?).ok()?;
+    if absent == left && matches!(column, Column::Maybe { .. }) {
+        return Some(Typed::Same { value: None, left });
+    }
+    if absent > 0 || !statistics.min_is_exact() || !statistics.max_is_exact() {
+        return None;
+    }
+    let ends = match statistics {
+        Statistics::Boolean(values) => {
+            [values.min_opt(), values.max_opt()].map(|value| value.map(|value| i64::from(*value)))
+        }
+        Statistics::Int32(values) => [values.min_opt(), values.max_opt()]
+            .map(|value| value.map(|value| i64::from(value.cast_unsigned()))),
+        Statistics::Int64(values) => [values.min_opt(), values.max_opt()].map(|value| value.copied()),
+        _ => return None,
+    };
+    let [least, greatest] = ends;
+    (least.is_some() && least == greatest).then_some(Typed::Same { value: least, left })
 }
 
 impl<T: DataType> Pages<T> {

@@ -26,6 +26,10 @@ const CANDIDATES: usize = 12;
 const HELD: f64 = 5.0;
 /// Points that must stand out, beyond the one that any density has.
 const POINTS: usize = 2;
+/// Clocks of computers tick as coarsely as that, nanoseconds; and of stamps that are told in longer units, steps of up to so
+/// many of these are doubtful.
+const FINEST: f64 = 100.0;
+const TICKS: f64 = 4.0;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
 
@@ -39,12 +43,13 @@ pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
         .filter(|(_, sequence)| sequence[0].checked_add(1) == Some(sequence[1]))
         .map(|(delay, _)| delay[1] - delay[0])
         .collect();
-    let of_delay = grid(delays, GridOf::Delay, absolute);
-    let of_both = of_delay.is_none().then(|| grid(&differences, GridOf::Ipdv, true)).flatten();
+    let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution);
+    let ipdv = || grid(&differences, GridOf::Ipdv, true, series.resolution);
+    let of_both = of_delay.is_none().then(ipdv).flatten();
     of_delay.into_iter().chain(of_both).collect()
 }
 
-fn grid(values: &[f64], of: GridOf, absolute: bool) -> Option<Found> {
+fn grid(values: &[f64], of: GridOf, absolute: bool, resolution: f64) -> Option<Found> {
     let mut copy = values.to_vec();
     let [low, high] = RANGE.map(|share| quantile(&mut copy, share));
     let range = high - low;
@@ -76,6 +81,7 @@ fn grid(values: &[f64], of: GridOf, absolute: bool) -> Option<Found> {
             offset_ns: absolute.then(|| best.offset.rem_euclid(best.step)),
             points: best.points as u64,
             strength_ratio: best.strength,
+            doubtful: best.step <= FINEST.max(TICKS * resolution),
         },
     })
 }

@@ -43,6 +43,28 @@ struct Series {
     sequence: Vec<u64>,
     /// The median time between two departures.
     interval: f64,
+    /// What the coarser of both ends' stamps can tell apart.
+    resolution: f64,
+}
+
+/// Stamps by which their resolution is told.
+const STAMPS: usize = 4_096;
+
+/// The greatest length of which all times between these moments are multiples, nanoseconds; 0 where they are one.
+fn resolution(moments: impl Iterator<Item = i64>) -> u64 {
+    let (mut found, mut before) = (0, None);
+    for moment in moments.take(STAMPS) {
+        let apart = before.replace(moment).map_or(0, |before: i64| moment.abs_diff(before));
+        let (mut a, mut b) = (found, apart);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        found = a;
+        if found == 1 {
+            break;
+        }
+    }
+    found
 }
 
 impl Series {
@@ -58,6 +80,9 @@ impl Series {
             .collect();
         rows.sort_unstable();
         let mut gaps: Vec<i64> = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        let moments = |pick: fn(&Passage) -> Option<i64>| resolution(received(passages).filter_map(pick));
+        let departures = moments(|passage| Some(passage.departure?.as_nanos()));
+        let arrivals = moments(|passage| Some(passage.arrival?.as_nanos()));
         let middle = gaps.len() / 2;
         let interval = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
         Self {
@@ -65,6 +90,7 @@ impl Series {
             delay: rows.iter().map(|row| row.1.value()).collect(),
             sequence: rows.iter().map(|row| row.2).collect(),
             interval: interval.value(),
+            resolution: i64::try_from(departures.max(arrivals)).unwrap_or(i64::MAX).value(),
         }
     }
 }
@@ -78,14 +104,47 @@ pub fn findings(
     round_trip: &[Passage],
     kind: DelayKind,
 ) -> Vec<Finding> {
+    let looks = looks(forward, reverse, round_trip, kind);
+    in_order(looks.into_iter().map(Look::findings).collect())
+}
+
+/// A way that is to be looked through, which can be done while another one is.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    way: Way,
+    passages: &'a [Passage],
+    absolute: bool,
+}
+
+impl Look<'_> {
+    /// What stands out in it.
+    pub fn findings(self) -> Vec<Finding> {
+        of_way(self.way, self.passages, self.absolute)
+    }
+}
+
+/// The ways that [`findings`] looks through.
+pub fn looks<'a>(
+    forward: &'a [Passage],
+    reverse: &'a [Passage],
+    round_trip: &'a [Passage],
+    kind: DelayKind,
+) -> Vec<Look<'a>> {
     let known = |passages: &[Passage]| received(passages).filter_map(delay).take(FEWEST).count() >= FEWEST;
-    let mut found = Vec::new();
-    for (way, passages) in [(Way::Forward, forward), (Way::Reverse, reverse)] {
-        found.extend(of_way(way, passages, kind == DelayKind::Absolute));
-    }
+    let absolute = kind == DelayKind::Absolute;
+    let mut looks: Vec<Look<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
+        .into_iter()
+        .map(|(way, passages)| Look { way, passages, absolute })
+        .collect();
     if !known(forward) && !known(reverse) {
-        found.extend(of_way(Way::RoundTrip, round_trip, true));
+        looks.push(Look { way: Way::RoundTrip, passages: round_trip, absolute: true });
     }
+    looks
+}
+
+/// What was found in each way of [`looks`], in their order, as one.
+pub fn in_order(found: Vec<Vec<Finding>>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = found.into_iter().flatten().collect();
     found.sort_by_key(|finding| finding.at_ns);
     found
 }

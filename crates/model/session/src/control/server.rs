@@ -353,7 +353,7 @@ impl Server {
             }
             (State::Running { .. }, Message::Halt) if self.started => actions.push(Action::Halt),
             (State::Running { .. }, Message::Halt) if self.own_rate() > 0 => {
-                actions.extend(self.on_departed(0))
+                actions.extend(self.on_departed(0));
             }
             (State::Associating { .. } | State::Running { .. }, Message::Ask) => {
                 actions.push(Action::Send(Message::Heard(self.heard_of)));

@@ -77,6 +77,8 @@ impl ChangeKind {
 pub struct ClockChange {
     /// When it was seen first, on the sender's clock, nanoseconds.
     pub at_ns: i64,
+    /// When it was over, likewise; `None` where it came at once.
+    pub until_ns: Option<i64>,
     /// What it was.
     pub kind: ChangeKind,
     /// The direction of a path change; `None` where it was a clock's.
@@ -225,6 +227,29 @@ impl Estimator {
         track.taken += 1;
     }
 
+    /// Another one for packets of the same stream, which this one takes in later ([`absorb`](Self::absorb)): two can take
+    /// packets at once. `None` where the method wants them one after the other. Each direction must have had its first
+    /// packet, or never have any.
+    pub fn fork(&self) -> Option<Self> {
+        let mut other = Self::new(self.method, self.calibration);
+        other.origin = self.origin;
+        for (track, own) in other.tracks.iter_mut().zip(&self.tracks) {
+            track.base = own.base;
+        }
+        self.piecewise.is_some().then_some(other)
+    }
+
+    /// Takes in what one that was [forked](Self::fork) from it has been given.
+    pub fn absorb(&mut self, other: Self) {
+        for (track, theirs) in self.tracks.iter_mut().zip(other.tracks) {
+            track.last = track.last.max(theirs.last);
+            track.taken += theirs.taken;
+        }
+        if let (Some(own), Some(theirs)) = (&mut self.piecewise, other.piecewise) {
+            own.absorb(*theirs);
+        }
+    }
+
     /// What can be said now.
     pub fn estimate(&self) -> Estimate {
         if self.method == Method::None {
@@ -255,6 +280,7 @@ impl Estimator {
             };
             estimate.events.extend(fit.jumps.iter().map(|(at, size)| ClockChange {
                 at_ns: self.origin.unwrap_or(0).saturating_add(*at),
+                until_ns: None,
                 kind: ChangeKind::ClockStep,
                 heading: None,
                 size_ns: rounded(size * signs[index]),

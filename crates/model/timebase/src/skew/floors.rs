@@ -75,6 +75,23 @@ impl Floors {
         self.cells = pairs;
     }
 
+    /// Takes in what another has of the same direction, with the same origin.
+    pub(crate) fn absorb(&mut self, mut other: Self) {
+        while self.width < other.width {
+            self.widen();
+        }
+        while other.width < self.width {
+            other.widen();
+        }
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize_with(other.cells.len(), Cell::default);
+        }
+        for (cell, theirs) in self.cells.iter_mut().zip(other.cells) {
+            theirs.corners.corners().iter().for_each(|corner| cell.corners.push(*corner));
+            cell.count += theirs.count;
+        }
+    }
+
     /// The number of packets.
     pub(crate) fn count(&self) -> u64 {
         self.cells.iter().map(|cell| cell.count).sum()

@@ -13,8 +13,27 @@ impl Point {
     /// Twice the area of the triangle with `b` and `c`: positive where `c` lies to the left of the way from here to `b`.
     /// Exact for differences below 2^63.
     fn turn(self, b: Self, c: Self) -> i128 {
+        // Most points of a hull are near each other: then 64 bits hold it all.
+        const NEAR: i64 = 1 << 30;
+        let sides = [
+            b.at.wrapping_sub(self.at),
+            c.delay.wrapping_sub(self.delay),
+            b.delay.wrapping_sub(self.delay),
+            c.at.wrapping_sub(self.at),
+        ];
+        let [x1, y2, y1, x2] = sides;
+        let far = self.is_far() || b.is_far() || c.is_far();
+        if !far && sides.iter().all(|side| (-NEAR..NEAR).contains(side)) {
+            return i128::from(x1 * y2 - y1 * x2);
+        }
         let wide = |high: i64, low: i64| i128::from(high) - i128::from(low);
         wide(b.at, self.at) * wide(c.delay, self.delay) - wide(b.delay, self.delay) * wide(c.at, self.at)
+    }
+
+    /// Whether differences of its coordinates with another's could overflow.
+    const fn is_far(self) -> bool {
+        const REACH: i64 = 1 << 61;
+        self.at > REACH || self.at < -REACH || self.delay > REACH || self.delay < -REACH
     }
 
     /// Rise over run to a later point.
@@ -51,6 +70,16 @@ impl Hull {
     }
 
     fn insert(&mut self, point: Point) {
+        if self.corners.last().is_none_or(|last| last.at < point.at) {
+            // Behind all others, as nearly all come: it is a corner, and those before it may be none any more.
+            while let [.., a, b] = self.corners[..]
+                && a.turn(b, point) <= 0
+            {
+                self.corners.pop();
+            }
+            self.corners.push(point);
+            return;
+        }
         let place = self.corners.partition_point(|corner| corner.at < point.at);
         let same = self.corners.get(place).filter(|corner| corner.at == point.at);
         if let Some(same) = same {

@@ -36,7 +36,9 @@ pub use correction::{Correction, Leg};
 pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew};
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
-pub use relating::{correct, estimate, method_of, relate_clocks, so_far, state, usable};
+pub use relating::{
+    Both, InTurn, correct, estimate, method_of, relate_clocks, relate_clocks_by, so_far, state, usable,
+};
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not
 /// used. Products of such differences, and sums of two of them, fit 128 bits.
@@ -45,7 +47,10 @@ pub const REACH_NS: i64 = 1 << 62;
 /// A float as the nearest whole number; beyond the range, its end.
 #[expect(clippy::cast_possible_truncation, reason = "a float beyond the range becomes its end")]
 pub(crate) fn rounded(value: f64) -> i64 {
-    value.round() as i64
+    // A call to round takes longer than the rest: from 2^52 on there is nothing to round, and below it the part is exact.
+    let whole = value as i64;
+    let part = value - whole as f64;
+    whole.saturating_add(i64::from(part >= 0.5)).saturating_sub(i64::from(part <= -0.5))
 }
 
 /// The nearest float of a wide integer.
@@ -71,4 +76,21 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
     let lower = below.iter().copied().max_by(f64::total_cmp).unwrap_or(upper);
     f64::midpoint(lower, upper)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn rounding_is_that_of_the_library() {
+        let mut values =
+            vec![0.0, 0.5, 0.49999999999999994, 1.5, 2.5, 1e15 + 0.5, 4.5e15, 9.3e18, 1e300, f64::NAN];
+        values.extend((0..2_000).map(|n| f64::from(n) * 0.125 - 100.0));
+        for value in values.into_iter().flat_map(|value| [value, -value]) {
+            #[expect(clippy::cast_possible_truncation, reason = "as the function has it")]
+            let expected = value.round() as i64;
+            assert_eq!(rounded(value), expected, "{value}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ const MOVING: f64 = 0.25;
 const DISAGREE: f64 = 6.0;
 /// Changes in both directions belong together if they are no further apart than this share of the run.
 const TOGETHER: f64 = 0.02;
+/// A slew that both directions take for a jump lasts no longer than this share of the run: it has few floors.
+const HIDDEN: f64 = 0.06;
 /// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
 const CANCEL: (f64, f64) = (6.0, 0.1);
 /// Intervals are this much wider than the draws are spread: what the search for events and the choice of floors add to the
@@ -61,6 +63,10 @@ impl Event {
 impl Piecewise {
     pub(crate) fn push(&mut self, heading: Heading, point: super::hull::Point) {
         self.floors[usize::from(heading == Heading::Reverse)].push(point);
+    }
+
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.floors.iter_mut().zip(other.floors).for_each(|(own, theirs)| own.absorb(theirs));
     }
 
     pub(crate) fn estimate(&self, origin_ns: i64) -> Estimate {
@@ -198,11 +204,13 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         floor_error_ns: found.floor_error,
         anchor_ns: rounded(found.middle * 1e9),
     };
+    let moment = |x: f64| found.origin_ns.saturating_add(rounded(x * 1e9));
     let mut events: Vec<ClockChange> = found
         .events
         .iter()
         .map(|event| ClockChange {
-            at_ns: found.origin_ns.saturating_add(rounded(event.transition.from * 1e9)),
+            at_ns: moment(event.transition.from),
+            until_ns: (event.transition.to > event.transition.from).then(|| moment(event.transition.to)),
             kind: event.kind,
             heading: event.heading,
             size_ns: rounded(event.transition.size),
@@ -302,37 +310,97 @@ fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     let length = surveys.iter().map(|(survey, _)| survey.length).fold(0.0, f64::max);
     let gradual = |one: &Transition| one.to - one.from > GRADUAL * length;
     let mut found = Vec::new();
-    let mut others: Vec<Transition> =
-        surveys.get(1).map_or(Vec::new(), |(survey, _)| survey.transitions.clone());
     let Some((first, heading)) = surveys.first() else { return found };
-    for one in &first.transitions {
+    let mut others: Vec<Transition> = surveys.get(1).map_or(Vec::new(), |(survey, _)| survey.parts.clone());
+    let mut ones = Vec::new();
+    for one in &first.parts {
         let near = |other: &Transition| {
             other.from <= one.to + TOGETHER * length && other.to >= one.from - TOGETHER * length
         };
-        let left = |other: &Transition| {
-            let rest = (one.size + other.size).abs();
-            rest <= CANCEL.0 * one.error.hypot(other.error)
-                || rest <= CANCEL.1 * one.size.abs().max(other.size.abs())
-        };
-        if let Some(place) = others.iter().position(|other| near(other) && left(other)) {
+        let hidden =
+            |other: &Transition| hidden(one, other).filter(|span| span.1 - span.0 <= HIDDEN * length);
+        let together = |other: &Transition| near(other) || hidden(other).is_some();
+        if let Some(place) = others.iter().position(|other| together(other) && cancel(&[*one], &[*other])) {
             let other = others.remove(place);
-            found.push(both(one, &other, gradual(one) || gradual(&other)));
-            continue;
+            let slew = hidden(&other).filter(|span| span.1 - span.0 > GRADUAL * length);
+            found.push(both(one, &other, gradual(one) || gradual(&other), slew));
+        } else {
+            ones.push(*one);
         }
-        let kind = match surveys.len() {
-            1 if gradual(one) => ChangeKind::Slew,
-            _ => ChangeKind::PathChange,
-        };
-        let heading = (kind == ChangeKind::PathChange).then_some(*heading);
-        let transition = signed(one, kind, first_sign(surveys));
-        found.push(Event { transition, apart: None, kind, heading });
     }
+    found.extend(clusters(&mut ones, &mut others, length));
+    found.extend(ones.into_iter().map(|one| {
+        let kind =
+            if surveys.len() == 1 && gradual(&one) { ChangeKind::Slew } else { ChangeKind::PathChange };
+        let transition = signed(&one, kind, first_sign(surveys));
+        let heading = (kind == ChangeKind::PathChange).then_some(*heading);
+        Event { transition, apart: None, kind, heading }
+    }));
     found.extend(others.into_iter().map(|transition| Event {
         transition,
         apart: None,
         kind: ChangeKind::PathChange,
         heading: Some(Heading::Reverse),
     }));
+    found
+}
+
+/// A slew that lasts a few floors only is a jump to each direction: one that rises at its end, because what lies above the
+/// old level hides in what packets wait, and one that falls at its beginning, because nothing may lie below the level.
+fn hidden(one: &Transition, other: &Transition) -> Option<(f64, f64)> {
+    let (rise, fall) = if one.size > 0.0 { (one, other) } else { (other, one) };
+    let jumps = one.from >= one.to && other.from >= other.to;
+    (jumps && rise.size > 0.0 && fall.size < 0.0 && fall.to < rise.from).then_some((fall.to, rise.from))
+}
+
+/// Whether the changes of one direction and those of the other cancel each other.
+fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
+    let size = |all: &[Transition]| all.iter().map(|one| one.size).sum::<f64>();
+    let error = ones.iter().chain(others).fold(0.0, |error: f64, one| error.hypot(one.error));
+    let rest = (size(ones) + size(others)).abs();
+    rest <= CANCEL.0 * error || rest <= CANCEL.1 * size(ones).abs().max(size(others).abs())
+}
+
+/// Changes that follow each other closely, of which one direction shows more than the other: of two steps of a clock, up
+/// and down, what lies between is a short time with a high floor in the one, which hides it, and with a low one in the
+/// other, which shows it. Where all of them together cancel, they are the clock's, as the direction has them that has more
+/// of them. Such changes are taken out of both lists.
+fn clusters(ones: &mut Vec<Transition>, others: &mut Vec<Transition>, length: f64) -> Vec<Event> {
+    let mut moments: Vec<(f64, f64)> =
+        ones.iter().chain(others.iter()).map(|one| (one.from, one.to)).collect();
+    moments.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in moments {
+        match spans.last_mut() {
+            Some(span) if from <= span.1 + TOGETHER * length => span.1 = span.1.max(to),
+            _ => spans.push((from, to)),
+        }
+    }
+    let mut found = Vec::new();
+    for (from, to) in spans {
+        let within = |all: &[Transition]| -> Vec<Transition> {
+            all.iter().filter(|one| one.from >= from && one.to <= to).copied().collect()
+        };
+        let (here, there) = (within(ones), within(others));
+        if here.is_empty() || there.is_empty() || here.len() == there.len() || !cancel(&here, &there) {
+            continue;
+        }
+        let (shown, sign) = if here.len() > there.len() { (here, 1.0) } else { (there, -1.0) };
+        found.extend(shown.into_iter().map(|one| {
+            let gradual = one.to - one.from > GRADUAL * length;
+            let at = f64::midpoint(one.from, one.to);
+            let (from, to) = if gradual { (one.from, one.to) } else { (at, at) };
+            Event {
+                transition: Transition { from, to, size: sign * one.size, ..one },
+                apart: None,
+                kind: if gradual { ChangeKind::Slew } else { ChangeKind::ClockStep },
+                heading: None,
+            }
+        }));
+        for all in [&mut *ones, &mut *others] {
+            all.retain(|one| one.from < from || one.to > to);
+        }
+    }
     found
 }
 
@@ -348,12 +416,15 @@ fn signed(one: &Transition, kind: ChangeKind, sign: f64) -> Transition {
     }
 }
 
-fn both(forward: &Transition, reverse: &Transition, gradual: bool) -> Event {
+fn both(forward: &Transition, reverse: &Transition, gradual: bool, hidden: Option<(f64, f64)>) -> Event {
     let (a, b) = (forward.error.powi(-2), reverse.error.powi(-2));
     let size = (a * forward.size - b * reverse.size) / (a + b);
     let error = (a + b).powf(-0.5);
     let middle = |one: &Transition| f64::midpoint(one.from, one.to);
-    let (from, to) = if gradual {
+    let gradual = gradual || hidden.is_some();
+    let (from, to) = if let Some(span) = hidden {
+        span
+    } else if gradual {
         let wide = |one: &Transition| one.to > one.from;
         match (wide(forward), wide(reverse)) {
             (true, false) => (forward.from, forward.to),

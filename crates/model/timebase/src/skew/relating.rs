@@ -3,8 +3,11 @@
 use romer_record::Passage;
 use romer_record::document::{ClockEvent, ClockSoFar, ClockState, DelayKind};
 use romer_record::manifest::SkewRequest;
+use romer_units::Duration;
 
 use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, Skew};
+use romer_units::{Arrival, Departure, Timestamp};
+
 use crate::Related;
 use crate::clocks::{across, length};
 
@@ -18,24 +21,76 @@ pub fn method_of(request: &SkewRequest) -> Method {
     request.method.parse().unwrap_or_default()
 }
 
-/// Estimates the clocks of two directions. Packets without both stamps say nothing.
-pub fn estimate(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> Estimate {
-    let mut estimator = Estimator::new(method_of(request), request.calibration);
-    for (heading, passages) in Heading::BOTH.into_iter().zip([forward, reverse]) {
-        for (departure, arrival) in
-            passages.iter().filter_map(|passage| passage.departure.zip(passage.arrival))
-        {
-            estimator.push(heading, departure, arrival);
-        }
+/// Does two things, at once where the caller has threads for it: the model has none.
+pub trait Both {
+    /// Does both, and gives what they gave.
+    fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B);
+}
+
+/// One after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InTurn;
+
+impl Both for InTurn {
+    fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        (a(), b())
     }
+}
+
+/// Estimates the clocks of two directions. Packets without both stamps say nothing.
+pub fn estimate(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> Estimate {
+    let mut estimator = Estimator::new(method_of(request), request.calibration);
+    // The first packet of each direction is what the others are counted from.
+    let mut rest = [&[][..]; 2];
+    for ((heading, passages), rest) in Heading::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
+        let first = passages.iter().position(|passage| stamps(passage).is_some());
+        let (first, others) = passages.split_at(first.map_or(passages.len(), |first| first + 1));
+        push(&mut estimator, heading, &first[first.len().saturating_sub(1)..]);
+        *rest = others;
+    }
+    let [there, back] = rest;
+    let Some(mut other) = estimator.fork() else {
+        push(&mut estimator, Heading::Forward, there);
+        push(&mut estimator, Heading::Reverse, back);
+        return estimator.estimate();
+    };
+    let total = there.len() + back.len();
+    let (near, far) = there.split_at(there.len().min(total / 2));
+    let (first, last) = back.split_at((total / 2).saturating_sub(near.len()).min(back.len()));
+    workers.both(
+        || {
+            push(&mut estimator, Heading::Forward, near);
+            push(&mut estimator, Heading::Reverse, first);
+        },
+        || {
+            push(&mut other, Heading::Forward, far);
+            push(&mut other, Heading::Reverse, last);
+        },
+    );
+    estimator.absorb(other);
     estimator.estimate()
+}
+
+fn stamps(passage: &Passage) -> Option<(Timestamp<Departure>, Timestamp<Arrival>)> {
+    passage.departure.zip(passage.arrival)
+}
+
+fn push(estimator: &mut Estimator, heading: Heading, passages: &[Passage]) {
+    for (departure, arrival) in passages.iter().filter_map(stamps) {
+        estimator.push(heading, departure, arrival);
+    }
 }
 
 /// The moment of a passage on the sender's clock.
 fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
     match heading {
-        Heading::Forward => passage.departure.map(romer_units::Timestamp::as_nanos),
-        Heading::Reverse => passage.arrival.map(romer_units::Timestamp::as_nanos),
+        Heading::Forward => passage.departure.map(Timestamp::as_nanos),
+        Heading::Reverse => passage.arrival.map(Timestamp::as_nanos),
     }
 }
 
@@ -103,20 +158,6 @@ fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) 
     }
 }
 
-/// The least corrected difference. What lies next to a change of the clock, or within a slew, may be corrected too much,
-/// because when exactly the change began or ended is not known: it does not count, unless there is nothing else.
-fn least(passages: &[Passage], heading: Heading, correction: &Correction) -> Option<i128> {
-    let doubtful = changes(passages, heading, correction);
-    let sure = |passage: &&Passage| {
-        moment(passage, heading)
-            .is_some_and(|at| !doubtful.iter().any(|[begin, end]| (*begin..=*end).contains(&at)))
-    };
-    let least_of = |passages: &mut dyn Iterator<Item = &Passage>| {
-        passages.filter_map(|passage| corrected(passage, heading, correction)).min()
-    };
-    least_of(&mut passages.iter().filter(sure)).or_else(|| least_of(&mut passages.iter()))
-}
-
 /// The times around jumps and sudden changes of rate, and the short times between two of them, on the sender's clock.
 fn changes(passages: &[Passage], heading: Heading, correction: &Correction) -> Vec<[i64; 2]> {
     /// A jump by so many nanoseconds, and a change of rate by so much: a rate that wanders has smaller ones.
@@ -145,29 +186,105 @@ fn changes(passages: &[Passage], heading: Heading, correction: &Correction) -> V
     inner.iter().map(around).chain(short.map(|pair| [pair[0], pair[1]])).collect()
 }
 
+/// The least corrected differences: of the packets that count, and of all.
+type Least = [Option<i128>; 2];
+
+fn lesser(a: Least, b: Least) -> Least {
+    let least = |place: usize| a[place].into_iter().chain(b[place]).min();
+    [least(0), least(1)]
+}
+
 /// Takes the clocks' error out of the delays of one direction: they become what is above the least one, or 0 where they
-/// were corrected too much.
-pub fn correct(passages: &mut [Passage], heading: Heading, estimate: &Estimate) {
+/// were corrected too much. Gives the least corrected difference of the stamps.
+///
+/// What lies next to a change of the clock, or within a slew, may be corrected too much, because when exactly the change
+/// began or ended is not known: it does not count for the least, unless there is nothing else.
+pub fn correct(
+    passages: &mut [Passage],
+    heading: Heading,
+    estimate: &Estimate,
+    workers: &impl Both,
+) -> Option<i128> {
     let correction = estimate.correction(heading);
-    let base = least(passages, heading, correction).unwrap_or(0);
+    let doubtful = changes(passages, heading, correction);
+    let (one, other) = passages.split_at_mut(passages.len() / 2);
+    let fill = |passages: &mut [Passage]| fill(passages, heading, correction, &doubtful);
+    let (a, b) = workers.both(|| fill(one), || fill(other));
+    let [sure, any] = lesser(a, b);
+    let base = sure.or(any);
+    let (one, other) = passages.split_at_mut(passages.len() / 2);
+    let settle = |passages: &mut [Passage]| settle(passages, heading, correction, base.unwrap_or(0));
+    workers.both(|| settle(one), || settle(other));
+    base
+}
+
+/// Puts the corrected differences where the delays belong, so far as they fit, and gives the least of them.
+fn fill(passages: &mut [Passage], heading: Heading, correction: &Correction, doubtful: &[[i64; 2]]) -> Least {
+    let mut least = [None; 2];
     for passage in passages {
-        let above = corrected(passage, heading, correction).map(|nanos| (nanos - base).max(0));
-        passage.delay = above.and_then(length);
+        let corrected = corrected(passage, heading, correction);
+        passage.delay = corrected.and_then(length);
+        if corrected.is_none() {
+            continue;
+        }
+        let doubted = !doubtful.is_empty()
+            && moment(passage, heading)
+                .is_some_and(|at| doubtful.iter().any(|[begin, end]| (*begin..=*end).contains(&at)));
+        least = lesser(least, [corrected.filter(|_| !doubted), corrected]);
+    }
+    least
+}
+
+/// Makes delays of what [`fill`] has put there.
+fn settle(passages: &mut [Passage], heading: Heading, correction: &Correction, base: i128) {
+    for passage in passages {
+        let there = match passage.delay {
+            Some(delay) => Some(i128::from(delay.as_nanos())),
+            // What does not fit by itself may fit above the least.
+            None => corrected(passage, heading, correction),
+        };
+        passage.delay = there.map(|nanos| (nanos - base).max(0)).and_then(length);
     }
 }
 
 /// Estimates the clocks of a stream, takes their error out of its delays, and says what is known of them; where they are
 /// one clock already, nothing is done. Gives warnings.
 pub fn relate_clocks(related: &mut Related, request: &SkewRequest) -> Vec<String> {
+    relate_clocks_by(related, request, &InTurn)
+}
+
+/// The same with `workers`.
+pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &impl Both) -> Vec<String> {
     if related.delay_kind == DelayKind::Absolute {
-        return Vec::new();
+        return too_long_for_one_clock(request, related).into_iter().collect();
     }
-    let (estimate, warnings) = usable(request, &related.forward, &related.reverse);
-    correct(&mut related.forward, Heading::Forward, &estimate);
-    correct(&mut related.reverse, Heading::Reverse, &estimate);
-    related.clock = state(request, &estimate, &related.forward, &related.reverse);
+    let (estimate, mut warnings) = usable(request, &related.forward, &related.reverse, workers);
+    let least = [
+        correct(&mut related.forward, Heading::Forward, &estimate, workers),
+        correct(&mut related.reverse, Heading::Reverse, &estimate, workers),
+    ];
+    let (clock, warning) = state(request, &estimate, &related.forward, &related.reverse, least);
+    warnings.extend(warning);
+    related.clock = clock;
     related.corrections = estimate.corrections;
     warnings
+}
+
+/// That a way is stated to take longer than packets took which one clock has timed, where it is.
+fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<String> {
+    let stated = request.path_minimum_ns.filter(|stated| *stated > 0)?;
+    let ways = [(Heading::Forward, &related.forward), (Heading::Reverse, &related.reverse)];
+    ways.into_iter().find_map(|(heading, passages)| {
+        let least = passages.iter().filter_map(|passage| passage.delay).min()?;
+        (least.as_nanos() < stated).then(|| {
+            format!(
+                "the stated least time of a way contradicts the packets (--path-minimum {}): one took {least} {}, by a clock \
+                 that both ends share; what was stated is not used",
+                Duration::from_nanos(stated),
+                heading.name()
+            )
+        })
+    })
 }
 
 /// Why a skew is not to be believed, or of no use.
@@ -202,8 +319,13 @@ fn shown(method: Method) -> String {
 }
 
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
-pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -> (Estimate, Vec<String>) {
-    let mut found = estimate(request, forward, reverse);
+pub fn usable(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> (Estimate, Vec<String>) {
+    let mut found = estimate(request, forward, reverse, workers);
     for ((correction, heading), passages) in
         found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
     {
@@ -225,13 +347,16 @@ pub fn usable(request: &SkewRequest, forward: &[Passage], reverse: &[Passage]) -
 }
 
 /// What the document says of the clocks. The bounds of the offset are those of the moment of the first packet: after
-/// correction no packet may have arrived before it left, or before the least time that a way is known to take.
+/// correction no packet may have arrived before it left, or before the least time that a way is known to take. Where that
+/// time contradicts the packets, it is not used, and a warning says so. `least` are the least corrected differences of both
+/// directions, as [`correct`] gives them.
 pub fn state(
     request: &SkewRequest,
     estimate: &Estimate,
     forward: &[Passage],
     reverse: &[Passage],
-) -> ClockState {
+    least: [Option<i128>; 2],
+) -> (ClockState, Option<String>) {
     let error = [(Heading::Forward, forward), (Heading::Reverse, reverse)]
         .into_iter()
         .flat_map(|(heading, passages)| {
@@ -241,36 +366,64 @@ pub fn state(
             })
         })
         .fold(0.0, f64::max);
-    ClockState {
+    let (offset_bounds_ns, warning) = bounds(request, least, error);
+    let clock = ClockState {
         method: shown(method_of(request)),
         identifiable: estimate.skew.is_some(),
         skew_ppm: estimate.skew.map(|skew| skew.ppm),
         skew_interval_ppm: estimate.skew.map(|skew| skew.interval_ppm),
-        offset_bounds_ns: bounds(request, estimate, forward, reverse, error),
+        offset_bounds_ns,
         delay_error_ns: estimate.skew.map(|_| error),
         events: estimate.events.iter().map(|event| told(event, estimate)).collect(),
-    }
+    };
+    (clock, warning)
 }
 
+/// The bounds of the offset, and a warning where the stated least time of a way has to be left out.
 fn bounds(
     request: &SkewRequest,
-    estimate: &Estimate,
-    forward: &[Passage],
-    reverse: &[Passage],
+    [there, back]: [Option<i128>; 2],
     error: f64,
-) -> Option<[i64; 2]> {
-    let spare = i128::from(request.path_minimum_ns.unwrap_or(0)) - i128::from(super::rounded(error));
-    let there = least(forward, Heading::Forward, estimate.correction(Heading::Forward))?;
-    let back = least(reverse, Heading::Reverse, estimate.correction(Heading::Reverse))?;
-    let low = i64::try_from(spare - back).ok()?;
-    let high = i64::try_from(there - spare).ok()?;
-    (low <= high).then_some([low, high])
+) -> (Option<[i64; 2]>, Option<String>) {
+    let stated = request.path_minimum_ns.unwrap_or(0);
+    let Some((there, back)) = there.zip(back) else {
+        let useless = (stated > 0).then(|| {
+            "the stated least time of a way is of no use (--path-minimum): it narrows the bounds of the clocks' offset, of \
+             which packets of one direction tell nothing"
+                .to_owned()
+        });
+        return (None, useless);
+    };
+    let error = i128::from(super::rounded(error));
+    let within = |stated: i64| {
+        let spare = i128::from(stated) - error;
+        let (low, high) = (i64::try_from(spare - back).ok()?, i64::try_from(there - spare).ok()?);
+        (low <= high).then_some([low, high])
+    };
+    if let Some(bounds) = within(stated) {
+        return (Some(bounds), None);
+    }
+    let without = within(0);
+    // Where they cross anyway, the clocks drifted, and nothing can be said against what was stated.
+    let contradicted = without.filter(|_| stated > 0).map(|_| {
+        let both = Duration::from_nanos(i64::try_from(there + back).unwrap_or(i64::MAX));
+        let each = Duration::from_nanos(i64::try_from((there + back) / 2).unwrap_or(i64::MAX));
+        format!(
+            "the stated least time of a way contradicts the packets (--path-minimum {}): the quickest there and the quickest \
+             back took {both} together, so that each way takes {each} at the most, or one of them less than was stated; the \
+             bounds of the clocks' offset are given without it",
+            Duration::from_nanos(stated)
+        )
+    });
+    (without, contradicted)
 }
 
 fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {
     let origin = estimate.correction(Heading::Forward).origin_ns;
+    let since = |moment: i64| moment.saturating_sub(origin);
     ClockEvent {
-        at_ns: event.at_ns.saturating_sub(origin),
+        at_ns: since(event.at_ns),
+        until_ns: event.until_ns.map(since),
         kind: event.kind.name().into(),
         direction: Some(match (event.kind, event.heading) {
             (ChangeKind::PathChange, Some(heading)) => heading.name().into(),

@@ -20,6 +20,8 @@ const STEADY: f64 = 500.0;
 const SLEWED: (f64, f64) = (5_000.0, 4.0);
 /// A change of the level is one from so many errors on.
 const CHANGED: f64 = 5.0;
+/// Floors of a slew, from so many on, tell whether a jump stands beside it; and the jump's part of the whole, at least.
+const PARTED: (f64, f64) = (6.0, 0.2);
 /// Where waiting differs by more than this within a run, the places count by how much packets wait there.
 const UNEVEN: f64 = 8.0;
 
@@ -46,6 +48,8 @@ pub(crate) struct Survey {
     pub(crate) groups: Vec<core::ops::Range<usize>>,
     /// Between the groups.
     pub(crate) transitions: Vec<Transition>,
+    /// The same, where one of them is a slew and a jump beside it, each by itself.
+    pub(crate) parts: Vec<Transition>,
     /// Seconds in which the floor moved at another rate.
     pub(crate) moving: f64,
     /// Seconds from the first floor to the last.
@@ -78,33 +82,39 @@ impl Survey {
             floors,
             groups: Vec::new(),
             transitions: Vec::new(),
+            parts: Vec::new(),
             moving: 0.0,
         };
-        survey.group(&cuts, base);
+        let split = survey.group(&cuts, base);
         let groups = survey.groups.clone();
         for (index, pair) in groups.windows(2).enumerate() {
             survey.sharpen(index, pair, &fine, first);
         }
+        for (whole, parts) in survey.transitions.iter().zip(split) {
+            survey.parts.extend(if parts.is_empty() { vec![*whole] } else { parts });
+        }
         Some(survey)
     }
 
-    /// Joins segments to groups, and finds what lies between.
-    fn group(&mut self, cuts: &[Segment], base: f64) {
+    /// Joins segments to groups, and finds what lies between; gives of each transition the parts that it has, if it is not
+    /// one.
+    fn group(&mut self, cuts: &[Segment], base: f64) -> Vec<Vec<Transition>> {
         let moves = |cut: &Segment| {
             let away = (cut.slope - base).abs();
             away > SLEWED.0 && away > SLEWED.1 * cut.error
         };
         let mut last: Option<Segment> = None;
-        let mut moved = false;
+        let mut moved: Vec<Segment> = Vec::new();
+        let mut split = Vec::new();
         for cut in cuts {
             if moves(cut) {
                 self.moving += self.floors[cut.to - 1].x - self.floors[cut.from].x;
-                moved = true;
+                moved.push(*cut);
                 continue;
             }
+            let moved = std::mem::take(&mut moved);
             let Some(before) = last.replace(*cut) else {
                 self.groups.push(cut.from..cut.to);
-                moved = false;
                 continue;
             };
             let (end, begin) = (self.floors[before.to - 1].x, self.floors[cut.from].x);
@@ -115,15 +125,62 @@ impl Survey {
                 0.25 * (before.slope - cut.slope).abs() * (here - before.middle).max(cut.middle - here);
             let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend));
             if size.abs() > CHANGED * error {
-                let (from, to) = if moved { (end, begin) } else { (here, here) };
+                let (from, to) = if moved.is_empty() { (here, here) } else { (end, begin) };
                 let doubt = before.excess.hypot(cut.excess);
-                self.transitions.push(Transition { from, to, size, error, doubt });
+                let whole = Transition { from, to, size, error, doubt };
+                split.push(self.parts_of(&whole, &before, &moved, cut, base));
+                self.transitions.push(whole);
                 self.groups.push(cut.from..cut.to);
             } else if let Some(group) = self.groups.last_mut() {
                 group.end = cut.to;
             }
-            moved = false;
         }
+        split
+    }
+
+    /// A slew with jumps at its ends, each by itself; nothing where there is none.
+    fn parts_of(
+        &self,
+        whole: &Transition,
+        before: &Segment,
+        moved: &[Segment],
+        after: &Segment,
+        base: f64,
+    ) -> Vec<Transition> {
+        let [slew] = moved else { return Vec::new() };
+        if slew.count() < PARTED.0 {
+            return Vec::new();
+        }
+        let x = |floor: usize| self.floors[floor].x;
+        let ends = [f64::midpoint(whole.from, x(slew.from)), f64::midpoint(x(slew.to - 1), whole.to)];
+        // Few floors lie nearly on their line by chance: they are no surer than those beside them.
+        let excess = slew.excess.max(before.excess).max(after.excess);
+        let error = |side: f64| {
+            let tilt = slew.error * (excess / slew.excess.max(1e-9)) * (side - slew.middle).abs();
+            whole.error.hypot(tilt).hypot(2.0 * excess / slew.count().sqrt())
+        };
+        let jump = |end: usize| {
+            let size = match end {
+                0 => slew.at(ends[0]) - predicted(before, base, ends[0]).0,
+                _ => predicted(after, base, ends[1]).0 - slew.at(ends[1]),
+            };
+            let error = error(ends[end]);
+            let stands_out = size.abs() > CHANGED * error && size.abs() > PARTED.1 * whole.size.abs();
+            stands_out.then(|| Transition { from: ends[end], to: ends[end], size, error, ..*whole })
+        };
+        let (first, last) = (jump(0), jump(1));
+        if first.is_none() && last.is_none() {
+            return Vec::new();
+        }
+        let size = |jump: &Option<Transition>| jump.map_or(0.0, |jump| jump.size);
+        let rest = Transition {
+            from: if first.is_some() { ends[0] } else { whole.from },
+            to: if last.is_some() { ends[1] } else { whole.to },
+            size: whole.size - size(&first) - size(&last),
+            error: error(ends[0]).max(error(ends[1])),
+            ..*whole
+        };
+        first.into_iter().chain([rest]).chain(last).collect()
     }
 
     /// Finds the moment of a jump among finer floors: after a jump upwards no floor lies below the new level, and

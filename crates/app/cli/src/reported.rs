@@ -1,0 +1,112 @@
+//! What a report is made of: a run, or a packet log that was read from a file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use romer_measure::analysis::{self, Analysis};
+use romer_measure::evaluate::Evaluated;
+use romer_measure::reading::{self, Otherwise, Reading};
+use romer_record::RoundTrip;
+use romer_record::document::Measurement;
+use romer_record::manifest::Stream;
+use romer_report::html;
+use romer_store::{Run, document_of};
+
+use crate::args::OutputArgs;
+use crate::failure::Failure;
+use crate::{command, output};
+
+/// A run or a packet log, with its documents.
+pub(crate) struct Reported {
+    /// Each stream with what its figures come from.
+    pub(crate) streams: Vec<Evaluated>,
+    source: Source,
+    /// The program of the run was killed, and the run completed from its log just now.
+    pub(crate) recovered: bool,
+}
+
+enum Source {
+    Run(Box<Run>),
+    Log { name: String, stream: Box<[Stream; 1]>, rows: BTreeMap<u16, Vec<RoundTrip>> },
+}
+
+impl Reported {
+    /// Reads a run, or a packet log in one file.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        if analysis::is_log(path) {
+            return Self::of_log(&Analysis::of(path, command::as_given()));
+        }
+        Ok(Self::of_run(reading::read(path)?))
+    }
+
+    /// Reads a run, with what is to be computed in another way.
+    pub(crate) fn read_run(folder: &Path, otherwise: &Otherwise) -> Result<Self, Failure> {
+        Ok(Self::of_run(reading::read_by(folder, otherwise)?))
+    }
+
+    fn of_run(reading: Reading) -> Self {
+        let Reading { run, streams, recovered } = reading;
+        Self { streams, source: Source::Run(Box::new(run)), recovered }
+    }
+
+    /// Reads a packet log.
+    pub(crate) fn of_log(analysis: &Analysis) -> Result<Self, Failure> {
+        let log = analysis::read_log(analysis)?;
+        let name = analysis.file.to_string_lossy().into_owned();
+        let source =
+            Source::Log { name, stream: Box::new([log.stream]), rows: BTreeMap::from([(0, log.rows)]) };
+        Ok(Self { streams: vec![log.evaluated], source, recovered: false })
+    }
+
+    /// How each stream was measured, so far as that is known.
+    pub(crate) fn described(&self) -> &[Stream] {
+        match &self.source {
+            Source::Run(run) => &run.manifest().streams,
+            Source::Log { stream, .. } => &stream[..],
+        }
+    }
+
+    /// A name that no other run has, and when it was made.
+    pub(crate) fn name(&self) -> String {
+        match &self.source {
+            Source::Run(run) => format!("{} {}", run.manifest().name, run.manifest().created),
+            Source::Log { name, stream, .. } => format!("{name} {}", stream[0].started).trim_end().to_owned(),
+        }
+    }
+
+    /// Where it is kept, of a run.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Run(run) => Some(run.folder()),
+            Source::Log { .. } => None,
+        }
+    }
+
+    /// The rows, by stream; those of a run are read again.
+    pub(crate) fn rows(&self) -> Result<Cow<'_, BTreeMap<u16, Vec<RoundTrip>>>, Failure> {
+        match &self.source {
+            Source::Run(run) => Ok(Cow::Owned(run.rows()?.streams)),
+            Source::Log { rows, .. } => Ok(Cow::Borrowed(rows)),
+        }
+    }
+
+    /// The documents.
+    pub(crate) fn measurements(&self) -> Vec<Measurement> {
+        self.streams.iter().map(|stream| stream.measurement.clone()).collect()
+    }
+
+    /// Writes the page to a file.
+    pub(crate) fn write_page(&self, file: &str, force: bool) -> Result<(), Failure> {
+        let streams: Vec<_> = self.streams.iter().map(Evaluated::for_report).collect();
+        let page = html::report(&streams).map_err(Failure::own)?;
+        output::write_document(file, &page, force)
+    }
+
+    /// Writes the document where it is asked for.
+    pub(crate) fn write_document(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let Some(file) = &output.json else { return Ok(()) };
+        let text = document_of(&self.measurements()).map_err(Failure::own)?;
+        output::write_document(file, &text, output.force)
+    }
+}

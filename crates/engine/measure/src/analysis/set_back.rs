@@ -1,0 +1,175 @@
+//! Steps of the sender's clock that its own departures show: packets leave one after another, so that a stamp below the
+//! one before it, or one that is late by as much as its packet seems to have been quick, is a clock's that was set.
+//!
+//! In a file of one direction nothing else tells such a step from a change of the path. Of files with both directions the
+//! clocks' estimate sees it itself, unless the clock was set back: then moments repeat, and the estimate has no order to
+//! go by.
+
+use romer_exchange::csv::Shape;
+use romer_record::RoundTrip;
+use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_units::{Duration, Timestamp};
+
+/// Smaller steps are left to the clocks' estimate.
+const LEAST_NS: i64 = 200_000;
+/// Packets on either side whose quickest tells the level of the raw delays.
+const BESIDE: usize = 64;
+/// Departures must be so regular for a step forwards to be told from a pause: it is larger than so many times their spread.
+const REGULAR: i64 = 20;
+/// Both measures of a step, by departures and by delays, differ by no more than the greater's part in so many, besides
+/// what either may be off.
+const PART: i64 = 10;
+/// With more steps than this it is no clock that is set, but numbers that are not in the order of departure.
+const MOST: usize = 32;
+
+/// A packet's departure, and what its arrival lies after it by the other clock.
+struct Sent {
+    departure: i64,
+    raw: Option<i64>,
+}
+
+/// The steps, as events of the sender's clock, in order of time. `rows` are in order of sequence and copy.
+pub(super) fn steps(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
+    let sent: Vec<Sent> = rows.iter().filter(|row| row.copy == 0).filter_map(Sent::of).collect();
+    let mut gaps: Vec<i64> = apart(&sent).collect();
+    if gaps.len() < 2 * BESIDE {
+        return Vec::new();
+    }
+    let mut quantile = |share: usize| {
+        let place = (gaps.len() - 1) * share / 100;
+        *gaps.select_nth_unstable(place).1
+    };
+    let (usual, spread) = (quantile(50), quantile(95).saturating_sub(quantile(5)));
+    let mut found = Vec::new();
+    for (place, gap) in apart(&sent).enumerate() {
+        let size = gap.saturating_sub(usual);
+        let back = gap < -LEAST_NS;
+        let late = shape == Shape::OneWay && size > LEAST_NS.max(REGULAR.saturating_mul(spread));
+        if !(back || late) {
+            continue;
+        }
+        let Some((by_delays, uncertain)) = by_delays(&sent, place + 1) else { continue };
+        let slack = size.saturating_abs().max(by_delays.saturating_abs()) / PART;
+        let slack = slack.saturating_add(spread).saturating_add(uncertain);
+        if size.saturating_sub(by_delays).saturating_abs() > slack {
+            continue;
+        }
+        let size_ns = if spread <= uncertain { size } else { by_delays };
+        found.push((place, size_ns));
+    }
+    if found.len() > MOST {
+        return Vec::new();
+    }
+    let mut set = 0;
+    found.into_iter().map(|(place, size_ns)| event(&sent, place, size_ns, &mut set)).collect()
+}
+
+impl Sent {
+    fn of(row: &RoundTrip) -> Option<Self> {
+        let departure = row.t1.kernel.or(row.t1.user)?.as_nanos();
+        let arrival = row.t2.kernel.or(row.t2.user).or(row.t2.told).map(Timestamp::as_nanos);
+        Some(Self { departure, raw: arrival.and_then(|arrival| arrival.checked_sub(departure)) })
+    }
+}
+
+fn apart(sent: &[Sent]) -> impl Iterator<Item = i64> {
+    sent.windows(2).map(|pair| pair[1].departure.saturating_sub(pair[0].departure))
+}
+
+/// By how much the clock was set before the packet at `place`, as the raw delays show it, and how uncertain that is: a
+/// clock that is ahead makes them less.
+fn by_delays(sent: &[Sent], place: usize) -> Option<(i64, i64)> {
+    let level = |part: &[Sent]| {
+        let mut raw: Vec<i64> = part.iter().filter_map(|packet| packet.raw).collect();
+        let quarter = raw.len() / 4;
+        if raw.len() < BESIDE / 4 {
+            return None;
+        }
+        let (below, at, _) = raw.select_nth_unstable(quarter);
+        let least = below.iter().copied().min().unwrap_or(*at);
+        Some((least, at.saturating_sub(least)))
+    };
+    let before = level(&sent[place.saturating_sub(BESIDE)..place])?;
+    let after = level(&sent[place..sent.len().min(place + BESIDE)])?;
+    Some((before.0.saturating_sub(after.0), before.1.max(after.1)))
+}
+
+/// The step between a packet and the next one. `set` is how much the clock was set before in all; the moment counts by the
+/// clock as if it had not been.
+fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
+    let (before_ns, after_ns) = (sent[place].departure, sent[place + 1].departure);
+    let first = sent.first().map_or(0, |packet| packet.departure);
+    let at_ns = before_ns.saturating_sub(*set).saturating_sub(first);
+    *set = set.saturating_add(size_ns);
+    let side = if size_ns < 0 { "back" } else { "ahead" };
+    Event {
+        at_ns,
+        until_ns: None,
+        kind: EventKind::ClockStep,
+        side: Side::Sender,
+        detail: format!(
+            "the sender's clock was set {side} by about {}, as the departures of its packets show",
+            Duration::from_nanos(rounded(size_ns))
+        ),
+        clock_ns: after_ns,
+        step: Some(ClockStep { size_ns, before_ns, after_ns }),
+    }
+}
+
+/// Its size with three digits, for people.
+fn rounded(nanos: i64) -> i64 {
+    let magnitude = nanos.saturating_abs();
+    let unit = 10_i64.saturating_pow(magnitude.max(1).ilog10().saturating_sub(2));
+    magnitude / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two minutes of packets, one in 20 ms, by a sender's clock that is set after the first minute.
+    fn rows(size_ns: i64, paused_ns: i64, longer_ns: i64) -> Vec<RoundTrip> {
+        let row = |n: i64| {
+            let (set, paused, longer) = if n < 3_000 { (0, 0, 0) } else { (size_ns, paused_ns, longer_ns) };
+            let left = n * 20_000_000 + paused;
+            let waits = (n * 7_919) % 997 * (n % 13) * 100;
+            let mut row = RoundTrip { sequence: n.unsigned_abs(), ..RoundTrip::default() };
+            row.t1.kernel = Some(Timestamp::from_nanos(left + set));
+            row.t2.kernel = Some(Timestamp::from_nanos(left + 5_000_000 + waits + longer));
+            row
+        };
+        (0..6_000).map(row).collect()
+    }
+
+    const NONE: [i64; 0] = [];
+
+    fn sizes(rows: &[RoundTrip], shape: Shape) -> Vec<i64> {
+        steps(rows, shape).iter().filter_map(|event| Some(event.step?.size_ns)).collect()
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_told_by_the_departures() {
+        for size in [-3_000_000_000, -50_000_000, -25_000_000, 8_000_000, 2_000_000_000] {
+            assert_eq!(sizes(&rows(size, 0, 0), Shape::OneWay), [size]);
+        }
+        let found = steps(&rows(-50_000_000, 0, 0), Shape::FourStamps);
+        assert_eq!(found[0].at_ns, 2_999 * 20_000_000);
+        assert!(found[0].detail.contains("set back by about 50ms"), "{found:?}");
+    }
+
+    #[test]
+    fn a_pause_a_longer_way_and_numbers_out_of_order_are_no_steps() {
+        assert_eq!(sizes(&rows(0, 0, 0), Shape::OneWay), NONE);
+        assert_eq!(sizes(&rows(0, 700_000_000, 0), Shape::OneWay), NONE, "a pause");
+        assert_eq!(sizes(&rows(0, 0, 9_000_000), Shape::OneWay), NONE, "a longer way");
+        assert_eq!(sizes(&rows(0, 700_000_000, -4_000_000), Shape::OneWay), NONE, "both");
+        let mut mixed = rows(0, 0, 0);
+        for pair in mixed.chunks_mut(2).step_by(50) {
+            let first = pair[0].sequence;
+            pair[0].sequence = pair[1].sequence;
+            pair[1].sequence = first;
+        }
+        mixed.sort_by_key(|row| row.sequence);
+        assert_eq!(sizes(&mixed, Shape::OneWay), NONE);
+    }
+}

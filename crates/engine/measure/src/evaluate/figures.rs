@@ -1,0 +1,117 @@
+//! What takes time of a long run, in parts that do not depend on each other.
+
+use romer_metrics::findings::{Look, in_order, looks};
+use romer_metrics::{DirectionContext, Part, Piece, described};
+use romer_record::Passage;
+use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
+use romer_record::finding::Finding;
+use romer_record::manifest::Stream;
+use romer_timebase::{LocationDifferences, LocationShapes, Related, put_together};
+use romer_units::{Dscp, Ecn};
+
+use super::ecn_sent;
+use super::workers::{Task, Workers};
+
+/// The figures of a stream.
+pub(super) struct Figures {
+    pub(super) forward: Direction,
+    pub(super) reverse: Direction,
+    pub(super) round_trip: Direction,
+    pub(super) findings: Vec<Finding>,
+    pub(super) location_error: LocationError,
+    pub(super) location_shapes: LocationShapes,
+}
+
+/// A part of them.
+enum Done {
+    /// Of the way at this place.
+    Piece(usize, Piece),
+    /// Of the moment at this place.
+    Location(usize, Box<(Summary, Histogram)>),
+    /// In the way at this place.
+    Found(usize, Vec<Finding>),
+}
+
+impl Figures {
+    pub(super) fn of(stream: &Stream, related: &Related, differences: LocationDifferences) -> Self {
+        let ways: [(&[Passage], Option<DirectionContext>); 3] = [
+            (&related.forward, forward(stream, related)),
+            (&related.reverse, reverse(stream, related)),
+            (&related.round_trip, round_trip(stream, related)),
+        ];
+        let looks = looks(&related.forward, &related.reverse, &related.round_trip, related.delay_kind);
+        let mut directions: [Direction; 3] = Default::default();
+        let mut moments: [(Summary, Histogram); 4] = Default::default();
+        let mut found = vec![Vec::new(); looks.len()];
+        let workers = Workers::for_passages(related.forward.len().max(related.reverse.len()));
+        for done in workers.all(tasks(differences, looks, ways)) {
+            match done {
+                Done::Piece(way, piece) => piece.put(&mut directions[way]),
+                Done::Location(moment, one) => moments[moment] = *one,
+                Done::Found(way, findings) => found[way] = findings,
+            }
+        }
+        let [forward, reverse, round_trip] = directions;
+        let (location_error, location_shapes) = put_together(moments);
+        Self { forward, reverse, round_trip, findings: in_order(found), location_error, location_shapes }
+    }
+}
+
+/// All parts: first what gives room back, then what takes long.
+fn tasks<'a>(
+    differences: LocationDifferences,
+    looks: Vec<Look<'a>>,
+    ways: [(&'a [Passage], Option<DirectionContext>); 3],
+) -> Vec<Task<'a, Done>> {
+    let mut tasks: Vec<Task<'a, Done>> = Vec::new();
+    for (moment, differences) in differences.moments().into_iter().enumerate() {
+        tasks.push(Box::new(move || Done::Location(moment, Box::new(described(&differences)))));
+    }
+    for (way, look) in looks.into_iter().enumerate() {
+        tasks.push(Box::new(move || Done::Found(way, look.findings())));
+    }
+    for part in Part::ALL {
+        for (way, (passages, context)) in ways.into_iter().enumerate() {
+            let Some(context) = context else { continue };
+            tasks.push(Box::new(move || Done::Piece(way, part.of(passages, &context))));
+        }
+    }
+    tasks
+}
+
+fn forward(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+    (stream.traffic.direction != Way::Reverse).then(|| DirectionContext {
+        delay_kind: related.delay_kind,
+        complete: true,
+        not_sent: Some(related.not_sent),
+        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
+        ecn_sent: ecn_sent(stream),
+    })
+}
+
+fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+    if stream.traffic.direction == Way::Forward {
+        return None;
+    }
+    // Whether the far end marks its replies, and how, is not known; what arrived is. Its own probes it marks as asked.
+    let own = stream.traffic.direction.has_reverse();
+    // A romer answers without ECN bits; what others do is their secret.
+    let answered = || ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct);
+    Some(DirectionContext {
+        delay_kind: related.delay_kind,
+        complete: related.reverse_complete,
+        not_sent: own.then_some(related.reverse_not_sent),
+        dscp_sent: stream.traffic.dscp.filter(|_| own).and_then(Dscp::new),
+        ecn_sent: if own { ecn_sent(stream) } else { answered() },
+    })
+}
+
+fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {
+    (!stream.traffic.direction.is_one_way()).then(|| DirectionContext {
+        delay_kind: DelayKind::Absolute,
+        complete: true,
+        not_sent: Some(related.not_sent),
+        dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
+        ecn_sent: ecn_sent(stream),
+    })
+}
