@@ -20,6 +20,10 @@ const STEADY: f64 = 500.0;
 const SLEWED: (f64, f64) = (5_000.0, 4.0);
 /// A change of the level is one from so many errors on.
 const CHANGED: f64 = 5.0;
+/// A segment of no more floors than this whose line is so many times less sure than the one before tells nothing.
+const UNTOLD: (f64, f64) = (6.0, 20.0);
+/// No clock is slewed by more, nanoseconds a second.
+const STEEP: f64 = 1e6;
 /// Floors of a slew, from so many on, tell whether a jump stands beside it; and the jump's part of the whole, at least.
 const PARTED: (f64, f64) = (6.0, 0.2);
 /// Where waiting differs by more than this within a run, the places count by how much packets wait there.
@@ -107,6 +111,10 @@ impl Survey {
         let mut moved: Vec<Segment> = Vec::new();
         let mut split = Vec::new();
         for cut in cuts {
+            if last.is_some() && cut.count() <= UNTOLD.0 && (cut.slope - base).abs() > STEEP {
+                // Between two jumps, of which each floor has seen another part.
+                continue;
+            }
             if moves(cut) {
                 self.moving += self.floors[cut.to - 1].x - self.floors[cut.from].x;
                 moved.push(*cut);
@@ -121,8 +129,8 @@ impl Survey {
             let here = f64::midpoint(end, begin);
             let ((a, a_error), (b, b_error)) = (predicted(&before, base, here), predicted(cut, base, here));
             // A rate that changes slowly bends the floor: lines below its parts miss each other where they meet.
-            let bend =
-                0.25 * (before.slope - cut.slope).abs() * (here - before.middle).max(cut.middle - here);
+            let turn = (steady(&before, base).0 - steady(cut, base).0).abs();
+            let bend = 0.25 * turn * (here - before.middle).max(cut.middle - here);
             let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend));
             if size.abs() > CHANGED * error {
                 let (from, to) = if moved.is_empty() { (here, here) } else { (end, begin) };
@@ -131,6 +139,9 @@ impl Survey {
                 split.push(self.parts_of(&whole, &before, &moved, cut, base));
                 self.transitions.push(whole);
                 self.groups.push(cut.from..cut.to);
+            } else if cut.count() <= UNTOLD.0 && b_error > UNTOLD.1 * a_error {
+                // It tells nothing, not even whether what follows it lies where the others did.
+                last = Some(before);
             } else if let Some(group) = self.groups.last_mut() {
                 group.end = cut.to;
             }
@@ -304,10 +315,15 @@ fn consensus(cuts: &[Segment]) -> Option<f64> {
     Some(sum / weights)
 }
 
+/// A segment's slope if rates differ by no more than oscillators' do, and the share of its own that is in it.
+fn steady(segment: &Segment, base: f64) -> (f64, f64) {
+    let share = STEADY.powi(2) / (STEADY.powi(2) + segment.error.powi(2));
+    (base + share * (segment.slope - base), share)
+}
+
 /// The line of a segment at a moment, with its error, if rates differ by no more than oscillators' do.
 fn predicted(segment: &Segment, base: f64, x: f64) -> (f64, f64) {
-    let share = STEADY.powi(2) / (STEADY.powi(2) + segment.error.powi(2));
-    let slope = base + share * (segment.slope - base);
+    let (slope, share) = steady(segment, base);
     let error = share.sqrt() * segment.error * (x - segment.middle).abs();
     // With another slope the lowest point is another: the level moves with it.
     let moved = (segment.slope - slope).abs() * (x - segment.middle).abs();
