@@ -18,6 +18,8 @@ const OBSERVATIONS: usize = 80;
 const STEADY: f64 = 500.0;
 /// A stretch whose rate differs by more than this, and by more than so many errors, is a slew.
 const SLEWED: (f64, f64) = (5_000.0, 4.0);
+/// What clocks tell apart, nanoseconds: floors that lie on their line exactly are no surer than that.
+const TICK: f64 = 10.0;
 /// A change of the level is one from so many errors on.
 const CHANGED: f64 = 5.0;
 /// A segment of no more floors than this whose line is so many times less sure than the one before tells nothing.
@@ -131,7 +133,7 @@ impl Survey {
             // A rate that changes slowly bends the floor: lines below its parts miss each other where they meet.
             let turn = (steady(&before, base).0 - steady(cut, base).0).abs();
             let bend = 0.25 * turn * (here - before.middle).max(cut.middle - here);
-            let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend));
+            let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend).hypot(TICK));
             if size.abs() > CHANGED * error {
                 let (from, to) = if moved.is_empty() { (here, here) } else { (end, begin) };
                 let doubt = before.excess.hypot(cut.excess);
