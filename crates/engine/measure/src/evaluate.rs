@@ -21,7 +21,7 @@ use romer_timebase::{
 };
 use romer_units::{Dscp, Duration, Ecn, Place};
 use standstill::Standstill;
-use under_way::forget_those_under_way;
+use under_way::under_way;
 
 use figures::Figures;
 pub(crate) use workers::Workers;
@@ -248,11 +248,6 @@ fn concluded(
         left_out,
     } = gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
-    let under_way = if killed {
-        forget_those_under_way(&mut related, Duration::from_nanos(stream.traffic.waiting_time_ns))
-    } else {
-        0
-    };
     let clock_warnings = clocks(&mut related);
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let figures = Figures::of(stream, &related, differences);
@@ -287,9 +282,11 @@ fn concluded(
     count_astray(stream, &related, &mut measurement);
     measurement.warnings.extend(late_departures(&measurement));
     measurement.warnings.extend(standstill.words());
-    if under_way > 0 {
+    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
+    if let Some(number) = killed.then(|| under_way(&related, waiting)).filter(|number| *number > 0) {
         measurement.warnings.push(format!(
-            "{under_way} of the last probes were under way when the program was killed: they are neither sent nor lost"
+            "{number} of what is counted as lost left less than the waiting time before the program was killed: nobody waited \
+             for it"
         ));
     }
     measurement.voice = calls(stream, &related, &measurement);

@@ -1,26 +1,21 @@
-//! Probes that were under way when the program was killed: nobody waited for them, and they are not lost.
+//! Probes that were under way when the program was killed: nobody waited for them.
 
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_units::Duration;
 
-/// Takes those out that have no arrival and left less than `waiting` before the last that is known of. Gives how many
-/// probes that were.
-pub(super) fn forget_those_under_way(related: &mut Related, waiting: Duration) -> u64 {
-    let ways = [&mut related.forward, &mut related.reverse, &mut related.round_trip];
-    ways.map(|passages| forget(passages, waiting)).into_iter().max().unwrap_or(0)
+/// How many have no arrival and left less than `waiting` before the last that is known of.
+pub(super) fn under_way(related: &Related, waiting: Duration) -> usize {
+    let ways = [&related.forward, &related.reverse, &related.round_trip];
+    ways.map(|passages| count(passages, waiting)).into_iter().max().unwrap_or(0)
 }
 
-fn forget(passages: &mut Vec<Passage>, waiting: Duration) -> u64 {
-    let before = passages.len();
-    if let Some(last) = passages.iter().filter_map(|passage| passage.departure).max() {
-        let is_under_way = |passage: &Passage| {
-            passage.fate == Fate::Lost
-                && passage.departure.is_some_and(|departure| last - departure < waiting)
-        };
-        passages.retain(|passage| !is_under_way(passage));
-    }
-    u64::try_from(before - passages.len()).unwrap_or(u64::MAX)
+fn count(passages: &[Passage], waiting: Duration) -> usize {
+    let Some(last) = passages.iter().filter_map(|passage| passage.departure).max() else { return 0 };
+    let is_under_way = |passage: &&Passage| {
+        passage.fate == Fate::Lost && passage.departure.is_some_and(|departure| last - departure < waiting)
+    };
+    passages.iter().filter(is_under_way).count()
 }
 
 #[cfg(test)]
@@ -45,16 +40,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_for_is_lost_and_what_was_not_is_not() {
-        let mut passages = vec![
+    fn what_left_at_the_end_was_not_waited_for() {
+        let passages = [
             passage(0, 0, Fate::Lost),
             passage(1, 100, Fate::Arrived),
             passage(2, 1_001, Fate::Lost),
             passage(3, 2_000, Fate::Arrived),
             passage(4, 2_000, Fate::Lost),
         ];
-        assert_eq!(forget(&mut passages, Duration::from_nanos(1_000)), 2);
-        let left: Vec<u64> = passages.iter().map(|passage| passage.sequence).collect();
-        assert_eq!(left, [0, 1, 3]);
+        assert_eq!(count(&passages, Duration::from_nanos(1_000)), 2);
+        assert_eq!(count(&[], Duration::from_nanos(1_000)), 0);
     }
 }
