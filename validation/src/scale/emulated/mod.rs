@@ -71,11 +71,6 @@ pub(crate) struct Emulated {
 }
 
 impl Emulated {
-    /// What the emulator added in the median, seen from outside: its latency less that of the first link alone.
-    pub(crate) fn overhead_p50_ns(&self) -> Option<f64> {
-        Some(self.external?.p50_ns - self.link_p50_ns?)
-    }
-
     /// Frames that nobody accounts for.
     pub(crate) fn unaccounted(&self) -> u64 {
         self.sent.abs_diff(self.received)

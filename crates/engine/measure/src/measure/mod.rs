@@ -154,14 +154,13 @@ fn exchange(
         }
         let (sender, stop) = (log.sender(), &stop_sending);
         scope.spawn(move || sending::send_all(legs, interval, &sender, stop, threads));
-        let mut partial = false;
+        // Until when a far end is waited for that was told to send no more, once this run was interrupted.
         let mut no_longer = None;
         let mut keep_alive = clock::monotonic_now();
         begin_reverse(streams);
         loop {
             happenings.wait(look);
-            if interrupted.load(Ordering::Acquire) && !partial {
-                partial = true;
+            if interrupted.load(Ordering::Acquire) && no_longer.is_none() {
                 stop_sending.wake();
                 halt_reverse(streams);
                 no_longer = Some(clock::monotonic_now() + options.waiting_time + PATIENCE);
@@ -184,7 +183,7 @@ fn exchange(
             }
         }
         stop_receiving.store(true, Ordering::Release);
-        partial
+        no_longer.is_some()
     });
     resuming::settle(streams, options.key.as_ref(), &mut happenings);
     live.last(observer);
