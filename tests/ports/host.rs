@@ -129,6 +129,79 @@ fn an_interface_is_put_back_when_its_guard_is_dropped() {
     });
 }
 
+/// What somebody set of `e0` as a port of its bridge, as iproute2 tells it; what the bridge learned by itself left out.
+fn port_settings(namespace: &str) -> String {
+    let told = |args: &[&str]| {
+        let output = Command::new("bridge").args(["-n", namespace]).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let set = |line: &&str| ["static", "permanent"].iter().any(|word| line.contains(word));
+    let link = told(&["-d", "link", "show", "dev", "e0"]);
+    let vlans = told(&["vlan", "show", "dev", "e0"]);
+    let addresses: Vec<String> =
+        told(&["fdb", "show", "dev", "e0"]).lines().filter(set).map(Into::into).collect();
+    let groups: Vec<String> = told(&["mdb", "show"])
+        .lines()
+        .filter(set)
+        .filter(|line| line.contains("e0"))
+        .map(Into::into)
+        .collect();
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines.join("\n")
+    };
+    format!("{link}\n{vlans}\n{}\n{}", sorted(addresses), sorted(groups))
+}
+
+#[test]
+fn a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it() {
+    in_network!("a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it")(|| {
+        let bridged = Bridged::new();
+        let namespace = bridged.namespace.0.clone();
+        let fresh = port_settings(&namespace);
+        let set = |line: &str| {
+            Command::new("bridge")
+                .args(["-n", &namespace])
+                .args(line.split_whitespace())
+                .output()
+                .unwrap()
+                .status
+                .success()
+        };
+        for line in [
+            "link set dev e0 cost 77 priority 9 isolated on learning off hairpin on flood off mcast_flood off \
+             bcast_flood off neigh_suppress on fastleave on mcast_router 2 guard on",
+            "link set dev e0 state 0",
+            "fdb add 02:00:00:00:00:11 dev e0 master static",
+            "mdb add dev br0 port e0 grp 239.1.2.3 permanent",
+            "mdb add dev br0 port e0 grp ff15::77 permanent",
+        ] {
+            assert!(set(line), "bridge {line}");
+        }
+        let mut told = vec!["cost 77", "isolated on", "state disabled", "00:11", "239.1.2.3", "ff15::77"];
+        // Not every kernel has VLANs in its bridges.
+        if set("vlan add dev e0 vid 5 pvid untagged") {
+            for line in [
+                "vlan del dev e0 vid 1",
+                "vlan add dev e0 vid 100-199",
+                "fdb add 02:00:00:00:00:12 dev e0 master static vlan 5",
+            ] {
+                assert!(set(line), "bridge {line}");
+            }
+            told.extend(["00:12 vlan 5", "100-199"]);
+        }
+        let before = port_settings(&namespace);
+        for told in told {
+            assert!(before.contains(told) && !fresh.contains(told), "{told}: {before}");
+        }
+        let guard = HostGuard::take_over(&bridged.port()).unwrap();
+        assert_eq!(bridged.state().1, None);
+        drop(guard);
+        assert_eq!(port_settings(&namespace), before);
+    });
+}
+
 /// Not a test of its own: what the next one starts and kills.
 #[test]
 fn victim() {

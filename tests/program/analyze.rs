@@ -132,6 +132,21 @@ fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() 
 }
 
 #[test]
+fn round_trips_that_no_path_can_give_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |third: u32| {
+        format!(
+            "0,64,1000000,1400000,1500000,2000000\n1,64,2000000,2400000,2500000,3000000\n2,64,3000000,3400000,3500000,{third}\n"
+        )
+    };
+    for (third, told) in [(4_000_000, false), (2_900_000, true)] {
+        let document = analyzed(&table(folder.path(), &format!("{third}.csv"), FOUR, &lines(third)), &[]);
+        let warnings = at(&document, "/warnings").to_string();
+        assert_eq!(warnings.contains("1 round trips are below zero"), told, "{third}: {warnings}");
+    }
+}
+
+#[test]
 fn two_one_way_logs_are_both_directions_and_bound_the_offset() {
     let folder = tempfile::tempdir().unwrap();
     // The far clock is 1,000,000 ns ahead; 300 ns and more there, 200 and more back; one is lost on the way back.

@@ -249,6 +249,8 @@ fn concluded(
     } = gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let clock_warnings = clocks(&mut related);
+    let impossible =
+        related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
@@ -292,6 +294,12 @@ fn concluded(
     measurement.voice = calls(stream, &related, &measurement);
     measurement.warnings.extend(clock_warnings);
     measurement.warnings.extend(calibration_warnings);
+    if impossible > 0 {
+        measurement.warnings.push(format!(
+            "{impossible} round trips are below zero, which no path can be: a clock was set or the stamps are not what they \
+             are taken for; they are in the figures"
+        ));
+    }
     if left_out > 0 {
         measurement.warnings.push(format!(
             "a clock was set during the run: {left_out} stamps around that moment are left out, the others are put right"

@@ -265,6 +265,9 @@ fn flows(top: &mut Reader<'_>, base: &mut Setting, load: &mut Load<'_>) -> Read<
         if covered == Match::default() {
             return Err(matches.error("covers every packet; name what the flow's packets have"));
         }
+        if let Some(why) = contradiction(&covered) {
+            return Err(matches.error(format!("covers no packet: {why}")));
+        }
         flows.push(covered);
         base.paths.iter_mut().for_each(|paths| paths.push(None));
         directions(&mut table, base, flow, load)?;
@@ -306,6 +309,35 @@ fn matching(table: &mut Reader<'_>) -> Read<Match> {
         source_port: table.get("source_port").map(|item| word(item, 65_535)).transpose()?,
         destination_port: table.get("destination_port").map(|item| word(item, 65_535)).transpose()?,
     })
+}
+
+/// Why no packet can look like that, where none can.
+fn contradiction(of: &Match) -> Option<&'static str> {
+    const PORTS: [u8; 2] = [6, 17];
+    const FAMILIES: [u16; 2] = [0x0800, 0x86dd];
+    let has_ports = of.source_port.is_some() || of.destination_port.is_some();
+    let families: Vec<usize> = [of.source, of.destination]
+        .into_iter()
+        .flatten()
+        .map(|address| usize::from(address.is_ipv6()))
+        .collect();
+    let has_ip = has_ports || of.dscp.is_some() || of.protocol.is_some() || !families.is_empty();
+    if has_ports && of.protocol.is_some_and(|protocol| !PORTS.contains(&protocol)) {
+        Some("only UDP and TCP have ports; leave out the ports, or name one of these protocols")
+    } else if families.first() != families.last() {
+        Some("source and destination are of different families of addresses")
+    } else if has_ip && of.ethertype.is_some_and(|kind| !FAMILIES.contains(&kind)) {
+        Some(
+            "frames of that ethertype hold no IP packet; leave out the ethertype, or what is asked of the packet",
+        )
+    } else if of
+        .ethertype
+        .is_some_and(|kind| families.first().is_some_and(|family| FAMILIES[*family] != kind))
+    {
+        Some("the ethertype is of the other family than the addresses; leave it out")
+    } else {
+        None
+    }
 }
 
 /// The most steps in which a ramp goes, and the shortest of them.

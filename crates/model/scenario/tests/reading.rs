@@ -189,6 +189,10 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         ("[[flow]]\nmatch={}\n", "s.toml:2:7", "every packet"),
         ("[[flow]]\nmatch={dscp=64}\na_to_b.delay.fixed=\"1ms\"\n", "s.toml:2:13", "0 to 63"),
         ("[[flow]]\nmatch={dscp=4}\n", "s.toml:1:", "neither"),
+        ("[[flow]]\nmatch={protocol=\"icmp\", source_port=7}\n", "s.toml:2:7", "only UDP and TCP have ports"),
+        ("[[flow]]\nmatch={source=\"::1\", destination=\"192.0.2.1\"}\n", "s.toml:2:7", "different families"),
+        ("[[flow]]\nmatch={ethertype=0x0806, dscp=46}\n", "s.toml:2:7", "hold no IP packet"),
+        ("[[flow]]\nmatch={ethertype=0x0800, source=\"::1\"}\n", "s.toml:2:7", "other family"),
     ];
     let mut wrong = Vec::new();
     for (text, place, words) in cases {

@@ -92,7 +92,7 @@ impl CardStamps {
         } else {
             let mut before = Setting { flags: 0, ..found };
             let mut name = ethtool::name_of(interface);
-            let guardian = Guardian::over(control.as_fd(), |control| {
+            let guardian = Guardian::over([control.as_fd()], |[control]| {
                 name.ifr_ifru.ifru_data = (&raw mut before).cast();
                 // SAFETY: `name` and `before` are the child's own and outlive the call. It fails where the interface is
                 // no more, and then there is nothing to do.

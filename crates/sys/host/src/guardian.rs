@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::HostError;
 
-/// Descriptor numbers that the guardian uses before it closes all but the first two.
+/// Descriptor numbers that the guardian uses before it closes all but the first few.
 const HIGH: libc::c_int = 64;
 
 /// A process that puts something back once this is dropped, or this process is no more. Dropping it waits for that.
@@ -20,14 +20,17 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Forks a guardian, which will run `put_back` with the number that `control` has there.
+    /// Forks a guardian, which will run `put_back` with the numbers that the descriptors of `kept` have there.
     ///
     /// `put_back` runs in a copy of this process that may have had threads: it is to make system calls over memory that
     /// was prepared before, and neither allocate nor take a lock.
     ///
     /// # Errors
     /// The system has no descriptors or no process to give (`EMFILE`, `EAGAIN`).
-    pub fn over(control: BorrowedFd<'_>, put_back: impl FnOnce(RawFd)) -> Result<Self, HostError> {
+    pub fn over<const N: usize>(
+        kept: [BorrowedFd<'_>; N],
+        put_back: impl FnOnce([RawFd; N]),
+    ) -> Result<Self, HostError> {
         let mut ends = [0; 2];
         // SAFETY: the call writes two integers into `ends`.
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
@@ -38,7 +41,7 @@ impl Guardian {
         // SAFETY: the child makes system calls over memory prepared before, and never returns.
         let process = unsafe { libc::fork() };
         match process {
-            0 => watch(read.as_raw_fd(), control.as_raw_fd(), put_back),
+            0 => watch(read.as_raw_fd(), kept.map(|descriptor| descriptor.as_raw_fd()), put_back),
             1.. => Ok(Self { pipe: Some(write), process }),
             _ => Err(HostError::last_on("fork", "a guard of the interface")),
         }
@@ -60,19 +63,25 @@ impl Drop for Guardian {
 }
 
 /// The guardian's whole life. Makes system calls only: it runs in a copy of a process that may have had threads.
-fn watch(pipe: RawFd, control: RawFd, put_back: impl FnOnce(RawFd)) -> ! {
+fn watch<const N: usize>(pipe: RawFd, kept: [RawFd; N], put_back: impl FnOnce([RawFd; N])) -> ! {
     let block_all = block_signals();
-    let kept = [pipe, control].map(|descriptor| {
+    let aside = |descriptor| {
         // SAFETY: the call takes plain numbers.
         unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, HIGH) }
-    });
-    for (number, descriptor) in [0, 1].into_iter().zip(kept) {
-        // SAFETY: the call takes plain numbers; what stood at the number is not used any more.
-        unsafe { libc::dup2(descriptor, number) };
+    };
+    let (pipe, mut kept) = (aside(pipe), kept.map(aside));
+    let mut number = 0;
+    // SAFETY: the call takes plain numbers; what stood at the number is not used any more.
+    unsafe { libc::dup2(pipe, number) };
+    for descriptor in &mut kept {
+        number += 1;
+        // SAFETY: as before.
+        unsafe { libc::dup2(*descriptor, number) };
+        *descriptor = number;
     }
     // Whoever waits for the end of our output must not wait for this process, nor this one for another guardian.
     // SAFETY: the call takes plain numbers; nothing uses what it closes.
-    unsafe { libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0) };
+    unsafe { libc::syscall(libc::SYS_close_range, number + 1, libc::c_uint::MAX, 0) };
     // SAFETY: the call takes nothing.
     unsafe { libc::setsid() };
     // SAFETY: the path is a constant string.
@@ -82,7 +91,7 @@ fn watch(pipe: RawFd, control: RawFd, put_back: impl FnOnce(RawFd)) -> ! {
     if block_all {
         wait_for_end();
     }
-    put_back(1);
+    put_back(kept);
     // SAFETY: the call ends the process without running anything of it.
     unsafe { libc::_exit(0) }
 }

@@ -11,6 +11,7 @@
 compile_error!("romer-host knows the system interface of Linux on 64-bit machines only");
 
 pub mod allocator;
+pub mod bridge_port;
 pub mod card;
 pub mod clock;
 pub mod descriptors;

@@ -2,25 +2,12 @@
 //! (`include/uapi/linux/netdev.h`). Nothing is attached to find it out, and no right is needed.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-
-use romer_units::Duration;
+use std::os::fd::AsFd;
 
 use crate::HostError;
-use crate::netlink::{HEADER, aligned, attribute, message, u16_at};
-use crate::socket::poll_until;
+use crate::netlink::{DUMP, Draft, REQUEST, attribute, exchange, u16_at};
 use crate::sys::open_protocol;
 
-/// Octets that are read with one call; the kernel makes no longer messages of a dump for who asks with less room.
-const ROOM: usize = 32_768;
-/// How long an answer may take, which the kernel gives at once.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Answers that are read at the most: a family has one, a dump of a few interfaces a few dozen.
-const MOST_READS: usize = 4_096;
-
-/// `NLM_F_REQUEST`, and `NLM_F_DUMP` beside it.
-const REQUEST: u16 = 1;
-const DUMP: u16 = REQUEST | 0x300;
 /// `GENL_ID_CTRL`, its `CTRL_CMD_GETFAMILY` and attributes.
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
@@ -94,63 +81,11 @@ fn device(body: &[u8]) -> Option<(u32, XdpSupport)> {
 
 /// A request of generic netlink, with the name of a family where there is one.
 fn request(family: u16, flags: u16, command: u8, name: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER];
-    bytes.extend_from_slice(&[command, 1, 0, 0]);
+    let mut draft = Draft::new(family, flags, &[command, 1, 0, 0]);
     if !name.is_empty() {
-        let length = u16::try_from(GENERIC + name.len()).unwrap_or(u16::MAX);
-        bytes.extend_from_slice(&length.to_ne_bytes());
-        bytes.extend_from_slice(&FAMILY_NAME.to_ne_bytes());
-        bytes.extend_from_slice(name);
-        bytes.resize(aligned(bytes.len()), 0);
+        draft.attribute(FAMILY_NAME, name);
     }
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    bytes[0..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&family.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
-    bytes
-}
-
-/// Sends a request and gives the bodies of the answers to `take`, up to the last.
-fn exchange(socket: BorrowedFd<'_>, request: &[u8], mut take: impl FnMut(&[u8])) -> Result<(), HostError> {
-    // SAFETY: pointer and length describe `request`, which the call only reads.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-    if sent < 0 {
-        return Err(HostError::last("ask generic netlink"));
-    }
-    let is_dump = u16_at(request, 6).is_some_and(|flags| flags == DUMP);
-    let mut buffer = vec![0; ROOM];
-    for _ in 0..MOST_READS {
-        let mut polled = [libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-        poll_until(&mut polled, Some(PATIENCE))?;
-        // SAFETY: pointer and length describe the buffer, which is exclusively ours.
-        let answer = unsafe {
-            libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
-        };
-        let Ok(length) = usize::try_from(answer) else { return Err(HostError::last("hear generic netlink")) };
-        let mut rest = &buffer[..length.min(buffer.len())];
-        while let Some((kind, body, behind)) = message(rest) {
-            match i32::from(kind) {
-                libc::NLMSG_DONE => return Ok(()),
-                libc::NLMSG_ERROR => return verdict(body),
-                _ => take(body),
-            }
-            rest = behind;
-        }
-        if !is_dump {
-            return Ok(());
-        }
-    }
-    Err(HostError::Unsuitable("generic netlink does not come to an end"))
-}
-
-/// What an error message says; its number is negative, and 0 is none.
-fn verdict(body: &[u8]) -> Result<(), HostError> {
-    let number = body.first_chunk::<4>().map_or(0, |number| i32::from_ne_bytes(*number));
-    if number == 0 {
-        return Ok(());
-    }
-    let source = std::io::Error::from_raw_os_error(number.saturating_neg());
-    Err(HostError::System { operation: "ask generic netlink", subject: String::new(), source })
+    draft.finish()
 }
 
 #[cfg(test)]
@@ -172,13 +107,6 @@ mod tests {
             XdpSupport::default(),
             "offload and what is sent tell nothing of these"
         );
-    }
-
-    #[test]
-    fn a_family_that_is_not_there_is_no_answer_and_no_error_but_its_own() {
-        let number = |errno: i32| (-errno).to_ne_bytes();
-        assert!(verdict(&number(0)).is_ok());
-        assert_eq!(verdict(&number(libc::ENOENT)).unwrap_err().errno(), Some(libc::ENOENT));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Taking an interface over, and putting it back whatever happens to this process.
 //!
 //! Before anything is changed, a [`Guardian`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
-//! this process ends in whatever way, it puts the interface back into its bridge, and its features as they were. What
-//! was set of the bridge's port (cost, priority, flags such as isolation, static entries) is the bridge's, which forgets
-//! it when the interface leaves: that is not put back.
+//! this process ends in whatever way, it puts the interface back into its bridge, what was set of it as a port there
+//! (which the bridge forgets when the interface leaves), and its features as they were.
 
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 
+use romer_host::bridge_port::{PortSettings, route_socket};
 use romer_host::guardian::Guardian;
 use romer_host::link::Network;
 use romer_host::{HostError, netns};
@@ -37,7 +37,13 @@ pub struct HostGuard {
 struct Way {
     restore: Restore,
     interface: libc::ifreq,
-    bridge: Option<libc::ifreq>,
+    bridge: Option<(libc::ifreq, PortSettings)>,
+}
+
+/// The sockets of the guard, both of the port's namespace.
+struct Sockets {
+    control: OwnedFd,
+    route: OwnedFd,
 }
 
 impl HostGuard {
@@ -53,27 +59,31 @@ impl HostGuard {
         let link = network.link(interface)?;
         let bridge = match link.controller {
             None => None,
-            Some(index) => Some(controlling_bridge(&network, interface, index)?),
+            Some(index) => Some((controlling_bridge(&network, interface, index)?, index)),
         };
-        let control = in_namespace(name, || {
-            sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")
+        let sockets = in_namespace(name, || {
+            let control = sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")?;
+            Ok::<_, HostError>(Sockets { control, route: route_socket()? })
         })??;
-        let before = Features::read(control.as_fd(), interface)?;
-        let in_bridge = bridge.as_ref().map(|bridge| {
+        let control = sockets.control.as_fd();
+        let before = Features::read(control, interface)?;
+        let mut in_bridge = None;
+        if let Some((bridge, index)) = &bridge {
             let mut request = name_of(bridge);
             request.ifr_ifru.ifru_ifindex = libc::c_int::try_from(link.index).unwrap_or(0);
-            request
-        });
+            in_bridge = Some((request, PortSettings::read(&sockets.route, link.index, *index)?));
+        }
+        let bridge = bridge.map(|(name, _)| name);
         let way = Way { restore: before.restore(), interface: name_of(interface), bridge: in_bridge };
-        let mut guard = guard(control.as_fd(), way)?;
+        let mut guard = guard(&sockets, way)?;
         // From here on, every way out goes by the guard.
         if bridge.is_some() {
             network.set_bridge(interface, None)?;
         }
-        if let Some(offload) = switch_off(control.as_fd(), interface)? {
+        if let Some(offload) = switch_off(control, interface)? {
             return Err(PortError::Offload { interface: interface.into(), offload });
         }
-        let offloads = Features::read(control.as_fd(), interface)? != before;
+        let offloads = Features::read(control, interface)? != before;
         guard.taken = TakenOver { bridge, offloads };
         Ok(guard)
     }
@@ -110,17 +120,19 @@ fn controlling_bridge(network: &Network, interface: &str, index: u32) -> Result<
 }
 
 /// Forks the guard, which knows the `way` back.
-fn guard(control: BorrowedFd<'_>, mut way: Way) -> Result<HostGuard, PortError> {
-    let guardian = Guardian::over(control, |control| put_back(control, &mut way))?;
+fn guard(sockets: &Sockets, mut way: Way) -> Result<HostGuard, PortError> {
+    let kept = [sockets.control.as_fd(), sockets.route.as_fd()];
+    let guardian = Guardian::over(kept, |kept| put_back(kept, &mut way))?;
     Ok(HostGuard { _guardian: guardian, taken: TakenOver::default() })
 }
 
 /// Makes system calls only: it runs in a copy of a process that may have had threads.
-fn put_back(control: RawFd, way: &mut Way) {
-    if let Some(bridge) = &mut way.bridge {
+fn put_back([control, route]: [RawFd; 2], way: &mut Way) {
+    if let Some((bridge, settings)) = &mut way.bridge {
         // SAFETY: the request is complete and outlives the call. It fails where the interface is in the bridge
         // already or one of both is no more, and then there is nothing to do.
         unsafe { libc::ioctl(control, BRIDGE_ADD, &raw mut *bridge) };
+        settings.apply(route);
     }
     let _ = way.restore.apply(control, &way.interface);
 }

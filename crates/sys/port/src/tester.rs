@@ -13,7 +13,7 @@ use romer_host::link::{Mac, Network};
 
 use crate::guard::in_namespace;
 use crate::packet::{
-    ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
+    ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, send_one, set_buffers,
 };
 use crate::packet_ring::{Entry, PacketRing};
 use crate::{PortError, PortName, sys};
@@ -89,6 +89,24 @@ impl TestSender {
     /// Sends frames from the front of `frames`, [`TESTER_BURST`] at most; how many the interface took, and why not
     /// all of those.
     pub fn send(&mut self, frames: &[&[u8]]) -> (usize, Option<Stopped>) {
+        let answer = match frames {
+            [one] => send_one(self.socket.as_fd(), one),
+            many => self.send_many(many),
+        };
+        let errno = match answer {
+            Ok(sent) => return (sent, None),
+            Err(errno) => errno,
+        };
+        let stopped = match errno {
+            Some(libc::EINTR) => return (0, None),
+            Some(libc::EMSGSIZE) => Stopped::Oversize,
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Stopped::Down,
+            _ => Stopped::Busy,
+        };
+        (0, Some(stopped))
+    }
+
+    fn send_many(&self, frames: &[&[u8]]) -> Result<usize, Option<libc::c_int>> {
         // SAFETY: both are pointers and integers, for which zero is valid.
         let (mut headers, mut vectors): ([libc::mmsghdr; TESTER_BURST], [libc::iovec; TESTER_BURST]) =
             unsafe { std::mem::zeroed() };
@@ -104,16 +122,10 @@ impl TestSender {
         let answer = unsafe {
             libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), messages, libc::MSG_DONTWAIT)
         };
-        if let Ok(sent) = usize::try_from(answer) {
-            return (sent.min(count), None);
+        match usize::try_from(answer) {
+            Ok(sent) => Ok(sent.min(count)),
+            Err(_) => Err(std::io::Error::last_os_error().raw_os_error()),
         }
-        let stopped = match std::io::Error::last_os_error().raw_os_error() {
-            Some(libc::EINTR) => return (0, None),
-            Some(libc::EMSGSIZE) => Stopped::Oversize,
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Stopped::Down,
-            _ => Stopped::Busy,
-        };
-        (0, Some(stopped))
     }
 }
 

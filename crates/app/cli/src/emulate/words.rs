@@ -22,8 +22,7 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
     for (name, taken) in options.ports.iter().zip(bridge.taken()) {
         if let Some(bridge) = &taken.bridge {
             text.push_str(&format!(
-                "  {name} is out of its bridge {bridge} until the end (then a port like a new one: its cost, flags and \
-                 static entries are to be set again)\n"
+                "  {name} is out of its bridge {bridge} until the end (then back, with what was set of it as a port)\n"
             ));
         }
     }

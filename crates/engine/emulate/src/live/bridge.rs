@@ -30,6 +30,8 @@ const SPIN: Duration = Duration::from_micros(120);
 const NEAR: Duration = Duration::from_micros(3);
 /// How often links and the kernel's drops are looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// Rounds with packets after which it is asked all the same whether it is time for that.
+const UNLOOKED: u32 = 64;
 /// How soon a port that was busy is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 /// Octets of the check sequence, and of the shortest frame with it.
@@ -128,6 +130,7 @@ impl Bridge {
         // For its short timer slack and its precedence; deadlines are met here.
         let _pacer = Pacer::start(SPIN);
         let mut gone = None;
+        let mut busy = 0;
         loop {
             let came = self.receive(None)?;
             self.meet();
@@ -135,7 +138,9 @@ impl Bridge {
             if !self.obey(commands) {
                 break;
             }
-            if monotonic_now() - self.looked >= LOOK {
+            // Reading a clock takes its time, and while packets follow each other the moment does not matter.
+            busy = if came > 0 && busy < UNLOOKED { busy + 1 } else { 0 };
+            if busy == 0 && monotonic_now() - self.looked >= LOOK {
                 self.look()?;
                 gone = self
                     .sides
@@ -206,16 +211,18 @@ impl Bridge {
     /// Waits for a deadline that is near, and sends what is due. All but the sending is done before.
     fn meet(&mut self) {
         let Some(due) = self.engine.next_at().map(Timestamp::from_nanos) else { return };
-        let now = monotonic_now();
+        let mut now = monotonic_now();
         if due - now > NEAR {
             return;
         }
         self.release(due.max(now));
         self.reclaim();
-        while monotonic_now() < due {
+        now = monotonic_now();
+        while now < due {
             std::hint::spin_loop();
+            now = monotonic_now();
         }
-        self.send();
+        self.send(now);
     }
 
     /// Puts what is due by `now` before the ports.
@@ -260,7 +267,9 @@ impl Bridge {
     /// Takes back what has been sent, and sends what stands before the ports.
     fn flush(&mut self) {
         self.reclaim();
-        self.send();
+        if self.sides.iter().any(|side| !side.outbox.is_empty()) {
+            self.send(monotonic_now());
+        }
     }
 
     fn reclaim(&mut self) {
@@ -269,17 +278,20 @@ impl Bridge {
         }
     }
 
-    fn send(&mut self) {
+    /// Sends what stands before the ports; it is `time` now.
+    fn send(&mut self, time: Timestamp<Monotonic>) {
+        let mut time = Some(time);
         for index in 0..self.sides.len() {
-            self.flush_side(index);
+            self.flush_side(index, &mut time);
         }
     }
 
-    fn flush_side(&mut self, index: usize) {
+    /// Sends what stands before a port, the first burst at `time` where nobody has used that yet.
+    fn flush_side(&mut self, index: usize, time: &mut Option<Timestamp<Monotonic>>) {
         while !self.sides[index].outbox.is_empty() {
             let side = &mut self.sides[index];
             let refused = if side.link.state == LinkState::Up {
-                let time = monotonic_now();
+                let time = time.take().unwrap_or_else(monotonic_now);
                 let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
                 for _ in 0..sent.frames {
                     if let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() {
