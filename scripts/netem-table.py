@@ -14,7 +14,8 @@ def documents(console):
     """The documents by name, and the guest's kernel."""
     found, kernel, name, body = {}, "unknown", None, []
     for line in console.splitlines():
-        line = line.strip()
+        # The firmware leaves the terminal's own words before the first of ours.
+        line = line[max(line.find("GUEST-"), 0) :].strip()
         if "GUEST-FAILED" in line:
             sys.exit(f"error: {line}; see {sys.argv[1]}")
         if line.startswith("GUEST-KERNEL "):
@@ -55,7 +56,13 @@ def mean_burst(periods):
 def loss(document):
     forward = document["forward"]
     packets, lost = forward["packets"], forward["loss"]
-    shown = f"{packets['lost']} of {packets['sent']}: {ratio(lost['ratio'], lost['ratio_interval'])}"
+    # As many independent packets as their correlation, by the mean burst, leaves.
+    share, periods = lost["ratio"], lost["periods"]
+    stay = 1 - len(periods) / sum(periods) if periods else 0.0
+    alike = max((stay - share) / (1 - share), 0.0)
+    effective = (1 - alike) / (1 + alike)
+    interval = wilson(packets["lost"] * effective, packets["sent"] * effective)
+    shown = f"{packets['lost']} of {packets['sent']}: {ratio(share, interval)}"
     return [shown, mean_burst(lost["periods"])]
 
 
@@ -92,9 +99,9 @@ def main(console, table):
         "",
         f"Written by `scripts/netem-guest`: netem of Linux {kernel} and `romer emulate` ({document['metadata']['software']}), one after the "
         "other between the same two hosts of one guest, each measured by `romer measure` (one way, "
-        f"{document['forward']['packets']['sent']} packets a case). Intervals of 95 %, which take losses and "
-        "bursts for independent of each other; what is correlated varies somewhat more. The guest is emulated, so that no "
-        "speed can be read from it, and its scheduling adds a little to the deviations.",
+        f"{document['forward']['packets']['sent']} packets a case). Intervals of 95 %; those of losses are as wide as the "
+        "correlation that was measured makes them, those of bursts take bursts for independent of each other. The guest is "
+        "emulated, so that no speed can be read from it, and its scheduling adds to delays.",
         "",
         "| asked for | | netem | romer |",
         "| --- | ---: | ---: | ---: |",
