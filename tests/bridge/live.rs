@@ -459,8 +459,23 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         network.add_route("0.0.0.0".parse().unwrap(), 0, "198.18.0.1".parse().unwrap()).unwrap();
         let mut options = bench.options(Path::default());
         let error = LiveBridge::start(&options).unwrap_err().to_string();
-        assert_eq!(error, format!("port {} carries the default route of its host", bench.far.port_name(0)));
+        let refusal = format!(
+            "port {} carries the default route of its host, or its bridge does",
+            bench.far.port_name(0)
+        );
+        assert_eq!(error, refusal);
         options.may_cut_off = true;
-        assert_balanced(&LiveBridge::start(&options).unwrap().stop().unwrap());
+        let bridge = LiveBridge::start(&options).unwrap();
+        let found = bridge.control().found().join("\n");
+        assert!(found.contains("has addresses of this host (198.18.0.2)"), "{found}");
+        assert_balanced(&bridge.stop().unwrap());
+        // The interface itself is of a bridge, as on most hosts of virtual machines, and the bridge has the address.
+        options.may_cut_off = false;
+        network.add_bridge("br7").unwrap();
+        network.set_up("br7", true).unwrap();
+        network.set_bridge("v0", Some("br7")).unwrap();
+        network.add_address("br7", "198.18.7.2".parse().unwrap(), 24).unwrap();
+        network.add_route("128.0.0.0".parse().unwrap(), 1, "198.18.7.1".parse().unwrap()).unwrap();
+        assert_eq!(LiveBridge::start(&options).unwrap_err().to_string(), refusal);
     });
 }

@@ -121,6 +121,8 @@ fn an_interface_is_put_back_when_its_guard_is_dropped() {
         let guard = HostGuard::take_over(&bridged.port()).unwrap();
         assert_eq!(guard.taken().bridge.as_deref(), Some("br0"));
         assert!(guard.taken().offloads);
+        let again = HostGuard::take_over(&bridged.port()).unwrap_err().to_string();
+        assert_eq!(again, "interface e0 is taken by another romer");
         let during = bridged.state();
         assert_eq!(during.1, None);
         assert_ne!(during.0, before.0);
@@ -190,6 +192,10 @@ fn a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it() {
                 assert!(set(line), "bridge {line}");
             }
             told.extend(["00:12 vlan 5", "100-199"]);
+        }
+        // Nor groups by their source.
+        if set("mdb add dev br0 port e0 grp 239.9.9.9 src 10.0.0.1 permanent") {
+            told.push("src 10.0.0.1");
         }
         let before = port_settings(&namespace);
         for told in told {

@@ -242,6 +242,9 @@ impl From<LiveError> for Failure {
                 "the port is not taken (--port): {error}, which would be cut off; take another, or give \
                  --yes-cut-me-off"
             )),
+            LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => Self::environment(
+                format!("a port cannot be had (--port): {error}; end that one first, or take another port"),
+            ),
             LiveError::Port { source, .. } if source.is_permission() => Self::environment(format!(
                 "a port cannot be had (--port): {error}; run as root, or without root in a laboratory: \
                  romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"

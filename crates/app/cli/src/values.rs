@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use romer_host::thread::MOST_CPUS;
 use romer_units::{Duration, Rate, Size};
 
@@ -171,6 +173,14 @@ fn within(text: &str, range: RangeInclusive<Duration>, words: &str) -> Result<Du
 /// How long the emulator holds a packet.
 pub(crate) fn delay(text: &str) -> Result<Duration, String> {
     within(text, Duration::ZERO..=Duration::from_secs(3_600), "from 0s to 1h")
+}
+
+/// A file for packets: not standard output, where the words are.
+pub(crate) fn packet_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|file| match file.as_os_str() == "-" {
+        true => Err("packets do not go to standard output, where the words are; name a file"),
+        false => Ok(file),
+    })
 }
 
 /// A share, as `1%` or `0.01`.

@@ -23,6 +23,7 @@
 mod admission;
 mod alertness;
 mod bridge;
+mod circumstances;
 mod control;
 mod document;
 mod feed;
@@ -74,7 +75,7 @@ pub enum LiveError {
     #[error("both ports are {0}")]
     SamePort(PortName),
     /// The host reaches the world by this interface.
-    #[error("port {0} carries the default route of its host")]
+    #[error("port {0} carries the default route of its host, or its bridge does")]
     DefaultRoute(PortName),
     /// What the scenario holds does not fit.
     #[error("the scenario holds {} of frames at its rates, and there is room for {}", size(*needed), size(*limit))]
@@ -165,6 +166,7 @@ impl LiveBridge {
         let mut arena = Arena::new(room.slots, room.frame_octets).map_err(|source| failed(a, source))?;
         let ports = planes::open(options.data_plane, &options.ports, &mut arena)?;
         let data_plane = ports[0].data_plane();
+        let notes = circumstances::notes(&options.ports, data_plane == "packet")?;
         let held = usize::try_from(room.slots).unwrap_or(usize::MAX);
         let start = clock::now();
         let engine = Engine::new(config.clone(), Limits::fixed(held), start.monotonic.as_nanos());
@@ -177,6 +179,7 @@ impl LiveBridge {
             generator: config.generator,
             data_plane,
             ports: [described(a, &guards[0]), described(b, &guards[1])],
+            notes,
             room,
             started_realtime: start.realtime.as_nanos(),
         };

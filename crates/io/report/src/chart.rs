@@ -154,13 +154,19 @@ fn label(axis: &Axis, value: f64) -> String {
         }
         Labels::Numbers => {
             let length = axis.to - axis.from;
-            let decimals = match length {
+            let decimals: i32 = match length {
                 long if long >= 5.0 => 0,
                 middle if middle >= 0.5 => 1,
                 short if short >= 0.05 => 2,
                 _ => 3,
             };
-            grouped(value, decimals)
+            // A mark between two such numbers says so.
+            let exact = |decimals: i32| {
+                let scaled = value * 10f64.powi(decimals);
+                (scaled - scaled.round()).abs() < 1e-6 * length * 10f64.powi(decimals)
+            };
+            let needed = (decimals..decimals + 2).find(|decimals| exact(*decimals)).unwrap_or(decimals + 2);
+            grouped(value, usize::try_from(needed).unwrap_or(0))
         }
     }
 }
@@ -348,4 +354,20 @@ fn themed(svg: &str, (width, height): (u32, u32), theme: Theme, title: &str) -> 
         drawn = drawn.replace(&marker, &format!("\"{colour}\""));
     }
     head + &drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_labelled_with_the_digits_that_it_needs() {
+        let axis = |to: f64| Axis { title: String::new(), from: 0.0, to, labels: Labels::Numbers };
+        let labels = |to: f64, step: f64| {
+            (0..4).map(|number| label(&axis(to), f64::from(number) * step)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(labels(5.0, 0.5), "0 0.5 1 1.5");
+        assert_eq!(labels(40.0, 10.0), "0 10 20 30");
+        assert_eq!(labels(0.5, 0.05), "0.0 0.05 0.1 0.15");
+    }
 }

@@ -107,6 +107,11 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
+    /// How long nothing leaves at the beginning, and at that of each repetition.
+    pub fn silence(&self) -> Nanos {
+        self.moments.first().copied().unwrap_or(0)
+    }
+
     /// When the `number`-th comes, from 0, from the start.
     pub(crate) fn moment(&self, number: u64) -> Nanos {
         let n = self.moments.len() as u64;
@@ -312,7 +317,10 @@ pub enum By {
 /// The columns of the measurement log, as `romer report --csv` writes them.
 const MEASUREMENT: [&str; 6] = ["sequence", "size", "t1_ns", "t2_ns", "t3_ns", "t4_ns"];
 
-/// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4). A packet without the later
+/// The columns of a log that goes one way, in which there is nothing to choose.
+const ONE_WAY: [&str; 2] = ["sent_ns", "received_ns"];
+
+/// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4); a log of one way has but that. A packet without the later
 /// stamp was lost; one without the earlier says nothing of this direction and is left out; the second of one sequence
 /// number is a copy. As the offset of two clocks is not known here, delays count from the least one; what is to be
 /// added to them is the scenario's `fixed`.
@@ -326,6 +334,7 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
         TraceError::Whole(format!("has no entries; it is the CSV of `romer report`, with {names}"))
     })?;
     let columns: Vec<&str> = header.split(',').map(str::trim).collect();
+    let is_one_way = ONE_WAY.iter().all(|name| columns.contains(name));
     let column = |name: &str| {
         columns.iter().position(|found| *found == name).ok_or_else(|| {
             line(
@@ -334,7 +343,11 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
             )
         })
     };
-    let (left, arrived) = if reverse { ("t3_ns", "t4_ns") } else { ("t1_ns", "t2_ns") };
+    let (left, arrived) = match (is_one_way, reverse) {
+        (true, _) => (ONE_WAY[0], ONE_WAY[1]),
+        (false, true) => ("t3_ns", "t4_ns"),
+        (false, false) => ("t1_ns", "t2_ns"),
+    };
     let (sequence, left, arrived) = (column("sequence")?, column(left)?, column(arrived)?);
     // Sequence, when it left, how long it took.
     let mut rows: Vec<(u64, Nanos, Option<Nanos>)> = Vec::new();

@@ -420,6 +420,9 @@ fn shown(nanos: f64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
+/// A recorded link that lets nothing through for so long may be in another unit than milliseconds.
+const LONG_SILENCE: i64 = 60_000_000_000;
+
 fn notes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = Path::default();
@@ -430,6 +433,14 @@ fn notes(config: &Config) -> Vec<String> {
     }
     for (port, name) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
         for path in config.base.paths[port].iter().flatten() {
+            if let Some(Trace::Opportunities(link)) = path.trace.as_deref()
+                && link.silence() >= LONG_SILENCE
+            {
+                notes.push(format!(
+                    "{name}.trace: nothing leaves for the first {} of the recorded link, nor of each repetition",
+                    Duration::from_nanos(link.silence())
+                ));
+            }
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
                 let cut = variable.law().cut();
                 if cut > 1e-6 {

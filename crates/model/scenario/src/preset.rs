@@ -71,7 +71,7 @@ pub fn preset(name: &str) -> Result<&'static Preset, String> {
     PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
         let shown: String = name.chars().take(60).collect();
-        match crate::reader::nearest(name, names.iter().copied()) {
+        match crate::reader::nearest(&name.to_lowercase(), names.iter().copied()) {
             Some(near) => format!("no preset is called {shown:?}; did you mean {near}?"),
             None => format!("no preset is called {shown:?}; there are {}", names.join(", ")),
         }
@@ -100,6 +100,7 @@ mod tests {
     fn a_mistyped_name_gets_the_nearest_one() {
         assert!(preset("wpt-3g").is_ok());
         assert!(preset("measured-blutooth").unwrap_err().contains("measured-bluetooth"));
+        assert!(preset("WPT-3G").unwrap_err().ends_with("did you mean wpt-3g?"));
         assert!(preset("mars").unwrap_err().contains("starlink"), "all are listed");
     }
 }

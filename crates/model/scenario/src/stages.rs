@@ -333,7 +333,9 @@ fn rate(table: &mut Reader<'_>) -> Read<Option<RateLimit>> {
         return Ok(None);
     }
     let limit = limit.rate()?;
-    let layer = table.need("layer")?;
+    let layer = table.get("layer").ok_or_else(|| {
+        table.error("has no layer; write layer = \"l1\" (with preamble and gap), \"l2\" (frames) or \"l3\" (IP packets)")
+    })?;
     let layer = layer.word(&[("l1", Layer::L1), ("l2", Layer::L2), ("l3", Layer::L3)])?;
     let (mut queue, mut discipline) = (DEFAULT_QUEUE, Discipline::TailDrop);
     if let Some(item) = table.get("queue") {

@@ -12,6 +12,10 @@ fn read(text: &str) -> Result<Scenario, String> {
         "t.csv" => Ok("1,0,1,0,30000\n2,1,0,2,0\n2,0,0,0,5\n".into()),
         "t.up" => Ok("0\n5\n5\n20\n".into()),
         "m.csv" => Ok("sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n0,9,1000,500,600,1900\n1,9,2000,,,\n".into()),
+        "one-way.csv" => {
+            Ok("sequence,size,sent_ns,received_ns\n0,9,1000,5500\n1,9,2000,6600\n2,9,3000,\n".into())
+        }
+        "late.up" => Ok("10800000\n".into()),
         "delays" => Ok("1ms\n2ms\n".into()),
         _ => Err(format!("cannot be read: {file} is not there")),
     })
@@ -247,4 +251,30 @@ proptest::proptest! {
             proptest::prop_assert!(error.contains("(s.toml:"), "{}", error);
         }
     }
+}
+
+#[test]
+fn a_log_of_one_way_is_replayed_whichever_way_it_is_put() {
+    for way in ["a_to_b", "b_to_a"] {
+        let text = format!("[{way}.trace]\nfile=\"one-way.csv\"\nformat=\"measurement\"\nfixed=\"1us\"\n");
+        let scenario = read(&text).unwrap();
+        let path = scenario
+            .config
+            .base
+            .paths
+            .iter()
+            .find_map(|flows| flows[0].clone().filter(|path| path.trace.is_some()))
+            .unwrap();
+        let Some(Trace::ByPacket(entries)) = path.trace.as_deref() else { panic!("{path:?}") };
+        let told: Vec<_> = entries.iter().map(|entry| (entry.lost, entry.delay)).collect();
+        assert_eq!(told, [(false, 1_000), (false, 1_100), (true, 0)], "above the least, {way}");
+    }
+}
+
+#[test]
+fn a_recorded_link_that_is_silent_for_long_is_told() {
+    let notes =
+        |file: &str| read(&format!("[a_to_b.trace]\nfile=\"{file}\"\nformat=\"mahimahi\"\n")).unwrap().notes;
+    assert!(notes("late.up").join("\n").contains("a_to_b.trace: nothing leaves for the first 10800s"));
+    assert!(notes("t.up").is_empty());
 }

@@ -2,7 +2,8 @@
 //! bridge (`include/uapi/linux/if_link.h`, `if_bridge.h`, `neighbour.h`).
 //!
 //! A bridge forgets all of it when an interface leaves. What it learns by itself (addresses, groups with members that
-//! ask for them) it learns again. Not kept: states and options of single VLANs, tunnels' ids, source lists of groups.
+//! ask for them) it learns again. Not kept: states and options of single VLANs, tunnels' ids, source lists of groups, and
+//! a backup port that is taken out at the same time.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
@@ -45,6 +46,11 @@ const VLAN: u16 = 2;
 const NEIGHBOUR_ADDRESS: u16 = 2;
 const NEIGHBOUR_VLAN: u16 = 5;
 const STAYS: u16 = 0x40 | 0x80;
+/// `MDBA_SET_ENTRY_ATTRS`, and the address from which a group is wanted: `MDBA_MDB_EATTR_SOURCE` as it is told,
+/// `MDBE_ATTR_SOURCE` as it is set.
+const MORE_OF_GROUP: u16 = 2;
+const SOURCE_TOLD: u16 = 4;
+const SOURCE_SET: u16 = 1;
 /// `MDBA_MDB`, `MDBA_MDB_ENTRY`, `MDBA_MDB_ENTRY_INFO` and `MDBA_SET_ENTRY` are all 1.
 const GROUPS: u16 = 1;
 
@@ -208,6 +214,11 @@ fn groups(socket: BorrowedFd<'_>, port: u32) -> Result<Vec<Vec<u8>>, HostError> 
                 entry[5] = 0;
                 let mut draft = Draft::new(NEW_GROUP, CREATE, &fixed);
                 draft.attribute(GROUPS, &entry);
+                if let Some(source) = info.get(GROUP..).and_then(|more| attribute(more, SOURCE_TOLD)) {
+                    let more = draft.open(MORE_OF_GROUP | NESTED);
+                    draft.attribute(SOURCE_SET, source);
+                    draft.close(more);
+                }
                 messages.push(draft.finish());
             }
         }

@@ -86,8 +86,9 @@ fn watch<const N: usize>(pipe: RawFd, kept: [RawFd; N], put_back: impl FnOnce([R
     unsafe { libc::setsid() };
     // SAFETY: the path is a constant string.
     unsafe { libc::chdir(c"/".as_ptr()) };
+    // Who kills everything that is called romer does not mean the one that cleans up.
     // SAFETY: the name is a constant string.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"romer-guard".as_ptr(), 0, 0, 0) };
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"port-guard".as_ptr(), 0, 0, 0) };
     if block_all {
         wait_for_end();
     }

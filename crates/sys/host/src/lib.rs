@@ -26,6 +26,7 @@ mod netlink;
 pub mod netns;
 pub mod pacing;
 pub mod process;
+pub mod route;
 pub mod socket;
 pub mod stream;
 pub mod sync;

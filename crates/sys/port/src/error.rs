@@ -29,6 +29,9 @@ pub enum PortError {
         /// The name of what it belongs to.
         controller: String,
     },
+    /// Another romer has taken it.
+    #[error("interface {0} is taken by another romer")]
+    InUse(String),
     /// The driver goes on to join or cut frames.
     #[error("interface {interface} goes on with {offload}, so that its frames are not those of the wire")]
     Offload {

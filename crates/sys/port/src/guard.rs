@@ -5,6 +5,7 @@
 //! (which the bridge forgets when the interface leaves), and its features as they were.
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use romer_host::bridge_port::{PortSettings, route_socket};
 use romer_host::guardian::Guardian;
@@ -44,6 +45,26 @@ struct Way {
 struct Sockets {
     control: OwnedFd,
     route: OwnedFd,
+    /// While somebody has it, nobody else takes the interface.
+    mark: OwnedFd,
+}
+
+impl Sockets {
+    /// In this thread's namespace; `None` where another process has the interface of that index, and keeps it.
+    fn open(index: u32) -> Result<Option<Self>, HostError> {
+        /// How long a guard may take that is putting things back.
+        const PATIENCE: Duration = Duration::from_millis(500);
+        let give_up = Instant::now() + PATIENCE;
+        let mark = loop {
+            match sys::mark(&format!("romer-port-{index}"))? {
+                Some(mark) => break mark,
+                None if Instant::now() < give_up => std::thread::sleep(PATIENCE / 50),
+                None => return Ok(None),
+            }
+        };
+        let control = sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")?;
+        Ok(Some(Self { control, route: route_socket()?, mark }))
+    }
 }
 
 impl HostGuard {
@@ -51,7 +72,7 @@ impl HostGuard {
     ///
     /// # Errors
     /// There is no such namespace or interface ([`HostError::Missing`]), it belongs to something other than a bridge
-    /// ([`PortError::Occupied`]), the rights are missing (`EPERM`: it takes `CAP_NET_ADMIN`), or the driver goes on
+    /// ([`PortError::Occupied`]), another romer has it ([`PortError::InUse`]), the rights are missing (`EPERM`: it takes `CAP_NET_ADMIN`), or the driver goes on
     /// to join frames ([`PortError::Offload`]). The interface is as before then.
     pub fn take_over(name: &PortName) -> Result<Self, PortError> {
         let interface = name.interface();
@@ -61,10 +82,8 @@ impl HostGuard {
             None => None,
             Some(index) => Some((controlling_bridge(&network, interface, index)?, index)),
         };
-        let sockets = in_namespace(name, || {
-            let control = sys::open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0, "open a control socket")?;
-            Ok::<_, HostError>(Sockets { control, route: route_socket()? })
-        })??;
+        let sockets = in_namespace(name, || Sockets::open(link.index))??;
+        let Some(sockets) = sockets else { return Err(PortError::InUse(interface.into())) };
         let control = sockets.control.as_fd();
         let before = Features::read(control, interface)?;
         let mut in_bridge = None;
@@ -121,13 +140,13 @@ fn controlling_bridge(network: &Network, interface: &str, index: u32) -> Result<
 
 /// Forks the guard, which knows the `way` back.
 fn guard(sockets: &Sockets, mut way: Way) -> Result<HostGuard, PortError> {
-    let kept = [sockets.control.as_fd(), sockets.route.as_fd()];
+    let kept = [sockets.control.as_fd(), sockets.route.as_fd(), sockets.mark.as_fd()];
     let guardian = Guardian::over(kept, |kept| put_back(kept, &mut way))?;
     Ok(HostGuard { _guardian: guardian, taken: TakenOver::default() })
 }
 
 /// Makes system calls only: it runs in a copy of a process that may have had threads.
-fn put_back([control, route]: [RawFd; 2], way: &mut Way) {
+fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) {
     if let Some((bridge, settings)) = &mut way.bridge {
         // SAFETY: the request is complete and outlives the call. It fails where the interface is in the bridge
         // already or one of both is no more, and then there is nothing to do.

@@ -34,6 +34,28 @@ pub(crate) fn open_socket(
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// A mark that only one process of this thread's network namespace has at a time, by its name (an abstract address of a
+/// Unix socket); `None` where another has it. It is gone with the last descriptor of it.
+pub(crate) fn mark(name: &str) -> Result<Option<OwnedFd>, HostError> {
+    let socket = open_socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0, "open a Unix socket")?;
+    // SAFETY: the address is integers, for which zero is valid.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::sa_family_t::try_from(libc::AF_UNIX).unwrap_or(0);
+    // The first octet stays zero, which is what makes it abstract.
+    for (to, from) in address.sun_path.iter_mut().skip(1).zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    let length = size_of::<libc::sa_family_t>() + 1 + name.len();
+    let length = libc::socklen_t::try_from(length).unwrap_or(0).min(socklen_of::<libc::sockaddr_un>());
+    // SAFETY: pointer and length describe `address`, which the call only reads.
+    let answer = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
+    match io::Error::last_os_error().raw_os_error() {
+        _ if answer == 0 => Ok(Some(socket)),
+        Some(libc::EADDRINUSE) => Ok(None),
+        _ => Err(last("mark", name)),
+    }
+}
+
 /// Sets an option whose value is `bytes`.
 pub(crate) fn set_option(
     socket: BorrowedFd<'_>,

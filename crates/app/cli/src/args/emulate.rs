@@ -64,10 +64,10 @@ pub(crate) struct EmulateArgs {
 #[command(next_help_heading = "Output")]
 pub(crate) struct SampleArgs {
     /// Write what became of each packet and copy, a line each, in order of arrival
-    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline")]
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "offline", value_parser = values::packet_file())]
     pub(crate) samples: Option<PathBuf>,
     /// Write the packets as they arrived, each with its fate and delay as a comment
-    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline")]
+    #[arg(long, value_name = "FILE.pcapng", conflicts_with = "offline", value_parser = values::packet_file())]
     pub(crate) pcapng: Option<PathBuf>,
     /// Keep samples, results and a page of figures in this folder, a new or an empty one
     #[arg(long, value_name = "DIR")]
@@ -84,7 +84,7 @@ pub(crate) struct ImpairmentArgs {
     /// Lose this share of the packets, each by itself: 1% or 0.01
     #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
     pub(crate) loss: Option<f64>,
-    /// Let no more than this through, with a queue of 64 KiB before it
+    /// Let no more than this through, counted in frames (layer 2), with a queue of 64 KiB before it
     #[arg(long, value_name = "RATE", value_parser = values::parsed::<Rate>, allow_hyphen_values = true)]
     pub(crate) rate: Option<Rate>,
     /// Seed of all chance: six numbers, as a run prints them [default: a random one]

@@ -59,7 +59,10 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
             Ok(())
         })?;
     }
-    let Some(document) = done else { return Ok(0) };
+    let Some(mut document) = done else { return Ok(0) };
+    if document.a_to_b.received == 0 && document.b_to_a.received == 0 {
+        document.warnings.push("no packet arrived: there is nothing to say of the scenario".into());
+    }
     if let Some(file) = json {
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
         text.push('\n');

@@ -30,7 +30,7 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
         text.push_str(&format!("  network: {}\n", escape::terminal(title)));
     }
     text.push_str(&format!("  seed {}\n", control.seed()));
-    for note in &applied.notes {
+    for note in control.found().iter().chain(&applied.notes) {
         text.push_str(&format!("  note: {}\n", escape::terminal(note)));
     }
     text

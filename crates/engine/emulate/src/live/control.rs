@@ -67,6 +67,8 @@ pub(super) struct Facts {
     pub(super) data_plane: &'static str,
     pub(super) ports: [(PortName, EmulatedPort); 2],
     pub(super) room: Room,
+    /// What was found at the start that a reader of the results should know.
+    pub(super) notes: Vec<String>,
     /// Nanoseconds since 1970 that samples count from.
     pub(super) started_realtime: i64,
 }
@@ -185,6 +187,11 @@ impl Control {
     pub fn stop(&self) {
         // One that has ended takes no command, and needs none.
         let _ = self.tell(Command::Stop);
+    }
+
+    /// What was found of the ports at the start that a reader of the results should know, in words.
+    pub fn found(&self) -> &[String] {
+        &self.0.facts.notes
     }
 
     /// Six numbers that replay every decision of chance.

@@ -21,7 +21,8 @@ pub(super) fn emulation(
     let ports = ["a", "b"].into_iter().zip(&facts.ports);
     let changes: Vec<EmulationChange> = history.iter().map(|applied| change(applied)).collect();
     let changes = if changes.len() > 1 { changes } else { Vec::new() };
-    let mut warnings = current.map_or_else(Vec::new, |applied| applied.notes.clone());
+    let mut warnings = facts.notes.clone();
+    warnings.extend(current.iter().flat_map(|applied| applied.notes.clone()));
     for (name, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
         warnings.extend(told(name, &direction.link));
     }
