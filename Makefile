@@ -53,7 +53,7 @@ bench: ## measure the tool's own error and what it holds, other programs beside 
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer
 	@$(CARGO) run --release --locked --package romer-validation -- all
-	@ROMER=$(TARGET)/release/romer $(TIMED) 'the console under fifty pages' scripts/console bench
+	@ROMER=$(TARGET)/release/romer ROMER_RESULTS=$(CURDIR)/validation/results $(TIMED) 'the console under fifty pages' scripts/console bench
 
 guest: build ## ask netem and romer for the same networks, in an emulated guest (validation/results/netem.md)
 	@ROMER=$(TARGET)/release/romer $(TIMED) 'netem in a guest' scripts/netem-guest validation/results/netem.md

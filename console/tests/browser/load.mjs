@@ -1,13 +1,17 @@
 // What the console costs: the server's processor time and the page's own, with one page of live charts, and whether fifty
-// pages at once miss a second. Prints figures beside each other; judges one thing only, that no second is missed.
+// pages at once miss a second. Prints figures beside each other; judges one thing only, that no second is missed. Writes
+// them as console.json and console.md into the folder ROMER_RESULTS, where that is given and it measured a minute or more.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { cpus, loadavg, release } from 'node:os';
+import { join } from 'node:path';
 import { ADDRESS, browse, conclude, prefix, serve, TOKEN, until } from './common.mjs';
 
 const SECONDS = Number(process.env.ROMER_SECONDS ?? 60);
 const PAGES = 50;
+const RESULTS = process.env.ROMER_RESULTS;
 const rest = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
 /** Seconds of a core that a process has used. */
@@ -43,7 +47,47 @@ function listen() {
   };
 }
 
+/** The figures beside those of the other parts. */
+function publish(found) {
+  const percent = (share) => `${(share * 100).toFixed(2)} %`;
+  const { machine, shares } = found;
+  const page = `# What the console costs
+
+Written by \`make bench\`; [README.md](../README.md) says how it is measured and how to read it.
+
+|  |  |
+| --- | --- |
+| software | ${machine.software} |
+| kernel | ${machine.kernel} |
+| processor | ${machine.cores} cores, ${machine.processor} |
+| looked at | ${found.seconds} s for each line |
+| load average before | ${machine.load_before.toFixed(2)} |
+
+## Processor time, of one core
+
+| | share |
+| --- | ---: |
+| server and emulator, no page | ${percent(shares.alone)} |
+| with one page of live charts | ${percent(shares.one_page)} |
+| with ${found.pages} pages | ${percent(shares.many_pages)} |
+| the page's own tasks | ${percent(shares.page_tasks)} |
+| of which scripts | ${percent(shares.page_scripts)} |
+
+## ${found.pages} pages at once
+
+| | |
+| --- | ---: |
+| seconds from the first that all heard to the last | ${found.told.expected} |
+| of these, told to the page that heard fewest | ${found.told.fewest} |
+| told to the page that heard most | ${found.told.most} |
+| pages that were told of missed events | ${found.told.pages_that_missed} |
+`;
+  writeFileSync(join(RESULTS, 'console.json'), `${JSON.stringify(found, null, 2)}\n`);
+  writeFileSync(join(RESULTS, 'console.md'), page);
+}
+
 async function run() {
+  const load = loadavg()[0];
   const server = serve();
   const url = /http:\S+/.exec(await server.line)[0];
   const pid = server.child.pid;
@@ -85,15 +129,28 @@ async function run() {
   const last = Math.min(...heard.map((one) => one.ticks.at(-1)));
   const within = heard.map((one) => one.ticks.filter((at) => at >= first && at <= last).length);
 
+  const expected = Math.round((last - first) / 1000) + 1;
+  const about = await (await fetch(`http://${ADDRESS}/api/about`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json();
+  const share = (key) => (to[key] - from[key]) / SECONDS;
+  const found = {
+    schema: 'romer/console-cost/1',
+    machine: { measured: new Date().toISOString(), software: about.software, kernel: release(), processor: cpus()[0].model, cores: cpus().length, load_before: load },
+    seconds: SECONDS,
+    pages: PAGES,
+    shares: { alone, one_page: one, many_pages: many, page_tasks: share('TaskDuration'), page_scripts: share('ScriptDuration') },
+    told: { expected, fewest: Math.min(...within), most: Math.max(...within), pages_that_missed: heard.filter((one) => one.missed > 0).length },
+  };
+
   const percent = (share) => `${(share * 100).toFixed(2)} %`;
   console.log(`over ${SECONDS} s each, of one core, the emulator's threads included`);
   console.log(`  server and emulator, no page      ${percent(alone)}`);
   console.log(`  with one page of live charts      ${percent(one)}`);
   console.log(`  with ${PAGES} pages                    ${percent(many)}`);
-  console.log(`  the page's own tasks              ${percent((to.TaskDuration - from.TaskDuration) / SECONDS)}, scripts ${percent((to.ScriptDuration - from.ScriptDuration) / SECONDS)}`);
-  console.log(`  seconds told to ${PAGES} pages: ${Math.min(...within)} to ${Math.max(...within)}; pages that were told of missed events: ${heard.filter((one) => one.missed > 0).length}`);
+  console.log(`  the page's own tasks              ${percent(found.shares.page_tasks)}, scripts ${percent(found.shares.page_scripts)}`);
+  console.log(`  seconds told to ${PAGES} pages: ${found.told.fewest} to ${found.told.most} of ${expected}; pages that were told of missed events: ${heard.filter((one) => one.missed > 0).length}`);
   assert.equal(Math.min(...within), Math.max(...within), 'a page missed a second that another heard');
   assert(heard.every((one) => one.missed === 0), 'a page was told that it missed events');
+  if (RESULTS && SECONDS >= 60) publish(found);
 }
 
 await conclude(run, 'no page missed a second');
