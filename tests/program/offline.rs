@@ -273,7 +273,7 @@ fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten()
     let run = |arguments: &[&str]| {
         let mut command = process::romer(["emulate", "--offline"]);
         command.arg("--scenario").arg(file("s.toml")).arg("--arrivals").arg(file("in.csv"));
-        command.arg("--out").arg(file("run")).args(arguments);
+        command.arg("--out").arg(file("run")).args(arguments).env("XDG_STATE_HOME", file("state"));
         process::run(&mut command)
     };
     let said = run(&["--departures", "-"]).with_code(0);
@@ -312,6 +312,11 @@ fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten()
     let refused = run(&[]).with_code(2);
     assert!(refused.stderr.contains("it is not empty"), "{}", refused.stderr);
     run(&["--force", "--quiet"]).with_code(0);
+    // The console finds it among the runs: once, by a link.
+    let listed: Vec<_> =
+        fs::read_dir(file("state/romer/runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert!(listed[0].is_symlink() && listed[0].join("emulation.json").is_file());
     fs::create_dir(file("other")).unwrap();
     fs::write(file("other/letter.txt"), "to a friend").unwrap();
     let mut command = process::romer(["emulate", "--offline", "--force", "--scenario"]);

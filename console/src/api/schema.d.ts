@@ -382,6 +382,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{name}/frames.pcapng": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The frames of a run that keeps them. */
+        get: operations["frames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{name}/measurement.json": {
         parameters: {
             query?: never;
@@ -1349,6 +1366,12 @@ export interface components {
         /** @description What became of packets within a time. */
         EmulatedCounts: {
             /**
+             * Format: double
+             * @description Mean of the delays, without the rate's queue.
+             * @default null
+             */
+            actual_delay_mean_ns: number | null;
+            /**
              * Format: uint64
              * @description Packets that left damaged.
              */
@@ -1369,14 +1392,34 @@ export interface components {
             received: number;
             /**
              * Format: uint64
+             * @description Octets of the frames that the port received, with their check sequences, by the interface's own count; `null`
+             *     where that is not known.
+             * @default null
+             */
+            received_octets: number | null;
+            /**
+             * Format: uint64
              * @description Packets that others overtook.
              */
             reordered: number;
+            /**
+             * Format: double
+             * @description Mean of the delays asked for, of packets that left; `null` where none left, or the summaries were begun anew
+             *     meanwhile.
+             * @default null
+             */
+            requested_delay_mean_ns: number | null;
             /**
              * Format: uint64
              * @description Packets and copies that left.
              */
             transmitted: number;
+            /**
+             * Format: uint64
+             * @description Octets of the frames that the other port sent.
+             * @default null
+             */
+            transmitted_octets: number | null;
         };
         /** @description One direction. Always and exactly: received + duplicates_created = transmitted + queued + the sum of lost. */
         EmulatedDirection: {
@@ -1891,6 +1934,8 @@ export interface components {
             created: string;
             /** @description Which ways its packets went. */
             direction: components["schemas"]["Way"] | null;
+            /** @description Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away. */
+            elsewhere: string | null;
             /** @description Why it cannot be read. */
             error: string | null;
             /** @description What it is. */
@@ -2148,6 +2193,8 @@ export interface components {
             emulation: components["schemas"]["Emulation"] | null;
             /** @description Where it is kept. */
             folder: string;
+            /** @description Whether frames were kept with it. */
+            frames: boolean;
             /** @description What it is. */
             kind: components["schemas"]["RunKind"];
             /** @description One for each stream. */
@@ -4332,6 +4379,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    frames: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.tcpdump.pcap": string;
+                };
             };
             /** @description Refused; the problem says why and what to do. */
             503: {

@@ -72,6 +72,14 @@ export function meanDelay(table: Table | undefined, files: Record<string, string
   return shares.reduce((sum, one, i) => sum + one * (means[i] as number), 0);
 }
 
+/** Whether a scenario asks for anything to happen to packets. */
+export function asksAnything(scenario: Table): boolean {
+  const of = (table: Table | undefined) => Object.keys(table ?? {}).length > 0;
+  const ways = (table: Table) => of(table.a_to_b as Table | undefined) || of(table.b_to_a as Table | undefined);
+  const lists = ['flow', 'timeline'].flatMap((key) => (scenario[key] as Table[] | undefined) ?? []);
+  return Boolean(scenario.trace) || ways(scenario) || lists.some((one) => ways(one) || Boolean(one.trace));
+}
+
 /** What is asked for of one direction; nothing at all where everything passes through untouched. */
 export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, files: Record<string, string> = {}): AskedFor {
   const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, delay: 0, rate: null, notes: [] };

@@ -4,6 +4,8 @@ export interface Change {
   path: string;
   before: string | null;
   after: string | null;
+  /** It is a file's content that differs, and `path` its name. */
+  file?: true;
 }
 
 function flat(value: unknown, path: string, into: Map<string, string>): void {
@@ -37,7 +39,28 @@ export function fileChanges(before: Record<string, string>, after: Record<string
   return Object.keys(after)
     .filter((name) => before[name] !== after[name])
     .sort()
-    .map((name) => ({ path: name, before: size(before[name]), after: `${size(after[name])} of other content` }));
+    .map((name) => ({ path: name, before: size(before[name]), after: `${size(after[name])} of other content`, file: true }));
+}
+
+/** A scenario as this page knows it from the server: what its own changes are made to. */
+export interface Known {
+  /** Which emulation it is of: when that began. */
+  started: string;
+  tag: string | null;
+  scenario: Record<string, unknown>;
+  files: Record<string, string>;
+}
+
+/** A scenario without what changes nothing while packets pass. */
+export function inEffect(scenario: Record<string, unknown>): Record<string, unknown> {
+  const { about: _about, seed: _seed, ...rest } = scenario;
+  return rest;
+}
+
+/** What somebody else has changed since; nothing where it is another emulation. */
+export function byOthers(known: Known | null, now: Known): Change[] {
+  if (!known || known.started !== now.started) return [];
+  return [...changes(inEffect(known.scenario), inEffect(now.scenario)), ...fileChanges(known.files, now.files)];
 }
 
 /** Steps back and forth. */

@@ -146,6 +146,16 @@ export const STAGES: Record<string, Form> = {
   },
 };
 
+/** By what packets are told to be of a flow. */
+export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address'], ['destination', 'Destination', 'IP address'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095']] as const)
+  .map(([key, label, help]) => ({ key, label, kind: 'number', help, optional: true }));
+
+/** What a trace has: its format, how its entries go, its file. */
+export const TRACE_FILE: Field = { key: 'file', label: 'File', kind: 'file', help: 'choose one, or paste its lines' };
+export const TRACE_FORMAT: Field = { key: 'format', label: 'Format', kind: 'choice', help: 'of its lines', choices: [['mahimahi', 'mahimahi: moments at which a packet may leave, ms'], ['measurement', 'a packet log of romer']] };
+export const TRACE_BY: Field = { key: 'by', label: 'By', kind: 'choice', help: 'entries go by packet, or by the time at which they were measured', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
+export const TRACE: Field[] = [TRACE_FORMAT, TRACE_BY, TRACE_FILE];
+
 export type Table = Record<string, unknown>;
 
 /** What a state of a chain has of its stage. */

@@ -23,3 +23,12 @@ export function distribution(histograms: (Histogram | null)[]): { x: number[]; v
   });
   return { x, values };
 }
+
+/** Curves that there are, each with the one it is of, and those of which there is none. */
+export function present<T>(of: readonly T[], values: readonly (number | null)[][]): { drawn: { of: T; values: (number | null)[] }[]; absent: T[] } {
+  const has = (place: number) => (values[place] ?? []).some((value) => value !== null);
+  return {
+    drawn: of.flatMap((one, place) => (has(place) ? [{ of: one, values: values[place] ?? [] }] : [])),
+    absent: of.filter((_, place) => !has(place)),
+  };
+}

@@ -76,3 +76,9 @@ export function count(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';
   return Math.round(value).toLocaleString('en-US').replaceAll(',', '\u202f');
 }
+
+/** So many of something: `1 scenario`, `3 scenarios`. */
+export const so = (number: number, one: string, many = `${one}s`): string => `${count(number)} ${number === 1 ? one : many}`;
+
+/** Words of the server with micros as this page writes them: it writes for terminals, which may have no µ. */
+export const told = (text: string): string => text.replace(/(\d[\s\u00a0])us\b/g, '$1µs');

@@ -81,17 +81,26 @@ export function second(before: Tick, after: Tick): Second | null {
   };
 }
 
-/** A table for other programs. */
+/** A table for other programs: of each direction the rates, what was lost by each cause, the delays and the balance. */
 export function csv(seconds: Second[]): string {
-  const keys = ['received', 'transmitted', 'receivedBits', 'transmittedBits', 'duplicated', 'queued', 'lostAll', 'requested', 'actual', 'error'] as const;
-  const names: Record<(typeof keys)[number], string> = {
-    received: 'received_pps', transmitted: 'transmitted_pps', receivedBits: 'received_l2_bps', transmittedBits: 'transmitted_l2_bps', duplicated: 'duplicated_pps', queued: 'queued_packets',
-    lostAll: 'lost_pps', requested: 'requested_delay_ns', actual: 'actual_delay_ns', error: 'delay_error_ns',
-  };
   const ways = ['a_to_b', 'b_to_a'] as const;
-  const head = ['time_utc', ...ways.flatMap((way) => keys.map((key) => `${way}.${names[key]}`))];
-  const lines = seconds.map((one) =>
-    [new Date(one.at * 1000).toISOString(), ...ways.flatMap((way) => keys.map((key) => one[way][key] ?? ''))].join(','),
-  );
+  const causes = [...new Set(seconds.flatMap((one) => ways.flatMap((way) => Object.keys(one[way].lost))))];
+  const figures: [string, (flow: Flow) => number | null][] = [
+    ['received_pps', (flow) => flow.received],
+    ['transmitted_pps', (flow) => flow.transmitted],
+    ['received_l2_bps', (flow) => flow.receivedBits],
+    ['transmitted_l2_bps', (flow) => flow.transmittedBits],
+    ['duplicated_pps', (flow) => flow.duplicated],
+    ['queued_packets', (flow) => flow.queued],
+    ['lost_pps', (flow) => flow.lostAll],
+    ...causes.map((cause): [string, (flow: Flow) => number | null] => [`lost_${cause}_pps`, (flow) => flow.lost[cause] ?? 0]),
+    ['loss_ratio', (flow) => flow.lossRatio],
+    ['requested_delay_ns', (flow) => flow.requested],
+    ['actual_delay_ns', (flow) => flow.actual],
+    ['delay_error_ns', (flow) => flow.error],
+    ['balance_packets', (flow) => flow.balance],
+  ];
+  const head = ['time_utc', ...ways.flatMap((way) => figures.map(([name]) => `${way}.${name}`))];
+  const lines = seconds.map((one) => [new Date(one.at * 1000).toISOString(), ...ways.flatMap((way) => figures.map(([, of]) => of(one[way]) ?? ''))].join(','));
   return [head.join(','), ...lines, ''].join('\n');
 }

@@ -1,6 +1,7 @@
 // What all screens share: the connection, the emulation, what happens.
 
 import { ask, openSession, Refusal, type Schemas } from '../api/client';
+import { asksAnything } from './asked';
 import { second, type Second, type Tick } from './rates';
 
 export type Link = 'opening' | 'open' | 'lost' | 'locked';
@@ -12,6 +13,8 @@ class Shared {
   link = $state<Link>('opening');
   about = $state<Schemas['About'] | null>(null);
   emulation = $state<Schemas['Standing'] | null>(null);
+  /** Whether the scenario in force asks for anything to happen to packets. */
+  asks = $state(false);
   /** Grows with each change of the scenario that the server tells of. */
   told = $state(0);
   tick = $state.raw<Tick | null>(null);
@@ -66,6 +69,7 @@ class Shared {
     this.benchmarks = await ask('benchmarks');
     try {
       this.emulation = await ask('emulation');
+      this.asks = asksAnything((await ask('scenario')).scenario);
     } catch (error) {
       if (error instanceof Refusal && error.status === 404) this.emulation = null;
       else throw error;
@@ -99,13 +103,17 @@ class Shared {
     source.onerror = () => this.lose();
     on<Record<string, never>>('alive', () => undefined);
     on<Tick>('tick', (tick) => this.take(tick));
-    on<Schemas['InForce']>('scenario', () => this.told++);
+    on<Schemas['InForce']>('scenario', (now) => {
+      this.asks = asksAnything(now.scenario);
+      this.told++;
+    });
     on<Schemas['Standing']>('emulation', (standing) => {
       // Another one has no past; what is switched keeps its own.
       if (standing.started !== this.emulation?.started) {
         this.lastTick = null;
         this.seconds = [];
       }
+      void ask('scenario').then((now) => (this.asks = asksAnything(now.scenario)), () => undefined);
       this.emulation = standing;
       this.told++;
     });

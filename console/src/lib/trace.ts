@@ -9,24 +9,50 @@ export interface LineFault {
 
 const COLUMNS = ['port', 'loss', 'duplication', 'reorder_distance', 'delay_us'];
 
+/** The farthest that a packet is displaced. */
+const FARTHEST = 65_535;
+/** The longest delay, microseconds. */
+const LONGEST_US = 3_600_000_000;
+
+const shown = (text: string) => JSON.stringify(text.slice(0, 40));
+const within = (text: string, most: number) => /^\d+$/.test(text) && Number(text) <= most;
+
+/** What is wrong with each field, in the order of [`COLUMNS`]; null where nothing is. */
+const FIELDS: ((text: string) => string | null)[] = [
+  (text) => (text === '1' || text === '2' ? null : 'write 1 (a) or 2 (b)'),
+  (text) => (text === '0' || text === '1' ? null : 'write 0 or 1'),
+  (text) => (within(text, 255) ? null : 'write 0, 1, or a number of copies up to 255'),
+  (text) => (within(text, FARTHEST) ? null : `write a whole number from 0 to ${FARTHEST}`),
+  (text) => (/^\d{1,12}(\.\d{0,3})?$/.test(text) && Number(text) <= LONGEST_US ? null : `write microseconds from 0 to ${LONGEST_US} (an hour)`),
+];
+
 /** What is wrong with a trace of lines `port,loss,duplication,reorder_distance,delay_us`: at most ten faults. */
 export function phamFaults(text: string): LineFault[] {
   const faults: LineFault[] = [];
-  let entries = 0;
-  text.split(/\r?\n/).forEach((raw, i) => {
+  let [entries, first] = [0, true];
+  const ports = [new Array<number>(), new Array<number>()] as const;
+  text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/).forEach((raw, i) => {
     const line = raw.trim();
-    const fault = (why: string) => faults.push({ line: i + 1, why });
-    if (line === '' || line.startsWith('#') || faults.length >= 10) return;
+    const fault = (why: string) => void faults.push({ line: i + 1, why });
+    if (line === '' || line.startsWith('#') || faults.length >= TOLD) return;
+    const head = first;
+    first = false;
+    if (line.includes(';')) return fault(`has semicolons; write ${COLUMNS.join(',')} with commas and decimal points`);
     const fields = line.split(',').map((field) => field.trim());
-    if (i === 0 && fields[0] === 'port') return;
-    if (fields.length !== 5) return void fault(`has ${fields.length} fields; write ${COLUMNS.join(',')}`);
+    if (fields.length !== COLUMNS.length) return fault(`has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}; write ${COLUMNS.join(',')}`);
+    if (head && fields[0] === 'port') return;
     entries++;
-    const bad = fields.findIndex((field) => !/^\d+(\.\d+)?$/.test(field));
-    if (bad >= 0) return void fault(`${COLUMNS[bad]} is not a number: ${fields[bad]}`);
-    if (fields[0] !== '1' && fields[0] !== '2') fault('port is 1 (a) or 2 (b)');
-    else if (fields[1] !== '0' && fields[1] !== '1') fault('loss is 0 or 1');
+    const wrong = FIELDS.findIndex((look, place) => look(fields[place] ?? '') !== null);
+    if (wrong >= 0) return fault(`${COLUMNS[wrong]} is ${shown(fields[wrong] ?? '')}; ${FIELDS[wrong]?.(fields[wrong] ?? '')}`);
+    ports[Number(fields[0]) - 1]?.push(Number(fields[3]));
   });
   if (entries === 0 && faults.length === 0) faults.push({ line: 1, why: 'there is no entry; write one line for each packet' });
+  if (faults.length === 0) {
+    ports.forEach((distances, i) => {
+      const far = distances.find((distance) => distance > distances.length);
+      if (far !== undefined) faults.push({ line: 1, why: `port ${i + 1} has a reorder_distance of ${far} in a circle of ${distances.length} entries; the distance is at most their number` });
+    });
+  }
   return faults;
 }
 

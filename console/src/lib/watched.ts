@@ -22,7 +22,7 @@ export interface Point {
   roundTrip: Way;
   /** Median time between arrivals here, and the greatest. */
   between: { median: number | null; max: number | null };
-  /** Share of what was sent that is not back: lost, or on its way. */
+  /** Share of what is known to have been sent that is not known to be back, or to have arrived: lost, or on its way. */
   missing: number | null;
 }
 
@@ -58,6 +58,20 @@ export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'liv
 
 /** Whether any of the points has such a value. */
 export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
+
+/** What the share that is missing is called where packets go this way; null where the other end alone knows what it sent. */
+export function missingWords(direction: Schemas['Way'] | undefined): { title: string; unit: string; label: string } | null {
+  switch (direction) {
+    case 'reverse':
+      return null;
+    case 'forward':
+      return { title: 'Not known to have arrived', unit: 'share of what was sent: lost, on its way, or not told of yet', label: 'not known to have arrived' };
+    case 'both':
+      return { title: 'Not known to have arrived there', unit: 'share of what both ends are known to have sent: lost on the way there, on its way, or not told of yet', label: 'not known to have arrived' };
+    default:
+      return { title: 'Not back yet', unit: 'share of what was sent: lost, or on its way', label: 'not back' };
+  }
+}
 
 /** What the one-way delays of a measurement are, in words. */
 export function kindWords(kind: Schemas['DelayKind'] | undefined): string {

@@ -65,7 +65,7 @@ async function run() {
   await page.getByLabel('Port a', { exact: true }).fill(`${prefix}E/e0`);
   await page.getByLabel('Port b', { exact: true }).fill(`${prefix}E/e1`);
   await page.getByRole('button', { name: 'Start', exact: true }).click();
-  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
+  await page.getByRole('switch', { name: /On: nothing is asked for/ }).waitFor();
 
   step('a wrong value is told beside its field, and stays');
   const there = page.locator('.card', { has: page.getByRole('heading', { name: 'a → b', exact: true }) }).first();
@@ -108,9 +108,10 @@ async function run() {
   await loss.getByText('overall loss rate is 10 %').waitFor();
 
   step('Apply says what changes, and the emulator takes it');
-  await page.getByText('a_to_b.loss.model').waitFor();
+  await page.getByText('a → b › Loss › Model: nothing → Markov chain').waitFor();
   await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
   await page.getByText('Applied.').waitFor();
+  await page.getByRole('switch', { name: /On: packets are impaired/ }).waitFor();
   const inForce = await page.evaluate(async () => (await fetch('/api/scenario')).json());
   assert.equal(inForce.scenario.a_to_b.loss.model, 'markov');
   assert.equal(inForce.scenario.a_to_b.delay.fixed, '20ms');
@@ -169,6 +170,8 @@ async function run() {
   const [head, ...seconds] = (await saved('Download CSV')).trim().split('\n');
   const column = (name) => seconds.map((line) => Number(line.split(',')[head.split(',').indexOf(name)]));
   assert(Math.max(...column('a_to_b.received_pps')) > 0 && Math.max(...column('a_to_b.received_l2_bps')) > 0, head);
+  assert(Math.max(...column('a_to_b.lost_model_pps')) > 0 && column('a_to_b.balance_packets').every((value) => value === 0), head);
+  assert(head.split(',').includes('b_to_a.lost_queue_pps'), head);
   const snapshot = JSON.parse(await saved('Save snapshot'));
   assert.deepEqual([snapshot.schema, snapshot.a_to_b.lost.model > 0], ['romer/emulation/1', true]);
   const chart = page.getByRole('group', { name: /^Packets a → b: plus and minus zoom/ });
@@ -180,6 +183,11 @@ async function run() {
   await page.locator('[data-lost=a_to_b]').getByText(/Since the start: model \d+/).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Go on' }).click();
+  const whole = [page.getByRole('region', { name: 'Summaries' }), page.locator('.card', { has: page.getByRole('heading', { name: /^Samples: / }) })];
+  for (const one of whole) {
+    const [wide, room] = await one.evaluate((box) => [box.getBoundingClientRect().width, document.querySelector('main section:not([hidden])').getBoundingClientRect().width]);
+    assert(wide > room * 0.9, `summaries or samples have ${wide} of ${room} pixels`);
+  }
   await shot(page, 'live');
   await clean(page, 'the live figures');
 
@@ -198,14 +206,31 @@ async function run() {
   await second.close();
   await open(page, 'Emulator');
 
-  step('a change by somebody else is not overwritten unseen');
+  step('a change by somebody else is told as theirs, what was typed stays, and nothing is overwritten unseen');
+  await delay.getByLabel('Fixed part').fill('21ms');
+  await page.getByText('a → b › Delay › Fixed part: 20ms → 21ms').waitFor();
   await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"5ms\\"\\n"}' }));
   const stale = await page.evaluate(async () => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '"1-1"' }, body: '{"toml":""}' })).status);
   assert.equal(stale, 412);
+  const theirs = page.locator('[data-foreign]');
+  await theirs.getByText('Somebody else changed the scenario').waitFor();
   // It may stand among those that are folded away.
-  await page.getByText('b_to_a.delay.fixed').waitFor({ state: 'attached' });
-  await page.getByRole('button', { name: 'Synchronise with emulator' }).click();
+  await theirs.getByText('b → a › Delay › Fixed part: nothing → 5ms').waitFor({ state: 'attached' });
+  assert.equal(await delay.getByLabel('Fixed part').inputValue(), '21ms');
+  await clean(page, 'a change by somebody else');
+  // The tag that the page knows is not theirs: the server refuses.
+  await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
+  await page.getByText('Nothing was applied').waitFor();
+  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario')).json())).scenario.b_to_a.delay.fixed, '5ms');
+  await theirs.getByRole('button', { name: 'Keep mine' }).click();
+  await until('theirs is no longer pending', () => theirs.count().then((count) => count === 0));
+  assert.equal(await delay.getByLabel('Fixed part').inputValue(), '21ms');
+  await page.evaluate(() => fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: '{"toml":"[b_to_a.delay]\\nfixed = \\"6ms\\"\\n"}' }));
+  await theirs.getByText('b → a › Delay › Fixed part: 5ms → 6ms').waitFor();
+  await theirs.getByRole('button', { name: 'Take theirs' }).click();
   await page.getByText('The screen shows what the emulator does.').waitFor();
+  const mine = page.locator('.card', { has: page.getByRole('heading', { name: 'b → a', exact: true }) }).first();
+  await until('theirs is on the screen', () => mine.getByLabel('Fixed part').inputValue().then((text) => text === '6ms'));
 
   step('Runs lists it, filters, and shows its report');
   await open(page, 'Runs');
@@ -222,7 +247,15 @@ async function run() {
   step('it stands beside the emulation that it passed through');
   const beside = runsScreen.locator('[data-beside]');
   await beside.getByRole('row', { name: /Loss there \(a → b\) 10 %/ }).waitFor();
-  await beside.getByRole('row', { name: /Mean delay there \(a → b\) 20 ms/ }).waitFor();
+  // Asked for, done and measured: the mean delay is 20 ms and what the emulator adds, the rate that of the probes.
+  const cells = async (name) => beside.getByRole('row', { name }).getByRole('cell').allInnerTexts();
+  const [, askedDelay, didDelay, measuredDelay] = await cells(/Mean delay there \(a → b\)/);
+  assert.equal(askedDelay, '20 ms');
+  assert(Number.parseFloat(didDelay) >= 20 && didDelay.endsWith(' ms'), didDelay);
+  assert(Number.parseFloat(measuredDelay) >= 20, measuredDelay);
+  const [, askedRate, didRate, measuredRate] = await cells(/Rate of frames \(layer 2\) there/);
+  assert.equal(askedRate, 'no limit');
+  assert(/bit\/s$/.test(didRate) && /bit\/s$/.test(measuredRate), `${didRate}, ${measuredRate}`);
   await beside.getByLabel('Emulation').selectOption('now');
   await beside.getByText('the scenario that is in force now').waitFor();
   await beside.getByLabel('Emulation').selectOption('kept');
@@ -248,8 +281,17 @@ async function run() {
   await ticks.nth(1).check();
   await page.getByRole('button', { name: 'Overlay 2' }).click();
   await page.getByRole('heading', { name: 'What differs' }).waitFor();
+  const sides = await runsScreen.locator('dl.sides').innerText();
+  assert(/A\s+\S+, to 198\.18\.0\.3\S*, begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.test(sides) && sides.includes('once more'), sides);
   await until('their curves are drawn', () => runsScreen.locator('.uplot').count().then((count) => count >= 1));
   await clean(page, 'an overlay');
+  step('at 768 pixels every column of the runs is seen');
+  await page.setViewportSize({ width: 768, height: 900 });
+  const list = runsScreen.getByRole('region', { name: 'Runs', exact: true });
+  await until('the list fits', () => list.evaluate((one) => one.scrollWidth <= one.clientWidth)).catch(async () => {
+    assert.fail(`the list has ${await list.evaluate((one) => `${one.scrollWidth} of ${one.clientWidth} pixels: ${one.innerText}`)}`);
+  });
+  await page.setViewportSize({ width: 1440, height: 900 });
   const row = runsScreen.getByRole('row', { name: /once more/ });
   await row.getByRole('button', { name: /^Delete / }).click();
   await row.getByRole('button', { name: 'Delete it for good' }).click();
@@ -340,7 +382,14 @@ async function run() {
     throw new Error(`${await page.locator('.bar').innerText()}: ${error}`);
   });
   const lines = 'port,loss,duplication,reorder_distance,delay_us\n1,0,0,0,30000\n2,0,0,0,30000\n';
+  await page.getByLabel('File: content').fill(lines.replace('30000', '-1'));
+  await page.getByText('Trace › File is not right yet').waitFor();
+  await until('its line is told once, and as what it is', () => page.getByText('delay_us is "-1"').count().then((count) => count === 1));
   await page.getByLabel('File: content').fill(lines);
+  await page.getByRole('button', { name: 'File: copy its lines' }).click();
+  await until('its lines are copied', () => page.evaluate(() => navigator.clipboard.readText()).then((text) => text === lines));
+  const [trace] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'File: save its lines' }).click()]);
+  assert.deepEqual([trace.suggestedFilename(), readFileSync(await trace.path(), 'utf8')], ['trace.csv', lines]);
   await page.getByRole('button', { name: 'Apply 1 change' }).click();
   await page.getByText('The emulator does what the screen shows.').or(page.getByText('Applied.')).first().waitFor();
   const kept = () => page.evaluate(async () => (await fetch('/api/scenario/files')).json());

@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { askedFor, meanDelay, share } from '../../src/lib/asked';
-import { changes, fileChanges, History } from '../../src/lib/changes';
+import { askedFor, asksAnything, meanDelay, share } from '../../src/lib/asked';
+import { byOthers, changes, fileChanges, History, type Known } from '../../src/lib/changes';
+import { did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
-import { distribution } from '../../src/lib/overlay';
+import { axis, clock, moment, zone } from '../../src/lib/moment';
+import { named } from '../../src/lib/named';
+import { distribution, present } from '../../src/lib/overlay';
 import { curves, fieldOf, FRESH, plan } from '../../src/lib/plan';
-import { bits, nanoseconds, percent, probability, time, wholeNumbers, written } from '../../src/lib/quantity';
+import { bits, nanoseconds, percent, probability, so, time, told, wholeNumbers, written } from '../../src/lib/quantity';
 import { byPort, samples } from '../../src/lib/samples';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { empirical, logFaults, mahimahiFaults, phamFaults } from '../../src/lib/trace';
 import { KINDS, seedOf, traffic } from '../../src/lib/traffic';
 import { zoomed } from '../../src/lib/zoom';
-import { has, MOST, taken, type Points } from '../../src/lib/watched';
+import { has, missingWords, MOST, taken, type Points } from '../../src/lib/watched';
 
 describe('quantities', () => {
   it('are read with their units, and not without', () => {
@@ -35,6 +38,27 @@ describe('quantities', () => {
     expect(time(null)).toBe('–');
     expect(percent(0.01)).toBe('1 %');
     expect(nanoseconds(written(28_180))).toBe(28_180);
+  });
+  it('of the server have the units of the page, and counts their number', () => {
+    expect(told('it is 30.7 us late, and 1\u00a0us; use it, 5 users')).toBe('it is 30.7 µs late, and 1\u00a0µs; use it, 5 users');
+    expect([so(1, 'step'), so(2, 'step'), so(0, 'run'), so(1, 'scenario was', 'scenarios were')]).toEqual(['1 step', '2 steps', '0 runs', '1 scenario was']);
+  });
+});
+
+describe('moments', () => {
+  const at = new Date(2026, 10, 23, 15, 4, 5, 678);
+  it('are by the clock of this machine, of 24 hours, with its zone', () => {
+    expect(moment(at)).toMatch(/^2026-11-23 15:04:05 UTC([+-]\d\d:\d\d)?$/);
+    expect(moment(at.toISOString())).toBe(moment(at));
+    expect(clock(at, 3)).toBe('15:04:05.678');
+    expect(moment('not yet')).toBe('not yet');
+    const of = (minutes: number) => zone({ getTimezoneOffset: () => minutes } as Date);
+    expect([of(0), of(-60), of(-345), of(210)]).toEqual(['UTC', 'UTC+01:00', 'UTC+05:45', 'UTC-03:30']);
+  });
+  it('stand below an axis with the day where it begins', () => {
+    const midnight = new Date(2026, 10, 24).getTime() / 1000;
+    expect(axis([midnight - 60, midnight - 30, midnight, midnight + 30])).toEqual(['23:59:00\n2026-11-23', '23:59:30', '00:00:00\n2026-11-24', '00:00:30']);
+    expect(axis([midnight, midnight + 0.25])[1]).toBe('00:00:00.250');
   });
 });
 
@@ -135,6 +159,36 @@ describe('changes', () => {
     ]);
     expect(changes(before, structuredClone(before))).toEqual([]);
   });
+  it('are told in the words of the form', () => {
+    const words = (path: string) => named(path).words;
+    expect(words('a_to_b.delay.fixed')).toBe('a → b › Delay › Fixed part');
+    expect(words('b_to_a.delay.variable.of.stddev')).toBe('b → a › Delay › Variable part › Distribution › Standard deviation');
+    expect(words('a_to_b.loss.state[2].probability')).toBe('a → b › Loss › State 2 › Probability');
+    expect(words('a_to_b.delay.state[1].variable.mean')).toBe('a → b › Delay › State 1 › Variable part › Mean');
+    expect(words('a_to_b.reorder.state[1].displacement.low')).toBe('a → b › Reorder › State 1 › By how many packets › From');
+    expect(words('flow[2].match.destination_port')).toBe('Flow 2 › Matches › Destination port');
+    expect(words('timeline[1].b_to_a.rate.queue.bytes')).toBe('Step 1 › b → a › Rate › Queue before it › Size');
+    expect(words('trace.file')).toBe('Trace › File');
+    expect(named('a_to_b.loss.model').value('gilbert-elliott')).toBe('Gilbert-Elliott');
+    expect(named('a_to_b.rate.queue.discipline').value('codel')).toBe('CoDel');
+    expect(named('a_to_b.rate.layer').value('l2')).toBe('layer 2: frames');
+    expect(named('a_to_b.delay.fixed').value('30ms')).toBe('30ms');
+    // Every field that the form writes has words, and no key of a file.
+    const keys = (table: Record<string, unknown>, path: string): string[] => Object.entries(table).flatMap(([key, value]) => Array.isArray(value) ? [] : typeof value === 'object' && value !== null ? keys(value as Record<string, unknown>, `${path}.${key}`) : [`${path}.${key}`]);
+    for (const [stage, form] of Object.entries(STAGES)) {
+      for (const model of form.models) {
+        for (const path of keys({ ...withModel(stage, model.value, undefined) }, `a_to_b.${stage}`)) expect(words(path)).not.toMatch(/_|› [a-z ]+$/);
+      }
+    }
+  });
+  it('of others are told from those of this page, and another emulation is none', () => {
+    const of = (fixed: string, more: Partial<Known> = {}): Known => ({ started: 'x', tag: '"1"', scenario: { seed: [1], a_to_b: { delay: { fixed } } }, files: {}, ...more });
+    expect(byOthers(of('1ms'), of('2ms')).map((one) => [one.path, one.before, one.after])).toEqual([['a_to_b.delay.fixed', '1ms', '2ms']]);
+    expect(byOthers(of('1ms'), of('1ms', { tag: '"2"', scenario: { seed: [2], a_to_b: { delay: { fixed: '1ms' } } } }))).toEqual([]);
+    expect(byOthers(of('1ms', { files: { 't.csv': '1\n' } }), of('1ms', { files: { 't.csv': '2\n' } }))).toHaveLength(1);
+    expect(byOthers(of('1ms'), of('2ms', { started: 'y' }))).toEqual([]);
+    expect(byOthers(null, of('2ms'))).toEqual([]);
+  });
   it('go back and forth', () => {
     const history = new History('a');
     history.push('b');
@@ -164,7 +218,15 @@ describe('seconds', () => {
     expect(one?.a_to_b.lossRatio).toBeCloseTo(0.1, 12);
     expect(one?.b_to_a.lossRatio).toBeNull();
     expect(second(tick(1000, 100, 0), tick(2000, 50, 0))).toBeNull();
-    expect(csv(one ? [one] : []).split('\n')[1]).toContain('1970-01-01T00:00:03.000Z,100,90,80000,,');
+  });
+  it('are a table with what was lost by each cause', () => {
+    const one = second(tick(1000, 100, 10), tick(3000, 300, 30));
+    const [head, line] = csv(one ? [one] : []).split('\n').map((text) => text.split(','));
+    const of = (name: string) => line?.[head?.indexOf(name) ?? -1];
+    expect(line?.length).toBe(head?.length);
+    expect([of('time_utc'), of('a_to_b.received_pps'), of('a_to_b.received_l2_bps'), of('a_to_b.transmitted_l2_bps')]).toEqual(['1970-01-01T00:00:03.000Z', '100', '80000', '']);
+    expect([of('a_to_b.lost_pps'), of('a_to_b.lost_model_pps'), of('a_to_b.lost_queue_pps'), of('b_to_a.lost_model_pps')]).toEqual(['10', '10', '0', '0']);
+    expect([of('a_to_b.loss_ratio'), of('a_to_b.balance_packets')]).toEqual(['0.1', '0']);
   });
   it('have the mean of what is new in a growing sample', () => {
     expect(meanBetween(summary(10, 5), summary(20, 10))).toBe(15);
@@ -181,6 +243,28 @@ describe('overlays', () => {
     expect(found?.values[2]).toEqual([0, 0, 0.5, 1, 1]);
     expect(distribution([null, null])).toBeNull();
   });
+  it('name the runs without a curve, and draw none for them', () => {
+    const found = present(['a', 'b'], [[0, 1], [null, null]]);
+    expect(found).toEqual({ drawn: [{ of: 'a', values: [0, 1] }], absent: ['b'] });
+  });
+});
+
+describe('measured beside emulated', () => {
+  it('has delay and rate of the emulator, where they are known', () => {
+    const counts = { received: 10, transmitted: 9, duplicates_created: 0, lost: { model: 1 }, corrupted: 0, reordered: 0, received_octets: 1000, transmitted_octets: 900, requested_delay_mean_ns: 5, actual_delay_mean_ns: 6 };
+    expect(did(counts)).toMatchObject({ delay: 6, octets: 900, lost: { model: 1 } });
+    expect(did(null)).toBeNull();
+    // Nine gaps of 20 ms between ten packets.
+    const length = span({ inter_arrival_ns: { count: 9, mean: 20e6 } } as never);
+    expect(rate(900, length)).toBeCloseTo(40_000, 9);
+    expect(rate(null, length)).toBeNull();
+    expect(span({ inter_arrival_ns: { count: 0, mean: null } } as never)).toBeNull();
+    expect([frame({ packet_octets: 72 }), frame({ packet_octets: 30 }), frame({ packet_octets: null })]).toEqual([90, 64, null]);
+  });
+  it('knows whether anything is asked for', () => {
+    for (const nothing of [{}, { seed: [1], about: { title: 'x' } }, { a_to_b: {} }, { flow: [{ match: { dscp: 1 } }] }]) expect(asksAnything(nothing)).toBe(false);
+    for (const something of [{ a_to_b: { delay: { fixed: '1ms' } } }, { trace: { file: 'x' } }, { flow: [{ b_to_a: { loss: {} } }] }, { timeline: [{ at: '1s', a_to_b: { loss: {} } }] }]) expect(asksAnything(something)).toBe(true);
+  });
 });
 
 describe('traces', () => {
@@ -188,6 +272,16 @@ describe('traces', () => {
     expect(phamFaults('port,loss,duplication,reorder_distance,delay_us\n1,0,0,0,10\n')).toEqual([]);
     expect(phamFaults('1,0,0,0,10\n3,0,0,0,10\n1,0,0\n1,2,0,0,1\n1,0,0,x,1').map((fault) => fault.line)).toEqual([2, 3, 4, 5]);
     expect(phamFaults('')).toHaveLength(1);
+  });
+  it('say what to write, as the server does', () => {
+    const why = (line: string) => phamFaults(line)[0]?.why;
+    expect(why('1,0,0,0,-5')).toBe('delay_us is "-5"; write microseconds from 0 to 3600000000 (an hour)');
+    expect(why('1,0,0,1.5,0')).toContain('reorder_distance is "1.5"; write a whole number');
+    expect(why('1,0,256,0,0')).toContain('up to 255');
+    expect(why('1,yes,0,0,0')).toBe('loss is "yes"; write 0 or 1');
+    expect(why('1;0;0;0;0')).toContain('semicolons');
+    expect(why('1,0,0,2,0')).toContain('circle of 1');
+    expect(phamFaults('1,0,0,0,0.125\r\n# told\r2,1,255,1,3600000000')).toEqual([]);
   });
 });
 
@@ -295,7 +389,7 @@ describe('files', () => {
   it('differ by their content, also where their name stays', () => {
     expect(fileChanges({ 'a.csv': '1\n' }, { 'a.csv': '1\n' })).toEqual([]);
     const [one] = fileChanges({ 'a.csv': '1\n' }, { 'a.csv': '2\n' });
-    expect(one).toEqual({ path: 'a.csv', before: '2 octets', after: '2 octets of other content' });
+    expect(one).toEqual({ path: 'a.csv', before: '2 octets', after: '2 octets of other content', file: true });
     expect(fileChanges({}, { 'b.csv': 'é' })[0]?.before).toBeNull();
   });
 });
@@ -319,6 +413,12 @@ describe('measurements that run', () => {
     const [point] = taken({}, { streams: [stream(0, 5e8, 0, 0)], live: [] })[0] ?? [];
     expect([point?.roundTrip.median, point?.forward.median, point?.missing]).toEqual([50, null, null]);
     expect(has(point ? [point] : [], (one) => one.reverse.jitter)).toBe(false);
+  });
+  it('call missing what is missing of each direction', () => {
+    expect(missingWords('round_trip')?.label).toBe('not back');
+    expect(missingWords('forward')?.title).toContain('arrived');
+    expect(missingWords('both')?.unit).toContain('both ends');
+    expect(missingWords('reverse')).toBeNull();
   });
   it('are kept up to a bound', () => {
     let points: Points = {};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -38,6 +39,21 @@ pub struct Emulation {
     last: Mutex<Option<Snapshot>>,
     /// Where the ports' own counts are read; `None` where that is not possible.
     lines: Mutex<[Option<Network>; 2]>,
+    /// How often the summaries were begun anew.
+    resets: AtomicU64,
+}
+
+/// How an emulation stood at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stood {
+    /// The number of the setting that packets met.
+    pub(crate) version: u64,
+    /// How often the summaries had been begun anew.
+    pub(crate) resets: u64,
+    /// Each direction's counts since the start, with the means since the summaries were begun.
+    pub(crate) counts: [EmulatedCounts; 2],
+    /// How many delays each mean is of.
+    pub(crate) delays: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -219,6 +235,7 @@ impl Emulation {
         let lines = control.ports().map(|port| Network::open(port.namespace()).ok());
         Self {
             lines: Mutex::new(lines),
+            resets: AtomicU64::new(0),
             control,
             bridge: Mutex::new(bridge),
             own: Mutex::new(Own { files, history, kept: None }),
@@ -266,7 +283,9 @@ impl Emulation {
 
     /// Begins the summaries anew.
     pub(crate) fn reset(&self) -> Result<(), Problem> {
-        self.control.reset().map_err(|error| refused(&error))
+        self.control.reset().map_err(|error| refused(&error))?;
+        self.resets.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Samples from now on.
@@ -421,10 +440,22 @@ impl Emulation {
         }
     }
 
-    /// The number of the setting that packets meet now, and their counts so far.
-    pub(crate) fn counts(&self) -> Option<(u64, [EmulatedCounts; 2])> {
+    /// How it stands now.
+    pub(crate) fn stood(&self) -> Option<Stood> {
+        let resets = self.resets.load(Ordering::Acquire);
         let snapshot = self.snapshot().ok()?;
-        Some((self.control.scenario().revision, snapshot.directions.each_ref().map(counted)))
+        let mut counts = snapshot.directions.each_ref().map(counted);
+        let [a, b] = self.carried();
+        for (way, [from, to]) in counts.iter_mut().zip([[a, b], [b, a]]) {
+            way.received_octets = from.map(|port| port.received_octets);
+            way.transmitted_octets = to.map(|port| port.sent_octets);
+        }
+        Some(Stood {
+            version: self.control.scenario().revision,
+            resets,
+            counts,
+            delays: snapshot.directions.each_ref().map(|direction| direction.actual_delay.count),
+        })
     }
 
     /// The counts of this second.
@@ -494,6 +525,10 @@ fn counted(direction: &Direction) -> EmulatedCounts {
         lost: lost(direction),
         corrupted: ledger.corrupted,
         reordered: ledger.reordered,
+        received_octets: None,
+        transmitted_octets: None,
+        requested_delay_mean_ns: direction.requested_delay.mean,
+        actual_delay_mean_ns: direction.actual_delay.mean,
     }
 }
 

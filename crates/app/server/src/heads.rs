@@ -153,9 +153,6 @@ fn path(uri: &Uri) -> Result<(), Problem> {
 fn body(head: &request::Parts) -> Result<(), Problem> {
     let length = once(&head.headers, &CONTENT_LENGTH)?;
     let coded = once(&head.headers, &TRANSFER_ENCODING)?;
-    if length.is_some() && coded.is_some() {
-        return Err(Problem::bad("header", "both Content-Length and Transfer-Encoding are there; send one"));
-    }
     let octets = match length.map(str::parse::<u64>) {
         None => None,
         Some(Ok(octets)) => Some(octets),
@@ -178,6 +175,12 @@ fn body(head: &request::Parts) -> Result<(), Problem> {
         return Err(unsupported("bodies are application/json only"));
     }
     Ok(())
+}
+
+/// A request whose body is framed by its length and by chunks; its connection ends.
+pub(crate) fn framed_twice() -> Problem {
+    Problem::bad("header", "both Content-Length and Transfer-Encoding are there; send one of them")
+        .ends_connection()
 }
 
 pub(crate) fn too_large() -> Problem {

@@ -6,6 +6,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `net` | connections: how many, how slow, with TLS or without |
+//! | `wire` | what hyper does by itself, and is to say in words |
 //! | `heads`, `auth`, `strict` | what a request must be before it is looked at: host, origin, size; token; JSON |
 //! | `api` | the table of what can be asked for, its routes and its description |
 //! | `app` | what requests share |
@@ -39,6 +40,7 @@ mod scenario;
 mod strict;
 mod through;
 mod time;
+mod wire;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};

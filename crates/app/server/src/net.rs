@@ -32,6 +32,7 @@ use crate::app::App;
 use crate::auth::Shown;
 use crate::heads::{self, Ends};
 use crate::problem::Problem;
+use crate::wire::{Framing, Worded};
 use crate::{ServerError, Tls, api, assets};
 
 /// Connections at once; beyond them the oldest idle one is closed.
@@ -209,15 +210,19 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     // Whether something came since the last request: a connection that says nothing is closed without a word.
     let begun = Arc::new(AtomicBool::new(false));
     let (came, taken) = (Arc::clone(&begun), Arc::clone(&begun));
-    let watched = InspectReader::new(&mut stream, move |octets: &[u8]| {
+    let framing = Arc::new(Mutex::new(Framing::default()));
+    let followed = Arc::clone(&framing);
+    let watched = InspectReader::new(Worded::new(&mut stream), move |octets: &[u8]| {
         came.fetch_or(!octets.is_empty(), Ordering::Relaxed);
+        followed.lock().unwrap_or_else(PoisonError::into_inner).take(octets);
     });
     let service = service_fn(move |request: Request<Incoming>| {
         taken.store(false, Ordering::Relaxed);
+        let is_twice = framing.lock().unwrap_or_else(PoisonError::into_inner).next_is_twice();
         let (app, router) = (Arc::clone(&app), router.clone());
         let working = Working::begin(&busy);
         async move {
-            let response = answer(&app, router, ends, request).await;
+            let response = answer(&app, router, ends, request, is_twice).await;
             Ok::<_, Infallible>(response.map(|body| Body::new(Counted { body, _working: working })))
         }
     });
@@ -282,10 +287,12 @@ async fn answer(
     router: TowerToHyperService<Router>,
     ends: Ends,
     request: Request<Incoming>,
+    is_framed_twice: bool,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let passed = heads::check(&head, &app.names, ends)
+        .and_then(|()| if is_framed_twice { Err(heads::framed_twice()) } else { Ok(()) })
         .and_then(|()| if api::is_open(&path) { Ok(()) } else { authorise(app, &head.headers, &path, ends) });
     let mut response = match passed {
         Err(problem) => problem.into_response(),

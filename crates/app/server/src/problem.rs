@@ -1,7 +1,7 @@
 //! How a request fails: a problem document (RFC 9457), and never with status 500.
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -115,6 +115,11 @@ impl Problem {
     fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         self.0.header = Some((name, value.into()));
         self
+    }
+
+    /// The same, and nothing more is read from who asked.
+    pub(crate) fn ends_connection(self) -> Self {
+        self.with_header(CONNECTION, "close")
     }
 
     /// Whether it names fields.

@@ -54,6 +54,8 @@ pub(crate) struct Listed {
     comment: Option<String>,
     /// Why it cannot be read.
     error: Option<String>,
+    /// Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away.
+    elsewhere: Option<String>,
 }
 
 /// A run, opened.
@@ -73,6 +75,8 @@ pub(crate) struct Opened {
     benchmark: Option<Benchmark>,
     /// What an emulation did.
     emulation: Option<EmulationDocument>,
+    /// Whether frames were kept with it.
+    frames: bool,
     /// What a measurement passed through, where that was kept with it.
     emulated: Option<Emulated>,
     /// The scenario of that or of the emulation, as JSON.
@@ -122,8 +126,14 @@ impl Listed {
             direction: None,
             comment: None,
             error: None,
+            elsewhere: elsewhere(folder),
         }
     }
+}
+
+/// Where a folder is that is listed by a link.
+fn elsewhere(folder: &Path) -> Option<String> {
+    std::fs::read_link(folder).ok().map(|to| to.display().to_string())
 }
 
 fn measurement(listed: &romer_store::Listed) -> Listed {
@@ -198,12 +208,13 @@ pub(crate) fn open(runs: &Runs, name: &str) -> Result<Opened, Problem> {
     let emulated = kept::emulated(&folder);
     Ok(Opened {
         name: name.into(),
-        folder: folder.display().to_string(),
+        folder: elsewhere(&folder).unwrap_or_else(|| folder.display().to_string()),
         state: state(state_now).into(),
         kind: Kind::Measurement,
         measurements,
         benchmark: None,
         emulation: None,
+        frames: folder.join(exports::FRAMES_FILE).is_file(),
         scenario: emulated.as_ref().map(|emulated| scenario::json_of(&emulated.scenario)),
         emulated,
     })
@@ -236,6 +247,10 @@ pub(crate) fn report(runs: &Runs, name: &str) -> Result<String, Problem> {
 /// Takes a run away.
 pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     let any = path(runs, name)?;
+    if any.is_symlink() {
+        // What lies elsewhere stays there.
+        return std::fs::remove_file(&any).map_err(|error| failed(&any, &error));
+    }
     if let Some(kind) = kept::kind(&any) {
         return kept::delete(&any, kind);
     }
@@ -254,14 +269,17 @@ pub(crate) fn delete(runs: &Runs, name: &str) -> Result<(), Problem> {
     remove(&folder, &files)
 }
 
+fn failed(folder: &Path, error: &std::io::Error) -> Problem {
+    let folder = folder.display();
+    Problem::unprocessable(
+        "delete",
+        format!("the run cannot be removed ({folder}): {error}; see its folder's rights"),
+    )
+}
+
 /// Only what romer keeps there; a folder with more in it stays, with that.
 fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
-    let failed = |error: std::io::Error| {
-        Problem::unprocessable(
-            "delete",
-            format!("the run cannot be removed ({}): {error}; see its folder's rights", folder.display()),
-        )
-    };
+    let failed = |error: std::io::Error| failed(folder, &error);
     for file in files {
         match std::fs::remove_file(folder.join(file)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use crate::problem::{FieldError, Problem};
 
 /// How deep lists and objects may lie in each other.
-pub(crate) const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 64;
 
 /// The value of a body.
 ///
@@ -141,6 +141,9 @@ mod tests {
                 || refusal(b"{\"a\":1,\"a\":2}").contains("stands twice")
         );
         assert!(refusal(b"\"\xff\"").contains("line 1"));
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(value(nested(64).as_bytes()).is_ok());
+        assert!(refusal(nested(65).as_bytes()).contains("more than 64 deep"));
         let deep = "[".repeat(100_000);
         assert!(refusal(deep.as_bytes()).contains("deep"));
     }

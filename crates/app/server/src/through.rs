@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use romer_record::emulation::{Emulated, EmulatedCounts, Leg};
 
-use crate::emulation::Emulation;
+use crate::emulation::{Emulation, Stood};
 use crate::runs::kept;
 
 /// An emulation, with what it had done when the measurement began.
 pub(crate) struct Through {
     emulation: Arc<Emulation>,
     kept: Emulated,
-    before: Option<(u64, [EmulatedCounts; 2])>,
+    before: Option<Stood>,
     folder: Option<PathBuf>,
 }
 
 impl Through {
     pub(crate) fn begin(emulation: Arc<Emulation>, there: Leg) -> Self {
         let kept = emulation.emulated(there);
-        let before = emulation.counts();
+        let before = emulation.stood();
         Self { emulation, kept, before, folder: None }
     }
 
@@ -33,12 +33,12 @@ impl Through {
     /// The measurement is over.
     pub(crate) fn end(self) -> Result<(), String> {
         let Some(folder) = self.folder else { return Ok(()) };
-        let after = self.emulation.counts();
+        let after = self.emulation.stood();
         let ended = !self.emulation.is_running();
         let mut kept = self.kept;
-        if let (Some((version, before)), Some((now, after))) = (self.before, after) {
-            let [a_to_b, b_to_a] = [0, 1].map(|way: usize| between(&before[way], &after[way]));
-            kept.changed = Some(ended || version != now);
+        if let (Some(before), Some(after)) = (self.before, after) {
+            let [a_to_b, b_to_a] = [0, 1].map(|way: usize| between(&before, &after, way));
+            kept.changed = Some(ended || before.version != after.version);
             kept.a_to_b = Some(a_to_b);
             kept.b_to_a = Some(b_to_a);
         }
@@ -46,37 +46,79 @@ impl Through {
     }
 }
 
-/// What came between two counts.
-fn between(before: &EmulatedCounts, after: &EmulatedCounts) -> EmulatedCounts {
-    let lost: BTreeMap<String, u64> = after
+/// What came between two moments, in one direction.
+fn between(before: &Stood, after: &Stood, way: usize) -> EmulatedCounts {
+    let (was, is) = (&before.counts[way], &after.counts[way]);
+    let lost: BTreeMap<String, u64> = is
         .lost
         .iter()
-        .map(|(cause, now)| (cause.clone(), now.saturating_sub(before.lost.get(cause).copied().unwrap_or(0))))
+        .map(|(cause, now)| (cause.clone(), now.saturating_sub(was.lost.get(cause).copied().unwrap_or(0))))
         .collect();
+    let octets = |was: Option<u64>, is: Option<u64>| was.zip(is).and_then(|(was, is)| is.checked_sub(was));
+    // Means of samples that were begun anew in between are of other packets.
+    let mean = |was: Option<f64>, is: Option<f64>| {
+        (before.resets == after.resets)
+            .then(|| mean_between((before.delays[way], was), (after.delays[way], is)))
+            .flatten()
+    };
     EmulatedCounts {
-        received: after.received.saturating_sub(before.received),
-        transmitted: after.transmitted.saturating_sub(before.transmitted),
-        duplicates_created: after.duplicates_created.saturating_sub(before.duplicates_created),
+        received: is.received.saturating_sub(was.received),
+        transmitted: is.transmitted.saturating_sub(was.transmitted),
+        duplicates_created: is.duplicates_created.saturating_sub(was.duplicates_created),
         lost,
-        corrupted: after.corrupted.saturating_sub(before.corrupted),
-        reordered: after.reordered.saturating_sub(before.reordered),
+        corrupted: is.corrupted.saturating_sub(was.corrupted),
+        reordered: is.reordered.saturating_sub(was.reordered),
+        received_octets: octets(was.received_octets, is.received_octets),
+        transmitted_octets: octets(was.transmitted_octets, is.transmitted_octets),
+        requested_delay_mean_ns: mean(was.requested_delay_mean_ns, is.requested_delay_mean_ns),
+        actual_delay_mean_ns: mean(was.actual_delay_mean_ns, is.actual_delay_mean_ns),
     }
+}
+
+/// The mean of what came to a sample, whose number and mean are known before and after.
+#[expect(clippy::cast_precision_loss, reason = "counts of packets, as weights")]
+fn mean_between(was: (u64, Option<f64>), is: (u64, Option<f64>)) -> Option<f64> {
+    let came = is.0.checked_sub(was.0).filter(|came| *came > 0)?;
+    let before = was.1.map_or(0.0, |mean| mean * was.0 as f64);
+    Some((is.1? * is.0 as f64 - before) / came as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn counts_are_those_of_the_time_between() {
-        let of = |received, model| EmulatedCounts {
+    fn stood(received: u64, model: u64, mean: Option<f64>) -> Stood {
+        let way = EmulatedCounts {
             received,
             transmitted: received - model,
             lost: BTreeMap::from([("model".into(), model)]),
+            received_octets: Some(received * 100),
+            requested_delay_mean_ns: mean,
+            actual_delay_mean_ns: mean,
             ..EmulatedCounts::default()
         };
-        assert_eq!(between(&of(100, 10), &of(150, 12)), of(50, 2));
-        let nothing = EmulatedCounts::default();
-        assert_eq!(between(&nothing, &of(7, 1)), of(7, 1), "a cause that is new counts from 0");
+        Stood { version: 1, resets: 0, delays: [received - model; 2], counts: [way.clone(), way] }
+    }
+
+    #[test]
+    fn counts_octets_and_means_are_those_of_the_time_between() {
+        let found = between(&stood(100, 10, Some(5.0)), &stood(150, 12, Some(8.0)), 0);
+        assert_eq!((found.received, found.transmitted, found.lost["model"]), (50, 48, 2));
+        assert_eq!((found.received_octets, found.transmitted_octets), (Some(5_000), None));
+        // 90 packets with a mean of 5, then 48 that make it 8 over all 138.
+        assert_eq!(found.actual_delay_mean_ns, Some((8.0 * 138.0 - 5.0 * 90.0) / 48.0));
+        let nothing = Stood { counts: Default::default(), delays: [0; 2], ..stood(0, 0, None) };
+        let first = between(&nothing, &stood(7, 1, Some(4.0)), 1);
+        assert_eq!((first.lost["model"], first.actual_delay_mean_ns), (1, Some(4.0)));
+    }
+
+    #[test]
+    fn there_is_no_mean_where_nothing_left_or_the_summaries_were_begun_anew() {
+        let before = stood(100, 10, Some(5.0));
+        assert_eq!(between(&before, &before, 0).actual_delay_mean_ns, None);
+        let reset = Stood { resets: 1, ..stood(300, 10, Some(9.0)) };
+        assert_eq!(between(&before, &reset, 0).actual_delay_mean_ns, None);
+        let after = stood(50, 0, Some(9.0));
+        assert_eq!(between(&before, &after, 0).actual_delay_mean_ns, None);
     }
 }

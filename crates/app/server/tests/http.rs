@@ -1,6 +1,9 @@
 //! Requests as they should not be, against a server at work: each is answered in words, none with 500.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests fail as the tests do")]
 
+#[path = "http/kept.rs"]
+mod kept;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -10,7 +13,6 @@ use std::time::Duration as StdDuration;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_method::Frames;
 use romer_method::campaign::Procedure;
-use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation};
 use romer_server::{Options, Plan, PlanFault, Server, Tls};
 use romer_store::Runs;
 use romer_units::random::Seed;
@@ -249,9 +251,15 @@ fn methods_and_paths_that_are_none_are_refused() {
     let odd = console.ask("GET /api/runs/%c0%ae", "", "");
     assert!([400, 404].contains(&odd.status), "{odd:?}");
     console.ask("GET /api/runs/a%00b", "", "").is_problem(400);
-    console.ask(&format!("GET /{}", "a".repeat(64 << 10)), "", "").is(414);
-    console.ask("GET /", &format!("X: {}\r\n", "a".repeat(1 << 20)), "").is(431);
-    console.ask("GET /", &"X: a\r\n".repeat(10_000), "").is(431);
+    let unknown = console.ask("GET /api/nothing", "", "").is_problem(404);
+    assert!(unknown["detail"].as_str().unwrap().contains("/api/openapi.json"), "{unknown}");
+    console.ask("DELETE /api/nothing", "", "").is_problem(404);
+    for length in [9 << 10, 64 << 10, 100 << 10] {
+        console.ask(&format!("GET /{}", "a".repeat(length)), "", "").is_problem(414);
+    }
+    console.ask("GET /", &format!("X: {}\r\n", "a".repeat(1 << 20)), "").is_problem(431);
+    console.ask("GET /", &"X: a\r\n".repeat(10_000), "").is_problem(431);
+    console.raw(b"\x16\x03\x01\x00\r\n\r\n").is_problem(400);
     console.ask("GET /", "Range: bytes=0-,0-\r\n", "").is_problem(416);
     console.ask("GET /", "Accept-Encoding: br;q=bogus\r\n", "").is(200);
 }
@@ -279,9 +287,22 @@ fn bodies_that_are_not_json_as_it_should_be_are_refused() {
         console.raw(&[head.as_bytes(), body].concat())
     };
     sent("Content-Length: 12\r\n", b"{\"toml\":\"\xff\"}").is_problem(400);
-    sent("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n").is(400);
-    sent("Transfer-Encoding: xchunked\r\n", b"").is(400);
-    sent("Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n").is(400);
+    // Framed twice, with a body that would do by itself, in either order.
+    let chunked = b"b\r\n{\"toml\":\"\"}\r\n0\r\n\r\n";
+    for lines in [
+        "Content-Length: 11\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 11\r\n",
+    ] {
+        let twice = sent(lines, chunked).is_problem(400);
+        assert!(twice["detail"].as_str().unwrap().contains("Transfer-Encoding"), "{twice}");
+    }
+    sent("Transfer-Encoding: xchunked\r\n", b"").is_problem(400);
+    sent("Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n").is_problem(400);
+    sent("Transfer-Encoding: chunked\r\n", b"b\r\n{\"toml\":\"\"}zz0\r\n\r\n").is_problem(400);
+    let nested = |depth: usize| format!("{{\"scenario\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    let deep = console.send(check, &nested(64)).is_problem(400);
+    assert!(deep["detail"].as_str().unwrap().contains("more than 64 deep"), "{deep}");
+    console.send(check, &nested(63)).is_problem(422);
     sent("Transfer-Encoding: chunked\r\n", b"b\r\n{\"toml\":\"\"}\r\n0\r\n\r\n").is(200);
 }
 
@@ -356,70 +377,6 @@ fn what_is_served_may_do_little_in_a_browser() {
         assert!(answer.head.contains("x-content-type-options: nosniff"));
         assert!(answer.body.len() > 50, "{path} is empty");
     }
-}
-
-/// The name of a folder that needs its octets encoded.
-const ODD: &str = "löss & delay #1 (50%)";
-
-fn encoded(name: &str) -> String {
-    name.bytes().map(|octet| format!("%{octet:02X}")).collect()
-}
-
-#[test]
-fn kept_emulations_are_runs_whatever_their_name() {
-    let console = Console::start();
-    let runs = console.state.path().join("runs");
-    let folder = runs.join(ODD);
-    std::fs::create_dir_all(folder.join("figures")).unwrap();
-    let document = Emulation {
-        schema: EMULATION.into(),
-        started: "2026-11-22T10:00:00Z".into(),
-        ended: "2026-11-22T10:00:10Z".into(),
-        ended_by: None,
-        seed: [1, 2, 3, 4, 5, 6],
-        generator: "counter".into(),
-        data_plane: "packet".into(),
-        scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
-        ports: std::collections::BTreeMap::new(),
-        changes: Vec::new(),
-        a_to_b: EmulatedDirection::default(),
-        b_to_a: EmulatedDirection::default(),
-        warnings: Vec::new(),
-    };
-    std::fs::write(folder.join("emulation.json"), serde_json::to_string(&document).unwrap()).unwrap();
-    std::fs::write(folder.join("report.html"), "<p>the page").unwrap();
-    std::fs::write(folder.join("figures/loss.svg"), "<svg/>").unwrap();
-    std::fs::create_dir_all(runs.join("broken")).unwrap();
-    std::fs::write(runs.join("broken/emulation.json"), "{}").unwrap();
-    std::fs::create_dir_all(runs.join("something else")).unwrap();
-
-    let get = |path: &str| console.send(&format!("GET /api/runs{path}"), "");
-    let listed: Value = serde_json::from_str(&get("").is(200).body).unwrap();
-    let listed = listed.as_array().unwrap();
-    let named = |name: &str| listed.iter().find(|run| run["name"] == name).unwrap();
-    assert_eq!(listed.len(), 2, "{listed:?}");
-    assert_eq!((&named(ODD)["kind"], &named(ODD)["state"]), (&"emulation".into(), &"complete".into()));
-    assert_eq!(named("broken")["state"], "damaged");
-
-    let odd = format!("/{}", encoded(ODD));
-    let opened: Value = serde_json::from_str(&get(&odd).is(200).body).unwrap();
-    assert_eq!(opened["scenario"]["a_to_b"]["delay"]["fixed"], "30ms", "{opened}");
-    assert_eq!(opened["emulation"]["seed"], serde_json::json!([1, 2, 3, 4, 5, 6]));
-    let page = get(&format!("{odd}/report.html"));
-    assert_eq!(page.is(200).body, "<p>the page");
-    assert!(page.head.contains("; sandbox allow-scripts") && !page.head.contains("allow-same-origin"));
-    assert!(page.head.contains("script-src 'sha256-") && page.head.contains("default-src 'none'"));
-    get(&format!("{odd}/packets.csv")).is_problem(422);
-    get("/broken").is_problem(422);
-    get("/something%20else").is_problem(404);
-    get("/%2e%2e").is_problem(404);
-
-    let delete = |name: &str| console.send(&format!("DELETE /api/runs/{}", encoded(name)), "");
-    delete(ODD).is(204);
-    assert!(!folder.exists());
-    delete("something else").is_problem(404);
-    delete("..").is_problem(404);
-    assert!(runs.join("something else").exists());
 }
 
 #[test]

@@ -485,7 +485,28 @@ fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, Stor
     Err(StoreError::Exists { path: folder })
 }
 
-fn make_runs(runs: &Path) -> Result<(), StoreError> {
+/// A link in the folder of runs to one that lies elsewhere, named as its folder would be.
+pub(crate) fn make_link(
+    runs: &Path,
+    folder: &Path,
+    created: &str,
+    name: &str,
+) -> Result<PathBuf, StoreError> {
+    let base = folder_name(created, name);
+    let mut link = runs.join(&base);
+    for number in 2..MOST_NAMESAKES {
+        match std::os::unix::fs::symlink(folder, &link) {
+            Ok(()) => return Ok(link),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                link = runs.join(format!("{base}-{number}"));
+            }
+            Err(error) => return Err(StoreError::io("link the folder", &link)(error)),
+        }
+    }
+    Err(StoreError::Exists { path: link })
+}
+
+pub(crate) fn make_runs(runs: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(runs).map_err(StoreError::io("make the folder of runs", runs))
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::run::{Location, Run};
+use crate::run::{Location, Run, make_link, make_runs};
 
 /// The user's folder of runs: `$XDG_STATE_HOME/romer/runs`, by default `~/.local/state/romer/runs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,34 @@ impl Runs {
         Location::Under { runs: self.root.clone(), name: name.to_owned() }
     }
 
+    /// Lists a folder that lies elsewhere, and was begun at `created` (RFC 3339), among the runs: by a link to it. Gives
+    /// the link; `None` for a folder that lies among them. Links to folders that are gone are taken away.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn list_elsewhere(&self, folder: &Path, created: &str) -> Result<Option<PathBuf>, StoreError> {
+        make_runs(&self.root)?;
+        let whole = |path: &Path| fs::canonicalize(path).map_err(StoreError::io("look for the folder", path));
+        let (folder, root) = (whole(folder)?, whole(&self.root)?);
+        if folder.parent() == Some(root.as_path()) {
+            return Ok(None);
+        }
+        let reading = || StoreError::io("read the folder of runs", &self.root);
+        for entry in fs::read_dir(&self.root).map_err(reading())? {
+            let link = entry.map_err(reading())?.path();
+            match fs::read_link(&link) {
+                // It was made anew in its place.
+                Ok(to) if to == folder => return Ok(Some(link)),
+                Ok(to) if to.is_absolute() && !to.exists() => {
+                    fs::remove_file(&link).map_err(StoreError::io("take away a link", &link))?;
+                }
+                _ => {}
+            }
+        }
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        make_link(&self.root, &folder, created, &name).map(Some)
+    }
+
     /// The runs, newest first. Folders without a manifest are not listed; those with a bad one are, with the error.
     ///
     /// # Errors
@@ -79,5 +107,35 @@ impl Runs {
         // Names begin with the time.
         runs.sort_by(|a, b| b.path.cmp(&a.path));
         Ok(runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_lies_elsewhere_is_listed_by_a_link_once_and_one_that_is_gone_is_not() {
+        let place = tempfile::tempdir().unwrap();
+        let runs = Runs::at(place.path().join("runs"));
+        let of = |name: &str| {
+            let folder = place.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let created = "2026-11-22T10:00:00Z";
+        let link = runs.list_elsewhere(&of("elsewhere/a b"), created).unwrap().unwrap();
+        assert_eq!(link.file_name().unwrap(), "20261122T100000Z-a-b");
+        assert_eq!(fs::canonicalize(&link).unwrap(), fs::canonicalize(of("elsewhere/a b")).unwrap());
+        assert_eq!(
+            runs.list_elsewhere(&of("elsewhere/a b"), "2027-01-01T00:00:00Z").unwrap(),
+            Some(link.clone())
+        );
+        let namesake = runs.list_elsewhere(&of("other/a b"), created).unwrap().unwrap();
+        assert_eq!(namesake.file_name().unwrap(), "20261122T100000Z-a-b-2");
+        assert_eq!(runs.list_elsewhere(&of("runs/among them"), created).unwrap(), None);
+        fs::remove_dir(of("elsewhere/a b")).unwrap();
+        assert!(runs.list_elsewhere(&of("third"), created).unwrap().is_some());
+        assert!(!link.is_symlink() && namesake.is_symlink());
     }
 }

@@ -95,7 +95,7 @@ pub enum Leg {
 }
 
 /// What became of packets within a time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulatedCounts {
     /// Packets that arrived.
     pub received: u64,
@@ -109,6 +109,20 @@ pub struct EmulatedCounts {
     pub corrupted: u64,
     /// Packets that others overtook.
     pub reordered: u64,
+    /// Octets of the frames that the port received, with their check sequences, by the interface's own count; `null`
+    /// where that is not known.
+    #[serde(default)]
+    pub received_octets: Option<u64>,
+    /// Octets of the frames that the other port sent.
+    #[serde(default)]
+    pub transmitted_octets: Option<u64>,
+    /// Mean of the delays asked for, of packets that left; `null` where none left, or the summaries were begun anew
+    /// meanwhile.
+    #[serde(default)]
+    pub requested_delay_mean_ns: Option<f64>,
+    /// Mean of the delays, without the rate's queue.
+    #[serde(default)]
+    pub actual_delay_mean_ns: Option<f64>,
 }
 
 /// A port, and what was changed on it for the time of the run.

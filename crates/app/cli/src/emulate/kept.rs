@@ -12,6 +12,7 @@ use romer_impair::{Config, Port};
 use romer_record::emulation::Emulation;
 use romer_report::emulation::{Drawn, EmulationRun, Judged, Sampled, Way, charts, report};
 use romer_report::escape;
+use romer_store::Runs;
 use romer_units::random::Seed;
 
 use crate::failure::Failure;
@@ -117,7 +118,13 @@ impl Kept {
         }
         self.write(PAGE, &report(&run).map_err(Failure::own)?)?;
         // The document last: a folder that has it is whole.
-        self.write(DOCUMENT, &text)
+        self.write(DOCUMENT, &text)?;
+        // The console shows what lies among the runs; without that the folder is as good.
+        let listed = Runs::of_user().and_then(|runs| runs.list_elsewhere(&self.folder, &document.started));
+        if let Err(error) = listed {
+            output::eprint_line(&format!("note: the folder is not listed among the runs: {error}"));
+        }
+        Ok(())
     }
 
     /// That it is there, in words.

@@ -395,6 +395,13 @@ fn kept() -> Vec<Endpoint> {
             PARQUET,
             |app, call| saved(call, PARQUET, ".parquet", exports::parquet(&app.runs, name(call))?),
         ),
+        file(
+            "/api/runs/{name}/frames.pcapng",
+            "frames",
+            "The frames of a run that keeps them.",
+            PCAPNG,
+            |app, call| saved(call, PCAPNG, ".pcapng", exports::frames(&app.runs, name(call))?),
+        ),
         packets(
             "/api/runs/{name}/packets.csv",
             "packets",
@@ -450,6 +457,7 @@ fn kept() -> Vec<Endpoint> {
     ]
 }
 
+const PCAPNG: &str = "application/vnd.tcpdump.pcap";
 const PARQUET: &str = "application/vnd.apache.parquet";
 
 /// A file of the packets of a stream.

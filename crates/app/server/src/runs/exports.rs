@@ -103,6 +103,21 @@ pub(crate) fn document(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
     text.map(String::into_bytes).map_err(|error| Problem::unprocessable("document", error.to_string()))
 }
 
+/// The file in which a run has frames, where it was asked to keep them there (`--pcapng`).
+pub(crate) const FRAMES_FILE: &str = "frames.pcapng";
+
+/// The frames of a run, whatever it is, that keeps any.
+pub(crate) fn frames(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
+    let file = super::path(runs, name)?.join(FRAMES_FILE);
+    std::fs::read(&file).map_err(|error| {
+        let detail = format!(
+            "the run has no frames that can be read ({FRAMES_FILE}): {error}; an emulation keeps them with --out DIR \
+             --pcapng DIR/{FRAMES_FILE}"
+        );
+        Problem::not_found(detail)
+    })
+}
+
 /// The rows of a run as they are kept, a Parquet file.
 pub(crate) fn parquet(runs: &Runs, name: &str) -> Result<Vec<u8>, Problem> {
     let folder = folder(runs, name)?;

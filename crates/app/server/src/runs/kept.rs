@@ -7,6 +7,7 @@ use romer_store::{BenchmarkRun, Runs};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::exports::FRAMES_FILE;
 use super::{Kind, Listed, Opened, remove};
 use crate::problem::Problem;
 use crate::scenario;
@@ -87,13 +88,14 @@ pub(super) fn open(folder: &Path, name: &str, kind: Kind) -> Result<Opened, Prob
     let benchmark = if kind == Kind::Benchmark { BenchmarkRun::document(folder)? } else { None };
     Ok(Opened {
         name: name.into(),
-        folder: folder.display().to_string(),
+        folder: super::elsewhere(folder).unwrap_or_else(|| folder.display().to_string()),
         state: listed.state,
         kind,
         measurements: Vec::new(),
         benchmark,
         scenario: emulation.as_ref().map(|document| scenario::json_of(&document.scenario)),
         emulation,
+        frames: folder.join(FRAMES_FILE).is_file(),
         emulated: None,
     })
 }
@@ -118,7 +120,7 @@ pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
         let _ = std::fs::remove_file(figure);
     }
     let _ = std::fs::remove_dir(&figures);
-    remove(folder, &["samples.csv", "scenario.toml", REPORT_FILE, EMULATION_FILE])
+    remove(folder, &["samples.csv", FRAMES_FILE, "scenario.toml", REPORT_FILE, EMULATION_FILE])
 }
 
 /// What a measurement passed through, where that was kept with it and can be read.

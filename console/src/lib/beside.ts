@@ -1,0 +1,42 @@
+// What was measured beside what the emulator did meanwhile: figures that both have.
+
+import type { components } from '../api/schema';
+
+type Schemas = components['schemas'];
+type Direction = Schemas['Direction'];
+
+/** What an emulation did in one direction, as far as that is known. */
+export interface Did {
+  received: number;
+  duplicates_created: number;
+  reordered: number;
+  lost: Record<string, number>;
+  /** Mean of the delays of packets that left, nanoseconds. */
+  delay: number | null;
+  /** Octets of the frames that left, with their check sequences. */
+  octets: number | null;
+}
+
+/** The figures kept with a run, or of an emulation's own document. */
+export function did(from: Schemas['EmulatedCounts'] | Schemas['EmulatedDirection'] | null | undefined): Did | null {
+  if (!from) return null;
+  const { received, duplicates_created, reordered } = from;
+  const lost = from.lost as Record<string, number>;
+  if ('actual_delay_ns' in from) return { received, duplicates_created, reordered, lost, delay: from.actual_delay_ns.mean ?? null, octets: null };
+  return { received, duplicates_created, reordered, lost, delay: from.actual_delay_mean_ns ?? null, octets: from.transmitted_octets ?? null };
+}
+
+/** How long packets came, from the first to the last, nanoseconds; null where none followed another. */
+export function span(direction: Pick<Direction, 'inter_arrival_ns'>): number | null {
+  const { count, mean } = direction.inter_arrival_ns;
+  return count > 0 && typeof mean === 'number' && mean > 0 ? count * mean : null;
+}
+
+/** Bits a second of so many octets within that time. */
+export const rate = (octets: number | null, length: number | null): number | null => (octets === null || length === null || !(length > 0) ? null : (8e9 * octets) / length);
+
+/** Octets of a probe's frame with its check sequence; of probes whose sizes vary, of their mean. */
+export function frame(traffic: Pick<Schemas['Traffic'], 'packet_octets'>): number | null {
+  const packet = traffic.packet_octets;
+  return typeof packet === 'number' ? Math.max(64, packet + 18) : null;
+}
