@@ -94,8 +94,13 @@ fn events_that_follow_each_other_closely_are_told_apart() {
         assert!(found.skew.is_some(), "seed {seed}: {found:?}");
         found.events
     };
-    for seed in 1..=2 {
-        for steps in [[(30.0, 5e-3), (30.7, -3e-3)], [(30.0, -8e-3), (30.6, 4e-3)]] {
+    for seed in 1..=5 {
+        for steps in [
+            [(30.0, 5e-3), (30.7, -3e-3)],
+            [(30.0, -8e-3), (30.6, 4e-3)],
+            [(30.0, 5e-3), (30.7, 3e-3)],
+            [(20.0, 3e-3), (21.5, -6e-3)],
+        ] {
             let events = play(Wander { steps: steps.to_vec(), ..Wander::default() }, seed);
             let kinds: Vec<ChangeKind> = events.iter().map(|event| event.kind).collect();
             assert_eq!(kinds, [ChangeKind::ClockStep; 2], "seed {seed}: {events:?}");

@@ -26,6 +26,7 @@ mod floors;
 mod hull;
 mod khlifi;
 mod method;
+mod near;
 mod piecewise;
 mod posterior;
 mod relating;

@@ -3,6 +3,7 @@
 use super::correction::{Correction, Leg};
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew};
 use super::floors::Floors;
+use super::near::{borne_out, two_steps};
 use super::posterior::slopes;
 use super::survey::{LEAST_PACKETS, Survey, Transition};
 use super::wander::{self, Curve};
@@ -14,6 +15,8 @@ const MOVING: f64 = 0.25;
 const DISAGREE: f64 = 6.0;
 /// Changes in both directions belong together if they are no further apart than this share of the run.
 const TOGETHER: f64 = 0.02;
+/// So far apart may they lie if the packets in between say so.
+const APART: f64 = 0.04;
 /// A slew that both directions take for a jump lasts no longer than this share of the run: it has few floors.
 const HIDDEN: f64 = 0.06;
 /// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
@@ -323,12 +326,24 @@ fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         if let Some(place) = others.iter().position(|other| together(other) && cancel(&[*one], &[*other])) {
             let other = others.remove(place);
             let slew = hidden(&other).filter(|span| span.1 - span.0 > GRADUAL * length);
-            found.push(both(one, &other, gradual(one) || gradual(&other), slew));
+            let event = both(one, &other, gradual(one) || gradual(&other), slew);
+            let short = event.transition.to - event.transition.from <= HIDDEN * length;
+            let steps = (event.kind == ChangeKind::Slew && short)
+                .then(|| two_steps(surveys, &event.transition))
+                .flatten();
+            match steps {
+                Some(steps) => found.extend(steps.map(step)),
+                None => found.push(event),
+            }
         } else {
             ones.push(*one);
         }
     }
-    found.extend(clusters(&mut ones, &mut others, length));
+    found.extend(clusters(&mut ones, &mut others, length, TOGETHER, None));
+    if let [(first, there), (second, back)] = surveys {
+        let judges = [(*second, *back), (*first, *there)];
+        found.extend(clusters(&mut ones, &mut others, length, APART, Some(judges)));
+    }
     found.extend(ones.into_iter().map(|one| {
         let kind =
             if surveys.len() == 1 && gradual(&one) { ChangeKind::Slew } else { ChangeKind::PathChange };
@@ -364,15 +379,22 @@ fn cancel(ones: &[Transition], others: &[Transition]) -> bool {
 /// Changes that follow each other closely, of which one direction shows more than the other: of two steps of a clock, up
 /// and down, what lies between is a short time with a high floor in the one, which hides it, and with a low one in the
 /// other, which shows it. Where all of them together cancel, they are the clock's, as the direction has them that has more
-/// of them. Such changes are taken out of both lists.
-fn clusters(ones: &mut Vec<Transition>, others: &mut Vec<Transition>, length: f64) -> Vec<Event> {
+/// of them. Such changes are taken out of both lists. They follow within this share of the run, `reach`, and where there are `judges`, for
+/// each direction the other one, their packets have to bear it out; then one direction may show nothing at all.
+fn clusters(
+    ones: &mut Vec<Transition>,
+    others: &mut Vec<Transition>,
+    length: f64,
+    reach: f64,
+    judges: Option<[(&Survey, Heading); 2]>,
+) -> Vec<Event> {
     let mut moments: Vec<(f64, f64)> =
         ones.iter().chain(others.iter()).map(|one| (one.from, one.to)).collect();
     moments.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut spans: Vec<(f64, f64)> = Vec::new();
     for (from, to) in moments {
         match spans.last_mut() {
-            Some(span) if from <= span.1 + TOGETHER * length => span.1 = span.1.max(to),
+            Some(span) if from <= span.1 + reach * length => span.1 = span.1.max(to),
             _ => spans.push((from, to)),
         }
     }
@@ -382,10 +404,21 @@ fn clusters(ones: &mut Vec<Transition>, others: &mut Vec<Transition>, length: f6
             all.iter().filter(|one| one.from >= from && one.to <= to).copied().collect()
         };
         let (here, there) = (within(ones), within(others));
-        if here.is_empty() || there.is_empty() || here.len() == there.len() || !cancel(&here, &there) {
+        if here.len() == there.len() || !cancel(&here, &there) {
             continue;
         }
+        let unseen = here.is_empty() || there.is_empty();
         let (shown, sign) = if here.len() > there.len() { (here, 1.0) } else { (there, -1.0) };
+        let borne_out = match judges {
+            Some([other, one]) => {
+                let (judge, heading) = if sign > 0.0 { other } else { one };
+                shown.len() > 1 && borne_out(&shown, judge, heading)
+            }
+            None => !unseen,
+        };
+        if !borne_out {
+            continue;
+        }
         found.extend(shown.into_iter().map(|one| {
             let gradual = one.to - one.from > GRADUAL * length;
             let at = f64::midpoint(one.from, one.to);
@@ -402,6 +435,11 @@ fn clusters(ones: &mut Vec<Transition>, others: &mut Vec<Transition>, length: f6
         }
     }
     found
+}
+
+/// A step of the responder's clock.
+fn step(transition: Transition) -> Event {
+    Event { transition, apart: None, kind: ChangeKind::ClockStep, heading: None }
 }
 
 fn first_sign(surveys: &[(&Survey, Heading)]) -> f64 {

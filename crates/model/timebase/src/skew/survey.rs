@@ -50,6 +50,8 @@ pub(crate) struct Survey {
     /// Slope of most of the run, nanoseconds a second.
     pub(crate) slope: f64,
     pub(crate) floors: Vec<Floor>,
+    /// The least packet of each cell of time: many more than floors.
+    pub(crate) fine: Vec<Floor>,
     /// Ranges of floors that lie above one level.
     pub(crate) groups: Vec<core::ops::Range<usize>>,
     /// Between the groups.
@@ -86,6 +88,7 @@ impl Survey {
             slope: first + base,
             length: floors.last()?.x - floors.first()?.x,
             floors,
+            fine: Vec::new(),
             groups: Vec::new(),
             transitions: Vec::new(),
             parts: Vec::new(),
@@ -99,6 +102,7 @@ impl Survey {
         for (whole, parts) in survey.transitions.iter().zip(split) {
             survey.parts.extend(if parts.is_empty() { vec![*whole] } else { parts });
         }
+        survey.fine = fine;
         Some(survey)
     }
 

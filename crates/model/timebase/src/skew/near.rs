@@ -1,0 +1,133 @@
+//! Changes of a clock that follow each other within a few floors, by the packets themselves.
+//!
+//! A direction in which raw delays rise hides a short time in what packets wait, and one in which they fall shows it. So
+//! two steps may be seen as two by one direction and as one by the other, or by both together as one slew. The least
+//! packets of each cell of time, many more than floors, tell which it was.
+
+use super::estimator::Heading;
+use super::floors::Floor;
+use super::survey::{Survey, Transition};
+use super::{many, median};
+
+/// What lies below a level costs so many times as much as what lies above it: nothing is early.
+const EARLY: f64 = 20.0;
+/// So much less must two steps cost than a slew, in logarithms of the likelihood: they have a level more between them.
+const PLAINER: f64 = 8.0;
+/// Each of two steps is at least this share of the greater.
+const SHARE: f64 = 0.1;
+/// Cells of either direction that are looked at, at the most.
+const CELLS: usize = 80;
+/// Cells between two changes that tell something.
+const BETWEEN: usize = 5;
+/// How far a packet may lie below a level, and how long before and after a change the directions may differ, as a share.
+const SPARE: f64 = 0.1;
+/// So improbable must it be that all packets of a time waited as long by chance, as minus the logarithm.
+const CHANCE: f64 = 10.0;
+
+/// The least packets of a direction near a change, above the level before it.
+struct Near {
+    /// When, nanoseconds above the level.
+    points: Vec<(f64, f64)>,
+    /// What the cells before the change lie above it on average.
+    wait: f64,
+    sign: f64,
+}
+
+impl Near {
+    fn of(survey: &Survey, heading: Heading, from: f64, to: f64) -> Option<Self> {
+        let length = to - from;
+        let height = |floor: &Floor| floor.above(survey.slope);
+        let within = |low: f64, high: f64| survey.fine.iter().filter(move |one| one.x >= low && one.x < high);
+        let mut before: Vec<f64> = within(from - 10.0 * length, from).map(height).collect();
+        let level = before.iter().copied().reduce(f64::min)?;
+        before.iter_mut().for_each(|one| *one -= level);
+        let wait = median(&mut before).max(1.0) / core::f64::consts::LN_2;
+        let points: Vec<(f64, f64)> = within(from, to).map(|one| (one.x, height(one) - level)).collect();
+        (points.len() >= BETWEEN && points.len() <= CELLS).then(|| Self {
+            points,
+            wait,
+            sign: heading.sign(),
+        })
+    }
+
+    /// What it costs that the clock was ahead by `ahead` more than before.
+    fn cost(&self, ahead: impl Fn(f64) -> f64) -> f64 {
+        let each = self.points.iter().map(|(x, height)| {
+            let excess = height - self.sign * ahead(*x);
+            if excess < 0.0 { -EARLY * excess } else { excess }
+        });
+        each.sum::<f64>() / self.wait
+    }
+
+    /// The farthest that the clock may have been ahead between two moments, or behind, by the packets of the time.
+    fn bound(&self, from: f64, to: f64) -> Option<f64> {
+        let within = self.points.iter().filter(|(x, _)| *x >= from && *x < to);
+        within.map(|(_, height)| height).copied().reduce(f64::min).map(|least| self.sign * least)
+    }
+}
+
+/// Two steps of a clock, where they explain the packets of both directions better than the short slew does that they were
+/// taken for; sizes are the responder's clock's.
+pub(crate) fn two_steps(surveys: &[(&Survey, Heading)], slew: &Transition) -> Option<[Transition; 2]> {
+    let length = slew.to - slew.from;
+    let (low, high) = (slew.from - length / 3.0, slew.to + length / 3.0);
+    let near: Vec<Near> =
+        surveys.iter().filter_map(|(survey, heading)| Near::of(survey, *heading, low, high)).collect();
+    if near.len() < 2 || length <= 0.0 {
+        return None;
+    }
+    let cost = |ahead: &dyn Fn(f64) -> f64| near.iter().map(|one| one.cost(ahead)).sum::<f64>();
+    let mut moments: Vec<f64> = near.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
+    moments.sort_by(f64::total_cmp);
+    let pairs = || {
+        let later = |first: usize| moments.iter().skip(first + BETWEEN);
+        moments.iter().enumerate().flat_map(move |(place, a)| later(place).map(move |b| (*a, *b)))
+    };
+    let gradual = pairs()
+        .map(|(a, b)| cost(&|x| slew.size * ((x - a) / (b - a)).clamp(0.0, 1.0)))
+        .fold(f64::INFINITY, f64::min);
+    let steps = pairs()
+        .flat_map(|(a, b)| near.iter().filter_map(move |one| Some((a, b, one.bound(a, b)?))))
+        .map(|(a, b, level)| {
+            let ahead = |x: f64| match x {
+                x if x < a => 0.0,
+                x if x < b => level,
+                _ => slew.size,
+            };
+            (cost(&ahead), [(a, level), (b, slew.size - level)])
+        })
+        .min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let [first, last] = steps.1.map(|(_, size)| size.abs());
+    let plain = steps.0 + PLAINER < gradual && first.min(last) > SHARE * first.max(last);
+    plain.then(|| {
+        let wait = near.iter().map(|one| one.wait / many(one.points.len())).fold(0.0, f64::max);
+        steps.1.map(|(at, size)| Transition {
+            from: at,
+            to: at,
+            size,
+            error: slew.error.hypot(wait),
+            ..*slew
+        })
+    })
+}
+
+/// Whether the other direction's packets say that what one direction shows is a clock's: what lies lower here between two
+/// changes must lie higher there, every packet of it, and the other way round.
+pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Heading) -> bool {
+    let mut sum = 0.0;
+    shown.windows(2).all(|pair| {
+        sum += pair[0].size;
+        let (from, to) = (pair[0].to, pair[1].from);
+        let edge = SPARE * (to - from);
+        let Some(near) = Near::of(other, heading, from + edge, to - edge) else { return false };
+        let least = near.points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+        // What one direction has less, the other has more, every packet of it; and where it has more, the other has less, as
+        // nothing but the clock can make it.
+        let by_chance = many(near.points.len()) * sum.abs() / near.wait;
+        if sum < 0.0 {
+            least > -sum * (1.0 - SPARE) && by_chance > CHANCE
+        } else {
+            (least + sum).abs() < 2.0 * SPARE * sum && by_chance > CHANCE
+        }
+    })
+}
