@@ -17,9 +17,9 @@ use romer_record::Passage;
 use crate::number::Unit;
 use crate::table::Way;
 use crate::{Passages, Stream};
-use distributions::Sorted;
-use distributions::sorted;
+use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
+use over_time::Spaced;
 use thin::thin_marks;
 pub(crate) use thin::{MOST_POINTS, thin};
 
@@ -95,27 +95,63 @@ pub(crate) struct Figure {
 pub(crate) fn figures(stream: &Stream<'_>) -> Vec<Figure> {
     let m = stream.measurement;
     let Some(passages) = &stream.passages else { return distributions::of_document(m).into_iter().collect() };
-    let mut figures = Vec::new();
-    let sorted = Sorted::of(passages);
-    let times = Times::of(passages);
-    figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::RoundTrip]));
-    figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::Forward, Way::Reverse]));
-    figures.extend(strips::losses(passages, &times));
-    figures.extend(strips::order(passages, &times));
-    figures.extend(clocks::corrections(m, passages, &times));
-    figures.extend(over_time::between(passages, &times));
-    // Of a long run what is not wanted any more is given back before the next is made.
-    drop(times);
-    figures.extend(distributions::histogram(m, &sorted));
-    figures.extend(distributions::distribution(m, &sorted));
-    figures.extend(shapes::tail(m, &sorted));
-    drop(sorted);
-    figures.extend(distributions::spacing(passages));
-    figures.extend(shapes::jitters(m, passages));
-    figures.extend(shapes::between(passages));
-    figures.extend(clocks::location(passages));
-    figures.extend(clocks::location_shape(passages));
+    let many = passages.forward.len().max(passages.reverse.len()) >= MANY;
+    let (sorted, (times, spaced)) = both(
+        many,
+        || Sorted::of(passages),
+        || {
+            let times = Times::of(passages);
+            let spaced = Spaced::of(passages, &times);
+            (times, spaced)
+        },
+    );
+    let over_time = || {
+        let mut figures = Vec::new();
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::RoundTrip]));
+        figures.extend(over_time::delays(m, passages, &sorted, &times, &[Way::Forward, Way::Reverse]));
+        figures.extend(strips::losses(passages, &times));
+        figures.extend(strips::order(passages, &times));
+        figures.extend(clocks::corrections(m, passages, &times));
+        figures
+    };
+    let shapes = || {
+        let mut figures = Vec::new();
+        figures.extend(distributions::histogram(m, &sorted));
+        figures.extend(distributions::distribution(m, &sorted));
+        figures.extend(shapes::tail(m, &sorted));
+        // Of a long run what is not wanted any more is given back before the next is made.
+        let between = shapes::between(&spaced);
+        let spacings = over_time::between(spaced, &times);
+        let changes = Changes::of(passages);
+        figures.extend(distributions::spacing(passages, &changes));
+        figures.extend(shapes::jitters(m, passages, &sorted, &changes));
+        figures.extend(between);
+        figures.extend(clocks::location(passages));
+        figures.extend(clocks::location_shape(passages));
+        (spacings, figures)
+    };
+    let (mut figures, (spacings, shapes)) = both(many, over_time, shapes);
+    figures.extend(spacings);
+    figures.extend(shapes);
     figures
+}
+
+/// From so many passages on a second thread is worth its making.
+const MANY: usize = 100_000;
+
+/// Does two things, of long runs at once.
+fn both<A: Send, B: Send>(many: bool, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B) -> (A, B) {
+    if !many {
+        return (a(), b());
+    }
+    std::thread::scope(|scope| {
+        let one = scope.spawn(a);
+        let other = b();
+        match one.join() {
+            Ok(one) => (one, other),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 impl Passages<'_> {
@@ -206,11 +242,41 @@ pub(crate) fn at(sorted: &[f64], quantile: f64) -> Option<f64> {
     sorted.get(index.min(last)).copied()
 }
 
+/// The same of several that are each ascending, as if they were one.
+fn at_of(sorted: &[&[f64]], quantile: f64) -> Option<f64> {
+    if let [one] = sorted {
+        return at(one, quantile);
+    }
+    let last = sorted.iter().map(|values| values.len()).sum::<usize>().checked_sub(1)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index within all of them"
+    )]
+    let wanted = ((last as f64 * quantile).round() as usize).min(last);
+    // Of all of them the least that so many lie below or at: it is a value of one of them.
+    let reach =
+        |value: f64| sorted.iter().map(|values| values.partition_point(|one| *one <= value)).sum::<usize>();
+    let first_of = |values: &&[f64]| {
+        let place = values.partition_point(|value| reach(*value) <= wanted);
+        values.get(place).copied()
+    };
+    sorted.iter().filter_map(first_of).reduce(f64::min)
+}
+
 /// Where an axis begins and ends: around all values, or, where a few outliers would flatten the rest, around 99.5 %
 /// of them. It begins at zero unless that would waste much of it.
 pub(crate) fn ends(sorted: &[f64]) -> (f64, f64) {
+    ends_of(&[sorted])
+}
+
+/// The same of several that are each ascending.
+pub(crate) fn ends_of(sorted: &[&[f64]]) -> (f64, f64) {
+    let firsts = sorted.iter().filter_map(|values| values.first().copied());
+    let lasts = sorted.iter().filter_map(|values| values.last().copied());
     let (Some(least), Some(most), Some(all)) =
-        (sorted.first().copied(), at(sorted, 0.995), sorted.last().copied())
+        (firsts.reduce(f64::min), at_of(sorted, 0.995), lasts.reduce(f64::max))
     else {
         return (0.0, 1.0);
     };

@@ -1,4 +1,5 @@
 //! The page in a real browser: it draws without a word of complaint, and shows the numbers of the document.
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
 mod common;
 
@@ -13,13 +14,11 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     rest.split_once(to).unwrap_or_else(|| panic!("no {to}")).0
 }
 
-#[test]
-fn the_page_draws_in_a_browser_without_complaint_and_shows_the_documents_numbers() {
-    let made = [make(&good()), make(&bad())];
-    let streams = [made[0].stream(), made[1].stream()];
+/// What a browser with a window of that size makes of a page, and what it says.
+fn opened(page: &str, size: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
-    std::fs::write(&file, html::report(&streams).unwrap()).unwrap();
+    std::fs::write(&file, page).unwrap();
     let mut command = Command::new("chromium");
     command.env("HOME", folder.path()).args([
         "--headless",
@@ -27,12 +26,61 @@ fn the_page_draws_in_a_browser_without_complaint_and_shows_the_documents_numbers
         "--disable-gpu",
         "--disable-dev-shm-usage",
     ]);
-    command.args(["--enable-logging=stderr", "--no-first-run", "--window-size=1000,900", "--dump-dom"]);
+    command.args(["--enable-logging=stderr", "--no-first-run", "--virtual-time-budget=5000", "--dump-dom"]);
+    command.arg(format!("--window-size={size}"));
     command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
     let ended = command.arg(format!("file://{}", file.display())).output();
     let ended =
         ended.unwrap_or_else(|error| panic!("chromium does not start ({error}): scripts/need chromium"));
-    let (dom, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    (text(&ended.stdout), text(&ended.stderr))
+}
+
+/// Touches the first chart: a tap, then two fingers that are drawn apart, then two taps. Writes down whether the tip
+/// stays, which stretch is shown, and whether the page is wider than its window.
+const TOUCHES: &str = r"
+const box = document.querySelector('.live'), r = box.getBoundingClientRect(), told = [];
+const touch = (type, pointerId, at) => box.dispatchEvent(new PointerEvent(type,
+  { pointerId, pointerType: 'touch', clientX: r.left + at * r.width, clientY: r.top + 60, bubbles: true }));
+const tip = box.querySelector('.tip-box'), whole = box.parentElement.querySelector('button');
+const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+(async () => {
+  touch('pointerdown', 1, 0.6); touch('pointerup', 1, 0.6); touch('pointerleave', 1, 0.6);
+  await soon();
+  const place = tip.getBoundingClientRect();
+  told.push(!tip.hidden && tip.textContent.length > 1, place.left >= 0 && place.right <= innerWidth);
+  document.body.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }));
+  told.push(tip.hidden);
+  touch('pointerdown', 2, 0.4); touch('pointerdown', 3, 0.6);
+  touch('pointermove', 2, 0.2); touch('pointermove', 3, 0.8);
+  await soon();
+  touch('pointerup', 2, 0.2); touch('pointerup', 3, 0.8);
+  told.push(!whole.hidden);
+  box.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+  told.push(whole.hidden, document.documentElement.scrollWidth <= innerWidth);
+  document.documentElement.dataset.touched = told.join();
+})();
+";
+
+#[test]
+fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_screen() {
+    let page = html::report(&[make(&bad()).stream()]).unwrap();
+    // Another script is let in, beside the page's own.
+    let policy = between(&page, "<meta http-equiv=\"Content-Security-Policy\"", ">");
+    let page = page
+        .replace(&format!("<meta http-equiv=\"Content-Security-Policy\"{policy}>"), "")
+        .replace("</body>", &format!("<script>{TOUCHES}</script></body>"));
+    let (dom, said) = opened(&page, "390,844");
+    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+    // The tip stays and is on the screen; it goes with a touch elsewhere; a stretch is shown, then all again.
+    assert_eq!(between(&dom, "data-touched=\"", "\""), "true,true,true,true,true,true");
+}
+
+#[test]
+fn the_page_draws_in_a_browser_without_complaint_and_shows_the_documents_numbers() {
+    let made = [make(&good()), make(&bad())];
+    let streams = [made[0].stream(), made[1].stream()];
+    let (dom, said) = opened(&html::report(&streams).unwrap(), "1000,900");
     let complaints: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
     // Every figure has been drawn by the script.

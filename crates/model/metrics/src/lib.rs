@@ -31,6 +31,7 @@ pub use histogram::histogram;
 pub use interval::student_975;
 pub use loss::{LossPattern, loss_pattern, wilson_interval};
 pub use marking::{Markings, marking_words};
+pub use order::{nearly_ascending, put_in_order};
 pub use reordering::{ReorderedPacket, reordering};
 pub use sample::{
     delays, departure_errors, duplicate_spacings, in_order_of_arrival, inter_arrivals, inter_departures,

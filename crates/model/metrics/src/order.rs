@@ -10,12 +10,12 @@ const DIGITS: usize = 1 << BITS;
 /// digit first (radix sort): the fewer digits their range has, the sooner it is done.
 pub(crate) fn ascending(values: &[i64]) -> Vec<i64> {
     let mut sorted = values.to_vec();
-    sort(&mut sorted);
+    put_in_order(&mut sorted);
     sorted
 }
 
-/// Puts the values in order of size.
-pub(crate) fn sort(values: &mut Vec<i64>) {
+/// Puts the values in order of size, as fast as many whole numbers of a small range can be.
+pub fn put_in_order(values: &mut Vec<i64>) {
     if values.is_sorted() {
         return;
     }
@@ -59,7 +59,7 @@ fn deal(from: &[i64], to: &mut [i64], least: i64, shift: u32) {
 }
 
 /// Values of which few are out of order, ascending: those that break the order are taken out, sorted and put in again.
-pub(crate) fn nearly_ascending<V: Copy + Ord>(values: impl Iterator<Item = V>) -> Vec<V> {
+pub fn nearly_ascending<V: Copy + Ord>(values: impl Iterator<Item = V>) -> Vec<V> {
     let mut kept: Vec<V> = Vec::with_capacity(values.size_hint().1.unwrap_or(0));
     let mut others: Vec<V> = Vec::new();
     for value in values {

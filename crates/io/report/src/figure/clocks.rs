@@ -50,10 +50,15 @@ fn corrected(
             Some(Corrected { x, at, before: after + as_float(correction.at(at)), after })
         })
     };
-    let count = arrived().count();
-    let least = arrived().map(|one| one.before).reduce(f64::min)?;
-    let greatest = arrived().map(|one| (one.before - least).max(one.after)).fold(0.0, f64::max);
-    let end = greatest.max(1.0);
+    let (mut count, mut least, mut before, mut after) = (0, f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
+    for one in arrived() {
+        count += 1;
+        (least, before, after) = (least.min(one.before), before.max(one.before), after.max(one.after));
+    }
+    if count == 0 {
+        return None;
+    }
+    let end = (before - least).max(after).max(1.0);
     let unit = Unit::of(end);
     let mut clouds = [Thinning::new(count, POINTS), Thinning::new(count, POINTS)];
     let mut band = Band::new(count, correction);

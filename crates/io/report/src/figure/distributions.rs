@@ -1,12 +1,10 @@
 //! How delays, and the errors of the packets' spacing, are distributed.
 
-use std::borrow::Cow;
-
-use romer_metrics::Value as _;
+use romer_metrics::{jitter, put_in_order};
+use romer_record::Passage;
 use romer_record::document::{Direction, Histogram, Measurement};
-use romer_record::{Fate, Passage};
 
-use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, share};
+use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, ends_of, share};
 use crate::Passages;
 use crate::number::{NO_BREAK, Unit, time};
 use crate::table::Way;
@@ -18,8 +16,7 @@ const BINS: usize = 110;
 
 /// The delays of packets that arrived in time, ascending.
 pub(crate) fn delays(passages: &[Passage]) -> Vec<f64> {
-    let arrived = passages.iter().filter(|p| p.fate == Fate::Arrived);
-    sorted(arrived.filter_map(|p| p.delay.map(|delay| delay.as_nanos())).collect())
+    sorted(romer_metrics::delays(passages))
 }
 
 /// The same of each way: most figures want them.
@@ -35,25 +32,57 @@ impl Sorted {
         ways.filter(|(one, _)| *one == way).map(|(_, delays)| &delays[..]).next().unwrap_or_default()
     }
 
-    /// Of several ways, ascending.
-    pub(super) fn together(&self, ways: &[Way]) -> Cow<'_, [f64]> {
-        let mut some = ways.iter().map(|way| self.of_way(*way)).filter(|delays| !delays.is_empty());
-        let first = some.next().unwrap_or_default();
-        let mut all = Cow::Borrowed(first);
-        for delays in some {
-            all.to_mut().extend_from_slice(delays);
-            // Two stretches that are ascending are merged.
-            all.to_mut().sort_by(f64::total_cmp);
-        }
-        all
+    /// Of several ways: how many there are, and where an axis for all of them begins and ends.
+    pub(super) fn together(&self, ways: &[Way]) -> (usize, (f64, f64)) {
+        let all: Vec<&[f64]> = ways.iter().map(|way| self.of_way(*way)).collect();
+        (all.iter().map(|delays| delays.len()).sum(), ends_of(&all))
     }
 }
 
 /// Whole numbers, ascending.
-pub(super) fn sorted(values: Vec<i64>) -> Vec<f64> {
-    let ascending = i64::ascending(&values);
-    drop(values);
-    ascending.into_iter().map(as_float).collect()
+pub(super) fn sorted(mut values: Vec<i64>) -> Vec<f64> {
+    put_in_order(&mut values);
+    values.into_iter().map(as_float).collect()
+}
+
+/// By how much delays change from packet to packet, without the sign (|IPDV|, RFC 3393), ascending, forward and in
+/// reverse: two figures want them.
+pub(super) struct Changes([Vec<f64>; 2]);
+
+impl Changes {
+    pub(super) fn of(passages: &Passages<'_>) -> Self {
+        Self([passages.forward, passages.reverse].map(|these| sorted(jitter::delay_difference(these))))
+    }
+
+    /// Those of a way, and of there and back nothing.
+    pub(super) fn of_way(&self, way: Way) -> Option<&[f64]> {
+        match way {
+            Way::Forward => Some(&self.0[0]),
+            Way::Reverse => Some(&self.0[1]),
+            Way::RoundTrip => None,
+        }
+    }
+}
+
+/// How far values deviate from their mean, ascending, of values that are ascending.
+pub(super) fn deviations(sorted: &[f64]) -> Vec<f64> {
+    let Some(pivot) = sorted.first() else { return Vec::new() };
+    let mean = pivot + sorted.iter().map(|value| value - pivot).sum::<f64>() / share(sorted.len(), 1);
+    let (below, above) = sorted.split_at(sorted.partition_point(|value| *value < mean));
+    let (mut below, mut above) = (below.iter().rev().peekable(), above.iter().peekable());
+    let mut all = Vec::with_capacity(sorted.len());
+    while let (Some(low), Some(high)) = (below.peek(), above.peek()) {
+        let (low, high) = (mean - **low, **high - mean);
+        all.push(low.min(high));
+        if low < high {
+            below.next()
+        } else {
+            above.next()
+        };
+    }
+    all.extend(below.map(|low| mean - low));
+    all.extend(above.map(|high| high - mean));
+    all
 }
 
 /// Numbers, ascending.
@@ -223,13 +252,14 @@ pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// How far the spacing of packets is from what it should be: the sender's own error, and what the path adds.
-pub(super) fn spacing(passages: &Passages<'_>) -> Option<Figure> {
+pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figure> {
     let error = passages.forward.iter().filter(|p| p.copy == 0).filter_map(|p| p.departure_error);
     let error = sorted(error.map(|error| error.as_nanos().saturating_abs()).collect());
+    let [there, back] = &changes.0;
     let rows = [
-        ("sender's departure error", Ink::Text, error),
-        ("changed on the way there", Ink::Forward, sorted(changes(passages.forward))),
-        ("changed on the way back", Ink::Reverse, sorted(changes(passages.reverse))),
+        ("sender's departure error", Ink::Text, &error),
+        ("changed on the way there", Ink::Forward, there),
+        ("changed on the way back", Ink::Reverse, back),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);
@@ -271,9 +301,18 @@ pub(crate) fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// The difference of delay between packets of consecutive numbers, both arrived, without its sign.
-fn changes(passages: &[Passage]) -> Vec<i64> {
-    let first = || passages.iter().filter(|p| p.copy == 0 && p.fate == Fate::Arrived);
-    let pairs = first().zip(first().skip(1)).filter(|(a, b)| a.sequence.checked_add(1) == Some(b.sequence));
-    pairs.filter_map(|(a, b)| Some((b.delay? - a.delay?).as_nanos().saturating_abs())).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviations_from_the_mean_are_ascending_and_those_of_the_values() {
+        for values in
+            [vec![], vec![3.0], vec![1.0, 1.0], vec![0.0, 1.0, 2.0, 3.0, 14.0], vec![0.0, 9.0, 10.0]]
+        {
+            let mean = values.iter().sum::<f64>() / share(values.len(), 1);
+            let expected = ascending(values.iter().map(|value| f64::abs(value - mean)).collect());
+            assert_eq!(deviations(&values), expected, "{values:?}");
+        }
+    }
 }

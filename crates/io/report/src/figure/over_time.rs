@@ -1,7 +1,8 @@
 //! Delays, and times between packets, over the time of the run.
 
+use romer_metrics::{nearly_ascending, received, sent};
+use romer_record::Passage;
 use romer_record::document::Measurement;
-use romer_record::{Fate, Passage};
 
 use super::strips::lost_at;
 use super::thin::Thinning;
@@ -19,22 +20,20 @@ pub(super) fn delays(
     times: &Times,
     ways: &[Way],
 ) -> Option<Figure> {
-    let all = sorted.together(ways);
-    all.first()?;
-    let (from, end) = ends(&all);
-    let number = all.len();
-    drop(all);
+    let (number, (from, end)) = sorted.together(ways);
+    if number == 0 {
+        return None;
+    }
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
     for way in ways {
-        let points = || {
-            let arrived = passages.of(*way).iter().filter(|p| p.fate == Fate::Arrived);
-            arrived.filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))))
-        };
-        let mut within = Thinning::new(points().filter(|(_, delay)| *delay <= end).count(), MOST_POINTS);
+        let points = received(passages.of(*way))
+            .filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))));
+        let count = sorted.of_way(*way).partition_point(|delay| *delay <= end);
+        let mut within = Thinning::new(count, MOST_POINTS);
         let mut above = Vec::new();
-        for (x, delay) in points() {
+        for (x, delay) in points {
             if delay <= end {
                 within.push((x, delay / unit.nanos()));
             } else {
@@ -93,16 +92,9 @@ pub(super) fn delays(
 
 /// How long after the one before it each packet left, and arrived, each on its own host's clock (seed 000, figures 9.5 to
 /// 9.8): what the sender's schedule and the path's holding back look like one by one.
-pub(super) fn between(passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
-    let there = [passages.forward, passages.round_trip].into_iter().find(|these| !these.is_empty());
-    let there = there.unwrap_or_default();
-    let departures = Spacings::of(there, times, |passage| passage.departure.map(|time| time.as_nanos()));
-    let arrivals = |way| {
-        let these = passages.of(way);
-        Spacings::of(these, times, |passage| passage.arrival.map(|time| time.as_nanos()))
-    };
-    let reception =
-        [("there", Ink::Forward, arrivals(Way::Forward)), ("back", Ink::Reverse, arrivals(Way::Reverse))];
+pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {
+    let Spaced { departures, there, back } = spaced;
+    let reception = [("there", Ink::Forward, there), ("back", Ink::Reverse, back)];
     let figures = [
         spacings(
             "inter-transmission",
@@ -126,21 +118,42 @@ pub(super) fn between(passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
 /// Points of a series of spacings: its envelope is what tells.
 const SPACINGS: usize = 400;
 
+/// Times between departures, and between arrivals of each direction.
+pub(super) struct Spaced {
+    pub(super) departures: Spacings,
+    pub(super) there: Spacings,
+    pub(super) back: Spacings,
+}
+
+impl Spaced {
+    pub(super) fn of(passages: &Passages<'_>, times: &Times) -> Self {
+        let there = [passages.forward, passages.round_trip].into_iter().find(|these| !these.is_empty());
+        let departures = sent(there.unwrap_or_default())
+            .filter_map(|passage| Some((passage.departure?.as_nanos(), passage.sequence)));
+        let arrivals = |these| {
+            let moments = received(these)
+                .filter_map(|passage: &Passage| Some((passage.arrival?.as_nanos(), passage.sequence)));
+            Spacings::of(moments, times)
+        };
+        Self {
+            departures: Spacings::of(departures, times),
+            there: arrivals(passages.forward),
+            back: arrivals(passages.reverse),
+        }
+    }
+}
+
 /// Times from one packet to the next, in the order in which they came about.
-struct Spacings {
+pub(super) struct Spacings {
     points: Vec<(f64, f64)>,
-    sorted: Vec<f64>,
+    /// Nanoseconds, ascending.
+    pub(super) sorted: Vec<f64>,
 }
 
 impl Spacings {
-    /// Of the packets that have the moment, each by its first copy.
-    fn of(passages: &[Passage], times: &Times, moment: impl Fn(&Passage) -> Option<i64>) -> Self {
-        let first = passages.iter().filter(|passage| passage.copy == 0);
-        let mut moments: Vec<(i64, u64)> =
-            first.filter_map(|passage| Some((moment(passage)?, passage.sequence))).collect();
-        if !moments.is_sorted() {
-            moments.sort_unstable();
-        }
+    /// Of packets by their moment and their number.
+    fn of(moments: impl Iterator<Item = (i64, u64)>, times: &Times) -> Self {
+        let moments = nearly_ascending(moments);
         let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
         let mut points = Thinning::new(moments.len().saturating_sub(1), SPACINGS);
         for pair in moments.windows(2) {

@@ -1,11 +1,14 @@
 //! How delays, their changes and the packets' spacing are distributed.
 
-use romer_metrics::{inter_arrivals, inter_departures, jitter};
+use std::borrow::Cow;
+
+use romer_metrics::jitter;
 use romer_record::Passage;
 use romer_record::document::Measurement;
 
-use super::distributions::ascending;
-use super::{Axis, Figure, Ink, Labels, Layer, Sorted, as_float, at, share, sorted, steps};
+use super::distributions::deviations;
+use super::over_time::Spaced;
+use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
 use crate::Passages;
 use crate::number::{NO_BREAK, Unit, time};
 use crate::table::Way;
@@ -68,20 +71,30 @@ pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
 }
 
 /// The jitters by their definitions, each as a distribution function over a logarithmic axis.
-pub(super) fn jitters(m: &Measurement, passages: &Passages<'_>) -> Option<Figure> {
+pub(super) fn jitters(
+    m: &Measurement,
+    passages: &Passages<'_>,
+    delays: &Sorted,
+    changes: &Changes,
+) -> Option<Figure> {
     let way =
         [Way::Forward, Way::Reverse, Way::RoundTrip].into_iter().find(|way| passages.of(*way).len() > 2)?;
     let these: &[Passage] = passages.of(way);
+    let between_delays = match changes.of_way(way) {
+        Some(changes) => Cow::Borrowed(changes),
+        None => Cow::Owned(sorted(jitter::delay_difference(these))),
+    };
+    let delays = delays.of_way(way);
     let rows = [
-        ("between arrivals", Ink::Forward, sorted(jitter::inter_arrival_difference(these))),
-        ("between delays", Ink::Reverse, sorted(jitter::delay_difference(these))),
-        ("from the mean delay", Ink::RoundTrip, ascending(jitter::deviation_from_mean(these))),
+        ("between arrivals", Ink::Forward, sorted(jitter::inter_arrival_difference(these)).into()),
+        ("between delays", Ink::Reverse, between_delays),
+        ("from the mean delay", Ink::RoundTrip, deviations(delays).into()),
     ];
     let single = jitter::rfc3550(these).map_or_else(String::new, |value| {
         format!(" RFC{NO_BREAK}3550's running mean ends at {}.", time(value, true))
     });
-    let range = jitter::peak_to_peak(these).map_or_else(String::new, |value| {
-        format!(" From the least to the greatest delay: {}.", time(as_float(value), true))
+    let range = delays.first().zip(delays.last()).map_or_else(String::new, |(least, greatest)| {
+        format!(" From the least to the greatest delay: {}.", time(greatest - least, true))
     });
     let caption = format!(
         "Of {}. The same packets give different jitters by different definitions.{range}{single}",
@@ -91,15 +104,11 @@ pub(super) fn jitters(m: &Measurement, passages: &Passages<'_>) -> Option<Figure
 }
 
 /// Times between departures and between arrivals.
-pub(super) fn between(passages: &Passages<'_>) -> Option<Figure> {
-    let there = [passages.forward, passages.round_trip]
-        .into_iter()
-        .find(|these| !these.is_empty())
-        .unwrap_or_default();
+pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
     let rows = [
-        ("between departures", Ink::Text, sorted(inter_departures(there))),
-        ("between arrivals there", Ink::Forward, sorted(inter_arrivals(passages.forward))),
-        ("between arrivals back", Ink::Reverse, sorted(inter_arrivals(passages.reverse))),
+        ("between departures", Ink::Text, &spaced.departures.sorted),
+        ("between arrivals there", Ink::Forward, &spaced.there.sorted),
+        ("between arrivals back", Ink::Reverse, &spaced.back.sorted),
     ];
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let low = rows.iter().filter_map(|(_, _, values)| at(values, 0.002)).fold(f64::INFINITY, f64::min);
@@ -138,7 +147,7 @@ fn logarithmic(
     name: &'static str,
     title: &str,
     caption: String,
-    rows: Vec<(&'static str, Ink, Vec<f64>)>,
+    rows: Vec<(&'static str, Ink, Cow<'_, [f64]>)>,
 ) -> Option<Figure> {
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);

@@ -160,9 +160,37 @@
       return state.view[0] + (at - g.left) / (g.right - g.left) * (state.view[1] - state.view[0]);
     };
     let from = null, wanted = null;
-    box.addEventListener('pointerdown', (event) => { if (event.pointerType === 'mouse') from = event.clientX; });
+    // On a touch screen one finger points, and what it points at stays; two take hold of their moments, and spread or move them.
+    const fingers = new Map();
+    let held = null;
+    const grip = () => [...fingers.values()].sort((a, b) => a - b);
+    const spread = () => {
+      const r = state.svg.getBoundingClientRect(), g = state.geometry, k = g.width / r.width;
+      const [p, q] = grip().map((clientX) => (clientX - r.left) * k);
+      const slope = (held[1] - held[0]) / Math.max(q - p, 12);
+      const low = held[0] - (p - g.left) * slope;
+      const [first, last] = state.whole, least = (last - first) / 1e4;
+      const [a, b] = [Math.max(first, low), Math.min(last, low + (g.right - g.left) * slope)];
+      if (b - a < least) return;
+      if (a <= first && b >= last) all(); else zoom(state, a, b);
+    };
+    box.addEventListener('pointerdown', (event) => {
+      if (event.pointerType === 'mouse') { from = event.clientX; return; }
+      fingers.set(event.pointerId, event.clientX);
+      // What is drawn anew under a finger does not lose it.
+      try { box.setPointerCapture(event.pointerId); } catch { /* it has left already */ }
+      hover(state, fingers.size === 1 ? event.clientX : null);
+      held = fingers.size === 2 ? grip().map(toX) : null;
+    });
     box.addEventListener('pointermove', (event) => {
+      if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event.clientX);
+      if (held) {
+        if (wanted === null) requestAnimationFrame(() => { wanted = null; if (held) spread(); });
+        wanted = event.clientX;
+        return;
+      }
       if (wanted === null) requestAnimationFrame(() => {
+        if (wanted === null || held) { wanted = null; return; }
         hover(state, wanted);
         if (from !== null && Math.abs(wanted - from) > 4) {
           const r = state.svg.getBoundingClientRect(), k = state.geometry.width / r.width, g = state.geometry;
@@ -173,11 +201,19 @@
       });
       wanted = event.clientX;
     });
-    box.addEventListener('pointerleave', () => { from = null; wanted = null; requestAnimationFrame(() => hover(state, null)); });
+    box.addEventListener('pointerleave', (event) => {
+      if (event.pointerType !== 'mouse') return;
+      from = null; wanted = null; requestAnimationFrame(() => hover(state, null));
+    });
+    const lift = (event) => { fingers.delete(event.pointerId); held = null; };
     box.addEventListener('pointerup', (event) => {
+      lift(event);
       if (from !== null && Math.abs(event.clientX - from) > 8) zoom(state, toX(from), toX(event.clientX));
       from = null;
     });
+    // The page is scrolled.
+    box.addEventListener('pointercancel', (event) => { lift(event); wanted = null; hover(state, null); });
+    document.addEventListener('pointerdown', (event) => { if (!box.contains(event.target)) hover(state, null); });
     const all = () => { state.view = state.whole; draw(state); };
     box.addEventListener('dblclick', all);
     reset.addEventListener('click', all);
@@ -196,6 +232,10 @@
   };
   const data = document.getElementById('data');
   if (data) {
+    const how = matchMedia('(pointer: coarse)').matches
+      ? 'A finger on a chart tells what is there; two fingers draw a stretch apart, and two taps show all of it.'
+      : 'The mouse over a chart tells what is there; dragged over a stretch it shows that alone, and a double click all of it.';
+    if (states.length) plain('p', { class: 'when' }, data, how);
     plain('button', { type: 'button' }, data, 'Measurement (JSON)').addEventListener('click', () =>
       save('measurement.json', 'application/json', JSON.stringify(read('document'), null, 2)));
     plain('button', { type: 'button' }, data, 'What the charts draw (CSV)').addEventListener('click', () => {
