@@ -30,6 +30,9 @@ pub(crate) struct ReportArgs {
     /// Write PREFIX.raw, PREFIX.sta and PREFIX.log, as Qtcp does; of several streams PREFIX-0.raw, PREFIX-1.raw, ...
     #[arg(long, value_name = "PREFIX")]
     pub(crate) qtcp: Option<String>,
+    /// Refused with the way to do it: a run holds no frames
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) pcapng: Option<PathBuf>,
     /// Write the .raw of --qtcp after normalisation: the first departure and the least latency are 0
     #[arg(long, requires = "qtcp")]
     pub(crate) normalised: bool,
