@@ -36,6 +36,8 @@ pub(crate) fn run(arguments: &LabArgs) -> Result<u8, Failure> {
                 LabCase::Classify => Case::Classify,
                 LabCase::Remark => Case::Remark,
                 LabCase::Priority => Case::Priority(*rate),
+                LabCase::Weighted => Case::Weighted(*rate),
+                LabCase::SmallPasses => Case::SmallPasses(*rate),
                 LabCase::Police => Case::Police,
             };
             romer_lab::case::set(prefix, case)?;

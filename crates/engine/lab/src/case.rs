@@ -22,6 +22,11 @@ pub enum Case {
     Remark,
     /// Three classes by strict priority on a line of this rate: EF, AF21, and the rest.
     Priority(LineRate),
+    /// The same three classes in turns, with 6,000, 4,000 and 2,000 octets in each pass: 3 to 2 to 1.
+    Weighted(LineRate),
+    /// The same, with 200, 150 and 100 octets in a pass, although a frame leaves whole: the pitfall of seed 003's figure
+    /// 1-5.
+    SmallPasses(LineRate),
     /// No more than 625 packets a second pass, in bursts of 20.
     Police,
 }
@@ -29,25 +34,33 @@ pub enum Case {
 /// Classes as nftables tells them to the queues, and the counters by which one sees that it did.
 const CLASSIFY: &str = "\
     ip dscp ef meta priority set 1:10 counter
+    ip6 dscp ef meta priority set 1:10 counter
     ip dscp { af21, af22, af23 } meta priority set 1:20 counter
+    ip6 dscp { af21, af22, af23 } meta priority set 1:20 counter
     udp dport { 5001, 50001 } meta priority set 1:10 counter
     udp dport 5002 meta priority set 1:20 counter
     ip saddr 198.18.0.128/25 meta priority set 1:20 counter
+    ip6 saddr 2001:2:0:18::80/121 meta priority set 1:20 counter
     meta l4proto tcp meta priority set 1:30 counter
     iifname r1 meta priority set 1:30 counter
 ";
-/// One rule for each class: nftables 1.0.6 does not take a map of code points.
+/// One rule for each class and version: nftables 1.0.6 does not take a map of code points.
 const REMARK: &str = "\
     udp dport { 5001, 50001 } ip dscp set ef counter
+    udp dport { 5001, 50001 } ip6 dscp set ef counter
     udp dport 5002 ip dscp set af21 counter
+    udp dport 5002 ip6 dscp set af21 counter
     udp dport 5003 ip dscp set cs1 counter
+    udp dport 5003 ip6 dscp set cs1 counter
 ";
-/// By packets: by octets, nftables' bucket is one whole second deep.
+/// By packets of both versions: by octets, nftables' bucket is one whole second deep.
 const POLICE: &str = "    iifname r0 limit rate over 625/second burst 20 packets counter drop\n";
 /// By code point only, so that classes are what the sender says.
 const BY_CODE_POINT: &str = "\
     ip dscp ef meta priority set 1:10 counter
+    ip6 dscp ef meta priority set 1:10 counter
     ip dscp { af21, af22, af23 } meta priority set 1:20 counter
+    ip6 dscp { af21, af22, af23 } meta priority set 1:20 counter
 ";
 
 impl Case {
@@ -56,14 +69,20 @@ impl Case {
             Self::None => String::new(),
             Self::Classify => CLASSIFY.into(),
             Self::Remark => format!("{CLASSIFY}{REMARK}"),
-            Self::Priority(_) => BY_CODE_POINT.into(),
+            Self::Priority(_) | Self::Weighted(_) | Self::SmallPasses(_) => BY_CODE_POINT.into(),
             Self::Police => POLICE.into(),
         }
     }
 
-    /// The queues' commands. Rates are hardly any, so that all of the line is given by priority.
+    /// The queues' commands. Rates are hardly any, so that all of the line is given by priority, or by turns: what htb
+    /// lends to classes of one priority it lends pass by pass, so many octets in each, though never less than a frame.
     fn queues(self) -> Vec<String> {
-        let Self::Priority(line) = self else { return Vec::new() };
+        let (line, turns) = match self {
+            Self::Priority(line) => (line, ["prio 0", "prio 1", "prio 2"]),
+            Self::Weighted(line) => (line, ["quantum 6000", "quantum 4000", "quantum 2000"]),
+            Self::SmallPasses(line) => (line, ["quantum 200", "quantum 150", "quantum 100"]),
+            Self::None | Self::Classify | Self::Remark | Self::Police => return Vec::new(),
+        };
         let bits = line.bits();
         let mut commands = vec![
             "qdisc add dev r1 root handle 1: htb default 30".to_owned(),
@@ -71,9 +90,9 @@ impl Case {
                 "class add dev r1 parent 1: classid 1:1 htb rate {bits}bit ceil {bits}bit burst 3kb cburst 3kb"
             ),
         ];
-        for (priority, class) in [10, 20, 30].into_iter().enumerate() {
+        for (turn, class) in turns.into_iter().zip([10, 20, 30]) {
             commands.push(format!(
-                "class add dev r1 parent 1:1 classid 1:{class} htb rate 8kbit ceil {bits}bit burst 2kb cburst 3kb prio {priority}"
+                "class add dev r1 parent 1:1 classid 1:{class} htb rate 8kbit ceil {bits}bit burst 2kb cburst 3kb {turn}"
             ));
             commands.push(format!("qdisc add dev r1 parent 1:{class} pfifo limit 30"));
         }
@@ -88,7 +107,7 @@ impl Case {
 /// There is no such laboratory, it has no router, or nft or tc are missing or refuse.
 pub fn set(prefix: &str, case: Case) -> Result<(), LabError> {
     let nft = format!(
-        "add table ip romer\ndelete table ip romer\ntable ip romer {{\n  chain forwarded {{\n    type filter hook forward \
+        "add table inet romer\ndelete table inet romer\ntable inet romer {{\n  chain forwarded {{\n    type filter hook forward \
          priority mangle; policy accept;\n{}  }}\n}}\n",
         case.rules()
     );

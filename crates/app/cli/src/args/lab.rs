@@ -41,7 +41,7 @@ pub(crate) enum LabCommand {
         /// What the hosts' names begin with
         #[arg(long, default_value = "romer", value_name = "X")]
         prefix: String,
-        /// What the line carries on which priority shares, with header and without check sequence
+        /// What the line carries that priority, weighted and small-passes share, with header and without check sequence
         #[arg(long, default_value = "10Mbit", value_name = "RATE", value_parser = crate::bench::values::line_rate, allow_hyphen_values = true)]
         rate: romer_units::LineRate,
     },
@@ -78,6 +78,10 @@ pub(crate) enum LabCase {
     Remark,
     /// Three classes by strict priority, EF, AF21 and the rest, on a line of --rate
     Priority,
+    /// The same classes in turns: 6,000, 4,000 and 2,000 octets in each pass
+    Weighted,
+    /// The same with 200, 150 and 100 octets in a pass, so that large frames of the last class have more than theirs
+    SmallPasses,
     /// It lets 625 packets a second pass, in bursts of 20
     Police,
 }
