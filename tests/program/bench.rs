@@ -29,8 +29,13 @@ fn bench_in(lab: &Lab, folder: &Path, arguments: &[&str]) -> Ended {
 }
 
 fn document(ended: Ended) -> Value {
-    let document = ended.with_code(0).document();
+    // Where a busy machine left most trials without meaning, just that is told.
+    let text = ended.stderr.clone();
+    let most_tell_nothing = text.contains("most trials tell nothing of the device (");
+    let document = ended.with_code(if most_tell_nothing { 4 } else { 0 }).document();
     schema::assert_valid(&document, "benchmark");
+    let valid = trials(&document).iter().filter(|trial| is_valid(trial)).count();
+    assert!(!most_tell_nothing || valid * 2 < trials(&document).len(), "{text}");
     document
 }
 
@@ -261,6 +266,133 @@ fn a_device_that_reorders_is_caught() {
 }
 
 #[test]
+fn every_case_of_the_router_is_so_with_ipv6_too() {
+    let lab = Lab::router();
+    let v6 = ["--destination", "2001:2:0:19::42", "--line-rate", "2Mbit", "--settle", "150ms"];
+    let small = ["--frame-sizes", "128", "--loads", "20%", "--trial", "300ms"];
+    for (case, ports, claim) in [
+        ("none", "5001", "cs0=cs0"),
+        ("classify", "5001", "cs0=cs0"),
+        ("remark", "5001", "cs0=ef"),
+        ("remark", "5002", "cs0=af21"),
+        ("remark", "5003", "cs0=cs1"),
+    ] {
+        set_case(&lab, &[case]);
+        let stream = format!("name=all,ports={ports}");
+        let more = ["--stream", &stream, "--expect-marking", claim];
+        let found = document(bench(&lab, &[&["load-sweep"], &v6[..], &small, &more].concat()));
+        assert_eq!(found["setup"]["source"], "2001:2:0:18::2", "the laboratory's own, of the same version");
+        for trial in trials(&found).iter().filter(|trial| is_valid(trial)) {
+            assert_eq!(count(trial, "/lost"), 0, "{case}: {trial:#}");
+            assert_eq!(trial["frame_size"], 128);
+        }
+    }
+    // The counters of the rules have seen as many as came.
+    let rules = process::run(lab.command("R", "nft").args(["list", "table", "inet", "romer"])).with_code(0);
+    let line = rules.stdout.lines().find(|line| line.contains("udp dport 5003 ip6 dscp set cs1")).unwrap();
+    assert!(!line.contains("counter packets 0 "), "{line}");
+    set_case(&lab, &["police"]);
+    let police = ["--profile", "625pps,20", "--frame-sizes", "128", "--loads", "70%", "--trial", "1s"];
+    let found = bench(&lab, &[&["policing"], &v6[..], &police].concat()).document();
+    // 1,182 frames a second: some two of five are beyond the profile.
+    let trial = &trials(&found)[0];
+    if is_valid(trial) {
+        let stopped = count(trial, "/policed/excess_stopped") + count(trial, "/policed/at_the_edge_stopped");
+        assert!(stopped > 200, "{:#}", trial["policed"]);
+    }
+    set_case(&lab, &["priority", "--rate", "1Mbit"]);
+    let classes =
+        ["--stream", "name=first,dscp=ef", "--stream", "name=second,dscp=af22", "--stream", "name=third"];
+    let judged = ["--discipline", "strict", "--capacity", "1Mbit", "--frame-sizes", "512", "--loads", "90%"];
+    let times =
+        ["--trial", "2s", "--settle", "800ms", "--destination", "2001:2:0:19::42", "--line-rate", "2Mbit"];
+    let found = bench(&lab, &[&["priority"], &classes[..], &judged, &times].concat()).document();
+    let carried = |place: usize| number(&found, &format!("/trials/0/per_stream/{place}/carried_l2_bps"));
+    assert!(carried(0) > carried(1) && carried(1) > carried(2), "{:#}", found["trials"][0]["per_stream"]);
+}
+
+#[test]
+fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
+    let lab = Lab::router();
+    let streams = [("high", "ef", 64, 200), ("middle", "af21", 64, 150), ("low", "cs0", 1_518, 100)].map(
+        |(name, dscp, size, weight)| {
+            format!("name={name},dscp={dscp},frame-size={size},weight={weight},pace=poisson,share=33.3%")
+        },
+    );
+    let judged = |case: &str| {
+        set_case(&lab, &[case, "--rate", "1Mbit"]);
+        let mut arguments = vec!["priority", "--discipline", "weighted", "--capacity", "1Mbit"];
+        for stream in &streams {
+            arguments.extend(["--stream", stream]);
+        }
+        arguments.extend(["--frame-sizes", "64", "--line-rate", "4Mbit", "--loads", "90%", "--trial", "3s"]);
+        arguments.extend(["--settle", "800ms"]);
+        bench(&lab, &arguments).document()
+    };
+    let found = judged("small-passes");
+    schema::assert_valid(&found, "benchmark");
+    let carried =
+        |found: &Value, place: usize| number(found, &format!("/trials/0/per_stream/{place}/carried_l2_bps"));
+    // 200, 150 and 1,518 octets in a pass.
+    assert!(carried(&found, 2) > 3.0 * carried(&found, 0), "{:#}", found["trials"][0]["per_stream"]);
+    if is_valid(&trials(&found)[0]) {
+        let verdicts = at(&found, "/verdicts").as_array().unwrap();
+        let weights = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("weights"));
+        assert!(
+            weights.is_some_and(|one| one["found"].as_str().unwrap().contains("figure 1-5")),
+            "{verdicts:#?}"
+        );
+        assert!(
+            verdicts.iter().any(|one| one["subject"].as_str().unwrap().starts_with("classes high and low"))
+        );
+    }
+    let fair = judged("weighted");
+    assert!(carried(&fair, 0) > 1.5 * carried(&fair, 2), "{:#}", fair["trials"][0]["per_stream"]);
+}
+
+#[test]
+fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
+    let asked = [
+        "bench",
+        "load-sweep",
+        "--tx",
+        "a",
+        "--rx",
+        "b",
+        "--source",
+        "198.18.0.2",
+        "--destination",
+        "198.19.0.2",
+    ];
+    let more =
+        ["--frame-sizes", "64,128", "--loads", "10%,20%,30%", "--repeat", "2", "--seed", "1,2,3,4,5,6"];
+    let romer = |more: &[&str], last: &[&str]| process::run(process::romer(asked).args(more).args(last));
+    let found = romer(&more, &["--dry-run", "--json", "-"]).with_code(0).document();
+    schema::assert_valid(&found, "benchmark-forecast");
+    assert_eq!((at(&found, "/trials").as_array().unwrap().len(), count(&found, "/trials_at_most")), (12, 12));
+    // Twelve trials of ten seconds.
+    assert!(number(&found, "/time_at_most_ns") > 120e9 && number(&found, "/time_at_most_ns") < 240e9);
+    let plain = romer(&more, &["--dry-run"]).with_code(0);
+    assert!(plain.stdout.contains("12 trials, ") && plain.stdout.lines().count() > 12, "{plain:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.pcapng");
+    let late = romer(&more, &["--pcapng", file.to_str().unwrap(), "--pcapng-trial", "13"]).with_code(2);
+    assert!(
+        late.stderr.contains("no such trial (--pcapng-trial 13): those to be made are 1 to 12"),
+        "{late:?}"
+    );
+    // Each trial of a search follows from the one before.
+    let mut search = asked;
+    search[1] = "throughput";
+    let found =
+        process::run(process::romer(search).args(["--dry-run", "--json", "-"])).with_code(0).document();
+    assert!(at(&found, "/trials").as_array().unwrap().is_empty() && count(&found, "/trials_at_most") > 6);
+    let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
+    let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
+    assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");
+}
+
+#[test]
 fn a_policer_is_judged_frame_by_frame() {
     let lab = Lab::router();
     set_case(&lab, &["police"]);
@@ -291,8 +423,11 @@ fn a_policer_is_judged_frame_by_frame() {
     let trial = trials(&found).iter().find(|trial| is_valid(trial));
     if let Some(trial) = trial {
         assert!(count(trial, "/policed/excess_passed") > 100, "{:#}", trial["policed"]);
-        let all: u64 =
-            trial["policed"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        let verdicts = trial["policed"].as_object().unwrap().iter();
+        // Of those at the edge, some are told once more.
+        let verdicts = verdicts.filter(|(name, _)| *name != "at_the_edge_stopped");
+        let all: u64 = verdicts.map(|(_, count)| count.as_u64().unwrap()).sum();
+        assert!(count(trial, "/policed/at_the_edge_stopped") <= count(trial, "/policed/at_the_edge"));
         assert_eq!(all, count(trial, "/offered/frames"), "every frame has its verdict");
     }
 }
@@ -409,6 +544,8 @@ fn a_killed_benchmark_goes_on_where_it_was() {
     let prefix = lab.prefix();
     let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/t1")].map(str::to_owned);
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let changed = resume(&["--repeat", "3"]).with_code(2);
+    assert!(changed.stderr.contains(", repeat): it was 2, and is 3; "), "{changed:?}");
     let changed = resume(&[&["load-sweep", "--loads", "10%"], &ports[..]].concat()).with_code(2);
     assert!(changed.stderr.starts_with("error: the plan has changed ("), "{changed:?}");
     assert_eq!(changed.stderr.lines().count(), 1);
@@ -424,6 +561,21 @@ fn a_killed_benchmark_goes_on_where_it_was() {
         .collect();
     assert_eq!(places.len(), 4, "both sizes in both repeats");
     assert!(at(&whole, "/events").as_array().unwrap().iter().any(|event| event["kind"] == "resumed"));
+    let report = |more: &[&str]| process::run(process::romer(["report"]).arg(&run).args(more));
+    let figures = folder.path().join("figures");
+    report(&["--quiet", "--svg", figures.to_str().unwrap()]).with_code(0);
+    let drawn: Vec<String> = std::fs::read_dir(&figures)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(drawn.len() >= 5 && drawn.iter().all(|name| name.ends_with(".svg")), "{drawn:?}");
+    let twice = report(&["--quiet", "--svg", figures.to_str().unwrap()]).with_code(2);
+    assert!(twice.stderr.contains("there are figures already (--svg "), "{twice:?}");
+    let table = report(&["--csv", "-"]).with_code(0);
+    assert!(table.stdout.starts_with("case,frame_size,load_percent,quantity,"), "{table:?}");
+    assert!(report(&[]).with_code(0).stdout.contains("carried_percent"));
+    let packets = report(&["--qtcp", "x"]).with_code(2);
+    assert!(packets.stderr.contains("does not apply (--qtcp)"), "{packets:?}");
     let again = resume(&[]).with_code(2);
     assert!(again.stderr.starts_with("error: the benchmark is complete ("), "{again:?}");
 }

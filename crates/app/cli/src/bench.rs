@@ -1,55 +1,60 @@
 //! `romer bench`.
 
+mod asked;
 mod folder;
+mod in_lab;
 mod plan;
 pub(crate) mod plan_schema;
+pub(crate) mod shown;
 pub(crate) mod stream;
 pub(crate) mod values;
 mod words;
 
 use std::io::{self, IsTerminal};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+use std::path::Path;
 
 use romer_bench::limits::Limit;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_bench::{BenchError, Progress, Watcher};
+use romer_method::Frames;
 use romer_method::arrangement::Pace;
-use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
+use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
-use romer_method::search::Goal;
-use romer_method::{Frames, mlr};
 use romer_port::PortName;
-use romer_record::benchmark::BenchmarkEntry;
+use romer_record::benchmark::{Benchmark, BenchmarkEntry};
 use romer_server::PlanFault;
 use romer_units::{Duration, FrameSize};
 
-use crate::args::{BenchArgs, DisciplineName, ProcedureName, SearchName, Wish};
+use crate::args::{BenchArgs, DisciplineName, ProcedureName, Wish};
 use crate::failure::Failure;
 use crate::measure::random_seed;
 use crate::{output, report, signals};
 
 use folder::Folder;
+use in_lab::Lab;
 use stream::StreamArgument;
 
 /// The sizes of RFC 2544 section 9.1.
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
 /// How long a device settles where nothing is said (RFC 2544 section 23).
 const SETTLE: Duration = Duration::from_secs(2);
-/// The load at which a device is reset, where none is given.
-const RESET_LOAD: f64 = 0.5;
-/// The least load that a search tries.
-const LEAST_LOAD: f64 = 0.001;
-
 /// How long each test of the tester itself sends, where trials are not shorter.
 const SELF_TEST: Duration = Duration::from_millis(500);
 
 /// Benchmarks, and gives the exit code.
 pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    run_as_given(arguments, &words)
+}
+
+/// The same, of arguments that were given in these words, from the command's name on.
+fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> {
     match (&arguments.wish, &arguments.resume) {
         (Some(Wish::Procedure(name)), _) => procedure(arguments, *name),
         (Some(Wish::Plan(path)), _) => {
-            let planned = plan::arguments(path)?;
+            let planned = plan::arguments(path, words)?;
             match &planned.wish {
                 Some(Wish::Procedure(name)) => procedure(&planned, *name),
                 Some(Wish::Plan(_)) | None => {
@@ -57,7 +62,10 @@ pub(crate) fn run(arguments: &BenchArgs) -> Result<u8, Failure> {
                 }
             }
         }
-        (None, Some(folder)) => run(&folder::arguments(folder)?),
+        (None, Some(folder)) => {
+            let (kept, words) = folder::arguments(folder, words)?;
+            run_as_given(&kept, &words)
+        }
         (None, None) => Err(Failure::own("nothing says what is to be found out (bench)")),
     }
 }
@@ -66,13 +74,35 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     output::check_target(arguments.html.as_deref(), arguments.output.force)?;
     output::check_target(arguments.pcapng.as_deref(), arguments.output.force)?;
+    if let Some(folder) = &arguments.svg {
+        shown::check_folder(folder, arguments.output.force)?;
+    }
     let mut options = options(arguments, name)?;
     let past = match &arguments.resume {
         Some(folder) => Some(folder::take_up(folder, arguments.trials.seed, &mut options)?),
         None => None,
     };
+    let forecast = romer_bench::forecast(&options);
+    if let (Some(number), Some(most)) = (options.capture, forecast.trials_for_certain) {
+        let made = past.as_ref().map_or(0, |(_, past)| past.trials());
+        if number > most || number <= made {
+            return Err(Failure::usage(format!(
+                "there is no such trial (--pcapng-trial {number}): those to be made are {} to {most}; name one of them",
+                made + 1
+            )));
+        }
+    }
     if arguments.trials.dry_run {
-        output::print(&words::dry_run(&options));
+        if !arguments.output.quiet && !arguments.output.json_to_stdout() {
+            output::print(&words::dry_run(&options, &forecast));
+        }
+        if let Some(file) = &arguments.output.json {
+            output::write_document(
+                file,
+                &shown::text(&forecast.document(&options))?,
+                arguments.output.force,
+            )?;
+        }
         return Ok(0);
     }
     let (kept, past) = match past {
@@ -109,12 +139,13 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         output::print(&words::kept(kept.folder(), document.partial));
     }
     if let Some(file) = &arguments.output.json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
-        text.push('\n');
-        output::write_document(file, &text, arguments.output.force)?;
+        output::write_document(file, &shown::text(&document)?, arguments.output.force)?;
     }
     if let Some(file) = &arguments.html {
         output::write_document(file, &page, arguments.output.force)?;
+    }
+    if let Some(folder) = &arguments.svg {
+        shown::figures(&document, folder, arguments.output.force)?;
     }
     let broken = document.verdicts.iter().filter(|verdict| !verdict.holds).count();
     if stop.load(std::sync::atomic::Ordering::Acquire) {
@@ -137,11 +168,37 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             ),
         ));
     }
+    tells_enough(&document, kept.folder())?;
     // What the device was held to is a stated limit.
     if broken > 0 {
         return Ok(6);
     }
     report::hold(&document.limits, "the measured value")
+}
+
+/// Refuses what most trials tell nothing of the device for.
+fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
+    let told = romer_bench::told(document);
+    // The tester's own tests say themselves what they came to.
+    if document.procedure == "self-test" || told.is_enough() {
+        return Ok(());
+    }
+    let shown = romer_report::escape::terminal(&folder.to_string_lossy());
+    let (code, mend) = if told.device_away * 2 >= told.silent() {
+        (5, "see to the device")
+    } else {
+        (4, "take a quieter host, a lower --line-rate or lower --loads")
+    };
+    Err(Failure::with_code(
+        code,
+        format!(
+            "most trials tell nothing of the device ({} of {}): {}; {mend}, and see `invalid` of each trial in \
+             {shown}/benchmark.json",
+            told.silent(),
+            told.asked,
+            romer_report::escape::terminal(&told.why)
+        ),
+    ))
 }
 
 /// Who looks on, and keeps.
@@ -223,7 +280,8 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     let tx = port(&arguments.tx, "--tx", "by which port frames leave")?;
     let rx = port(&arguments.rx, "--rx", "by which port frames are taken in")?;
-    let lab = Lab::of(&tx, &rx);
+    let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
+    let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
     let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
     let destination = arguments.destination.or_else(|| lab.map(|lab| lab.destination));
     let load = &arguments.load;
@@ -233,7 +291,11 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
     let claims = claims(arguments, wanted)?;
-    let (name, procedure, criterion) = asked(arguments, wanted)?;
+    let streams = streams(arguments)?;
+    let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
+    let loads = asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
+    let (name, procedure, criterion) = asked::asked(arguments, wanted, &loads)?;
+    let settle = settle(arguments.trials.settle, lab.is_some(), claims.profile.as_ref())?;
     let cases = if arguments.trials.cases.is_empty() {
         vec![Case { name: "as it is".into(), command: None }]
     } else {
@@ -251,7 +313,6 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
             )));
         }
     }
-    let streams = streams(arguments)?;
     let is_fixed = |stream: &StreamOptions| matches!(stream.pace, Pace::Gap(_) | Pace::Bucket(_));
     if matches!(&procedure, Procedure::Sweep { loads, .. } if loads.len() > 1) && streams.iter().all(is_fixed)
     {
@@ -261,9 +322,9 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         ));
     }
     let labels = arguments.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
-    Ok(BenchOptions {
+    let mut options = BenchOptions {
         name,
-        virtual_line: romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line),
+        virtual_line,
         tx,
         rx,
         source: source.ok_or_else(|| {
@@ -279,7 +340,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         procedure,
         criterion,
         repeats: arguments.trials.repeat,
-        settle: arguments.trials.settle.unwrap_or_else(|| lab.map_or(SETTLE, |_| romer_lab::SETTLE)),
+        settle,
         patience: arguments.trials.patience,
         cases,
         reset: reset_command(arguments, wanted)?,
@@ -289,7 +350,25 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         subtract_baseline: arguments.trials.subtract_baseline,
         capture: arguments.pcapng.as_ref().map(|_| u64::from(arguments.pcapng_trial)),
         seed: arguments.trials.seed.unwrap_or_else(random_seed),
-    })
+    };
+    options.fit_sizes();
+    Ok(options)
+}
+
+/// How long a device settles: a policer's bucket is full at the beginning of each trial.
+fn settle(asked: Option<Duration>, in_lab: bool, profile: Option<&Profile>) -> Result<Duration, Failure> {
+    let usual = if in_lab { romer_lab::SETTLE } else { SETTLE };
+    let Some(profile) = profile else { return Ok(asked.unwrap_or(usual)) };
+    #[expect(clippy::cast_possible_truncation, reason = "rounded up to a millisecond; saturates")]
+    let full = Duration::from_millis((profile.depth / profile.rate * 1e3).ceil() as i64);
+    match asked {
+        Some(asked) if asked < full => Err(Failure::usage(format!(
+            "the bucket would not be full again (--settle {asked}): that of --profile takes {full} to fill, and every trial \
+             begins with a full one; settle as long"
+        ))),
+        Some(asked) => Ok(asked),
+        None => Ok(usual.max(full)),
+    }
 }
 
 /// What resets the device, which is asked for just where it is used.
@@ -371,147 +450,10 @@ fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure>
         DisciplineName::Strict => Discipline::Strict,
         DisciplineName::Weighted => Discipline::Weighted,
         DisciplineName::Fifo => Discipline::Fifo,
+        DisciplineName::FifoOctets => Discipline::FifoOctets,
     });
     #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
     let capacity = given.capacity.map(|line| line.bits() as f64);
     let markings = given.markings.iter().map(|marking| (marking.case.clone(), marking.sent, marking.out));
     Ok(Claims { profile: given.profile, scheduler: discipline.zip(capacity), markings: markings.collect() })
-}
-
-/// The procedure, its name and its criterion.
-fn asked(arguments: &BenchArgs, name: ProcedureName) -> Result<(&'static str, Procedure, String), Failure> {
-    let length = arguments.trials.trial;
-    let load = &arguments.load;
-    let loads = || load.loads.as_ref().map_or_else(default_loads, |loads| loads.0.clone());
-    let chooses = matches!(
-        name,
-        ProcedureName::Throughput
-            | ProcedureName::FrameLoss
-            | ProcedureName::BackToBack
-            | ProcedureName::Recovery
-    );
-    if chooses && load.loads.is_some() {
-        return Err(Failure::usage(
-            "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
-        ));
-    }
-    let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
-    let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
-    let resolution = load.resolution.max(1e-5);
-    let least = LEAST_LOAD.max(resolution);
-    let goal = Goal { loss_ratio: load.loss_ratio, least, most: 1.0, resolution, short, full: length };
-    let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());
-    Ok(match name {
-        ProcedureName::Throughput if load.search == SearchName::Mlr => {
-            let goal = mlr::Goal {
-                final_length: length,
-                length_sum: length,
-                loss_ratio: load.loss_ratio,
-                exceed_ratio: load.exceed_ratio.min(0.99),
-            };
-            let words = format!(
-                "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
-                 {} of the trials forgiven, bounds within {:.3} %",
-                goal.loss_ratio,
-                goal.exceed_ratio,
-                resolution * 100.0
-            );
-            let plan =
-                mlr::Plan { goals: vec![goal], loads: [least, 1.0], width: resolution, first_length: short };
-            ("throughput", Procedure::Mlr(plan), words)
-        }
-        ProcedureName::Throughput => ("throughput", Procedure::Throughput(goal), goal.words()),
-        ProcedureName::LoadSweep => {
-            sweep("load-sweep", "each load in a trial of its own; carried against offered")
-        }
-        ProcedureName::Latency => sweep(
-            "latency",
-            "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
-        ),
-        ProcedureName::SelfTest => sweep("self-test", "the tests of the tester itself"),
-        ProcedureName::Policing => sweep(
-            "policing",
-            "a token bucket's verdict on every frame; wrong about one in a thousand at the most",
-        ),
-        ProcedureName::Priority => sweep(
-            "priority",
-            "each class within 5 % of the capacity of what its scheduler owes it (RFC 4689)",
-        ),
-        ProcedureName::FrameLoss => {
-            let words =
-                "from the full line downwards by 10 % until two trials lose nothing (RFC 2544 section 26.3)";
-            ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
-        }
-        ProcedureName::BackToBack => {
-            let limits =
-                Limits { longest: length.min(Duration::from_secs(30)), step: 1, line: load.line_rate };
-            let words = format!(
-                "the longest burst at the line's rate without loss, up to {} (RFC 9004); before it: {}",
-                limits.longest,
-                goal.words()
-            );
-            ("back-to-back", Procedure::BackToBack { goal, limits }, words)
-        }
-        ProcedureName::Reset => {
-            let load = match load.loads.as_ref().map(|loads| loads.0.as_slice()) {
-                None => RESET_LOAD,
-                Some([load]) => *load,
-                Some(_) => {
-                    return Err(Failure::usage(
-                        "there are several loads (--loads): a device is reset at one; write one, such as 50%",
-                    ));
-                }
-            };
-            let words = format!(
-                "reset at {:.1} % of the line: from the frames that are lost, and from when they were sent (RFC 6201)",
-                load * 100.0
-            );
-            ("reset", Procedure::Reset { load, length }, words)
-        }
-        ProcedureName::Recovery => {
-            let words = format!(
-                "110 % of the throughput for {length}, then half of it: from there to the last loss (RFC 2544 section \
-                 26.5); before it: {}",
-                goal.words()
-            );
-            ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)
-        }
-    })
-}
-
-/// 10 % to 95 % by 5 % (seed 003).
-fn default_loads() -> Vec<f64> {
-    (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect()
-}
-
-/// What a laboratory's ports say of themselves.
-#[derive(Clone, Copy, Debug)]
-struct Lab {
-    source: IpAddr,
-    destination: IpAddr,
-}
-
-impl Lab {
-    /// The laboratory of which these are the two ends. The destination is nobody's address, so that no host answers
-    /// the test frames; the tester answers for it.
-    fn of(tx: &PortName, rx: &PortName) -> Option<Self> {
-        let end = |port: &PortName, interface: &str, letter: char| -> Option<String> {
-            let prefix = port.namespace()?.strip_suffix(letter)?;
-            (port.interface() == interface).then(|| prefix.to_owned())
-        };
-        let prefix = end(tx, "t0", 'A')?;
-        if end(rx, "t1", 'B')? != prefix {
-            return None;
-        }
-        let there = |letter: char| romer_host::netns::exists(&format!("{prefix}{letter}")).unwrap_or(false);
-        let network = match (there('R'), there('E')) {
-            (true, _) => 19,
-            (false, true) => 18,
-            (false, false) => return None,
-        };
-        Some(Self {
-            source: IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2)),
-            destination: IpAddr::V4(Ipv4Addr::new(198, network, 0, 66)),
-        })
-    }
 }

@@ -13,6 +13,7 @@ use romer_report::comparison::Subject;
 use romer_report::{html, svg, text};
 
 use crate::args::{OneWay, ReportArgs};
+use crate::bench::shown;
 use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::reported::Reported;
@@ -96,6 +97,10 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
     for folder in &arguments.runs {
+        if shown::is_benchmark(folder) {
+            shown::report(folder, arguments)?;
+            continue;
+        }
         let reported = Reported::read(folder)?;
         show(&reported, arguments);
         write(&reported, arguments)?;

@@ -207,8 +207,8 @@ impl Plans {
     /// What a plan comes to, without running any of it.
     pub(crate) fn preview(self, planned: &Planned) -> Result<Preview, Problem> {
         let options = self.read(planned)?.options;
-        let (asks, length) = romer_bench::plan(&options);
-        let trials = asks.iter().take(FORESEEN).map(|ask| Foreseen {
+        let forecast = romer_bench::forecast(&options);
+        let trials = forecast.asks.iter().take(FORESEEN).map(|ask| Foreseen {
             case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
             frames: ask.frames.to_string(),
             load_percent: ask.load() * 100.0,
@@ -219,7 +219,7 @@ impl Plans {
         Ok(Preview {
             procedure: options.name.into(),
             criterion: options.criterion.clone(),
-            length_ns: length.as_nanos(),
+            length_ns: forecast.time.as_nanos(),
             trials: trials.collect(),
             commands: commands(&options),
         })

@@ -1,12 +1,13 @@
 //! The document: trials as they are told, and what they come to.
 
-use romer_method::analysis::{LATENCY_DEFINITION, conversion, loss_bound};
+use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::campaign::Finding;
 use romer_method::statistics::{Break, Point, breaks, paired, repeats};
 use romer_method::{Ask, Frames, Outcome};
 use romer_record::benchmark::{BenchmarkResult, Difference, Policed, SoftSpot, Trial};
 use romer_units::Duration;
 
+use crate::classes::owe;
 use crate::options::BenchOptions;
 use crate::tester::{TrialRecord, real};
 
@@ -28,6 +29,8 @@ pub(crate) struct Kept {
 pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_ns: i64) -> Trial {
     let figures = &record.figures;
     let (size, mixture) = frames_words(&ask.frames);
+    let mut per_stream = figures.streams.clone();
+    owe(options, &ask.frames, &mut per_stream);
     Trial {
         case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
         frame_size: size,
@@ -49,9 +52,11 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         reordered: figures.reordered,
         altered: figures.altered,
         invalid: record.invalid.clone(),
+        device_away: figures.outcome.device_away,
         latency_ns: figures.latency.clone(),
         latency_definition: LATENCY_DEFINITION.into(),
-        latency_conversion_ns: size.map(|octets| conversion(octets, options.real_line())).unwrap_or_default(),
+        latency_conversion_ns: figures.conversion,
+        latency_by_definition_ns: figures.latency_by_definition.clone(),
         jitter_ns: figures.jitter.clone(),
         lateness_ns: figures.lateness.clone(),
         longest_catch_up: record.longest_catch_up,
@@ -64,8 +69,10 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
             excess_stopped: verdict.excess_stopped,
             excess_passed: verdict.excess_passed,
             at_the_edge: verdict.at_the_edge,
+            at_the_edge_stopped: verdict.at_the_edge_stopped,
         }),
-        per_stream: figures.streams.clone(),
+        per_stream,
+        offered_per_second: figures.offered_per_second.clone(),
         carried_per_second: figures.per_second.clone(),
         host_gaps: record.gaps,
     }
@@ -87,6 +94,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
         carried: trial.carried.frames,
         lost: trial.lost,
         tester_failed: trial.invalid.is_some(),
+        device_away: trial.device_away,
         last_loss_at: trial.last_loss_ns.map(Duration::from_nanos),
         first_loss_at: trial.first_loss_ns.map(Duration::from_nanos),
     }

@@ -10,8 +10,10 @@
 mod bed;
 mod capture;
 mod cases;
+mod classes;
 mod document;
 mod error;
+mod forecast;
 mod frames;
 pub mod limits;
 mod next_hop;
@@ -24,7 +26,9 @@ mod send;
 mod simulated;
 mod tester;
 mod verdicts;
+mod warnings;
 
 pub use error::BenchError;
-pub use run::{Past, Progress, Watcher, plan, rfc3339, run};
+pub use forecast::{Forecast, Told, forecast, told};
+pub use run::{Past, Progress, Watcher, rfc3339, run};
 pub use self_test::self_test;

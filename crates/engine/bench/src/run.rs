@@ -19,6 +19,7 @@ use crate::options::{BenchOptions, Case};
 use crate::self_test::Proof;
 use crate::tester::{Tester, TrialRecord};
 use crate::verdicts::verdicts;
+use crate::warnings::warnings;
 use crate::{BenchError, cases, frames};
 
 /// How long a device that forwards takes to show it.
@@ -56,28 +57,12 @@ pub struct Progress<'a> {
     pub last: Option<&'a Trial>,
 }
 
-/// Every trial that can be foreseen, without making any: how many, and how long they take.
-pub fn plan(options: &BenchOptions) -> (Vec<Ask>, Duration) {
-    let mut campaign = Campaign::new(&design(options));
-    let (_, most) = campaign.progress();
-    let sending = campaign.time_left();
-    let mut asks = Vec::new();
-    if matches!(options.procedure, Procedure::Sweep { .. }) {
-        while let Some(ask) = campaign.next_trial() {
-            asks.push(ask);
-        }
-    }
-    let around =
-        around(options).checked_mul(i64::try_from(most).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX);
-    (asks, sending + around + crate::self_test::time(options))
-}
-
 /// What a trial takes beside its sending: settling before and after, and looking whether the device forwards.
-fn around(options: &BenchOptions) -> Duration {
+pub(crate) fn around(options: &BenchOptions) -> Duration {
     options.settle + options.settle + Duration::from_millis(30)
 }
 
-fn design(options: &BenchOptions) -> Design {
+pub(crate) fn design(options: &BenchOptions) -> Design {
     Design {
         procedure: options.procedure.clone(),
         cases: options.cases.len(),
@@ -117,6 +102,13 @@ pub struct Past {
     pub started: SystemTime,
     /// What was kept of it, in its order.
     pub entries: Vec<BenchmarkEntry>,
+}
+
+impl Past {
+    /// How many trials were kept.
+    pub fn trials(&self) -> u64 {
+        self.entries.iter().filter(|entry| matches!(entry, BenchmarkEntry::Trial { .. })).count() as u64
+    }
 }
 
 /// Runs all of it, after what there is of it already; ends early, with what there is, when `stop` is set.
@@ -309,7 +301,9 @@ impl<B: Bed> Running<'_, B> {
                     again += 1;
                 }
                 Some(why) => {
-                    self.event("tester-overloaded", format!("a trial tells nothing of the device: {why}"))?;
+                    let away = record.figures.outcome.device_away;
+                    let kind = if away { "device-unsteady" } else { "tester-overloaded" };
+                    self.event(kind, format!("a trial tells nothing of what the device carries: {why}"))?;
                     return Ok(Some(record));
                 }
                 None => return Ok(Some(record)),
@@ -352,8 +346,12 @@ impl<B: Bed> Running<'_, B> {
     fn bound(&self, ask: &Ask, record: &mut TrialRecord) -> bool {
         let Some(proof) = self.proof.as_ref() else { return false };
         let proven = proof.found.highest_pps.unwrap_or(0.0);
-        let most = ask.phases.iter().map(|phase| phase.load).fold(0.0, f64::max);
-        let asked = ask.frames.frames_per_second(self.options.line, most);
+        // What was due, at the greatest load of its phases: streams may have frames and paces of their own.
+        let loads = || ask.phases.iter().map(|phase| phase.load);
+        let sum: f64 = ask.phases.iter().map(|phase| phase.load * phase.length.as_secs_f64()).sum();
+        let mean = sum / ask.length().as_secs_f64().max(1e-9);
+        let greater = if mean > 0.0 { loads().fold(0.0, f64::max) / mean } else { 1.0 };
+        let asked = record.figures.intended.pps * greater;
         if record.invalid.is_some() || record.figures.outcome.lost == 0 || asked <= proven * NEARLY {
             return false;
         }
@@ -449,8 +447,7 @@ impl<B: Bed> Running<'_, B> {
                     "the device carried none of {frames} frames for {length}, from {from} into a trial on, and then did again"
                 ),
             )?;
-            record.invalid = Some(format!("the device carried nothing for {length} of the trial"));
-            record.figures.outcome.tester_failed = true;
+            record.away(format!("the device carried nothing for {length} of the trial"));
         }
         let outcome = &record.figures.outcome;
         let suspicious = outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end);
@@ -459,8 +456,7 @@ impl<B: Bed> Running<'_, B> {
             return Ok(());
         }
         if self.bed.probe(self.options, PROMPT, self.stop)?.is_err() && !self.stop.load(Ordering::Acquire) {
-            record.invalid = Some("the device stopped forwarding during the trial".into());
-            record.figures.outcome.tester_failed = true;
+            record.away("the device stopped forwarding during the trial".into());
         }
         Ok(())
     }
@@ -493,6 +489,7 @@ impl<B: Bed> Running<'_, B> {
             dut: Device {
                 model: options.labels.get("model").cloned(),
                 software: options.labels.get("software").cloned(),
+                age: options.labels.get("age").cloned(),
                 labels: options.labels.clone(),
             },
             setup: setup(options, &self.bed),
@@ -564,47 +561,4 @@ pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
         rate_layer: "l1".into(),
         probes: bed.probes(),
     }
-}
-
-fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    match proof {
-        None => warnings.push(
-            "the tester was not tested (--skip-self-test): nothing says how much of a loss or a latency is its own"
-                .into(),
-        ),
-        Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
-            warnings.push("the tester is not in all what it is asked for: see its claims".into());
-        }
-        Some(_) => {}
-    }
-    let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
-    if invalid > 0 {
-        warnings.push(format!(
-            "{invalid} of {} trials tell nothing of the device; see why with each",
-            kept.len()
-        ));
-    }
-    if options.real_line().is_none() {
-        warnings.push(
-            "the line is none: the interfaces have no line rate of their own, so that frames leave as fast as they are \
-             given, and loads are shares of the rate that was stated"
-                .into(),
-        );
-    }
-    let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
-    if below > 0 {
-        warnings.push(format!(
-            "{below} trials have latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
-             line's rate with the shortest frames, and is less at other loads and sizes"
-        ));
-    }
-    let bursts = kept.iter().map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
-    if bursts > 64 {
-        warnings.push(format!(
-            "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \
-             hold; see longest_catch_up of each trial"
-        ));
-    }
-    warnings
 }

@@ -62,6 +62,15 @@ pub(crate) struct TrialRecord {
     pub(crate) gaps_between: Vec<i64>,
 }
 
+impl TrialRecord {
+    /// Makes it one that tells nothing, because the device was away.
+    pub(crate) fn away(&mut self, why: String) {
+        self.invalid = Some(why);
+        let outcome = &mut self.figures.outcome;
+        (outcome.tester_failed, outcome.device_away) = (true, true);
+    }
+}
+
 /// The two ports.
 pub(crate) struct Tester {
     sender: TestSender,
@@ -351,6 +360,7 @@ pub(crate) fn record(
         came: received.came,
         length: ask.length(),
         line: Some(options.line),
+        real_line: options.real_line(),
         baseline,
     };
     let mut figures = figures(&flight);
@@ -387,7 +397,7 @@ pub(crate) fn record(
         },
         clock_set,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
-        policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight, 18))),
+        policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
 }

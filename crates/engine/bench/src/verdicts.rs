@@ -1,8 +1,9 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
-use romer_method::priority::{ClassLoad, Discipline, inversions, judge};
-use romer_record::benchmark::{Judgement, Trial};
+use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
+use romer_record::benchmark::{Judgement, Policed, Trial};
 
+use crate::classes::{classes, words};
 use crate::document::Kept;
 use crate::options::BenchOptions;
 use crate::tester::real;
@@ -24,8 +25,9 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
         if options.claims.profile.is_some() {
             policing(&case.name, &here, &mut verdicts);
         }
-        if let Some((discipline, capacity)) = options.claims.scheduler {
-            priorities(options, &case.name, discipline, capacity, &here, &mut verdicts);
+        if let Some(scheduler) = options.claims.scheduler {
+            let kept: Vec<&Kept> = valid.iter().filter(|kept| kept.case == number).copied().collect();
+            priorities(options, &case.name, scheduler, &kept, &mut verdicts);
         }
     }
     verdicts
@@ -96,6 +98,8 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     }
 }
 
+/// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a
+/// warning of it).
 fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     for trial in trials {
         let Some(policed) = trial.policed else { continue };
@@ -105,78 +109,128 @@ fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
             + policed.excess_stopped;
         let within = |wrong: u64| real(wrong) <= WRONG * real(judged.max(1));
         let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
-        for (subject, expected, right, wrong) in [
-            ("in profile", "passes unchanged", policed.conforming_passed, policed.conforming_stopped),
-            ("out of profile", "is dropped or remarked", policed.excess_stopped, policed.excess_passed),
+        let stopped = policed.at_the_edge_stopped;
+        let passed = policed.at_the_edge.saturating_sub(stopped);
+        for (subject, expected, right, edge, wrong) in [
+            ("in profile", "passes unchanged", policed.conforming_passed, passed, policed.conforming_stopped),
+            (
+                "out of profile",
+                "is dropped or remarked",
+                policed.excess_stopped,
+                stopped,
+                policed.excess_passed,
+            ),
         ] {
-            let edge = policed.at_the_edge;
+            if right + edge + wrong == 0 {
+                continue;
+            }
             verdicts.push(Judgement {
                 case: case.into(),
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
-                found: if right + wrong == 0 {
-                    format!("not tested: no frame was {subject}, {edge} were at the edge of the profile")
-                } else {
-                    format!("{right} frames did, {wrong} did not, {edge} at the edge")
-                },
+                found: format!(
+                    "{right} frames did, {wrong} did not; {edge} more did within a frame of the bucket's edge, where either is \
+                     right"
+                ),
                 holds: within(wrong),
             });
         }
     }
 }
 
+/// Which side of a policer's decisions no trial of a case has tested.
+pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'static str> {
+    let [mut passed, mut stopped, mut any] = [false; 3];
+    for one in policed {
+        any = true;
+        passed |=
+            one.conforming_passed + one.conforming_stopped > 0 || one.at_the_edge > one.at_the_edge_stopped;
+        stopped |= one.excess_passed + one.excess_stopped + one.at_the_edge_stopped > 0;
+    }
+    match (any, passed, stopped) {
+        (true, false, _) => Some("in profile"),
+        (true, _, false) => Some("out of profile"),
+        _ => None,
+    }
+}
+
 fn priorities(
     options: &BenchOptions,
     case: &str,
-    discipline: Discipline,
-    capacity: f64,
-    trials: &[&Trial],
+    (discipline, capacity): (Discipline, f64),
+    kept: &[&Kept],
     verdicts: &mut Vec<Judgement>,
 ) {
-    let words = match discipline {
-        Discipline::Strict => "strict priority",
-        Discipline::Weighted => "weighted service",
-        Discipline::Fifo => "one queue for all",
-    };
-    for trial in trials {
-        let classes: Vec<ClassLoad> = trial
-            .per_stream
-            .iter()
-            .zip(&options.streams)
-            .map(|(found, stream)| ClassLoad {
-                name: found.name.clone(),
-                offered: found.offered_l2_bps / capacity,
-                weight: stream.weight,
-            })
-            .collect();
+    let by = words(discipline);
+    for kept in kept {
+        let trial = &kept.trial;
+        let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
         let carried: Vec<f64> =
             trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
         let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
         for (verdict, class) in
             judge(discipline, 1.0, &classes, &carried, TOLERANCE).into_iter().zip(&classes)
         {
+            let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
+            let owed = if low == high { low } else { format!("{low} to {high}") };
             verdicts.push(Judgement {
                 case: case.into(),
                 subject: format!("class {}, {at}", verdict.name),
                 expected: format!(
-                    "carries {:.1} % of the capacity by {words} (it offers {:.1} %)",
-                    verdict.expected * 100.0,
+                    "carries {owed} % of the capacity by {by} (it offers {:.1} %)",
                     class.offered * 100.0
                 ),
                 found: format!("{:.1} %", verdict.carried * 100.0),
                 holds: verdict.holds,
             });
         }
-        if discipline == Discipline::Strict {
-            for (high, low) in inversions(&classes, &carried, TOLERANCE) {
-                verdicts.push(Judgement {
-                    case: case.into(),
-                    subject: format!("classes {} and {}, {at}", classes[high].name, classes[low].name),
-                    expected: "the first is served before the second".into(),
-                    found: "the second carries more of what it offers".into(),
-                    holds: false,
-                });
-            }
+        let explained =
+            (discipline == Discipline::Weighted).then(|| pitfall(&classes, &carried, TOLERANCE)).flatten();
+        for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
+            let (expected, found) =
+                overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
+            verdicts.push(Judgement {
+                case: case.into(),
+                subject: format!("classes {} and {}, {at}", classes[high].name, classes[low].name),
+                expected,
+                found,
+                holds: false,
+            });
+        }
+        if let Some(pitfall) = explained {
+            verdicts.push(Judgement {
+                case: case.into(),
+                subject: format!("weights, {at}"),
+                expected: "are shares of the octets that leave".into(),
+                found: format!("every class carries what it would of a scheduler that {}", pitfall.words()),
+                holds: false,
+            });
         }
     }
+}
+
+/// What was expected of two classes, and found, of which the less important fares better.
+fn overtaken(
+    discipline: Discipline,
+    [high, low]: [&ClassLoad; 2],
+    [first, second]: [f64; 2],
+) -> (String, String) {
+    if discipline == Discipline::Strict {
+        return (
+            "the first is served before the second".into(),
+            "the second carries more of what it offers".into(),
+        );
+    }
+    let expected = format!(
+        "the first, of weight {}, carries no less than the second, of weight {}, while it has frames left",
+        high.weight, low.weight
+    );
+    let found = format!(
+        "the first carries {:.1} % of the capacity in frames of {:.0} octets, the second {:.1} % in frames of {:.0}",
+        first * 100.0,
+        high.octets,
+        second * 100.0,
+        low.octets
+    );
+    (expected, found)
 }

@@ -9,8 +9,8 @@ use romer_metrics::jitter::{
     delay_difference, deviation_from_mean, inter_arrival_difference,
     inter_arrival_difference_in_order_of_arrival, peak_to_peak, rfc3550,
 };
-use romer_metrics::{histogram, reordering, summary, wilson_interval};
-use romer_record::benchmark::{LatencyConversion, Load, StreamResult};
+use romer_metrics::{described, reordering, summary, wilson_interval};
+use romer_record::benchmark::{LatencyByDefinition, LatencyConversion, Load, StreamResult};
 use romer_record::document::{Histogram, Jitter, Summary};
 use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
@@ -81,6 +81,8 @@ pub struct Flight {
     pub length: Duration,
     /// The line.
     pub line: Option<LineRate>,
+    /// The line, where frames take their time on it at both ends.
+    pub real_line: Option<LineRate>,
     /// What is taken out of every latency: the tester's own part, where that is wanted.
     pub baseline: Duration,
 }
@@ -106,6 +108,10 @@ pub struct Figures {
     pub altered: u64,
     /// Latency of every frame.
     pub latency: Summary,
+    /// What other definitions add to it.
+    pub conversion: LatencyConversion,
+    /// The same by these definitions, where they differ.
+    pub latency_by_definition: Option<LatencyByDefinition>,
     /// Its distribution.
     pub histogram: Histogram,
     /// The jitters of the stream with the most frames.
@@ -118,7 +124,9 @@ pub struct Figures {
     pub markings: BTreeMap<String, BTreeMap<String, u64>>,
     /// Priorities in and out.
     pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Frames that came in each second, from the trial's beginning.
+    /// Frames that left in each second, from the trial's beginning.
+    pub offered_per_second: Vec<u64>,
+    /// Frames that came in each second.
     pub per_second: Vec<u64>,
     /// Frames were sent in the last tenth of the trial, and none of them came.
     pub quiet_end: bool,
@@ -141,6 +149,7 @@ pub struct Silence {
 pub fn figures(flight: &Flight) -> Figures {
     let mut found = Figures::default();
     let mut latencies = Vec::with_capacity(flight.came.len());
+    let mut sizes = Vec::with_capacity(if flight.real_line.is_some() { flight.came.len() } else { 0 });
     let mut most_frames = 0;
     let mut losses: Vec<i64> = Vec::new();
     let arrivals = arrivals(flight);
@@ -153,7 +162,12 @@ pub fn figures(flight: &Flight) -> Figures {
         let first_copies = passages.iter().filter(|passage| passage.copy == 0);
         for passage in first_copies {
             match passage.delay {
-                Some(delay) => latencies.push(delay.as_nanos()),
+                Some(delay) => {
+                    latencies.push(delay.as_nanos());
+                    if flight.real_line.is_some() {
+                        sizes.push(passage.size);
+                    }
+                }
                 None => losses.extend(passage.departure.map(Timestamp::as_nanos)),
             }
         }
@@ -164,11 +178,16 @@ pub fn figures(flight: &Flight) -> Figures {
         found.streams.push(one);
     }
     // Intervals look at the order: that of the streams one after the other is the one in which they were sent.
-    found.latency = summary(&latencies);
-    found.histogram = histogram(&latencies);
+    (found.latency, found.histogram) = described(&latencies);
+    found.conversion = conversion(flight, &arrivals);
+    found.latency_by_definition = flight.real_line.map(|line| by_definition(line, &mut latencies, &sizes));
     let lateness: Vec<i64> = flight.left.iter().flatten().map(|left| left.sent - left.due).collect();
     found.lateness = summary(&lateness);
-    found.per_second = per_second(flight);
+    let of_each = |of: fn(&StreamResult) -> &Vec<u64>| {
+        found.streams.iter().map(of).fold(Vec::new(), |sum, one| added(sum, one))
+    };
+    found.offered_per_second = of_each(|stream| &stream.offered_per_second);
+    found.per_second = of_each(|stream| &stream.carried_per_second);
     found.quiet_end = quiet_end(flight);
     found.silence = silence(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
@@ -178,6 +197,7 @@ pub fn figures(flight: &Flight) -> Figures {
         carried: sum(|stream| stream.carried),
         lost: sum(|stream| stream.lost),
         tester_failed: false,
+        device_away: false,
         first_loss_at: losses.iter().min().copied().map(Duration::from_nanos),
         last_loss_at: losses.iter().max().copied().map(Duration::from_nanos),
     };
@@ -260,7 +280,7 @@ fn stream(
     let count = |wanted: fn(&&Passage) -> bool| passages.iter().filter(wanted).count() as u64;
     let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
     let reordered = reordering(passages);
-    let delays = romer_metrics::delays(passages);
+    let (latency, latency_histogram) = described(&romer_metrics::delays(passages));
     let (mut octets, mut on_line) = (0, 0);
     for left in in_time(left, arrivals, end) {
         octets += u64::from(left.octets);
@@ -284,6 +304,8 @@ fn stream(
         let altered = |sent: &Left| u32::from(came.octets) + tag != sent.octets || came.sent != sent.sent;
         found.altered += u64::from(sent.is_some_and(altered));
     }
+    let in_stream = flight.came.iter().filter(|came| usize::from(came.stream) == number);
+    let all_octets: u64 = left.iter().map(|left| u64::from(left.octets)).sum();
     StreamResult {
         name: known.name.clone(),
         intended: flight.intended.get(number).copied().unwrap_or(0),
@@ -293,9 +315,14 @@ fn stream(
         duplicated: count(|passage| passage.copy > 0),
         reordered: reordered.len() as u64,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
-        offered_l2_bps: real(left.iter().map(|left| u64::from(left.octets)).sum()) * 8.0 / seconds(flight),
+        offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
         carried_l2_bps: real(octets) * 8.0 / seconds(flight),
-        latency_ns: summary(&delays),
+        frame_octets: (!left.is_empty()).then(|| real(all_octets) / real(left.len() as u64)),
+        owed_l2_bps: None,
+        offered_per_second: per_second(left.iter().map(|left| left.sent)),
+        carried_per_second: per_second(in_stream.map(|came| came.received)),
+        latency_ns: latency,
+        latency_histogram,
         jitter_ns: jitters(passages, !reordered.is_empty()),
         dscp_out,
     }
@@ -386,26 +413,44 @@ fn loads(flight: &Flight, arrivals: &Arrivals, end: i64, found: &mut Figures) {
 }
 
 /// Every frame that left as a policer saw it, in order of time: did it come out with the code point that it was sent
-/// with? `overhead` octets of a frame are not of its IP packet.
-pub fn policed(flight: &Flight, overhead: u32) -> Vec<Policed> {
-    let mut frames: Vec<Policed> = Vec::new();
+/// with? When a frame was at the device is known from the frames around it that came: so much later than the quickest.
+pub fn policed(flight: &Flight) -> Vec<Policed> {
+    /// Octets of a frame that are not of its IP packet: header and check sequence, and those of a tag.
+    const ETHERNET: u32 = 18;
+    const TAG: u32 = 4;
+    let took = |came: &Came| came.received.saturating_sub(came.sent);
+    let least = flight.came.iter().map(took).min().unwrap_or(0);
+    let mut frames: Vec<(Policed, Option<i64>)> = Vec::new();
     for (number, left) in flight.left.iter().enumerate() {
-        let tos = flight.streams.get(number).map_or(0, |known| known.tos);
-        let mut passed = vec![false; left.len()];
+        let known = flight.streams.get(number);
+        let tos = known.map_or(0, |known| known.tos);
+        let tag = if known.is_some_and(|known| known.priority != UNTAGGED) { TAG } else { 0 };
+        let mut seen = vec![(false, None); left.len()];
         for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
-            let place = usize::try_from(came.sequence).ok().and_then(|place| passed.get_mut(place));
-            if let Some(passed) = place.filter(|_| came.tos >> 2 == tos >> 2) {
-                *passed = true;
+            let place = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place));
+            if let Some((passed, more)) = place {
+                *passed |= came.tos >> 2 == tos >> 2;
+                more.get_or_insert(took(came) - least);
             }
         }
-        frames.extend(left.iter().zip(passed).map(|(left, passed)| Policed {
-            at: left.sent,
-            octets: left.octets.saturating_sub(overhead),
-            passed,
+        frames.extend(left.iter().zip(seen).map(|(left, (passed, more))| {
+            let octets = left.octets.saturating_sub(ETHERNET + tag);
+            (Policed { at: left.sent, blur: 0, octets, passed }, more)
         }));
     }
-    frames.sort_by_key(|frame| frame.at);
-    frames
+    frames.sort_by_key(|(frame, _)| frame.at);
+    // Of a frame that did not come, the last before it and the first after it that did tell.
+    let mut known = 0;
+    for (frame, more) in &mut frames {
+        known = more.unwrap_or(known);
+        frame.blur = known;
+    }
+    let mut known = 0;
+    for (frame, more) in frames.iter_mut().rev() {
+        known = more.unwrap_or(known);
+        frame.blur = frame.blur.max(known);
+    }
+    frames.into_iter().map(|(frame, _)| frame).collect()
 }
 
 /// The longest run of lost frames in order of departure, over all streams, that one came before and one after.
@@ -438,11 +483,23 @@ fn quiet_end(flight: &Flight) -> bool {
     left && !flight.came.iter().any(|came| came.sent >= from)
 }
 
-fn per_second(flight: &Flight) -> Vec<u64> {
+/// The sums of two rows of counts, of which one may be longer.
+fn added(mut sum: Vec<u64>, more: &[u64]) -> Vec<u64> {
+    if sum.len() < more.len() {
+        sum.resize(more.len(), 0);
+    }
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more;
+    }
+    sum
+}
+
+/// How many of these moments lie in each second.
+fn per_second(moments: impl Iterator<Item = i64>) -> Vec<u64> {
     const SECOND: i64 = 1_000_000_000;
     let mut counts: Vec<u64> = Vec::new();
-    for came in &flight.came {
-        let place = usize::try_from(came.received.max(0) / SECOND).unwrap_or(0);
+    for at in moments {
+        let place = usize::try_from(at.max(0) / SECOND).unwrap_or(0);
         // Later than a day after the beginning nothing is counted by seconds.
         if place >= counts.len() && place < 86_400 {
             counts.resize(place + 1, 0);
@@ -458,16 +515,39 @@ fn per_second(flight: &Flight) -> Vec<u64> {
 pub const LATENCY_DEFINITION: &str = "from the program's stamp before the frame is given to the interface to the \
     kernel's stamp when it has the whole frame: first bit in to last bit out (FILO)";
 
-/// What to add for the other definitions, for frames of `octets` octets on lines of this rate at both ends; nothing
-/// where there is no real line.
-pub fn conversion(octets: u32, line: Option<LineRate>) -> LatencyConversion {
-    let Some(time) = line.zip(FrameSize::new(octets)).map(|(line, _)| {
-        let bits = u128::from(octets) * 8 * 1_000_000_000;
-        i64::try_from(bits / u128::from(line.bits())).unwrap_or(i64::MAX)
-    }) else {
-        return LatencyConversion::default();
+/// How long frames of so many octets, check sequence included, are on a line, nanoseconds.
+fn on_line(octets: u64, line: LineRate) -> i64 {
+    let bits = u128::from(octets) * 8 * 1_000_000_000;
+    i64::try_from(bits / u128::from(line.bits())).unwrap_or(i64::MAX)
+}
+
+/// What to add to the mean latency for the other definitions, on lines of one rate at both ends; nothing where frames take
+/// no time on the line. Of frames of several sizes it is what the mean of those that came takes.
+fn conversion(flight: &Flight, arrivals: &Arrivals) -> LatencyConversion {
+    let all = || flight.left.iter().flatten().zip(arrivals.iter().flatten());
+    let came = all().filter(|(_, at)| at.is_some());
+    let sum =
+        |(octets, count), (left, _): (&Left, &Option<i64>)| (octets + u64::from(left.octets), count + 1);
+    let (octets, count) = match came.fold((0, 0), sum) {
+        (_, 0) => all().fold((0, 0), sum),
+        some => some,
     };
+    let Some(line) = flight.real_line.filter(|_| count > 0) else { return LatencyConversion::default() };
+    let time = on_line(octets, line) / count;
     LatencyConversion { fifo: -time, lifo: -2 * time, lilo: -time }
+}
+
+/// The latencies, of frames of these sizes, by the other definitions. On lines of one rate, the frame's first bit leaves so
+/// much before its last as its last comes after its first.
+fn by_definition(line: LineRate, latencies: &mut [i64], sizes: &[u32]) -> LatencyByDefinition {
+    let less = |latencies: &mut [i64]| {
+        for (latency, octets) in latencies.iter_mut().zip(sizes) {
+            *latency -= on_line(u64::from(*octets), line);
+        }
+        summary(&*latencies)
+    };
+    let once = less(latencies);
+    LatencyByDefinition { fifo: once.clone(), lilo: once, lifo: less(latencies) }
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         left: vec![left],
         length: Duration::from_millis(12),
         line: LineRate::new(100_000_000),
+        real_line: None,
         baseline: Duration::ZERO,
     }
 }
@@ -39,7 +40,10 @@ fn every_frame_is_accounted_for() {
     assert_eq!(outcome.first_loss_at, Some(Duration::from_millis(8)));
     assert_eq!(outcome.last_loss_at, Some(Duration::from_millis(10)));
     assert_eq!(found.latency.count, 4);
-    assert_eq!(found.per_second, [5]);
+    assert_eq!((&found.per_second, &found.offered_per_second), (&vec![5], &vec![6]));
+    assert_eq!(found.streams[0].carried_per_second, [5]);
+    assert_eq!(found.streams[0].latency_histogram.counts.iter().sum::<u64>(), 4);
+    assert_eq!(found.streams[0].frame_octets, Some(64.0));
     assert!((found.offered.pps - 500.0).abs() < 1e-6 && (found.carried.pps - 4.0 / 0.012).abs() < 1e-6);
     assert!((found.offered.percent - 6.0 * 84.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
     assert!((found.carried.payload_percent - 4.0 * 18.0 * 8.0 / 0.012 / 1e6).abs() < 1e-9);
@@ -125,7 +129,62 @@ fn the_jitters_are_those_of_the_seeds_cases() {
 #[test]
 fn a_real_lines_latencies_convert_between_the_definitions() {
     // RFC 1242: 64 octets take 5.12 us at 100 Mbit/s.
-    let line = LineRate::new(100_000_000);
-    assert_eq!(conversion(64, line), LatencyConversion { fifo: -5_120, lifo: -10_240, lilo: -5_120 });
-    assert_eq!(conversion(64, None), LatencyConversion::default());
+    let mut real = flight(&[(0, 1), (1, 3)]);
+    real.real_line = LineRate::new(100_000_000);
+    let found = figures(&real);
+    assert_eq!(found.conversion, LatencyConversion { fifo: -5_120, lifo: -10_240, lilo: -5_120 });
+    let by_definition = found.latency_by_definition.unwrap();
+    assert_eq!(by_definition.fifo.mean, Some(1e6 - 5_120.0));
+    assert_eq!(by_definition.lifo.max, Some(1e6 - 10_240.0));
+    assert_eq!(by_definition.fifo, by_definition.lilo);
+    let virtual_line = figures(&flight(&[(0, 1), (1, 3)]));
+    assert_eq!(virtual_line.conversion, LatencyConversion::default());
+    assert_eq!(virtual_line.latency_by_definition, None);
+}
+
+#[test]
+fn latencies_of_a_mixture_convert_each_by_its_own_size() {
+    // A store-and-forward device: each frame is in it for 100 us after its last bit, whatever its size, and then
+    // takes its time on the line once more.
+    let line = LineRate::new(100_000_000).unwrap();
+    let sizes = [64, 1_518, 570, 64, 1_518, 64];
+    let mut mixed = flight(&[]);
+    mixed.real_line = Some(line);
+    for (n, octets) in (0_u32..).zip(sizes) {
+        let left = &mut mixed.left[0][usize::try_from(n).unwrap()];
+        left.octets = octets;
+        let time = i64::from(octets) * 80;
+        mixed.came.push(Came {
+            received: left.sent + 2 * time + 100_000,
+            sent: left.sent,
+            sequence: n,
+            stream: 0,
+            octets: u16::try_from(octets).unwrap(),
+            tos: 0,
+            priority: UNTAGGED,
+        });
+    }
+    let found = figures(&mixed);
+    let by_definition = found.latency_by_definition.unwrap();
+    assert_eq!((by_definition.lifo.min, by_definition.lifo.max), (Some(100_000.0), Some(100_000.0)));
+    assert_eq!(by_definition.lilo.max, Some(100_000.0 + 1_518.0 * 80.0));
+    assert!(found.latency.max.unwrap() > 300_000.0, "what was measured varies with the size");
+    // Of the mean, the mean of the sizes.
+    let mean = f64::from(sizes.iter().sum::<u32>()) * 80.0 / 6.0;
+    assert!((found.conversion.lifo as f64 + 2.0 * mean).abs() < 2.0, "{:?}", found.conversion);
+}
+
+#[test]
+fn when_a_frame_was_at_the_policer_is_known_from_those_around_it() {
+    // 1 is stopped; before it a frame takes 1 ms, after it one takes 3.
+    let frames = policed(&flight(&[(0, 1), (2, 7), (3, 7), (4, 9), (5, 11)]));
+    let blurs: Vec<i64> = frames.iter().map(|frame| frame.blur / 1_000_000).collect();
+    assert_eq!(blurs, [0, 2, 2, 0, 0, 0]);
+    let passed: Vec<bool> = frames.iter().map(|frame| frame.passed).collect();
+    assert_eq!(passed, [true, false, true, true, true, true]);
+    // 64 octets with header and check sequence are an IP packet of 46, and 42 with a tag.
+    assert_eq!(frames[0].octets, 46);
+    let mut tagged = flight(&[]);
+    tagged.streams[0].priority = 5;
+    assert_eq!(policed(&tagged)[0].octets, 42);
 }

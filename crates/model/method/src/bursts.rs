@@ -3,7 +3,7 @@
 
 use romer_units::{Duration, LineRate};
 
-use crate::search::Search;
+use crate::search::{Beyond, Search};
 use crate::{Ask, Frames, Outcome, Phase};
 
 /// How bursts are searched for.
@@ -24,6 +24,8 @@ pub struct Longest {
     pub frames: u64,
     /// It is the longest that was tried: the device may hold more.
     pub at_the_limit: bool,
+    /// The shortest burst that did not pass tells nothing of what the device holds, so that it may hold more.
+    pub beyond: Option<Beyond>,
     /// Seconds of traffic at the line's rate that the device holds: the burst's time, less what was forwarded
     /// meanwhile; `None` where the throughput is not known.
     pub corrected_buffer: Option<f64>,
@@ -36,6 +38,7 @@ pub struct Bursts {
     limits: Limits,
     passed: u64,
     failed: Option<u64>,
+    beyond: Option<Beyond>,
     asked: Option<u64>,
     found: Option<Longest>,
     done: bool,
@@ -44,7 +47,16 @@ pub struct Bursts {
 impl Bursts {
     /// A search that begins when that for the throughput has ended.
     pub const fn new(throughput: Search, limits: Limits) -> Self {
-        Self { throughput, limits, passed: 0, failed: None, asked: None, found: None, done: false }
+        Self {
+            throughput,
+            limits,
+            passed: 0,
+            failed: None,
+            beyond: None,
+            asked: None,
+            found: None,
+            done: false,
+        }
     }
 
     /// The search for the throughput.
@@ -104,8 +116,8 @@ impl Bursts {
                 self.found = Some(Longest {
                     frames: self.passed,
                     at_the_limit: self.failed.is_none(),
-                    corrected_buffer: (!throughput.bounded_by_tester)
-                        .then_some(time * (1.0 - throughput.passed)),
+                    beyond: self.beyond,
+                    corrected_buffer: throughput.beyond.is_none().then_some(time * (1.0 - throughput.passed)),
                 });
                 return None;
             }
@@ -133,6 +145,7 @@ impl Bursts {
             self.passed = frames;
         } else {
             self.failed = Some(frames);
+            self.beyond = Beyond::of(outcome);
         }
     }
 }
@@ -282,7 +295,22 @@ mod tests {
         assert!(found.frames.abs_diff(20_000) <= 3, "{found:?}");
         let truth = 10_000.0 / 148_809.52;
         assert!((found.corrected_buffer.unwrap() / truth - 1.0).abs() < 0.02, "{found:?}");
-        assert!(!found.at_the_limit);
+        assert!(!found.at_the_limit && found.beyond.is_none());
+    }
+
+    #[test]
+    fn a_burst_that_the_tester_could_not_send_is_its_bound_and_not_the_devices() {
+        let line = LineRate::new(100_000_000).unwrap();
+        let device = device(0.5, 10_000.0, line);
+        let mut bursts = Bursts::new(throughput(), Limits { longest: Duration::from_secs(2), step: 1, line });
+        while let Some(ask) = bursts.next_trial() {
+            let outcome = device(&ask);
+            let tester_failed = ask.purpose == "burst" && outcome.offered > 5_000;
+            bursts.judge(&Outcome { tester_failed, ..outcome });
+        }
+        let found = bursts.found().unwrap();
+        assert!(found.frames.abs_diff(5_000) <= 3, "{found:?}");
+        assert_eq!((found.beyond, found.at_the_limit), (Some(Beyond::Tester), false));
     }
 
     #[test]

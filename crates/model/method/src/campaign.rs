@@ -8,7 +8,7 @@ use romer_units::random::{Seed, Stream};
 
 use crate::bursts::{Bursts, Limits, Recovery};
 use crate::reset::Reset;
-use crate::search::{Goal, Search};
+use crate::search::{Beyond, Goal, Search};
 use crate::{Ask, Frames, Outcome, Phase, mlr};
 
 /// What is to be found out.
@@ -282,11 +282,8 @@ fn conclude(task: &Task) -> Vec<Finding> {
     };
     let throughput = |search: &Search| {
         search.found().map(|found| {
-            let bounded_by = match (found.bounded_by_tester, found.failed) {
-                (true, _) => Some("the tester"),
-                (false, None) => Some("the line"),
-                (false, Some(_)) => None,
-            };
+            let line = found.failed.is_none().then_some("the line");
+            let bounded_by = found.beyond.map(Beyond::words).or(line);
             finding(search.subject(), "throughput", found.passed, bounded_by)
         })
     };
@@ -303,11 +300,8 @@ fn conclude(task: &Task) -> Vec<Finding> {
             let found = search.found().iter().rev().zip(NAMES);
             found
                 .flat_map(|(found, names)| {
-                    let bound = match (search.is_bounded_by_tester(), found.upper) {
-                        (true, _) => Some("the tester"),
-                        (false, None) => Some("the line"),
-                        (false, Some(_)) => None,
-                    };
+                    let line = found.upper.is_none().then_some("the line");
+                    let bound = search.beyond(found).map(Beyond::words).or(line);
                     [(names[0], found.lower), (names[1], found.conditional)]
                         .map(|(name, value)| finding(search.subject(), name, value, bound))
                 })
@@ -317,7 +311,8 @@ fn conclude(task: &Task) -> Vec<Finding> {
             let subject = bursts.throughput().subject();
             let mut found: Vec<Finding> = throughput(bursts.throughput()).into_iter().collect();
             if let Some(result) = bursts.found() {
-                let bound = if result.at_the_limit { Some("the longest burst that was tried") } else { None };
+                let longest = result.at_the_limit.then_some("the longest burst that was tried");
+                let bound = result.beyond.map(Beyond::words).or(longest);
                 found.push(finding(subject, "burst_frames", crate::real(result.frames), bound));
                 if let Some(seconds) = result.corrected_buffer {
                     found.push(finding(subject, "corrected_buffer_ns", seconds * 1e9, bound));

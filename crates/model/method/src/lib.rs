@@ -133,8 +133,11 @@ pub struct Outcome {
     pub carried: u64,
     /// Frames offered that did not come.
     pub lost: u64,
-    /// The tester could not do what was asked, so that the trial tells nothing of the device.
+    /// The tester could not do what was asked, or the device was away, so that the trial tells nothing of what the device
+    /// carries.
     pub tester_failed: bool,
+    /// It was the device that was away.
+    pub device_away: bool,
     /// When the last frame that was lost had been sent, after the beginning of the trial.
     pub last_loss_at: Option<Duration>,
     /// When the first frame that was lost had been sent.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use romer_units::Duration;
 
+use crate::search::Beyond;
 use crate::{Ask, Frames, Outcome, Phase};
 
 /// A goal (section 5.3 of the draft).
@@ -155,8 +156,8 @@ pub struct Search {
     stages: Vec<Stage>,
     stage: usize,
     found: Vec<Found>,
-    /// The tester could not offer these.
-    beyond: Option<u64>,
+    /// From this load on trials told nothing of what the device carries, and why.
+    beyond: Option<(u64, Beyond)>,
 }
 
 /// A goal made easier, on the way to it.
@@ -214,9 +215,11 @@ impl Search {
         (self.case, &self.frames, self.repeat)
     }
 
-    /// Whether the tester, not the device, bounds what was found.
-    pub const fn is_bounded_by_tester(&self) -> bool {
-        self.beyond.is_some()
+    /// What bounds a result, where it is not what the device carries.
+    pub fn beyond(&self, found: &Found) -> Option<Beyond> {
+        let (load, why) = self.beyond?;
+        // A failure of the device's own below it is the bound.
+        found.upper.is_some_and(|upper| billionths(upper) >= load).then_some(why)
     }
 
     /// How long all trials of it are together up to now.
@@ -267,8 +270,10 @@ impl Search {
     /// Takes the outcome of the trial that was asked for last.
     pub fn judge(&mut self, outcome: &Outcome) {
         let Some((load, length)) = self.asked.take() else { return };
-        if outcome.tester_failed {
-            self.beyond = Some(self.beyond.map_or(load, |beyond| beyond.min(load)));
+        if let Some(why) = Beyond::of(outcome) {
+            if self.beyond.is_none_or(|(beyond, _)| load < beyond) {
+                self.beyond = Some((load, why));
+            }
             return;
         }
         let trial = Tried { length, loss_ratio: outcome.loss_ratio() };
@@ -276,7 +281,7 @@ impl Search {
     }
 
     fn class(&self, goal: &Goal, load: u64) -> Class {
-        if self.beyond.is_some_and(|beyond| load >= beyond) {
+        if self.beyond.is_some_and(|(beyond, _)| load >= beyond) {
             return Class::UpperBound;
         }
         self.tried.get(&load).map_or(Class::Undecided, |trials| classify(goal, trials))
@@ -285,7 +290,7 @@ impl Search {
     /// The load to try next, or what the stage comes to.
     fn next_load(&self, stage: &Stage) -> Result<u64, Found> {
         let [least, most] = self.plan.loads.map(billionths);
-        let loads = || self.tried.keys().copied().chain(self.beyond);
+        let loads = || self.tried.keys().copied().chain(self.beyond.map(|(load, _)| load));
         let upper = loads().filter(|load| self.class(&stage.goal, *load) == Class::UpperBound).min();
         let below = |load: &u64| upper.is_none_or(|upper| *load < upper);
         let lower =

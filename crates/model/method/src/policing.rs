@@ -2,7 +2,8 @@
 //!
 //! A bucket of the stated rate and depth is filled by the clock and emptied by every frame that it holds, whether the
 //! device passed that frame or not: one wrong decision is one finding, and does not make others of those after it. Only
-//! around the edge, where the device's clock and ours may differ by the tolerance, the bucket follows the device.
+//! around the edge, where the device's clock and ours may differ by the tolerance, the bucket follows the device. What it
+//! owes then is not forgotten: a device that again and again decides in its own favour leaves the edge.
 
 /// What a policer is to let through.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +14,7 @@ pub struct Profile {
     pub depth: f64,
     /// What a frame takes out of it.
     pub unit: Unit,
-    /// How far from the edge a decision still counts as right, in tokens.
+    /// How far from the edge a decision still counts as right, in frames of the size of the one that is decided about.
     pub tolerance: f64,
 }
 
@@ -31,6 +32,8 @@ pub enum Unit {
 pub struct Policed {
     /// When it was sent, nanoseconds.
     pub at: i64,
+    /// So much later, nanoseconds, it may have been at the device than others.
+    pub blur: i64,
     /// Octets of its IP packet.
     pub octets: u32,
     /// It came out unchanged: dropped and remarked ones did not.
@@ -50,6 +53,8 @@ pub struct Verdict {
     pub excess_passed: u64,
     /// So near the edge that either is right.
     pub at_the_edge: u64,
+    /// Of these, how many were stopped.
+    pub at_the_edge_stopped: u64,
 }
 
 impl Verdict {
@@ -72,7 +77,8 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
             Unit::Octets => f64::from(frame.octets),
         };
         let spare = tokens - size;
-        let at_the_edge = spare.abs() <= profile.tolerance;
+        let blur = nanos(frame.blur) * profile.rate / 1e9;
+        let at_the_edge = spare.abs() <= profile.tolerance * size + blur;
         let count = match (at_the_edge, spare > 0.0, frame.passed) {
             (true, _, _) => &mut verdict.at_the_edge,
             (_, true, true) => &mut verdict.conforming_passed,
@@ -81,6 +87,7 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
             (_, false, true) => &mut verdict.excess_passed,
         };
         *count += 1;
+        verdict.at_the_edge_stopped += u64::from(at_the_edge && !frame.passed);
         let taken = if at_the_edge { frame.passed } else { spare > 0.0 };
         if taken {
             tokens = spare;
@@ -111,7 +118,7 @@ mod tests {
                 }
                 let passed = tokens >= 1.0;
                 tokens -= if passed { 1.0 } else { 0.0 };
-                Policed { at: n * gap, octets: 100, passed }
+                Policed { at: n * gap, blur: 0, octets: 100, passed }
             })
             .collect()
     }
@@ -142,6 +149,50 @@ mod tests {
     }
 
     #[test]
+    fn within_a_frame_of_the_edge_what_is_too_much_is_still_found_out() {
+        // Once the bucket is empty, every decision is within a frame of the edge: a frame in three passes.
+        let wide = Profile { tolerance: 1.0, ..PROFILE };
+        let right = judge(&wide, &through(2_000, 500_000, 625.0, 20.0));
+        assert!(right.holds() && right.at_the_edge_stopped > 1_000, "{right:?}");
+        assert_eq!(right.excess_stopped, 0);
+        let generous = judge(&wide, &through(2_000, 500_000, 700.0, 20.0));
+        // 75 a second for a second, of which one is forgiven.
+        assert!(generous.excess_passed > 50, "{generous:?}");
+        let strict = judge(&wide, &through(2_000, 500_000, 550.0, 20.0));
+        assert!(strict.conforming_stopped > 50, "{strict:?}");
+    }
+
+    #[test]
+    fn frames_that_came_late_to_the_device_are_no_fault_of_its() {
+        // Every tenth frame is at the device 5 ms, three tokens, later than it was sent.
+        let late = |n: i64| if n % 10 == 5 { 5_000_000 } else { 0 };
+        let mut tokens = 20.0_f64;
+        let mut last = 0;
+        let mut order: Vec<i64> = (0..2_000).collect();
+        order.sort_by_key(|n| n * 1_000_000 + late(*n));
+        let mut passed = vec![false; 2_000];
+        for n in order {
+            let at = n * 1_000_000 + late(n);
+            tokens = (tokens + nanos(at - last) * 625.0 / 1e9).min(20.0);
+            last = at;
+            passed[usize::try_from(n).unwrap()] = tokens >= 1.0;
+            tokens -= if tokens >= 1.0 { 1.0 } else { 0.0 };
+        }
+        let frames = |blur: i64| -> Vec<Policed> {
+            let of = |n: i64| Policed {
+                at: n * 1_000_000,
+                blur,
+                octets: 100,
+                passed: passed[usize::try_from(n).unwrap()],
+            };
+            (0..2_000).map(of).collect()
+        };
+        let tight = Profile { tolerance: 0.1, ..PROFILE };
+        assert!(!judge(&tight, &frames(0)).holds());
+        assert!(judge(&tight, &frames(5_000_000)).holds());
+    }
+
+    #[test]
     fn one_wrong_decision_is_one_finding() {
         let mut frames = through(2_000, 1_000_000, 625.0, 20.0);
         let stopped = frames.iter().rposition(|frame| !frame.passed).unwrap();
@@ -154,9 +205,10 @@ mod tests {
 
     #[test]
     fn octets_are_counted_where_they_are_the_token() {
-        let profile = Profile { rate: 8_000.0, depth: 300.0, unit: Unit::Octets, tolerance: 10.0 };
+        let profile = Profile { rate: 8_000.0, depth: 300.0, unit: Unit::Octets, tolerance: 0.1 };
         // Three of 100 octets at once pass, the fourth does not.
-        let frames: Vec<Policed> = (0..4).map(|n| Policed { at: n, octets: 99, passed: n < 3 }).collect();
+        let frames: Vec<Policed> =
+            (0..4).map(|n| Policed { at: n, blur: 0, octets: 99, passed: n < 3 }).collect();
         assert!(judge(&profile, &frames).holds());
         let all: Vec<Policed> = frames.iter().map(|frame| Policed { passed: true, ..*frame }).collect();
         assert_eq!(judge(&profile, &all).excess_passed, 1);

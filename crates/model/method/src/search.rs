@@ -47,8 +47,36 @@ pub struct Found {
     pub passed: f64,
     /// Least load that did not; `None` where the greatest that is tried passed.
     pub failed: Option<f64>,
-    /// The tester could not offer more, so that the device may do better.
-    pub bounded_by_tester: bool,
+    /// The least trial that did not pass tells nothing of what the device carries, so that it may do better.
+    pub beyond: Option<Beyond>,
+}
+
+/// Why a trial tells nothing of what the device carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// The tester could not offer more.
+    Tester,
+    /// The device was away, as often as the trial was made.
+    Absence,
+}
+
+impl Beyond {
+    /// Why, of an outcome that tells nothing; `None` of any other.
+    pub const fn of(outcome: &Outcome) -> Option<Self> {
+        match (outcome.tester_failed, outcome.device_away) {
+            (false, _) => None,
+            (true, false) => Some(Self::Tester),
+            (true, true) => Some(Self::Absence),
+        }
+    }
+
+    /// What bounds a result, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Tester => "the tester",
+            Self::Absence => "an absence of the device",
+        }
+    }
 }
 
 /// The search.
@@ -61,7 +89,7 @@ pub struct Search {
     /// Greatest load that passed, and whether that was for the full length.
     passed: Option<(f64, bool)>,
     failed: Option<f64>,
-    bounded_by_tester: bool,
+    beyond: Option<Beyond>,
     /// Once a full trial has contradicted a short one, all are full.
     thorough: bool,
     asked: Option<(f64, bool)>,
@@ -78,7 +106,7 @@ impl Search {
             repeat,
             passed: None,
             failed: None,
-            bounded_by_tester: false,
+            beyond: None,
             thorough: false,
             asked: None,
             found: None,
@@ -148,7 +176,7 @@ impl Search {
     }
 
     const fn end(&mut self, passed: f64) -> Option<(f64, bool)> {
-        self.found = Some(Found { passed, failed: self.failed, bounded_by_tester: self.bounded_by_tester });
+        self.found = Some(Found { passed, failed: self.failed, beyond: self.beyond });
         None
     }
 
@@ -156,15 +184,15 @@ impl Search {
     pub fn judge(&mut self, outcome: &Outcome) {
         let Some((load, full)) = self.asked.take() else { return };
         let full = full || self.goal.short >= self.goal.full;
-        if outcome.tester_failed {
-            self.bounded_by_tester = true;
+        if let Some(beyond) = Beyond::of(outcome) {
+            self.beyond = Some(beyond);
             self.fail(load);
         } else if outcome.loss_ratio() <= self.goal.loss_ratio {
             self.passed = Some((load, full));
         } else {
             if self.failed.is_none_or(|failed| load < failed) {
                 // The device itself is now the bound.
-                self.bounded_by_tester = false;
+                self.beyond = None;
             }
             self.fail(load);
         }
@@ -259,9 +287,12 @@ mod tests {
             move |ask: &Ask| Outcome { tester_failed: ask.load() > limit, ..lossless_up_to(capacity)(ask) }
         };
         let (found, _) = run(goal(), limited(0.6, 0.9));
-        assert!(found.bounded_by_tester && found.passed > 0.595 && found.passed <= 0.6, "{found:?}");
+        assert!(
+            found.beyond == Some(Beyond::Tester) && found.passed > 0.595 && found.passed <= 0.6,
+            "{found:?}"
+        );
         let (found, _) = run(goal(), limited(0.6, 0.3));
-        assert!(!found.bounded_by_tester && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");
+        assert!(found.beyond.is_none() && found.passed > 0.295 && found.passed <= 0.3, "{found:?}");
     }
 
     #[test]

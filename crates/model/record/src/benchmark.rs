@@ -13,6 +13,64 @@ pub const BENCHMARK: &str = "romer/benchmark/1";
 /// The name of the schema of an interrupted benchmark's plan.
 pub const BENCHMARK_PLAN: &str = "romer/benchmark-plan/1";
 
+/// The name of the schema of what a benchmark would do (`--dry-run --json`).
+pub const BENCHMARK_FORECAST: &str = "romer/benchmark-forecast/1";
+
+/// What a benchmark would do, without anything having been sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkForecast {
+    /// `romer/benchmark-forecast/1`.
+    pub schema: String,
+    /// As in the benchmark's document.
+    pub procedure: String,
+    /// By what a result would be found, in words.
+    pub criterion: String,
+    /// The interface that would send, `[NETNS/]IFACE`.
+    pub tx: String,
+    /// The interface that would receive.
+    pub rx: String,
+    /// Source address of the test frames.
+    pub source: String,
+    /// Their destination.
+    pub destination: String,
+    /// The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
+    pub line_rate_bps: f64,
+    /// The streams, in words.
+    pub streams: Vec<String>,
+    /// The cases, and the commands that would set them.
+    pub cases: BTreeMap<String, Option<String>>,
+    /// How often each trial would be made.
+    pub repeats: u32,
+    /// Seed of the order of trials, of random sizes and gaps: with `--seed` the trials are these.
+    pub seed: [u32; 6],
+    /// The trials in their order; empty where each follows from what the one before comes to.
+    pub trials: Vec<ForecastTrial>,
+    /// How many trials there would be at the most, as far as can be foreseen.
+    pub trials_at_most: u64,
+    /// How long all of it would take at the most, with the tester's own test, settling times and looking whether the device
+    /// forwards, without setting cases and without trials that have to be made again.
+    pub time_at_most_ns: i64,
+}
+
+/// A trial that would be made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForecastTrial {
+    /// Its case.
+    pub case: String,
+    /// Octets of its frames with check sequence; `null` for a mixture.
+    pub frame_size: Option<u32>,
+    /// The mixture; `null` for frames of one size.
+    pub mixture: Option<String>,
+    /// The load, percent of the line rate.
+    pub load_percent: f64,
+    /// The same in frames a second, of frames as the trial has them.
+    pub pps: f64,
+    /// How long it would send.
+    pub duration_ns: i64,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+}
+
 /// What a benchmark's folder says of what was asked for, so that it can go on after an interruption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkPlan {
@@ -99,6 +157,9 @@ pub struct Device {
     pub model: Option<String>,
     /// Its software.
     pub software: Option<String>,
+    /// How old it is, in the user's words: seed 003 found older devices to be slower.
+    #[serde(default)]
+    pub age: Option<String>,
     /// All that was said of it.
     pub labels: BTreeMap<String, String>,
 }
@@ -201,12 +262,20 @@ pub struct Trial {
     pub altered: u64,
     /// Why the trial tells nothing of the device; `null`: it does.
     pub invalid: Option<String>,
+    /// It tells nothing because the device was away in it, rather than because of the tester.
+    #[serde(default)]
+    pub device_away: bool,
     /// Latency of every frame.
     pub latency_ns: Summary,
     /// From where to where latency is counted, in words.
     pub latency_definition: String,
-    /// What to add to a latency for the definitions of RFC 1242 and RFC 4689.
+    /// What to add to a latency for the definitions of RFC 1242 and RFC 4689; of frames of several sizes, what to add to the
+    /// mean.
     pub latency_conversion_ns: LatencyConversion,
+    /// The latency by these definitions, each frame converted by its own size; `null` where frames take no time on the line,
+    /// so that all definitions are one.
+    #[serde(default)]
+    pub latency_by_definition_ns: Option<LatencyByDefinition>,
     /// The jitters, as in a measurement; of the stream with the most frames.
     pub jitter_ns: Jitter,
     /// How late frames were given to the interface.
@@ -224,6 +293,9 @@ pub struct Trial {
     pub policed: Option<Policed>,
     /// Each stream by itself.
     pub per_stream: Vec<StreamResult>,
+    /// Frames that left in each second.
+    #[serde(default)]
+    pub offered_per_second: Vec<u64>,
     /// Frames that came in each second.
     pub carried_per_second: Vec<u64>,
     /// Time that the testing host took away meanwhile.
@@ -240,6 +312,17 @@ pub struct LatencyConversion {
     pub lifo: i64,
     /// Last bit in to last bit out (RFC 4689, forwarding delay).
     pub lilo: i64,
+}
+
+/// The latency of every frame by the definitions of RFC 1242 and RFC 4689.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyByDefinition {
+    /// First bit in to first bit out (bit forwarding devices).
+    pub fifo: Summary,
+    /// Last bit in to first bit out (RFC 1242, store and forward).
+    pub lifo: Summary,
+    /// Last bit in to last bit out (RFC 4689, forwarding delay).
+    pub lilo: Summary,
 }
 
 /// Gaps of the testing host.
@@ -262,8 +345,12 @@ pub struct Policed {
     pub excess_stopped: u64,
     /// Out of profile, and passed unchanged: wrong.
     pub excess_passed: u64,
-    /// So near the edge of the bucket that either is right.
+    /// Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
+    /// stopped although there is more in it, leaves the edge.
     pub at_the_edge: u64,
+    /// Of these, how many were dropped or remarked.
+    #[serde(default)]
+    pub at_the_edge_stopped: u64,
 }
 
 /// One stream of a trial.
@@ -289,8 +376,23 @@ pub struct StreamResult {
     pub offered_l2_bps: f64,
     /// What came out, likewise.
     pub carried_l2_bps: f64,
+    /// Octets of its frames with check sequence, in the mean; `null` where none was offered.
+    #[serde(default)]
+    pub frame_octets: Option<f64>,
+    /// What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
+    #[serde(default)]
+    pub owed_l2_bps: Option<[f64; 2]>,
+    /// Frames that left in each second.
+    #[serde(default)]
+    pub offered_per_second: Vec<u64>,
+    /// Frames that came in each second.
+    #[serde(default)]
+    pub carried_per_second: Vec<u64>,
     /// Latency.
     pub latency_ns: Summary,
+    /// Its distribution.
+    #[serde(default)]
+    pub latency_histogram: Histogram,
     /// The jitters.
     pub jitter_ns: Jitter,
     /// Code points that it came out with.
@@ -329,7 +431,7 @@ pub struct BenchmarkResult {
     pub median_interval: Option<[f64; 2]>,
     /// The most that the line allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What bounds the result beside the device: the tester, or the line; `null`: the device itself.
+    /// What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing.
     pub bounded_by: Option<String>,
 }
 
@@ -399,8 +501,9 @@ pub struct SoftSpot {
 pub struct BenchmarkEvent {
     /// When, nanoseconds after the benchmark began.
     pub at_ns: i64,
-    /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-gone`,
-    /// `trial-repeated`, `tester-overloaded`, `clock-set`, `resumed`.
+    /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
+    /// trial), `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
+    /// `tester-overloaded`, `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,

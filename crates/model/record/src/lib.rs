@@ -40,6 +40,7 @@ pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
         ("concatenation", schemars::schema_for!(concatenation::Concatenation)),
         ("demo", schemars::schema_for!(document::Demo)),
         ("benchmark", schemars::schema_for!(benchmark::Benchmark)),
+        ("benchmark-forecast", schemars::schema_for!(benchmark::BenchmarkForecast)),
         ("benchmark-plan", schemars::schema_for!(benchmark::BenchmarkPlan)),
         ("calibration", schemars::schema_for!(calibration::CalibrationRecord)),
         ("clock-proof", schemars::schema_for!(clock_proof::ClockProof)),

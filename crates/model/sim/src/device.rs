@@ -42,6 +42,9 @@ pub enum Service {
     Strict,
     /// Each has its share by weight (self-clocked fair queueing).
     Weighted(Vec<f64>),
+    /// In each pass a class sends until so many octets have left, and what is left of the last frame beyond them is
+    /// forgotten: one frame at the least, however large.
+    Passes(Vec<u32>),
 }
 
 /// A token bucket in frames.
@@ -75,6 +78,8 @@ pub struct Device {
     pub latency: Duration,
     /// Frames of each class that can wait.
     pub buffer: usize,
+    /// Octets that can wait in each queue, where they are counted.
+    pub buffer_octets: Option<u64>,
     /// How the classes are served.
     pub service: Service,
     /// Probability that a frame is lost by itself.
@@ -109,6 +114,7 @@ impl Device {
             per_frame: Duration::ZERO,
             latency: Duration::ZERO,
             buffer,
+            buffer_octets: None,
             service: Service::Fifo,
             noise: 0.0,
             sulks: Duration::ZERO,
@@ -131,8 +137,10 @@ impl Device {
             device: self,
             frames,
             queues: vec![VecDeque::new(); classes],
+            octets: vec![0; classes],
             tags: vec![0.0; classes],
             now_tag: 0.0,
+            pass: (0, 0),
             free_at: 0.0,
             taken: Vec::with_capacity(frames.len()),
         };
@@ -206,8 +214,12 @@ struct Working<'a> {
     frames: &'a [Given],
     /// By class: place, octet, and the tag by which weights are kept.
     queues: Vec<VecDeque<(usize, u8, f64)>>,
+    /// Octets that wait, by class.
+    octets: Vec<u64>,
     tags: Vec<f64>,
     now_tag: f64,
+    /// The queue whose turn it is, and the octets that it has sent in it.
+    pass: (usize, u32),
     /// When the outgoing line is free, nanoseconds.
     free_at: f64,
     taken: Vec<Taken>,
@@ -227,6 +239,8 @@ impl Working<'_> {
             let Some((place, tos, tag)) = self.queues[queue].pop_front() else { return };
             self.now_tag = tag;
             let octets = self.frames[place].octets;
+            self.octets[queue] -= u64::from(octets);
+            self.pass.1 += octets;
             let line = f64::from(octets + FrameSize::OVERHEAD) * 8e9 / self.device.rate;
             self.free_at = begin + line + real(self.device.per_frame.as_nanos());
             let at = whole(begin + line) + self.device.latency.as_nanos();
@@ -243,7 +257,19 @@ impl Working<'_> {
     }
 
     /// The queue that is served next.
-    fn next_queue(&self) -> Option<usize> {
+    fn next_queue(&mut self) -> Option<usize> {
+        if let Service::Passes(octets) = &self.device.service {
+            // Once around all of them, and back to the first.
+            for _ in 0..=self.queues.len() {
+                let (queue, sent) = self.pass;
+                let left = octets.get(queue).copied().unwrap_or(1).max(1);
+                if sent < left && !self.queues[queue].is_empty() {
+                    return Some(queue);
+                }
+                self.pass = ((queue + 1) % self.queues.len(), 0);
+            }
+            return None;
+        }
         let waiting = self.queues.iter().enumerate().filter_map(|(queue, all)| Some((queue, all.front()?)));
         match self.device.service {
             Service::Fifo => waiting.min_by_key(|(_, (place, _, _))| *place).map(|(queue, _)| queue),
@@ -251,6 +277,7 @@ impl Working<'_> {
             Service::Weighted(_) => {
                 waiting.min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2)).map(|(queue, _)| queue)
             }
+            Service::Passes(_) => None,
         }
     }
 
@@ -263,12 +290,16 @@ impl Working<'_> {
             _ => frame.class,
         };
         let queue = if self.device.service == Service::Fifo { 0 } else { class.min(self.queues.len() - 1) };
-        if self.queues[queue].len() >= self.device.buffer.max(1) {
+        let octets = self.octets[queue] + u64::from(frame.octets);
+        if self.queues[queue].len() >= self.device.buffer.max(1)
+            || self.device.buffer_octets.is_some_and(|most| octets > most)
+        {
             return false;
         }
+        self.octets[queue] = octets;
         let weight = match &self.device.service {
             Service::Weighted(weights) => weights.get(queue).copied().unwrap_or(1.0),
-            Service::Fifo | Service::Strict => 1.0,
+            Service::Fifo | Service::Strict | Service::Passes(_) => 1.0,
         };
         let tag = self.now_tag.max(self.tags[queue]) + f64::from(frame.octets) / weight;
         self.tags[queue] = tag;
@@ -334,6 +365,70 @@ mod tests {
         near(carried(Service::Weighted(vec![3.0, 2.0, 1.0]), None), [1_500, 1_000, 500]);
         let fifo = carried(Service::Fifo, None);
         assert!(fifo.iter().sum::<usize>().abs_diff(3_000) <= 15, "{fifo:?}");
+    }
+
+    #[test]
+    fn large_frames_of_a_low_class_have_more_than_their_part_of_a_pass() {
+        // The example of seed 003, section 1.3.3: 200, 150 and 100 octets in a pass, frames of 60 and 60 octets, and of
+        // 1,550 in the lowest class.
+        let mut given: Vec<Given> = Vec::new();
+        for (class, (octets, apart)) in
+            [(60, 100_000), (60, 100_000), (1_550, 1_000_000)].into_iter().enumerate()
+        {
+            given.extend((0..2_000_000_000 / apart).map(|n| Given { at: n * apart, class, octets, tos: 0 }));
+        }
+        given.sort_by_key(|frame| frame.at);
+        let carried = |octets: Vec<u32>| {
+            let device = Device { service: Service::Passes(octets), ..Device::sound(4e6, 50) };
+            let taken = device.carry(&given, SEED);
+            [0, 1, 2].map(|class| {
+                // Without what is still held when nothing comes any more.
+                let of = taken.iter().filter(|one| given[one.place].class == class && one.at < 2_000_000_000);
+                of.map(|one| f64::from(given[one.place].octets)).sum::<f64>()
+            })
+        };
+        // Four frames of 60, three of 60, and one of 1,550.
+        let [high, middle, low] = carried(vec![200, 150, 100]);
+        assert!((low / high / (1_550.0 / 240.0) - 1.0).abs() < 0.02, "{high} {middle} {low}");
+        assert!((high / middle / (240.0 / 180.0) - 1.0).abs() < 0.02, "{high} {middle} {low}");
+        // Passes that hold several of the largest frames keep the shares.
+        let [high, middle, low] = carried(vec![6_200, 4_650, 3_100]);
+        assert!(
+            (high / low / 2.0 - 1.0).abs() < 0.05 && (middle / low / 1.5 - 1.0).abs() < 0.05,
+            "{high} {low}"
+        );
+    }
+
+    #[test]
+    fn in_a_queue_of_octets_large_frames_find_room_less_often() {
+        let mut given: Vec<Given> = Vec::new();
+        // Some 1.2 Mbit/s of each, of frames of 105 and of 1,505 octets, at random moments.
+        for (class, octets, apart) in [(0, 105, 700_000.0), (1, 1_505, 10_000_000.0)] {
+            let chance = Stream::new(SEED, [u32::from_be_bytes(*b"gaps"), octets]);
+            let mut at = 0.0;
+            for n in 0..50_000_000_000_u64 / whole(apart).unsigned_abs() {
+                at -= (1.0 - chance.unit(n)).ln() * apart;
+                given.push(Given { at: whole(at), class, octets, tos: 0 });
+            }
+        }
+        given.sort_by_key(|frame| frame.at);
+        let ratios = |buffer_octets| {
+            let device = Device {
+                buffer_octets,
+                ..Device::sound(1.5e6, if buffer_octets.is_some() { 10_000 } else { 20 })
+            };
+            let taken = device.carry(&given, SEED);
+            [0, 1].map(|class| {
+                let of = |class| given.iter().filter(move |frame| frame.class == class).count();
+                let came = taken.iter().filter(|one| given[one.place].class == class).count();
+                came as f64 / of(class) as f64
+            })
+        };
+        let [small, large] = ratios(Some(6_000));
+        assert!(small > large + 0.2, "{small} {large}");
+        // Both see the same queue; a deviation of either is some 0.01.
+        let [small, large] = ratios(None);
+        assert!((small - large).abs() < 0.06, "{small} {large}");
     }
 
     #[test]

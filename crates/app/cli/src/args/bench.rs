@@ -53,10 +53,10 @@ pub(crate) struct BenchArgs {
     /// The port that takes in
     #[arg(long, value_name = "IF", value_parser = bench_values::port)]
     pub(crate) rx: Option<PortName>,
-    /// Source address of the test frames [default: in a laboratory, its host A]
+    /// Source address of the test frames [default: in a laboratory, its host A; of IPv6 where --destination is]
     #[arg(long, value_name = "ADDR", value_parser = values::source)]
     pub(crate) source: Option<IpAddr>,
-    /// Destination address, behind the receiving port [default: in a laboratory, one beside its host B]
+    /// Destination address, behind the receiving port [default: in a laboratory, one beside its host B; of IPv6 where --source is]
     #[arg(long, value_name = "ADDR", value_parser = values::source)]
     pub(crate) destination: Option<IpAddr>,
     /// The link-layer address that frames are sent to [default: that of the route's gateway, which is asked for it]
@@ -74,6 +74,9 @@ pub(crate) struct BenchArgs {
     /// Write a page with figures and tables of the results
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<String>,
+    /// Write the figures of that page, each a file, to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) svg: Option<PathBuf>,
     /// Write the frames of a trial as a capture, each with what became of it (200,000 of each port at the most)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcapng: Option<String>,
@@ -101,7 +104,7 @@ pub(crate) struct BenchLoadArgs {
     /// A mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
     #[arg(long, value_name = "MIX", value_parser = values::parsed::<Imix>)]
     pub(crate) imix: Option<Imix>,
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included) or 10%,50% [default: 10%..95%:5%]
+    /// Loads in percent of the line rate: 10%..95%:5% (both ends included) or 10%,50% [default: 10%..95%:5%; of priority what makes 50 %, 100 % and 150 % of --capacity]
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true)]
     pub(crate) loads: Option<Loads>,
     /// What loads are percentages of, with preamble and gap (layer 1)
@@ -137,7 +140,7 @@ pub(crate) struct BenchTrialArgs {
     /// How often all of it is done; intervals need two, that of the median six
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::rounds, allow_hyphen_values = true)]
     pub(crate) repeat: u32,
-    /// How long is waited before each trial, and after it for frames under way [default: 2s; in a laboratory 200ms]
+    /// How long is waited before each trial, and after it for frames under way [default: 2s, in a laboratory 200ms; with --profile as long as its bucket takes to fill]
     #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) settle: Option<Duration>,
     /// How long a device that has stopped forwarding is waited for
@@ -161,7 +164,7 @@ pub(crate) struct BenchTrialArgs {
     /// Seed of the order of trials, of random sizes and gaps [default: a random one]
     #[arg(long, value_name = "S1,...,S6", value_parser = values::parsed::<Seed>, allow_hyphen_values = true)]
     pub(crate) seed: Option<Seed>,
-    /// Print the trials and how long they take, and make none
+    /// Print the trials and how long they take, and make none; --json writes them as a document
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -203,8 +206,10 @@ pub(crate) enum DisciplineName {
     Strict,
     /// Each has its share by weight
     Weighted,
-    /// All wait in one queue
+    /// All wait in one queue of so many frames
     Fifo,
+    /// All wait in one queue of so many octets, in which large frames find room no more often than small ones
+    FifoOctets,
 }
 
 /// How a throughput is searched for.

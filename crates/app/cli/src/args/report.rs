@@ -12,7 +12,7 @@ use crate::values;
 #[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
     romer report RUN --csv packets.csv --html report.html\n  romer report voice.raw --html voice.html\n  romer report BEFORE AFTER --overlay --html both.html")]
 pub(crate) struct ReportArgs {
-    /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
+    /// Folder of a run or of a benchmark, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
     #[arg(required = true, value_name = "RUN|FILE")]
     pub(crate) runs: Vec<PathBuf>,
     /// Write the page to this file
@@ -24,7 +24,7 @@ pub(crate) struct ReportArgs {
     /// Write the charts, each a file, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the packets of each stream, one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; - is standard output
+    /// Write the packets of each stream (of a benchmark its results), one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; - is standard output
     #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) csv: Option<String>,
     /// Write PREFIX.raw, PREFIX.sta and PREFIX.log, as Qtcp does; of several streams PREFIX-0.raw, PREFIX-1.raw, ...

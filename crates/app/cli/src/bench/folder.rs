@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::SystemTime;
 
+use clap::CommandFactory;
 use romer_bench::options::BenchOptions;
 use romer_bench::{Past, rfc3339};
 use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
@@ -15,7 +16,8 @@ use crate::failure::Failure;
 use crate::measure::location;
 
 /// Options that have no say in what is found out, with a value and without.
-const OUTWARD: [&str; 7] = ["--json", "--html", "--out", "--resume", "--color", "--pcapng", "--pcapng-trial"];
+const OUTWARD: [&str; 8] =
+    ["--json", "--html", "--svg", "--out", "--resume", "--color", "--pcapng", "--pcapng-trial"];
 const OUTWARD_ALONE: [&str; 4] = ["--force", "--quiet", "-q", "--dry-run"];
 /// Letters of a plan's words that a message shows.
 const SHOWN: usize = 80;
@@ -74,14 +76,18 @@ fn inward(words: impl Iterator<Item = String>) -> Vec<String> {
     kept
 }
 
-/// The arguments of the benchmark in `folder`, with those that the command line has beside it.
-pub(super) fn arguments(folder: &Path) -> Result<BenchArgs, Failure> {
+/// The arguments of the benchmark in `folder` with those that the command line has beside it, in these words from the
+/// command's name on; and the words of both. What both say counts as the command line says it, so that [`take_up`] can tell
+/// what has changed.
+pub(super) fn arguments(folder: &Path, given: &[String]) -> Result<(BenchArgs, Vec<String>), Failure> {
     let plan = BenchmarkRun::plan(folder)?;
-    let words = ["romer", "bench"].map(OsString::from).into_iter();
-    let words = words.chain(plan.arguments.iter().map(OsString::from)).chain(std::env::args_os().skip(2));
-    match read(words)? {
+    let given = given.get(1..).unwrap_or_default();
+    let mut words = vec!["bench".to_owned()];
+    words.extend(unsaid(&plan.arguments, given));
+    words.extend(given.iter().cloned());
+    match read(["romer".to_owned()].iter().chain(&words).map(OsString::from))? {
         Invocation::Run(Cli { command: Command::Bench(arguments) }) if arguments.wish.is_some() => {
-            Ok(*arguments)
+            Ok((*arguments, words))
         }
         _ => Err(Failure::with_code(
             3,
@@ -91,6 +97,32 @@ pub(super) fn arguments(folder: &Path) -> Result<BenchArgs, Failure> {
             ),
         )),
     }
+}
+
+/// Those of the words that say nothing that `given` says as well.
+fn unsaid(words: &[String], given: &[String]) -> Vec<String> {
+    let name = |word: &str| word.split_once('=').map_or(word, |(name, _)| name).to_owned();
+    let cli = Cli::command();
+    let bench = cli.find_subcommand("bench");
+    let takes_value = |flag: &str| {
+        let mut options = bench.into_iter().flat_map(clap::Command::get_arguments);
+        options.any(|option| {
+            option.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long))
+                && option.get_action().takes_values()
+        })
+    };
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let flag = name(word);
+        // A value that looks like an option goes with the option before it.
+        let value = if flag == *word && takes_value(&flag) { words.next() } else { None };
+        if !flag.starts_with("--") || !given.iter().any(|given| name(given) == flag) {
+            kept.push(word.clone());
+            kept.extend(value.cloned());
+        }
+    }
+    kept
 }
 
 /// Takes the benchmark in `folder` up, whose seed counts where none is given. A plan that has changed is refused.
@@ -134,6 +166,20 @@ pub(super) fn take_up(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_command_line_says_counts_instead_of_what_was_said() {
+        let split = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let said =
+            split("load-sweep --tx a --repeat 3 --case x=y --case z=u --seed=1,2,3,4,5,6 --skip-self-test");
+        let kept = |given: &str| unsaid(&said, &split(given)).join(" ");
+        assert_eq!(kept("--resume d"), said.join(" "));
+        assert_eq!(
+            kept("--repeat=5 --resume d --skip-self-test"),
+            "load-sweep --tx a --case x=y --case z=u --seed=1,2,3,4,5,6"
+        );
+        assert_eq!(kept("--case x=z --seed 1,2"), "load-sweep --tx a --repeat 3 --skip-self-test");
+    }
 
     #[test]
     fn what_says_where_results_go_is_not_of_the_benchmark() {

@@ -21,8 +21,20 @@ use crate::failure::Failure;
 /// Octets of the largest plan.
 const LARGEST: u64 = 1 << 20;
 /// Options that say where results go belong to the command line.
-const NOT_IN_A_PLAN: [&str; 11] =
-    ["html", "json", "pcapng", "pcapng-trial", "out", "resume", "force", "quiet", "color", "help", "dry-run"];
+const NOT_IN_A_PLAN: [&str; 12] = [
+    "html",
+    "svg",
+    "json",
+    "pcapng",
+    "pcapng-trial",
+    "out",
+    "resume",
+    "force",
+    "quiet",
+    "color",
+    "help",
+    "dry-run",
+];
 /// Lists whose parts an option takes in one value.
 pub(super) const JOINED: [&str; 2] = ["frame-sizes", "loads"];
 
@@ -33,8 +45,8 @@ struct Found {
     place: Range<usize>,
 }
 
-/// The arguments that a plan and the command line come to.
-pub(super) fn arguments(path: &str) -> Result<BenchArgs, Failure> {
+/// The arguments that a plan and the command line, in these words from the command's name on, come to.
+pub(super) fn arguments(path: &str, given: &[String]) -> Result<BenchArgs, Failure> {
     let shown = romer_report::escape::terminal(path);
     let refused = |why: std::io::Error| {
         Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
@@ -49,8 +61,7 @@ pub(super) fn arguments(path: &str) -> Result<BenchArgs, Failure> {
         ));
     }
     let text = fs::read(path).map_err(refused)?;
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    parse(&text, &shown, &Given { words: &given, plan: path })
+    parse(&text, &shown, &Given { words: given, plan: path })
 }
 
 /// The command line that goes with a plan.

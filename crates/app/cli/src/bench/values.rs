@@ -36,7 +36,7 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
     })
 }
 
-/// What a policer lets through. A frame more or less, or a packet's octets, is the edge.
+/// What a policer lets through. A frame more or less is the edge.
 pub(crate) fn profile(text: &str) -> Result<Profile, String> {
     let shown: String = text.chars().take(40).collect();
     let wrong =
@@ -59,7 +59,7 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
             }
             #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
             let (rate, depth) = (bits as f64 / 8.0, depth as f64);
-            Ok(Profile { rate, depth, unit: Unit::Octets, tolerance: 1_500.0 })
+            Ok(Profile { rate, depth, unit: Unit::Octets, tolerance: 1.0 })
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use romer_bench::Progress;
 use romer_bench::options::BenchOptions;
+use romer_bench::{Forecast, Progress};
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_units::Duration;
 
 /// What is about to be done.
 pub(super) fn beginning(options: &BenchOptions) -> String {
-    let (_, time) = romer_bench::plan(options);
+    let time = romer_bench::forecast(options).time;
     format!(
         "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most; seed {}",
         options.name,
@@ -31,8 +31,8 @@ fn million(bits: u64) -> f64 {
 }
 
 /// Every trial that can be foreseen.
-pub(super) fn dry_run(options: &BenchOptions) -> String {
-    let (asks, time) = romer_bench::plan(options);
+pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
+    let asks = &forecast.asks;
     let mut text = beginning(options);
     text.push_str("\n\n");
     if asks.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn dry_run(options: &BenchOptions) -> String {
             );
         }
     }
-    let _ = writeln!(text, "\n{} trials, {} at the most", asks.len(), people(time));
+    let _ = writeln!(text, "\n{} trials, {} at the most", forecast.trials, people(forecast.time));
     text
 }
 
@@ -122,6 +122,10 @@ pub(super) fn summary(document: &Benchmark) -> String {
         if alone {
             return text;
         }
+    }
+    if !document.dut.labels.is_empty() {
+        let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
+        let _ = writeln!(text, "device: {}", labels.collect::<Vec<_>>().join(", "));
     }
     let columns: &[&str] = match document.procedure.as_str() {
         "throughput" => &["throughput_percent", "throughput_pps"],

@@ -18,6 +18,8 @@ pub(super) struct Series {
     pub(super) name: String,
     pub(super) points: Vec<Mark>,
     pub(super) dashed: bool,
+    /// It has the colour of the one before it.
+    pub(super) twin: bool,
 }
 
 /// A figure.
@@ -135,8 +137,10 @@ pub(super) fn svg(figure: &Figure) -> String {
         (HEIGHT - BOTTOM + TOP) / 2.0,
         markup(&figure.y)
     );
+    let mut colours = 0;
     for (number, series) in figure.series.iter().enumerate() {
-        let colour = COLOURS[number % COLOURS.len()];
+        colours += usize::from(!series.twin || number == 0);
+        let colour = COLOURS[(colours - 1) % COLOURS.len()];
         let dash = if series.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
         let mut path = String::new();
         for mark in series.points.iter().filter(|mark| mark.x.is_finite() && mark.y.is_finite()) {

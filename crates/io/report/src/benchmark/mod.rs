@@ -4,13 +4,14 @@
 //! line for each frame size or case.
 
 mod draw;
+mod figures;
 
 use std::fmt::Write as _;
 
-use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
+use romer_record::benchmark::Benchmark;
 
 use crate::escape::markup;
-use draw::{Figure, Mark, Series};
+pub use figures::figures;
 
 /// A figure of its own, as SVG, with the name that its file may have.
 pub struct Drawn {
@@ -22,286 +23,38 @@ pub struct Drawn {
     pub svg: String,
 }
 
-/// All figures that the document has the numbers for.
-pub fn figures(document: &Benchmark) -> Vec<Drawn> {
-    let mut figures = Vec::new();
-    let cases = cases(document);
-    let sizes = sizes(document);
-    for case in &cases {
-        figures.push(lines(document, case, &sizes, "carried_percent", "carried load, % of the line", true));
-        figures.push(rates(document, case, &sizes));
-        figures.push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, us", false));
-        figures.push(lines(
-            document,
-            case,
-            &sizes,
-            "jitter_peak_to_peak_ns",
-            "jitter (greatest less least latency), us",
-            false,
-        ));
-        figures.push(by_method(document, case, &sizes));
-        figures.push(high_and_low(document, case));
-        for size in &sizes {
-            figures.push(extremes(document, case, *size));
-        }
+/// The results as comma-separated values, a line for each: to paste into a table.
+pub fn csv(document: &Benchmark) -> String {
+    let mut text = String::from(
+        "case,frame_size,load_percent,quantity,count,mean,stddev,interval_low,interval_high,median,min,max,theoretical,bounded_by\n",
+    );
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    for result in &document.results {
+        let [low, high] = result.interval.map_or([None, None], |ends| ends.map(Some));
+        let numbers = [
+            result.mean,
+            result.stddev,
+            low,
+            high,
+            result.median,
+            result.min,
+            result.max,
+            result.theoretical,
+        ];
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{},{}",
+            quoted(&result.case),
+            result.frame_size.map_or_else(String::new, |size| size.to_string()),
+            number(result.load_percent),
+            result.quantity,
+            result.count,
+            numbers.map(number).join(","),
+            quoted(result.bounded_by.as_deref().unwrap_or_default())
+        );
     }
-    if cases.len() > 1 {
-        for size in &sizes {
-            figures.push(overlaid(document, &cases, *size, "carried_percent", "carried load, % of the line"));
-            figures.push(overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, us"));
-        }
-    }
-    figures.push(throughput(document, &cases));
-    figures
-        .into_iter()
-        .filter(|figure| figure.series.iter().any(|series| !series.dashed && !series.points.is_empty()))
-        .map(drawn)
-        .collect()
-}
-
-fn drawn(figure: Figure) -> Drawn {
-    let name: String = figure
-        .title
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect::<String>()
-        .split('-')
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("-");
-    Drawn { name: name.chars().take(80).collect(), svg: draw::svg(&figure), title: figure.title }
-}
-
-/// The names of the cases, in the order in which they come.
-fn cases(document: &Benchmark) -> Vec<String> {
-    let mut cases: Vec<String> = Vec::new();
-    for name in document.results.iter().map(|result| &result.case) {
-        if !cases.contains(name) {
-            cases.push(name.clone());
-        }
-    }
-    cases
-}
-
-/// The frame sizes, smallest first; `None` is the mixture.
-fn sizes(document: &Benchmark) -> Vec<Option<u32>> {
-    let mut sizes: Vec<Option<u32>> = document.results.iter().map(|result| result.frame_size).collect();
-    sizes.sort_unstable_by_key(|size| size.unwrap_or(u32::MAX));
-    sizes.dedup();
-    sizes
-}
-
-fn size_words(size: Option<u32>) -> String {
-    size.map_or_else(|| "mixture".into(), |size| format!("{size} octets"))
-}
-
-/// Nanoseconds are shown as microseconds.
-fn scale(quantity: &str) -> f64 {
-    if quantity.ends_with("_ns") { 1e-3 } else { 1.0 }
-}
-
-fn marks<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<Mark> {
-    let mut marks: Vec<Mark> = results
-        .filter_map(|result| {
-            let factor = scale(&result.quantity);
-            Some(Mark {
-                x: result.load_percent?,
-                y: result.mean? * factor,
-                range: result.interval.map(|[low, high]| [low * factor, high * factor]),
-            })
-        })
-        .collect();
-    marks.sort_by(|a, b| a.x.total_cmp(&b.x));
-    marks
-}
-
-fn of<'a>(
-    document: &'a Benchmark,
-    case: &'a str,
-    size: Option<u32>,
-    quantity: &'a str,
-) -> impl Iterator<Item = &'a BenchmarkResult> {
-    document
-        .results
-        .iter()
-        .filter(move |result| result.case == case && result.frame_size == size && result.quantity == quantity)
-}
-
-/// A line for each size over the load (figures 3-1, 3-10, 3-15).
-fn lines(
-    document: &Benchmark,
-    case: &str,
-    sizes: &[Option<u32>],
-    quantity: &str,
-    unit: &str,
-    theory: bool,
-) -> Figure {
-    let mut series: Vec<Series> = sizes
-        .iter()
-        .map(|size| Series {
-            name: size_words(*size),
-            points: marks(of(document, case, *size, quantity)),
-            dashed: false,
-        })
-        .collect();
-    if theory {
-        let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
-        let points = [0.0, most.min(100.0)].map(|x| Mark { x, y: x, range: None }).to_vec();
-        series.push(Series { name: "all that is offered".into(), points, dashed: true });
-    }
-    Figure {
-        title: format!("Case {case}: {unit}, over the offered load"),
-        x: "offered load, % of the line".into(),
-        y: unit.into(),
-        series,
-    }
-}
-
-/// The same in frames a second (figure 3-2).
-fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
-    let series = sizes.iter().map(|size| {
-        let here = trials(document, case, *size);
-        let mut points: Vec<Mark> =
-            here.map(|trial| Mark { x: trial.offered.pps, y: trial.carried.pps, range: None }).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { name: size_words(*size), points, dashed: false }
-    });
-    Figure {
-        title: format!("Case {case}: carried load in frames a second"),
-        x: "offered load, frames/s".into(),
-        y: "carried load, frames/s".into(),
-        series: series.collect(),
-    }
-}
-
-fn trials<'a>(document: &'a Benchmark, case: &'a str, size: Option<u32>) -> impl Iterator<Item = &'a Trial> {
-    document
-        .trials
-        .iter()
-        .filter(move |trial| trial.case == case && trial.frame_size == size && trial.invalid.is_none())
-}
-
-/// Latency with its least and greatest (figures 3-12, 3-14).
-fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
-    let pick = |name: &str, value: fn(&Trial) -> Option<f64>| {
-        let mut points: Vec<Mark> = trials(document, case, size)
-            .filter_map(|trial| {
-                Some(Mark { x: trial.intended_load.percent, y: value(trial)? * 1e-3, range: None })
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { name: name.into(), points, dashed: name != "mean" }
-    };
-    Figure {
-        title: format!("Case {case}, {}: least, mean and greatest latency", size_words(size)),
-        x: "offered load, % of the line".into(),
-        y: "latency, us".into(),
-        series: vec![
-            pick("least", |trial| trial.latency_ns.min),
-            pick("mean", |trial| trial.latency_ns.mean),
-            pick("greatest", |trial| trial.latency_ns.max),
-        ],
-    }
-}
-
-/// The jitters by their methods, of the smallest frames.
-fn by_method(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
-    let size = sizes.first().copied().flatten();
-    let methods = [
-        ("1: greatest less least", "jitter_peak_to_peak_ns"),
-        ("2: inter-arrival difference", "jitter_inter_arrival_difference_ns"),
-        ("3: latency difference", "jitter_delay_difference_ns"),
-        ("4: deviation from mean", "jitter_deviation_from_mean_ns"),
-    ];
-    let series = methods.map(|(name, quantity)| Series {
-        name: name.into(),
-        points: marks(of(document, case, size, quantity)),
-        dashed: false,
-    });
-    Figure {
-        title: format!("Case {case}, {}: jitter by method", size_words(size)),
-        x: "offered load, % of the line".into(),
-        y: "jitter, us".into(),
-        series: series.into(),
-    }
-}
-
-/// Greatest and least latency by size, at the greatest load (figures 3-16, 3-18, 3-20).
-fn high_and_low(document: &Benchmark, case: &str) -> Figure {
-    let here: Vec<&Trial> =
-        document.trials.iter().filter(|trial| trial.case == case && trial.invalid.is_none()).collect();
-    let most = here.iter().map(|trial| trial.intended_load.percent).fold(0.0, f64::max);
-    let at_most = |trial: &&&Trial| trial.intended_load.percent > most - 1.0;
-    let pick = |name: &str, value: fn(&Trial) -> Option<f64>| {
-        let mut points: Vec<Mark> = here
-            .iter()
-            .filter(at_most)
-            .filter_map(|trial| {
-                Some(Mark { x: f64::from(trial.frame_size?), y: value(trial)? * 1e-3, range: None })
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { name: name.into(), points, dashed: false }
-    };
-    Figure {
-        title: format!("Case {case}: greatest and least latency by frame size at {most:.0} % of the line"),
-        x: "frame size, octets".into(),
-        y: "latency, us".into(),
-        series: vec![
-            pick("greatest", |trial| trial.latency_ns.max),
-            pick("least", |trial| trial.latency_ns.min),
-        ],
-    }
-}
-
-/// The cases over one another, with their intervals.
-fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity: &str, unit: &str) -> Figure {
-    let series = cases.iter().map(|case| Series {
-        name: case.clone(),
-        points: marks(of(document, case, size, quantity)),
-        dashed: false,
-    });
-    Figure {
-        title: format!("All cases, {}: {unit}", size_words(size)),
-        x: "offered load, % of the line".into(),
-        y: unit.into(),
-        series: series.collect(),
-    }
-}
-
-/// The throughput by frame size, with the line's own.
-fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
-    let found = |case: &str, value: fn(&BenchmarkResult) -> Option<f64>| {
-        let here = document
-            .results
-            .iter()
-            .filter(|result| result.quantity == "throughput_pps" && result.case == case);
-        let mut points: Vec<Mark> = here
-            .filter_map(|result| {
-                Some(Mark { x: f64::from(result.frame_size?), y: value(result)?, range: result.interval })
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        points
-    };
-    let mut series: Vec<Series> = cases
-        .iter()
-        .map(|case| Series { name: case.clone(), points: found(case, |result| result.mean), dashed: false })
-        .collect();
-    if let Some(case) = cases.first() {
-        let mut points = found(case, |result| result.theoretical);
-        for point in &mut points {
-            point.range = None;
-        }
-        series.push(Series { name: "the line's own".into(), points, dashed: true });
-    }
-    Figure {
-        title: "Throughput by frame size".into(),
-        x: "frame size, octets".into(),
-        y: "throughput, frames/s".into(),
-        series,
-    }
+    text
 }
 
 /// The page.
@@ -337,6 +90,10 @@ pub fn page(document: &Benchmark) -> String {
         markup(&document.started),
         markup(&document.ended)
     );
+    if !document.dut.labels.is_empty() {
+        let labels = document.dut.labels.iter().map(|(name, value)| markup(&format!("{name}: {value}")));
+        let _ = writeln!(html, "<p>The device: {}.</p>", labels.collect::<Vec<_>>().join("; "));
+    }
     let list = |html: &mut String, title: &str, rows: Vec<(String, bool)>| {
         if rows.is_empty() {
             return;
@@ -400,6 +157,10 @@ pub fn page(document: &Benchmark) -> String {
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]
 fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
+}
+
+fn size_words(size: Option<u32>) -> String {
+    size.map_or_else(|| "mixture".into(), |size| format!("{size} octets"))
 }
 
 fn table(document: &Benchmark, html: &mut String) {

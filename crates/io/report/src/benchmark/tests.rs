@@ -1,5 +1,6 @@
+use super::figures::METHODS;
 use super::*;
-use romer_record::benchmark::{BENCHMARK, Device, Setup};
+use romer_record::benchmark::{BENCHMARK, BenchmarkResult, Device, Load, Setup, StreamResult, Trial};
 
 /// A sweep of two cases whose names try to speak to the page.
 fn document() -> Benchmark {
@@ -18,6 +19,9 @@ fn document() -> Benchmark {
         for load in [10.0, 50.0, 90.0] {
             results.push(result(case, load, "carried_percent", load));
             results.push(result(case, load, "latency_mean_ns", load * 1_000.0));
+            for (_, quantity) in METHODS {
+                results.push(result(case, load, quantity, load * 100.0));
+            }
         }
     }
     Benchmark {
@@ -54,8 +58,61 @@ fn every_figure_has_its_lines_and_none_is_empty() {
         assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf"), "{}", figure.svg);
         assert!(figure.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "{}", figure.name);
     }
+    // Jitter by each method, case beside case.
+    for method in ["1: greatest less least", "4: deviation from mean"] {
+        let title = format!("All cases, 64 octets: jitter by method {method}, us");
+        assert!(titles.contains(&title.as_str()), "{titles:?}");
+    }
+    assert!(titles.contains(&"Case none, 64 octets: jitter by method"), "{titles:?}");
+    let mut names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), figures.len(), "each has a file of its own");
     // The theoretical line is dashed.
     assert!(figures[0].svg.contains("stroke-dasharray"));
+}
+
+/// A trial in which large frames of the second class carry more than they are owed.
+fn classes(load: f64) -> Trial {
+    let stream = |name: &str, octets: f64, carried: f64, owed: f64| StreamResult {
+        name: name.into(),
+        frame_octets: Some(octets),
+        carried_l2_bps: carried,
+        owed_l2_bps: Some([owed, owed]),
+        ..StreamResult::default()
+    };
+    Trial {
+        case: "none".into(),
+        frame_size: Some(64),
+        intended_load: Load { percent: load, ..Load::default() },
+        per_stream: vec![stream("voice", 64.0, 1e6, 4e6), stream("bulk", 1_518.0, 5e6, 2e6)],
+        ..Trial::default()
+    }
+}
+
+#[test]
+fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
+    let mut document = document();
+    document.trials = vec![classes(50.0), classes(90.0), classes(90.0)];
+    let figures = figures(&document);
+    let drawn =
+        figures.iter().find(|figure| figure.title.contains("what each class carries, and is owed")).unwrap();
+    assert!(drawn.svg.contains("voice, 64 B") && drawn.svg.contains("bulk, 1518 B"), "{}", drawn.svg);
+    // Two places for each class, however often they were tried; what is owed has the colour of its class.
+    assert_eq!(drawn.svg.matches("<circle").count(), 4);
+    assert_eq!(drawn.svg.matches("stroke-dasharray").count(), 4, "two lines, and two in the legend");
+    assert_eq!(drawn.svg.matches("#d55e00").count(), drawn.svg.matches("#0072b2").count());
+    assert!(!figures.iter().any(|figure| figure.title.contains("<script>") && figure.title.contains("owed")));
+}
+
+#[test]
+fn the_table_has_every_result() {
+    let document = document();
+    let table = csv(&document);
+    assert_eq!(table.lines().count(), document.results.len() + 1);
+    let columns = table.lines().next().unwrap().split(',').count();
+    assert!(table.lines().skip(1).all(|line| line.split(',').count() == columns), "{table}");
+    assert!(table.contains("\"none\",64,10,carried_percent,3,10,,9,11,,,,,\"\""), "{table}");
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! What is to be found out, as the arguments say it.
+
+use romer_bench::options::{Claims, StreamOptions};
+use romer_method::bursts::Limits;
+use romer_method::campaign::Procedure;
+use romer_method::search::Goal;
+use romer_method::{Frames, mlr};
+use romer_units::{Duration, FrameSize, LineRate};
+
+use crate::args::{BenchArgs, ProcedureName, SearchName};
+use crate::failure::Failure;
+
+/// The load at which a device is reset, where none is given.
+const RESET_LOAD: f64 = 0.5;
+/// The least load that a search tries.
+const LEAST_LOAD: f64 = 0.001;
+/// The greatest load that can be asked for.
+const MOST_LOAD: f64 = 2.0;
+
+/// The procedure, its name and its criterion.
+///
+/// # Errors
+/// An argument does not go with the procedure.
+pub(super) fn asked(
+    arguments: &BenchArgs,
+    name: ProcedureName,
+    default_loads: &[f64],
+) -> Result<(&'static str, Procedure, String), Failure> {
+    let length = arguments.trials.trial;
+    let load = &arguments.load;
+    let loads = || load.loads.as_ref().map_or_else(|| default_loads.to_vec(), |loads| loads.0.clone());
+    let chooses = matches!(
+        name,
+        ProcedureName::Throughput
+            | ProcedureName::FrameLoss
+            | ProcedureName::BackToBack
+            | ProcedureName::Recovery
+    );
+    if chooses && load.loads.is_some() {
+        return Err(Failure::usage(
+            "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
+        ));
+    }
+    let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
+    let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
+    let resolution = load.resolution.max(1e-5);
+    let least = LEAST_LOAD.max(resolution);
+    let goal = Goal { loss_ratio: load.loss_ratio, least, most: 1.0, resolution, short, full: length };
+    let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());
+    Ok(match name {
+        ProcedureName::Throughput if load.search == SearchName::Mlr => {
+            let goal = mlr::Goal {
+                final_length: length,
+                length_sum: length,
+                loss_ratio: load.loss_ratio,
+                exceed_ratio: load.exceed_ratio.min(0.99),
+            };
+            let words = format!(
+                "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
+                 {} of the trials forgiven, bounds within {:.3} %",
+                goal.loss_ratio,
+                goal.exceed_ratio,
+                resolution * 100.0
+            );
+            let plan =
+                mlr::Plan { goals: vec![goal], loads: [least, 1.0], width: resolution, first_length: short };
+            ("throughput", Procedure::Mlr(plan), words)
+        }
+        ProcedureName::Throughput => ("throughput", Procedure::Throughput(goal), goal.words()),
+        ProcedureName::LoadSweep => {
+            sweep("load-sweep", "each load in a trial of its own; carried against offered")
+        }
+        ProcedureName::Latency => sweep(
+            "latency",
+            "latency of every frame at each load (RFC 2544 section 26.2 tags one; this tags all)",
+        ),
+        ProcedureName::SelfTest => sweep("self-test", "the tests of the tester itself"),
+        ProcedureName::Policing => sweep(
+            "policing",
+            "a token bucket's verdict on every frame; wrong about one in a thousand at the most",
+        ),
+        ProcedureName::Priority => sweep(
+            "priority",
+            "each class within 5 % of the capacity of what its scheduler owes it (RFC 4689)",
+        ),
+        ProcedureName::FrameLoss => {
+            let words =
+                "from the full line downwards by 10 % until two trials lose nothing (RFC 2544 section 26.3)";
+            ("frame-loss", Procedure::FrameLoss { step: 0.1, most: 1.0, length }, words.into())
+        }
+        ProcedureName::BackToBack => {
+            let limits =
+                Limits { longest: length.min(Duration::from_secs(30)), step: 1, line: load.line_rate };
+            let words = format!(
+                "the longest burst at the line's rate without loss, up to {} (RFC 9004); before it: {}",
+                limits.longest,
+                goal.words()
+            );
+            ("back-to-back", Procedure::BackToBack { goal, limits }, words)
+        }
+        ProcedureName::Reset => {
+            let load = match load.loads.as_ref().map(|loads| loads.0.as_slice()) {
+                None => RESET_LOAD,
+                Some([load]) => *load,
+                Some(_) => {
+                    return Err(Failure::usage(
+                        "there are several loads (--loads): a device is reset at one; write one, such as 50%",
+                    ));
+                }
+            };
+            let words = format!(
+                "reset at {:.1} % of the line: from the frames that are lost, and from when they were sent (RFC 6201)",
+                load * 100.0
+            );
+            ("reset", Procedure::Reset { load, length }, words)
+        }
+        ProcedureName::Recovery => {
+            let words = format!(
+                "110 % of the throughput for {length}, then half of it: from there to the last loss (RFC 2544 section \
+                 26.5); before it: {}",
+                goal.words()
+            );
+            ("recovery", Procedure::Recovery { goal, lengths: [length, length] }, words)
+        }
+    })
+}
+
+/// The loads, where none are given: 10 % to 95 % by 5 % (seed 003); of a scheduler, below, at and over what its line
+/// carries.
+pub(super) fn default_loads(
+    name: ProcedureName,
+    claims: &Claims,
+    line: LineRate,
+    (streams, frames): (&[StreamOptions], &[Frames]),
+    real_line: bool,
+) -> Vec<f64> {
+    let scheduler = claims.scheduler.filter(|_| name == ProcedureName::Priority);
+    let Some((_, capacity)) = scheduler else {
+        return (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect();
+    };
+    // Of a load of layer 1, so much is frames; of the smallest the least.
+    let framed = |frames: &Frames| 1.0 - f64::from(FrameSize::OVERHEAD) / frames.mean_on_the_line();
+    let least = frames
+        .iter()
+        .map(|all| {
+            streams
+                .iter()
+                .map(|stream| stream.share * framed(stream.frames.as_ref().unwrap_or(all)))
+                .sum::<f64>()
+        })
+        .fold(1.0, f64::min);
+    #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
+    let at = capacity / (line.bits() as f64 * least.max(1e-6));
+    let most = if real_line { 1.0 } else { MOST_LOAD };
+    let mut loads: Vec<f64> = [0.5, 1.0, 1.5].map(|times| (at * times).min(most)).into();
+    loads.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheduler_is_tried_below_at_and_over_its_capacity() {
+        let claims = Claims {
+            scheduler: Some((romer_method::priority::Discipline::Strict, 5e6)),
+            ..Claims::default()
+        };
+        let line = LineRate::new(10_000_000).unwrap();
+        let frames = [64, 1_004].map(|size| Frames::Size(FrameSize::new(size).unwrap()));
+        let streams = [StreamOptions::default()];
+        let loads = |name, real| default_loads(name, &claims, line, (&streams, &frames), real);
+        // 5 Mbit/s of frames of 64 octets are 6.5625 Mbit/s with preamble and gap.
+        let found = loads(ProcedureName::Priority, false);
+        for (load, wanted) in found.iter().zip([0.328_125, 0.656_25, 0.984_375]) {
+            assert!((load - wanted).abs() < 1e-9, "{found:?}");
+        }
+        assert_eq!(found.len(), 3);
+        assert_eq!(loads(ProcedureName::LoadSweep, true).len(), 18);
+        let slow = LineRate::new(5_000_000).unwrap();
+        let bounded = default_loads(ProcedureName::Priority, &claims, slow, (&streams, &frames), true);
+        assert_eq!(bounded.last(), Some(&1.0), "a real line has no more");
+        assert_eq!(bounded.len(), 2);
+    }
+}

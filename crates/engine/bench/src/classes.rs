@@ -1,0 +1,53 @@
+//! The streams as the classes of a scheduler.
+
+use romer_method::Frames;
+use romer_method::priority::{ClassLoad, Discipline, owed};
+use romer_record::benchmark::StreamResult;
+
+use crate::frames::{flows, sizes_of};
+use crate::options::BenchOptions;
+
+/// What the streams of a trial with these frames offered, as shares of a line that carries `capacity` bits a second of
+/// layer 2.
+pub(crate) fn classes(
+    options: &BenchOptions,
+    frames: &Frames,
+    found: &[StreamResult],
+    capacity: f64,
+) -> Vec<ClassLoad> {
+    let streams = options.streams.iter().zip(flows(options));
+    found
+        .iter()
+        .zip(streams)
+        .map(|(found, (stream, flow))| {
+            let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
+            let ends = [sizes.first(), sizes.last()].map(|size| size.copied().unwrap_or(flow.least));
+            ClassLoad {
+                name: found.name.clone(),
+                offered: found.offered_l2_bps / capacity,
+                weight: stream.weight,
+                octets: found.frame_octets.unwrap_or_else(|| f64::from(ends[0])),
+                sizes: ends,
+            }
+        })
+        .collect()
+}
+
+/// Puts with each stream what its scheduler owes it, where one is judged.
+pub(crate) fn owe(options: &BenchOptions, frames: &Frames, found: &mut [StreamResult]) {
+    let Some((discipline, capacity)) = options.claims.scheduler else { return };
+    let owed = owed(discipline, 1.0, &classes(options, frames, found, capacity));
+    for (found, owed) in found.iter_mut().zip(owed) {
+        found.owed_l2_bps = Some(owed.map(|share| share * capacity));
+    }
+}
+
+/// A discipline in words that follow "by".
+pub(crate) const fn words(discipline: Discipline) -> &'static str {
+    match discipline {
+        Discipline::Strict => "strict priority",
+        Discipline::Weighted => "weighted service",
+        Discipline::Fifo => "one queue for all",
+        Discipline::FifoOctets => "one queue for all that counts octets",
+    }
+}

@@ -1,0 +1,151 @@
+//! What a benchmark would do, and afterwards whether it told enough.
+
+use std::collections::BTreeMap;
+
+use romer_method::Ask;
+use romer_method::campaign::{Campaign, Procedure};
+use romer_record::benchmark::{BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, ForecastTrial};
+use romer_units::Duration;
+
+use crate::document::frames_words;
+use crate::frames;
+use crate::options::BenchOptions;
+use crate::run::{around, design};
+
+/// A benchmark before its first trial.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// The trials; empty where each follows from the one before.
+    pub asks: Vec<Ask>,
+    /// How many there will be at the most, as far as can be foreseen.
+    pub trials: u64,
+    /// The same where none can come beyond it but those that are made again.
+    pub trials_for_certain: Option<u64>,
+    /// How long all of it takes at the most.
+    pub time: Duration,
+}
+
+/// Every trial that can be foreseen, without making any.
+pub fn forecast(options: &BenchOptions) -> Forecast {
+    let mut campaign = Campaign::new(&design(options));
+    let (_, trials) = campaign.progress();
+    let sending = campaign.time_left();
+    let mut asks = Vec::new();
+    if matches!(options.procedure, Procedure::Sweep { .. } | Procedure::Reset { .. }) {
+        while let Some(ask) = campaign.next_trial() {
+            campaign.judge(&romer_method::Outcome::default());
+            asks.push(ask);
+        }
+    }
+    let bounded = matches!(
+        options.procedure,
+        Procedure::Sweep { .. } | Procedure::Reset { .. } | Procedure::FrameLoss { .. }
+    );
+    let around = around(options).checked_mul(i64::try_from(trials).unwrap_or(i64::MAX));
+    Forecast {
+        asks,
+        trials,
+        trials_for_certain: bounded.then_some(trials),
+        time: sending + around.unwrap_or(Duration::MAX) + crate::self_test::time(options),
+    }
+}
+
+impl Forecast {
+    /// As a document.
+    pub fn document(&self, options: &BenchOptions) -> BenchmarkForecast {
+        let trial = |ask: &Ask| {
+            let (frame_size, mixture) = frames_words(&ask.frames);
+            ForecastTrial {
+                case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
+                frame_size,
+                mixture,
+                load_percent: ask.load() * 100.0,
+                pps: ask.frames.frames_per_second(options.line, ask.load()),
+                duration_ns: ask.length().as_nanos(),
+                repeat: ask.repeat,
+            }
+        };
+        let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
+        BenchmarkForecast {
+            schema: BENCHMARK_FORECAST.into(),
+            procedure: options.name.into(),
+            criterion: options.criterion.clone(),
+            tx: options.tx.to_string(),
+            rx: options.rx.to_string(),
+            source: options.source.to_string(),
+            destination: options.destination.to_string(),
+            line_rate_bps: crate::tester::real(options.line.bits()),
+            streams: options.streams.iter().map(frames::words).collect(),
+            cases: cases.collect(),
+            repeats: options.repeats,
+            seed: options.seed.0,
+            trials: self.asks.iter().map(trial).collect(),
+            trials_at_most: self.trials,
+            time_at_most_ns: self.time.as_nanos(),
+        }
+    }
+}
+
+/// How much of what was asked for a benchmark has told of its device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Trials at a given load, however often made, and searches.
+    pub asked: u64,
+    /// Those of them that told something.
+    pub told: u64,
+    /// Of the others, those in which the device was away.
+    pub device_away: u64,
+    /// Why the last of those others did not.
+    pub why: String,
+}
+
+impl Told {
+    /// Those that told nothing.
+    pub const fn silent(&self) -> u64 {
+        self.asked - self.told
+    }
+
+    /// Whether at least half of it was told.
+    pub const fn is_enough(&self) -> bool {
+        self.silent() <= self.told
+    }
+}
+
+/// What was told. A search tells something where a load passed, or where the device itself failed at the least one: that
+/// the tester could not offer the greatest loads is told with its result, and no fault.
+pub fn told(document: &Benchmark) -> Told {
+    /// What trials that only lead somewhere are for.
+    const LEADING: [&str; 3] = ["search", "confirm", "burst"];
+    let mut told = Told::default();
+    let mut places = BTreeMap::new();
+    for trial in document.trials.iter().filter(|trial| !LEADING.contains(&trial.purpose.as_str())) {
+        let place = (&trial.case, trial.frame_size, &trial.mixture, trial.repeat, trial.intended_load.frames);
+        let last = places.entry(place).or_insert(trial);
+        if last.invalid.is_some() {
+            *last = trial;
+        }
+    }
+    for trial in places.into_values() {
+        told.asked += 1;
+        match &trial.invalid {
+            None => told.told += 1,
+            Some(why) => {
+                told.device_away += u64::from(trial.device_away);
+                told.why.clone_from(why);
+            }
+        }
+    }
+    for found in document.results.iter().filter(|found| found.quantity == "throughput_percent") {
+        told.asked += found.count;
+        let nothing = found.max.is_none_or(|most| most <= 0.0);
+        match found.bounded_by.as_deref().filter(|_| nothing) {
+            None => told.told += found.count,
+            Some(by) => {
+                told.why = format!("no load passed, and what bounds it is {by}");
+                let away = by == romer_method::search::Beyond::Absence.words();
+                told.device_away += if away { found.count } else { 0 };
+            }
+        }
+    }
+    told
+}

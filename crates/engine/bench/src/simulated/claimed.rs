@@ -1,0 +1,156 @@
+//! What a device is held to: policing, priorities.
+
+use romer_method::arrangement::Pace;
+use romer_method::policing::{Profile, Unit};
+use romer_method::priority::Discipline;
+use romer_sim::device::{Policer, Service};
+
+use super::*;
+
+/// A policer of 1,000 frames a second in bursts of 20.
+fn policing() -> BenchOptions {
+    let claims = Claims {
+        profile: Some(Profile { rate: 1_000.0, depth: 20.0, unit: Unit::Frames, tolerance: 1.0 }),
+        ..Claims::default()
+    };
+    BenchOptions { claims, name: "policing", ..sweep(&[0.1, 0.4]) }
+}
+
+fn policed(policer: Policer) -> Benchmark {
+    run(&policing(), Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }))
+}
+
+#[test]
+fn a_policer_is_right_only_where_it_is() {
+    let right = Policer { rate: 1_000.0, depth: 20.0, remark: None };
+    let document = policed(right);
+    assert_eq!(broken(&document), Vec::<&str>::new());
+    // At 10 % of the line all is in profile; at 40 % both sides are tested, and nothing is left unsaid.
+    let subjects: Vec<&str> = document.verdicts.iter().map(|one| one.subject.as_str()).collect();
+    assert_eq!(subjects.len(), 3, "{subjects:?}");
+    assert!(!document.warnings.iter().any(|one| one.contains("out of profile")), "{:?}", document.warnings);
+    let light = BenchOptions { procedure: sweep(&[0.1]).procedure, ..policing() };
+    let document = run(&light, Simulated::with(Device { policer: Some(right), ..carries(1.0, 100) }));
+    assert_eq!(document.verdicts.len(), 1, "{:?}", document.verdicts);
+    assert!(document.warnings.iter().any(|one| one.contains("no frame was out of profile")));
+    let remarking = policed(Policer { remark: Some(8), ..right });
+    assert_eq!(broken(&remarking), Vec::<&str>::new(), "what is remarked did not pass unchanged");
+    let slow = policed(Policer { rate: 900.0, ..right });
+    assert!(broken(&slow).iter().all(|one| one.starts_with("in profile")) && !broken(&slow).is_empty());
+    let fast = policed(Policer { rate: 1_200.0, ..right });
+    assert!(broken(&fast).iter().any(|one| one.starts_with("out of profile")), "{:?}", fast.verdicts);
+}
+
+/// Three classes of which each offers 60 % of what the line carries.
+fn classes(service: Service, discipline: Discipline, swaps: Option<[usize; 2]>) -> Benchmark {
+    let stream = |name: &str, weight| StreamOptions {
+        name: name.into(),
+        share: 1.0 / 3.0,
+        weight,
+        // In step, streams of one rate meet a full queue in turns.
+        pace: Pace::Poisson,
+        ..StreamOptions::default()
+    };
+    let claims = Claims { scheduler: Some((discipline, 5e6 * 128.0 / 148.0)), ..Claims::default() };
+    let options = BenchOptions {
+        claims,
+        name: "priority",
+        streams: vec![stream("voice", 3.0), stream("video", 2.0), stream("rest", 1.0)],
+        ..sweep(&[0.9])
+    };
+    run(&options, Simulated::with(Device { service, swaps, ..carries(0.5, 20) }))
+}
+
+#[test]
+fn a_scheduler_is_right_only_where_it_is() {
+    let weights = || Service::Weighted(vec![3.0, 2.0, 1.0]);
+    for (service, discipline) in [
+        (Service::Strict, Discipline::Strict),
+        (weights(), Discipline::Weighted),
+        (Service::Fifo, Discipline::Fifo),
+    ] {
+        let document = classes(service, discipline, None);
+        assert_eq!(broken(&document), Vec::<&str>::new(), "{:#?}", document.verdicts);
+    }
+    assert!(!broken(&classes(Service::Fifo, Discipline::Strict, None)).is_empty());
+    assert!(!broken(&classes(Service::Strict, Discipline::Weighted, None)).is_empty());
+    let swapped = classes(Service::Strict, Discipline::Strict, Some([0, 2]));
+    let named = broken(&swapped);
+    assert!(named.iter().any(|one| one.starts_with("class voice")), "{named:?}");
+    assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
+}
+
+/// The example of seed 003, section 1.3.3: three classes with 200, 150 and 100 octets in a pass, of which the highest
+/// sends frames of 64 octets and the lowest frames of 1,518. Each offers more than its share of the line.
+fn large_frames_below(service: Service) -> (Benchmark, f64) {
+    let capacity = 5e6;
+    let stream = |name: &str, weight, size| StreamOptions {
+        name: name.into(),
+        share: 1.0 / 3.0,
+        weight,
+        frames: sizes(&[size]).pop(),
+        pace: Pace::Poisson,
+        ..StreamOptions::default()
+    };
+    let claims = Claims { scheduler: Some((Discipline::Weighted, capacity)), ..Claims::default() };
+    let options = BenchOptions {
+        claims,
+        name: "priority",
+        streams: vec![stream("voice", 200.0, 64), stream("video", 150.0, 64), stream("bulk", 100.0, 1_518)],
+        ..sweep(&[1.5])
+    };
+    // With preamble and gap, large frames fill the capacity; small ones some three quarters of it.
+    let rate = capacity * f64::from(1_518 + 20) / 1_518.0;
+    (run(&options, Simulated::with(Device { service, ..Device::sound(rate, 60) })), capacity)
+}
+
+#[test]
+fn the_pitfall_of_large_frames_in_a_low_class_is_named() {
+    let (document, capacity) = large_frames_below(Service::Passes(vec![200, 150, 100]));
+    let found = broken(&document);
+    assert!(found.iter().any(|one| one.starts_with("classes voice and bulk")), "{found:?}");
+    assert!(found.iter().any(|one| one.starts_with("class bulk")), "{found:?}");
+    let named = document.verdicts.iter().find(|one| one.subject.starts_with("weights")).unwrap();
+    assert!(named.found.contains("figure 1-5"), "{named:?}");
+    let bulk = &document.trials[0].per_stream[2];
+    let owed = bulk.owed_l2_bps.unwrap();
+    assert!((owed[0] - capacity * 100.0 / 450.0).abs() < 1.0 && owed[0].to_bits() == owed[1].to_bits());
+    assert!(bulk.carried_l2_bps > 2.0 * owed[1], "{bulk:#?}");
+    assert_eq!(bulk.frame_octets, Some(1_518.0));
+    // Fair queueing by octets has no such pitfall. A frame of 64 octets is 84 on the line: the small ones carry less there.
+    let (document, _) = large_frames_below(Service::Weighted(vec![200.0, 150.0, 100.0]));
+    assert!(
+        !document.verdicts.iter().any(|one| one.subject.starts_with("weights")),
+        "{:?}",
+        document.verdicts
+    );
+    assert!(!broken(&document).iter().any(|one| one.starts_with("classes")), "{:?}", document.verdicts);
+}
+
+#[test]
+fn one_queue_that_counts_octets_is_judged_as_one() {
+    let stream = |name: &str, size| StreamOptions {
+        name: name.into(),
+        share: 0.5,
+        frames: sizes(&[size]).pop(),
+        pace: Pace::Poisson,
+        ..StreamOptions::default()
+    };
+    let judged = |discipline, service: Service| {
+        let claims = Claims { scheduler: Some((discipline, 5e6 * 0.95)), ..Claims::default() };
+        let options = BenchOptions {
+            claims,
+            name: "priority",
+            streams: vec![stream("large", 1_518), stream("small", 512)],
+            ..sweep(&[0.9])
+        };
+        let octets = matches!(service, Service::Fifo).then_some(8_000);
+        let device = Device { service, buffer_octets: octets, ..carries(0.5, 1_000) };
+        let document = run(&options, Simulated::with(device));
+        broken(&document).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(Discipline::FifoOctets, Service::Fifo), Vec::<String>::new());
+    // For one that counts frames, the small ones get too much; and what serves the large ones first is no such queue.
+    assert!(!judged(Discipline::Fifo, Service::Fifo).is_empty());
+    assert!(!judged(Discipline::FifoOctets, Service::Strict).is_empty());
+}

@@ -1,0 +1,66 @@
+//! Frames of several sizes, and of sizes that there is no room in.
+
+use super::*;
+
+#[test]
+fn the_latency_of_a_mixture_is_told_by_each_definition() {
+    // A store-and-forward device on lines of 10 Mbit/s: 50 us from the last bit in to the first bit out.
+    let device = Device { latency: Duration::from_micros(50), ..carries(1.0, 100) };
+    let mixed = BenchOptions {
+        frames: vec![Frames::Mixture("simple".parse().unwrap())],
+        virtual_line: false,
+        ..sweep(&[0.2])
+    };
+    let document = run(&mixed, Simulated::with(device.clone()));
+    let trial = &document.trials[0];
+    let by_definition = trial.latency_by_definition_ns.as_ref().unwrap();
+    // The simulated line has the frame's own time, with preamble and gap, between what goes in and what comes out.
+    let largest = trial.latency_ns.max.unwrap() - by_definition.lilo.max.unwrap();
+    assert!(largest > 0.0 && trial.latency_conversion_ns.fifo < 0, "{:?}", trial.latency_conversion_ns);
+    let mean = trial.latency_ns.mean.unwrap() + trial.latency_conversion_ns.lilo as f64;
+    assert!((mean - by_definition.lilo.mean.unwrap()).abs() < 2.0, "{mean}");
+    // 20 octets of preamble and gap take 16 us, whatever the frame's size: by first bit to first bit all are alike.
+    assert!((by_definition.fifo.min.unwrap() - 66_000.0).abs() < 10.0, "{:?}", by_definition.fifo);
+    // On a virtual line all definitions are one.
+    let document = run(&BenchOptions { virtual_line: true, ..mixed }, Simulated::with(device));
+    assert_eq!(document.trials[0].latency_by_definition_ns, None);
+    assert_eq!(document.trials[0].latency_conversion_ns.lifo, 0);
+}
+
+#[test]
+fn frames_that_are_too_small_are_said_to_be_as_large_as_they_are() {
+    let mut v6 = BenchOptions {
+        source: "2001:2:0:18::2".parse().unwrap(),
+        destination: "2001:2:0:19::42".parse().unwrap(),
+        frames: sizes(&[64, 72, 128]),
+        ..sweep(&[0.3])
+    };
+    v6.fit_sizes();
+    assert_eq!(v6.frames, sizes(&[84, 128]));
+    let document = run(&v6, Simulated::with(carries(1.0, 100)));
+    assert_eq!(document.trials.len(), 2);
+    for trial in &document.trials {
+        let octets = f64::from(trial.frame_size.unwrap());
+        assert!((trial.per_stream[0].frame_octets.unwrap() - octets).abs() < 1e-9);
+    }
+    // Where only one of the streams needs more, the others keep their size, and the reader is told.
+    let tcp = StreamOptions {
+        name: "tcp".into(),
+        protocol: crate::options::Protocol::Tcp,
+        share: 0.5,
+        ..StreamOptions::default()
+    };
+    let mut two = BenchOptions {
+        streams: vec![StreamOptions { share: 0.5, ..StreamOptions::default() }, tcp],
+        frames: sizes(&[64]),
+        ..sweep(&[0.3])
+    };
+    two.fit_sizes();
+    assert_eq!(two.frames, sizes(&[64]));
+    let document = run(&two, Simulated::with(carries(1.0, 100)));
+    assert!(
+        document.warnings.iter().any(|one| one.starts_with("stream tcp: frames of 64 octets have no room"))
+    );
+    let octets: Vec<_> = document.trials[0].per_stream.iter().map(|one| one.frame_octets).collect();
+    assert_eq!(octets, [Some(64.0), Some(76.0)]);
+}

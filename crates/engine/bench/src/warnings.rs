@@ -1,0 +1,83 @@
+//! What a reader should know before trusting a benchmark's numbers.
+
+use romer_method::Frames;
+use romer_units::FrameSize;
+
+use crate::document::Kept;
+use crate::frames::flows;
+use crate::options::BenchOptions;
+use crate::self_test::Proof;
+use crate::verdicts::untested;
+
+/// All of it, of a benchmark that has ended.
+pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    match proof {
+        None => warnings.push(
+            "the tester was not tested (--skip-self-test): nothing says how much of a loss or a latency is its own"
+                .into(),
+        ),
+        Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
+            warnings.push("the tester is not in all what it is asked for: see its claims".into());
+        }
+        Some(_) => {}
+    }
+    let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
+    if invalid > 0 {
+        warnings.push(format!(
+            "{invalid} of {} trials tell nothing of the device; see why with each",
+            kept.len()
+        ));
+    }
+    if options.real_line().is_none() {
+        warnings.push(
+            "the line is none: the interfaces have no line rate of their own, so that frames leave as fast as they are \
+             given, and loads are shares of the rate that was stated"
+                .into(),
+        );
+    }
+    let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
+    if below > 0 {
+        warnings.push(format!(
+            "{below} trials have latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
+             line's rate with the shortest frames, and is less at other loads and sizes"
+        ));
+    }
+    for stream in unfit(options) {
+        warnings.push(stream);
+    }
+    if options.claims.profile.is_some() {
+        for (number, case) in options.cases.iter().enumerate() {
+            let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
+            if let Some(side) = untested(here.filter_map(|kept| kept.trial.policed)) {
+                warnings.push(format!(
+                    "case {}: no frame was {side}, so that nothing is claimed of those that would be; choose other loads",
+                    case.name
+                ));
+            }
+        }
+    }
+    let bursts = kept.iter().map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
+    if bursts > 64 {
+        warnings.push(format!(
+            "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \
+             hold; see longest_catch_up of each trial"
+        ));
+    }
+    warnings
+}
+
+/// Streams whose headers leave no room for the test data in the smallest frames that were asked for.
+fn unfit(options: &BenchOptions) -> Vec<String> {
+    let least = options.frames.iter().filter_map(Frames::size).map(FrameSize::octets).min();
+    let streams = options.streams.iter().zip(flows(options)).filter(|(stream, _)| stream.frames.is_none());
+    streams
+        .filter_map(|(stream, flow)| {
+            let size = least.filter(|size| *size < flow.least)?;
+            Some(format!(
+                "stream {}: frames of {size} octets have no room for its headers and the test data, and are {} octets long",
+                stream.name, flow.least
+            ))
+        })
+        .collect()
+}

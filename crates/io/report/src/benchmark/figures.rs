@@ -1,0 +1,373 @@
+//! The figures: curves of each case, cases over one another, latency by size, classes of a scheduler.
+
+use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
+
+use super::draw::{self, Figure, Mark, Series};
+use super::{Drawn, size_words};
+
+/// All figures that the document has the numbers for.
+pub fn figures(document: &Benchmark) -> Vec<Drawn> {
+    let mut figures = Vec::new();
+    let cases = cases(document);
+    let sizes = sizes(document);
+    for case in &cases {
+        figures.push(lines(document, case, &sizes, "carried_percent", "carried load, % of the line", true));
+        figures.push(lines(
+            document,
+            case,
+            &sizes,
+            "carried_payload_percent",
+            "carried payload, % of the line",
+            false,
+        ));
+        figures.push(rates(document, case, &sizes));
+        figures.push(lines(document, case, &sizes, "latency_mean_ns", "mean latency, us", false));
+        figures.push(lines(
+            document,
+            case,
+            &sizes,
+            "jitter_peak_to_peak_ns",
+            "jitter (greatest less least latency), us",
+            false,
+        ));
+        figures.push(high_and_low(document, case));
+        for size in &sizes {
+            figures.push(by_method(document, case, *size));
+            figures.push(extremes(document, case, *size));
+            figures.push(classes(document, case, *size));
+        }
+    }
+    if cases.len() > 1 {
+        for size in &sizes {
+            figures.push(overlaid(document, &cases, *size, "carried_percent", "carried load, % of the line"));
+            figures.push(overlaid(document, &cases, *size, "latency_mean_ns", "mean latency, us"));
+            for (method, quantity) in METHODS {
+                let unit = format!("jitter by method {method}, us");
+                figures.push(overlaid(document, &cases, *size, quantity, &unit));
+            }
+        }
+    }
+    figures.push(throughput(document, &cases));
+    figures
+        .into_iter()
+        .filter(|figure| figure.series.iter().any(|series| !series.dashed && !series.points.is_empty()))
+        .enumerate()
+        .map(drawn)
+        .collect()
+}
+
+/// The figure with a name that no other of them has.
+fn drawn((number, figure): (usize, Figure)) -> Drawn {
+    let name: String = figure
+        .title
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect::<String>()
+        .split('-')
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-");
+    let name: String = name.chars().take(80).collect();
+    Drawn { name: format!("{:02}-{name}", number + 1), svg: draw::svg(&figure), title: figure.title }
+}
+
+/// The names of the cases, in the order in which they come.
+fn cases(document: &Benchmark) -> Vec<String> {
+    let mut cases: Vec<String> = Vec::new();
+    for name in document.results.iter().map(|result| &result.case) {
+        if !cases.contains(name) {
+            cases.push(name.clone());
+        }
+    }
+    cases
+}
+
+/// The frame sizes, smallest first; `None` is the mixture.
+fn sizes(document: &Benchmark) -> Vec<Option<u32>> {
+    let mut sizes: Vec<Option<u32>> = document.results.iter().map(|result| result.frame_size).collect();
+    sizes.sort_unstable_by_key(|size| size.unwrap_or(u32::MAX));
+    sizes.dedup();
+    sizes
+}
+
+/// Nanoseconds are shown as microseconds.
+fn scale(quantity: &str) -> f64 {
+    if quantity.ends_with("_ns") { 1e-3 } else { 1.0 }
+}
+
+fn marks<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = results
+        .filter_map(|result| {
+            let factor = scale(&result.quantity);
+            Some(Mark {
+                x: result.load_percent?,
+                y: result.mean? * factor,
+                range: result.interval.map(|[low, high]| [low * factor, high * factor]),
+            })
+        })
+        .collect();
+    marks.sort_by(|a, b| a.x.total_cmp(&b.x));
+    marks
+}
+
+fn of<'a>(
+    document: &'a Benchmark,
+    case: &'a str,
+    size: Option<u32>,
+    quantity: &'a str,
+) -> impl Iterator<Item = &'a BenchmarkResult> {
+    document
+        .results
+        .iter()
+        .filter(move |result| result.case == case && result.frame_size == size && result.quantity == quantity)
+}
+
+/// A line for each size over the load (figures 3-1, 3-10, 3-15).
+fn lines(
+    document: &Benchmark,
+    case: &str,
+    sizes: &[Option<u32>],
+    quantity: &str,
+    unit: &str,
+    theory: bool,
+) -> Figure {
+    let mut series: Vec<Series> = sizes
+        .iter()
+        .map(|size| Series {
+            name: size_words(*size),
+            points: marks(of(document, case, *size, quantity)),
+            dashed: false,
+            twin: false,
+        })
+        .collect();
+    if theory {
+        let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
+        let points = [0.0, most.min(100.0)].map(|x| Mark { x, y: x, range: None }).to_vec();
+        series.push(Series { name: "all that is offered".into(), points, dashed: true, twin: false });
+    }
+    Figure {
+        title: format!("Case {case}: {unit}, over the offered load"),
+        x: "offered load, % of the line".into(),
+        y: unit.into(),
+        series,
+    }
+}
+
+/// The same in frames a second (figure 3-2), with the line of what is offered.
+fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
+    let mut series: Vec<Series> = sizes
+        .iter()
+        .map(|size| {
+            let here = of(document, case, *size, "carried_pps");
+            let mut points: Vec<Mark> = here
+                .filter_map(|result| {
+                    Some(Mark { x: result.theoretical?, y: result.mean?, range: result.interval })
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Series { name: size_words(*size), points, dashed: false, twin: false }
+        })
+        .collect();
+    let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
+    let points = [0.0, most].map(|x| Mark { x, y: x, range: None }).to_vec();
+    series.push(Series { name: "all that is offered".into(), points, dashed: true, twin: false });
+    Figure {
+        title: format!("Case {case}: carried load in frames a second"),
+        x: "offered load, frames/s".into(),
+        y: "carried load, frames/s".into(),
+        series,
+    }
+}
+
+fn trials<'a>(document: &'a Benchmark, case: &'a str, size: Option<u32>) -> impl Iterator<Item = &'a Trial> {
+    document
+        .trials
+        .iter()
+        .filter(move |trial| trial.case == case && trial.frame_size == size && trial.invalid.is_none())
+}
+
+/// Values of the repeats at each place, the places in order, as one mark each.
+fn gathered(values: impl Iterator<Item = (f64, f64)>, how: fn(&[f64]) -> f64) -> Vec<Mark> {
+    let mut values: Vec<(f64, f64)> = values.collect();
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let places = values.chunk_by(|a, b| (a.0 - b.0).abs() < 1e-3);
+    places
+        .filter_map(|place| {
+            let all: Vec<f64> = place.iter().map(|(_, y)| *y).collect();
+            Some(Mark { x: place.first()?.0, y: how(&all), range: None })
+        })
+        .collect()
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn greatest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of repeats")]
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Latency with its least and greatest (figures 3-12, 3-14).
+fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+    let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
+        let values = trials(document, case, size)
+            .filter_map(|trial| Some((trial.intended_load.percent, value(trial)? * 1e-3)));
+        Series { name: name.into(), points: gathered(values, how), dashed: name != "mean", twin: false }
+    };
+    Figure {
+        title: format!("Case {case}, {}: least, mean and greatest latency", size_words(size)),
+        x: "offered load, % of the line".into(),
+        y: "latency, us".into(),
+        series: vec![
+            pick("least", |trial| trial.latency_ns.min, least),
+            pick("mean", |trial| trial.latency_ns.mean, mean),
+            pick("greatest", |trial| trial.latency_ns.max, greatest),
+        ],
+    }
+}
+
+/// What each class of a scheduler carries over the load, and what it is owed: where large frames of a low class carry more
+/// than small ones of a high one, as in figure 1-5, it is seen here.
+fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+    let here = || {
+        trials(document, case, size)
+            .filter(|trial| trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some()))
+    };
+    let count = here().map(|trial| trial.per_stream.len()).max().unwrap_or(0);
+    let of = |class: usize| {
+        here().filter_map(move |trial| Some((trial.intended_load.percent, trial.per_stream.get(class)?)))
+    };
+    let mut series = Vec::new();
+    for class in 0..count {
+        let Some((_, first)) = of(class).next() else { continue };
+        let octets = first.frame_octets.map_or_else(String::new, |octets| format!(", {octets:.0} B"));
+        let carried = of(class).map(|(load, one)| (load, one.carried_l2_bps / 1e6));
+        series.push(Series {
+            name: format!("{}{octets}", first.name.chars().take(15).collect::<String>()),
+            points: gathered(carried, mean),
+            dashed: false,
+            twin: false,
+        });
+        let owed = |end: usize| {
+            gathered(of(class).filter_map(|(load, one)| Some((load, one.owed_l2_bps?[end] / 1e6))), mean)
+        };
+        let owed = owed(0).into_iter().zip(owed(1)).map(|(low, high)| Mark {
+            y: f64::midpoint(low.y, high.y),
+            range: (high.y - low.y > 1e-9).then_some([low.y, high.y]),
+            ..low
+        });
+        series.push(Series { name: "   is owed".into(), points: owed.collect(), dashed: true, twin: true });
+    }
+    Figure {
+        title: format!("Case {case}, {}: what each class carries, and is owed", size_words(size)),
+        x: "offered load, % of the line".into(),
+        y: "carried load, Mbit/s (layer 2)".into(),
+        series,
+    }
+}
+
+/// The methods by which jitter is told, and their quantities (seed 003, section 2.5).
+pub(super) const METHODS: [(&str, &str); 4] = [
+    ("1: greatest less least", "jitter_peak_to_peak_ns"),
+    ("2: inter-arrival difference", "jitter_inter_arrival_difference_ns"),
+    ("3: latency difference", "jitter_delay_difference_ns"),
+    ("4: deviation from mean", "jitter_deviation_from_mean_ns"),
+];
+
+/// The jitters by their methods (figures 3-15, 3-17, 3-19 have the first).
+fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
+    let series = METHODS.map(|(name, quantity)| Series {
+        name: name.into(),
+        points: marks(of(document, case, size, quantity)),
+        dashed: false,
+        twin: false,
+    });
+    Figure {
+        title: format!("Case {case}, {}: jitter by method", size_words(size)),
+        x: "offered load, % of the line".into(),
+        y: "jitter, us".into(),
+        series: series.into(),
+    }
+}
+
+/// Greatest and least latency by size, at the greatest load (figures 3-16, 3-18, 3-20).
+fn high_and_low(document: &Benchmark, case: &str) -> Figure {
+    let here: Vec<&Trial> =
+        document.trials.iter().filter(|trial| trial.case == case && trial.invalid.is_none()).collect();
+    let most = here.iter().map(|trial| trial.intended_load.percent).fold(0.0, f64::max);
+    let at_most = || here.iter().filter(|trial| trial.intended_load.percent > most - 1.0);
+    let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
+        let values = at_most().filter_map(|trial| Some((f64::from(trial.frame_size?), value(trial)? * 1e-3)));
+        Series { name: name.into(), points: gathered(values, how), dashed: false, twin: false }
+    };
+    Figure {
+        title: format!("Case {case}: greatest and least latency by frame size at {most:.0} % of the line"),
+        x: "frame size, octets".into(),
+        y: "latency, us".into(),
+        series: vec![
+            pick("greatest", |trial| trial.latency_ns.max, greatest),
+            pick("least", |trial| trial.latency_ns.min, least),
+        ],
+    }
+}
+
+/// The cases over one another, with their intervals.
+fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity: &str, unit: &str) -> Figure {
+    let series = cases.iter().map(|case| Series {
+        name: case.clone(),
+        points: marks(of(document, case, size, quantity)),
+        dashed: false,
+        twin: false,
+    });
+    Figure {
+        title: format!("All cases, {}: {unit}", size_words(size)),
+        x: "offered load, % of the line".into(),
+        y: unit.into(),
+        series: series.collect(),
+    }
+}
+
+/// The throughput by frame size, with the line's own.
+fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
+    let found = |case: &str, value: fn(&BenchmarkResult) -> Option<f64>| {
+        let here = document
+            .results
+            .iter()
+            .filter(|result| result.quantity == "throughput_pps" && result.case == case);
+        let mut points: Vec<Mark> = here
+            .filter_map(|result| {
+                Some(Mark { x: f64::from(result.frame_size?), y: value(result)?, range: result.interval })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    };
+    let mut series: Vec<Series> = cases
+        .iter()
+        .map(|case| Series {
+            name: case.clone(),
+            points: found(case, |result| result.mean),
+            dashed: false,
+            twin: false,
+        })
+        .collect();
+    if let Some(case) = cases.first() {
+        let mut points = found(case, |result| result.theoretical);
+        for point in &mut points {
+            point.range = None;
+        }
+        series.push(Series { name: "the line's own".into(), points, dashed: true, twin: false });
+    }
+    Figure {
+        title: "Throughput by frame size".into(),
+        x: "frame size, octets".into(),
+        y: "throughput, frames/s".into(),
+        series,
+    }
+}
