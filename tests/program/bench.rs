@@ -1,6 +1,9 @@
 //! A benchmark of the laboratory's router. The rates are low, so that a busy machine keeps up; what must agree must
 //! agree frame for frame at any rate.
 
+mod foreseen;
+mod held;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -263,133 +266,6 @@ fn a_device_that_reorders_is_caught() {
     assert_eq!(counted("/lost"), 0, "what comes late is not lost");
     // A tenth of some 900 frames: fewer than 20 of them with a probability far below 1e-6.
     assert!(counted("/reordered") >= 20, "{found:#}");
-}
-
-#[test]
-fn every_case_of_the_router_is_so_with_ipv6_too() {
-    let lab = Lab::router();
-    let v6 = ["--destination", "2001:2:0:19::42", "--line-rate", "2Mbit", "--settle", "150ms"];
-    let small = ["--frame-sizes", "128", "--loads", "20%", "--trial", "300ms"];
-    for (case, ports, claim) in [
-        ("none", "5001", "cs0=cs0"),
-        ("classify", "5001", "cs0=cs0"),
-        ("remark", "5001", "cs0=ef"),
-        ("remark", "5002", "cs0=af21"),
-        ("remark", "5003", "cs0=cs1"),
-    ] {
-        set_case(&lab, &[case]);
-        let stream = format!("name=all,ports={ports}");
-        let more = ["--stream", &stream, "--expect-marking", claim];
-        let found = document(bench(&lab, &[&["load-sweep"], &v6[..], &small, &more].concat()));
-        assert_eq!(found["setup"]["source"], "2001:2:0:18::2", "the laboratory's own, of the same version");
-        for trial in trials(&found).iter().filter(|trial| is_valid(trial)) {
-            assert_eq!(count(trial, "/lost"), 0, "{case}: {trial:#}");
-            assert_eq!(trial["frame_size"], 128);
-        }
-    }
-    // The counters of the rules have seen as many as came.
-    let rules = process::run(lab.command("R", "nft").args(["list", "table", "inet", "romer"])).with_code(0);
-    let line = rules.stdout.lines().find(|line| line.contains("udp dport 5003 ip6 dscp set cs1")).unwrap();
-    assert!(!line.contains("counter packets 0 "), "{line}");
-    set_case(&lab, &["police"]);
-    let police = ["--profile", "625pps,20", "--frame-sizes", "128", "--loads", "70%", "--trial", "1s"];
-    let found = bench(&lab, &[&["policing"], &v6[..], &police].concat()).document();
-    // 1,182 frames a second: some two of five are beyond the profile.
-    let trial = &trials(&found)[0];
-    if is_valid(trial) {
-        let stopped = count(trial, "/policed/excess_stopped") + count(trial, "/policed/at_the_edge_stopped");
-        assert!(stopped > 200, "{:#}", trial["policed"]);
-    }
-    set_case(&lab, &["priority", "--rate", "1Mbit"]);
-    let classes =
-        ["--stream", "name=first,dscp=ef", "--stream", "name=second,dscp=af22", "--stream", "name=third"];
-    let judged = ["--discipline", "strict", "--capacity", "1Mbit", "--frame-sizes", "512", "--loads", "90%"];
-    let times =
-        ["--trial", "2s", "--settle", "800ms", "--destination", "2001:2:0:19::42", "--line-rate", "2Mbit"];
-    let found = bench(&lab, &[&["priority"], &classes[..], &judged, &times].concat()).document();
-    let carried = |place: usize| number(&found, &format!("/trials/0/per_stream/{place}/carried_l2_bps"));
-    assert!(carried(0) > carried(1) && carried(1) > carried(2), "{:#}", found["trials"][0]["per_stream"]);
-}
-
-#[test]
-fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
-    let lab = Lab::router();
-    let streams = [("high", "ef", 64, 200), ("middle", "af21", 64, 150), ("low", "cs0", 1_518, 100)].map(
-        |(name, dscp, size, weight)| {
-            format!("name={name},dscp={dscp},frame-size={size},weight={weight},pace=poisson,share=33.3%")
-        },
-    );
-    let judged = |case: &str| {
-        set_case(&lab, &[case, "--rate", "1Mbit"]);
-        let mut arguments = vec!["priority", "--discipline", "weighted", "--capacity", "1Mbit"];
-        for stream in &streams {
-            arguments.extend(["--stream", stream]);
-        }
-        arguments.extend(["--frame-sizes", "64", "--line-rate", "4Mbit", "--loads", "90%", "--trial", "3s"]);
-        arguments.extend(["--settle", "800ms"]);
-        bench(&lab, &arguments).document()
-    };
-    let found = judged("small-passes");
-    schema::assert_valid(&found, "benchmark");
-    let carried =
-        |found: &Value, place: usize| number(found, &format!("/trials/0/per_stream/{place}/carried_l2_bps"));
-    // 200, 150 and 1,518 octets in a pass.
-    assert!(carried(&found, 2) > 3.0 * carried(&found, 0), "{:#}", found["trials"][0]["per_stream"]);
-    if is_valid(&trials(&found)[0]) {
-        let verdicts = at(&found, "/verdicts").as_array().unwrap();
-        let weights = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("weights"));
-        assert!(
-            weights.is_some_and(|one| one["found"].as_str().unwrap().contains("figure 1-5")),
-            "{verdicts:#?}"
-        );
-        assert!(
-            verdicts.iter().any(|one| one["subject"].as_str().unwrap().starts_with("classes high and low"))
-        );
-    }
-    let fair = judged("weighted");
-    assert!(carried(&fair, 0) > 1.5 * carried(&fair, 2), "{:#}", fair["trials"][0]["per_stream"]);
-}
-
-#[test]
-fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
-    let asked = [
-        "bench",
-        "load-sweep",
-        "--tx",
-        "a",
-        "--rx",
-        "b",
-        "--source",
-        "198.18.0.2",
-        "--destination",
-        "198.19.0.2",
-    ];
-    let more =
-        ["--frame-sizes", "64,128", "--loads", "10%,20%,30%", "--repeat", "2", "--seed", "1,2,3,4,5,6"];
-    let romer = |more: &[&str], last: &[&str]| process::run(process::romer(asked).args(more).args(last));
-    let found = romer(&more, &["--dry-run", "--json", "-"]).with_code(0).document();
-    schema::assert_valid(&found, "benchmark-forecast");
-    assert_eq!((at(&found, "/trials").as_array().unwrap().len(), count(&found, "/trials_at_most")), (12, 12));
-    // Twelve trials of ten seconds.
-    assert!(number(&found, "/time_at_most_ns") > 120e9 && number(&found, "/time_at_most_ns") < 240e9);
-    let plain = romer(&more, &["--dry-run"]).with_code(0);
-    assert!(plain.stdout.contains("12 trials, ") && plain.stdout.lines().count() > 12, "{plain:?}");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.pcapng");
-    let late = romer(&more, &["--pcapng", file.to_str().unwrap(), "--pcapng-trial", "13"]).with_code(2);
-    assert!(
-        late.stderr.contains("no such trial (--pcapng-trial 13): those to be made are 1 to 12"),
-        "{late:?}"
-    );
-    // Each trial of a search follows from the one before.
-    let mut search = asked;
-    search[1] = "throughput";
-    let found =
-        process::run(process::romer(search).args(["--dry-run", "--json", "-"])).with_code(0).document();
-    assert!(at(&found, "/trials").as_array().unwrap().is_empty() && count(&found, "/trials_at_most") > 6);
-    let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
-    let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
-    assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");
 }
 
 #[test]

@@ -846,8 +846,9 @@ export interface components {
              */
             at_ns: number;
             /**
-             * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-gone`,
-             *     `trial-repeated`, `tester-overloaded`, `clock-set`, `resumed`.
+             * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
+             *     trial), `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
+             *     `tester-overloaded`, `clock-set`, `resumed`.
              */
             kind: string;
             /** @description In words. */
@@ -885,7 +886,7 @@ export interface components {
         };
         /** @description What the trials of a case and a frame size come to. */
         BenchmarkResult: {
-            /** @description What bounds the result beside the device: the tester, or the line; `null`: the device itself. */
+            /** @description What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. */
             bounded_by: string | null;
             /** @description The case. */
             case: string;
@@ -1214,6 +1215,11 @@ export interface components {
         DelayKind: "absolute" | "variable";
         /** @description The device under test, as the user describes it. */
         Device: {
+            /**
+             * @description How old it is, in the user's words: seed 003 found older devices to be slower.
+             * @default null
+             */
+            age: string | null;
             /** @description All that was said of it. */
             labels: {
                 [key: string]: string;
@@ -1891,6 +1897,15 @@ export interface components {
             /** @description The class or stream. */
             subject: string;
         };
+        /** @description The latency of every frame by the definitions of RFC 1242 and RFC 4689. */
+        LatencyByDefinition: {
+            /** @description First bit in to first bit out (bit forwarding devices). */
+            fifo: components["schemas"]["Summary"];
+            /** @description Last bit in to first bit out (RFC 1242, store and forward). */
+            lifo: components["schemas"]["Summary"];
+            /** @description Last bit in to last bit out (RFC 4689, forwarding delay). */
+            lilo: components["schemas"]["Summary"];
+        };
         /**
          * @description What the other definitions of latency add to ours, which is from the first octet's handing over to the whole
          *     frame's arrival.
@@ -2487,9 +2502,16 @@ export interface components {
         Policed: {
             /**
              * Format: uint64
-             * @description So near the edge of the bucket that either is right.
+             * @description Within one frame of the edge of the bucket, so that either is right: what passes more than the bucket holds, or is
+             *     stopped although there is more in it, leaves the edge.
              */
             at_the_edge: number;
+            /**
+             * Format: uint64
+             * @description Of these, how many were dropped or remarked.
+             * @default 0
+             */
+            at_the_edge_stopped: number;
             /**
              * Format: uint64
              * @description In profile, and passed unchanged.
@@ -2855,6 +2877,11 @@ export interface components {
              * @description What came out, likewise.
              */
             carried_l2_bps: number;
+            /**
+             * @description Frames that came in each second.
+             * @default []
+             */
+            carried_per_second: number[];
             /** @description Code points that it came out with. */
             dscp_out: {
                 [key: string]: number;
@@ -2865,12 +2892,26 @@ export interface components {
              */
             duplicated: number;
             /**
+             * Format: double
+             * @description Octets of its frames with check sequence, in the mean; `null` where none was offered.
+             * @default null
+             */
+            frame_octets: number | null;
+            /**
              * Format: uint64
              * @description Frames asked for.
              */
             intended: number;
             /** @description The jitters. */
             jitter_ns: components["schemas"]["Jitter"];
+            /**
+             * @description Its distribution.
+             * @default {
+             *       "bin_edges_ns": [],
+             *       "counts": []
+             *     }
+             */
+            latency_histogram: components["schemas"]["Histogram"];
             /** @description Latency. */
             latency_ns: components["schemas"]["Summary"];
             /**
@@ -2890,6 +2931,16 @@ export interface components {
              * @description What was given to the device, bits a second of frames with check sequence (layer 2).
              */
             offered_l2_bps: number;
+            /**
+             * @description Frames that left in each second.
+             * @default []
+             */
+            offered_per_second: number[];
+            /**
+             * @description What its scheduler owes it, from and to, bits a second at layer 2; `null` where no scheduler is judged.
+             * @default null
+             */
+            owed_l2_bps: number[] | null;
             /**
              * Format: uint64
              * @description Frames out of order.
@@ -3168,6 +3219,11 @@ export interface components {
             /** @description Its case. */
             case: string;
             /**
+             * @description It tells nothing because the device was away in it, rather than because of the tester.
+             * @default false
+             */
+            device_away: boolean;
+            /**
              * Format: uint64
              * @description Further copies that came.
              */
@@ -3202,7 +3258,16 @@ export interface components {
              * @default null
              */
             last_loss_ns: number | null;
-            /** @description What to add to a latency for the definitions of RFC 1242 and RFC 4689. */
+            /**
+             * @description The latency by these definitions, each frame converted by its own size; `null` where frames take no time on the line,
+             *     so that all definitions are one.
+             * @default null
+             */
+            latency_by_definition_ns: components["schemas"]["LatencyByDefinition"] | null;
+            /**
+             * @description What to add to a latency for the definitions of RFC 1242 and RFC 4689; of frames of several sizes, what to add to the
+             *     mean.
+             */
             latency_conversion_ns: components["schemas"]["LatencyConversion"];
             /** @description From where to where latency is counted, in words. */
             latency_definition: string;
@@ -3240,6 +3305,11 @@ export interface components {
             mixture: string | null;
             /** @description What was given to the device. */
             offered: components["schemas"]["Load"];
+            /**
+             * @description Frames that left in each second.
+             * @default []
+             */
+            offered_per_second: number[];
             /** @description Each stream by itself. */
             per_stream: components["schemas"]["StreamResult"][];
             /** @description The policer's decisions, frame by frame; `null` where none is judged. */
