@@ -4,6 +4,10 @@
 //! device passed that frame or not: one wrong decision is one finding, and does not make others of those after it. Only
 //! around the edge, where the device's clock and ours may differ by the tolerance, the bucket follows the device. What it
 //! owes then is not forgotten: a device that again and again decides in its own favour leaves the edge.
+//!
+//! A frame that was at the device later than it was sent met a bucket that had gone on filling, or had been full meanwhile
+//! and lost what no longer fitted. Which of these it was cannot be seen, so that the bucket then holds something between two
+//! bounds, until it is full again or what the device decides brings them together.
 
 /// What a policer is to let through.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,19 +71,22 @@ impl Verdict {
 /// Judges every frame. `frames` are in order of time.
 pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
     let mut verdict = Verdict::default();
-    let mut tokens = profile.depth;
+    // What the bucket holds: between these.
+    let [mut low, mut high] = [profile.depth; 2];
     let mut last = frames.first().map_or(0, |frame| frame.at);
     for frame in frames {
-        tokens = (tokens + nanos(frame.at - last) * profile.rate / 1e9).min(profile.depth);
+        let filled = nanos(frame.at - last) * profile.rate / 1e9;
+        [low, high] = [low, high].map(|tokens| (tokens + filled).min(profile.depth));
         last = frame.at;
         let size = match profile.unit {
             Unit::Frames => 1.0,
             Unit::Octets => f64::from(frame.octets),
         };
-        let spare = tokens - size;
         let blur = nanos(frame.blur) * profile.rate / 1e9;
-        let at_the_edge = spare.abs() <= profile.tolerance * size + blur;
-        let count = match (at_the_edge, spare > 0.0, frame.passed) {
+        let edge = profile.tolerance * size + blur;
+        let conforms = low - size > edge;
+        let at_the_edge = !conforms && high - size >= -edge;
+        let count = match (at_the_edge, conforms, frame.passed) {
             (true, _, _) => &mut verdict.at_the_edge,
             (_, true, true) => &mut verdict.conforming_passed,
             (_, true, false) => &mut verdict.conforming_stopped,
@@ -88,9 +95,16 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
         };
         *count += 1;
         verdict.at_the_edge_stopped += u64::from(at_the_edge && !frame.passed);
-        let taken = if at_the_edge { frame.passed } else { spare > 0.0 };
-        if taken {
-            tokens = spare;
+        // What it decided there says more of what the bucket held.
+        match (at_the_edge, frame.passed) {
+            (true, true) => low = low.max(size - edge).min(high),
+            (true, false) => high = high.min(size + edge).max(low),
+            (false, _) => {}
+        }
+        // Where it came late to a bucket that was nearly full, what would have filled it meanwhile is lost.
+        low = low.min(profile.depth - blur);
+        if if at_the_edge { frame.passed } else { conforms } {
+            [low, high] = [low - size, high - size];
         }
     }
     verdict
@@ -190,6 +204,38 @@ mod tests {
         let tight = Profile { tolerance: 0.1, ..PROFILE };
         assert!(!judge(&tight, &frames(0)).holds());
         assert!(judge(&tight, &frames(5_000_000)).holds());
+    }
+
+    /// Frames each millisecond through a policer of this rate and depth, to which the host brings those that were sent in the
+    /// first `stall` milliseconds of each hundred only at the end of these, all at once.
+    fn stalled(count: i64, stall: i64, rate: f64, depth: f64) -> Vec<Policed> {
+        let (mut tokens, mut last) = (depth, 0);
+        (0..count)
+            .map(|n| {
+                let late = (stall - n % 100).max(0) * 1_000_000;
+                let at = n * 1_000_000 + late;
+                tokens = (tokens + nanos(at - last) * rate / 1e9).min(depth);
+                last = at;
+                let passed = tokens >= 1.0;
+                tokens -= if passed { 1.0 } else { 0.0 };
+                Policed { at: n * 1_000_000, blur: late, octets: 100, passed }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_bucket_that_was_full_while_the_host_stood_still_has_lost_what_no_longer_fitted() {
+        let wide = Profile { tolerance: 1.0, ..PROFILE };
+        for stall in [0, 8, 20, 37] {
+            // At the beginning the bucket is full: all that comes late then finds no more than its depth.
+            let right = judge(&wide, &stalled(2_000, stall, 625.0, 20.0));
+            assert!(right.holds(), "{stall} ms: {right:?}");
+            // Whatever the host does, what is far off is found out.
+            let generous = judge(&wide, &stalled(2_000, stall, 800.0, 20.0));
+            assert!(generous.excess_passed > 50, "{stall} ms: {generous:?}");
+            let strict = judge(&wide, &stalled(2_000, stall, 400.0, 20.0));
+            assert!(strict.conforming_stopped > 50, "{stall} ms: {strict:?}");
+        }
     }
 
     #[test]
