@@ -158,7 +158,9 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             document.trials.len()
         )));
     }
-    if let Some(gone) = document.events.iter().rfind(|event| event.kind == "device-gone") {
+    // One that was mended, and has gone on to its end, is whole.
+    let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
+    if let Some(gone) = gone {
         return Err(Failure::with_code(
             5,
             format!(
@@ -313,6 +315,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
             )));
         }
     }
+    asked::check_markings(&claims, &cases, &streams)?;
     let is_fixed = |stream: &StreamOptions| matches!(stream.pace, Pace::Gap(_) | Pace::Bucket(_));
     if matches!(&procedure, Procedure::Sweep { loads, .. } if loads.len() > 1) && streams.iter().all(is_fixed)
     {
@@ -337,6 +340,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         line: load.line_rate,
         streams,
         frames,
+        too_small: Vec::new(),
         procedure,
         criterion,
         repeats: arguments.trials.repeat,

@@ -352,7 +352,7 @@ impl Looker<'_> {
         let not_kept = self.kept.open(self.options).and_then(|run| run.finish(&document, &page)).err();
         let points: Vec<Point> = document.trials.iter().map(Point::from).collect();
         let broken = broken(&document);
-        let gone = document.events.iter().find(|event| event.kind == "device-gone");
+        let gone = document.events.iter().rfind(|event| document.partial && event.kind == "device-gone");
         let error = gone.map(|event| event.text.clone()).or_else(|| not_kept.map(|error| error.to_string()));
         let partial = document.partial || stopped || error.is_some();
         self.hand.keep(document);
@@ -374,7 +374,10 @@ fn broken(document: &Benchmark) -> Vec<String> {
             verdict.case, verdict.subject, verdict.expected, verdict.found
         )
     });
-    let limits = document.limits.iter().filter(|limit| !limit.held).map(|limit| limit.limit.clone());
+    // Of one that has ended before its time, what is not known may still hold.
+    let broken = document.limits.iter().filter(|limit| !limit.held);
+    let broken = broken.filter(|limit| limit.value.is_some() || !document.partial);
+    let limits = broken.map(|limit| limit.limit.clone());
     verdicts.chain(limits).collect()
 }
 

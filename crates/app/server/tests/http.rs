@@ -59,6 +59,7 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
         virtual_line: true,
         streams: vec![StreamOptions::default()],
         frames: vec![Frames::Size(FrameSize::new(64).unwrap())],
+        too_small: Vec::new(),
         procedure: Procedure::Sweep { loads: vec![0.1, 0.5], length: Duration::from_secs(1) },
         criterion: "each load".into(),
         repeats: 2,

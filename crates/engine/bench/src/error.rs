@@ -48,6 +48,14 @@ pub enum BenchError {
         /// How it ended.
         why: String,
     },
+    /// The command that resets the device failed.
+    #[error("the device cannot be reset (--reset): {why}; see what the command says: {command}")]
+    Reset {
+        /// The command.
+        command: String,
+        /// How it ended.
+        why: String,
+    },
     /// What was kept does not follow from the plan.
     #[error(
         "the benchmark cannot go on (trial {0} of those that were kept): it is not the one that the plan asks for; begin \
@@ -77,6 +85,14 @@ pub enum BenchError {
 }
 
 impl BenchError {
+    /// The same, where the command that failed was the one that resets the device.
+    pub(crate) fn of_reset(self) -> Self {
+        match self {
+            Self::Case { command, why, .. } => Self::Reset { command, why },
+            other => other,
+        }
+    }
+
     /// The exit code of the program.
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -86,6 +102,7 @@ impl BenchError {
             Self::Port { .. }
             | Self::NextHop { .. }
             | Self::Case { .. }
+            | Self::Reset { .. }
             | Self::SelfTest(_)
             | Self::Host(_) => 4,
             Self::Silent(_) => 5,

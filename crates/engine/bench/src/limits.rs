@@ -62,12 +62,13 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// The verdicts of `limits`, each with the value that is worst for it. What was not found does not hold.
+    /// The verdicts of `limits`, each with the value that is worst for it. What was not found does not hold; where nothing of
+    /// what was found breaks the limit and not all was found, there is no such value.
     pub fn judge_all(limits: &[Self], document: &Benchmark) -> Vec<document::Limit> {
-        limits.iter().map(|limit| limit.judge(&document.results)).collect()
+        limits.iter().map(|limit| limit.judge(&document.results, !document.partial)).collect()
     }
 
-    fn judge(&self, results: &[BenchmarkResult]) -> document::Limit {
+    fn judge(&self, results: &[BenchmarkResult], whole: bool) -> document::Limit {
         let here = results.iter().filter(|result| result.quantity == self.quantity);
         let values: Vec<Option<f64>> = here.map(|result| self.of(result)).collect();
         let known = values.iter().flatten().copied();
@@ -75,9 +76,10 @@ impl Limit {
             Relation::Below | Relation::AtMost => known.reduce(f64::max),
             Relation::Above | Relation::AtLeast => known.reduce(f64::min),
         };
-        let all = !values.is_empty() && values.iter().all(Option::is_some);
-        let held = all && worst.is_some_and(|value| self.relation.holds(value, self.bound));
-        document::Limit { limit: self.text.clone(), value: worst, held }
+        let all = whole && !values.is_empty() && values.iter().all(Option::is_some);
+        let within = worst.is_some_and(|value| self.relation.holds(value, self.bound));
+        let value = worst.filter(|_| all || !within);
+        document::Limit { limit: self.text.clone(), value, held: all && within }
     }
 
     fn of(&self, result: &BenchmarkResult) -> Option<f64> {
@@ -101,7 +103,7 @@ mod tests {
             |mean| BenchmarkResult { quantity: "loss_ratio".into(), mean, ..BenchmarkResult::default() };
         let judge = |text: &str, means: &[Option<f64>]| {
             let limit: Limit = text.parse().unwrap();
-            limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>())
+            limit.judge(&means.iter().map(|mean| result(*mean)).collect::<Vec<_>>(), true)
         };
         let two = [Some(0.001), Some(0.02)];
         assert_eq!((judge("loss_ratio<=2%", &two).held, judge("loss_ratio<2%", &two).held), (true, false));
@@ -109,6 +111,24 @@ mod tests {
         assert_eq!(judge("loss_ratio>0%", &two).value, Some(0.001));
         assert!(!judge("loss_ratio<=2%", &[Some(0.0), None]).held, "what is not known does not hold");
         assert!(!judge("loss_ratio<=2%", &[]).held);
+    }
+
+    #[test]
+    fn an_interrupted_benchmark_breaks_only_what_was_exceeded() {
+        let limit: Limit = "loss_ratio<=1%".parse().unwrap();
+        let judge = |means: &[f64], partial| {
+            let result = |mean: &f64| BenchmarkResult {
+                quantity: "loss_ratio".into(),
+                mean: Some(*mean),
+                ..BenchmarkResult::default()
+            };
+            let results: Vec<_> = means.iter().map(result).collect();
+            let found = limit.judge(&results, !partial);
+            (found.held, found.value)
+        };
+        assert_eq!(judge(&[0.0, 0.005], false), (true, Some(0.005)));
+        assert_eq!(judge(&[0.0, 0.005], true), (false, None), "the rest may exceed it");
+        assert_eq!(judge(&[0.0, 0.02], true), (false, Some(0.02)), "it is exceeded whatever comes");
     }
 
     #[test]

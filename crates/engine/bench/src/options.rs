@@ -176,6 +176,8 @@ pub struct BenchOptions {
     pub streams: Vec<StreamOptions>,
     /// What the frames are, each in turn.
     pub frames: Vec<Frames>,
+    /// Sizes that were asked for and that [`BenchOptions::fit_sizes`] made larger.
+    pub too_small: Vec<FrameSize>,
     /// What is to be found out.
     pub procedure: Procedure,
     /// By which criterion, in words.
@@ -243,6 +245,7 @@ impl BenchOptions {
             let raised =
                 frames.size().filter(|size| size.octets() < least).and_then(|_| FrameSize::new(least));
             if let Some(size) = raised {
+                self.too_small.extend(frames.size());
                 *frames = Frames::Size(size);
             }
         }

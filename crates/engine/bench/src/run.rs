@@ -325,11 +325,13 @@ impl<B: Bed> Running<'_, B> {
             let resetting =
                 std::thread::Builder::new().name("bench-reset".into()).spawn_scoped(scope, || {
                     std::thread::sleep(wait);
-                    cases::set(&case)
+                    cases::set(&case).map_err(BenchError::of_reset)
                 });
             let resetting = resetting.map_err(|_| BenchError::Thread("bench-reset"))?;
             let record = self.bed.trial(options, ask, manner, stop);
             resetting.join().map_err(|_| BenchError::Thread("bench-reset"))??;
+            // What was reset may have forgotten its case.
+            self.case = None;
             record
         })
     }
@@ -432,31 +434,50 @@ impl<B: Bed> Running<'_, B> {
         ))
     }
 
+    /// The device was away in a trial, which therefore tells nothing; it may have forgotten its case meanwhile.
+    fn was_away(
+        &mut self,
+        record: &mut TrialRecord,
+        silence: Silence,
+        and_then: &str,
+    ) -> Result<(), BenchError> {
+        let [from, length] =
+            [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
+        let frames = silence.frames;
+        self.event(
+            "device-away",
+            format!(
+                "the device carried none of {frames} frames for {length}, from {from} into a trial on, and {and_then}"
+            ),
+        )?;
+        record.away(format!("the device carried nothing for {length} of the trial"));
+        self.case = None;
+        Ok(())
+    }
+
     /// A trial whose end is all lost is looked at: did the device carry too little, or had it gone?
     fn look_after(&mut self, ask: &Ask, record: &mut TrialRecord) -> Result<(), BenchError> {
         if let Some(silence) = record.figures.silence.filter(is_away)
             && record.invalid.is_none()
             && ask.purpose != Ask::RESET
         {
-            let [from, length] =
-                [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
-            let frames = silence.frames;
-            self.event(
-                "device-away",
-                format!(
-                    "the device carried none of {frames} frames for {length}, from {from} into a trial on, and then did again"
-                ),
-            )?;
-            record.away(format!("the device carried nothing for {length} of the trial"));
+            self.was_away(record, silence, "then did again")?;
         }
         let outcome = &record.figures.outcome;
-        let suspicious = outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end);
+        let tail = record.figures.tail.filter(is_away);
+        let suspicious =
+            outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
         // Of a device that is reset nothing else is expected.
         if !suspicious || record.invalid.is_some() || ask.purpose == Ask::RESET {
             return Ok(());
         }
-        if self.bed.probe(self.options, PROMPT, self.stop)?.is_err() && !self.stop.load(Ordering::Acquire) {
+        let forwards = self.bed.probe(self.options, PROMPT, self.stop)?.is_ok();
+        if let Some(silence) = tail.filter(|_| forwards) {
+            return self.was_away(record, silence, "forwards again after its end");
+        }
+        if !forwards && !self.stop.load(Ordering::Acquire) {
             record.away("the device stopped forwarding during the trial".into());
+            self.case = None;
         }
         Ok(())
     }
@@ -475,7 +496,6 @@ impl<B: Bed> Running<'_, B> {
             _ => found(options, campaign.findings()),
         };
         let verdicts = verdicts(options, &self.kept);
-        let partial = partial || self.events.iter().any(|event| event.kind == "device-gone");
         let warnings = warnings(options, self.proof.as_ref(), &self.kept);
         let (self_test, calibration) =
             self.proof.map_or((None, None), |proof| (Some(proof.found), proof.baseline));

@@ -37,6 +37,9 @@ const ABOVE: f64 = 1.1;
 /// The load at which the latency of the link alone is measured.
 const LIGHT: f64 = 0.1;
 
+/// What is sent at that load.
+const LATENCY_FRAMES: &str = "frames of 64 octets at a tenth of the line's rate";
+
 /// How long is waited at the most around a test beside the device, where nothing but a link has to settle.
 const SETTLE: Duration = Duration::from_millis(100);
 /// What a test takes beside that.
@@ -78,7 +81,17 @@ pub fn self_test(
     check(options)?;
     let started = SystemTime::now();
     let mut tester = Tester::open(options)?;
-    let (proof, trials) = prove(options, &mut tester, stop, length)?;
+    let (mut proof, trials) = prove(options, &mut tester, stop, length)?;
+    let mut warnings = Vec::new();
+    if let Some(mac) = tester.stranger(options) {
+        warnings.push(format!(
+            "{mac} answered, which is neither of the tester's ports: a device is between them, and what was found is of both \
+             and not of the tester alone; join the ports with a cable"
+        ));
+        if let Some(baseline) = &mut proof.baseline {
+            baseline.method = format!("the tester and the device {mac} between its ports: {LATENCY_FRAMES}");
+        }
+    }
     Ok(Benchmark {
         schema: BENCHMARK.into(),
         started: rfc3339(started),
@@ -97,7 +110,7 @@ pub fn self_test(
         calibration: proof.baseline,
         self_test: Some(proof.found),
         limits: Vec::new(),
-        warnings: Vec::new(),
+        warnings,
     })
 }
 
@@ -372,8 +385,7 @@ fn baseline_of(latency: &Summary) -> Baseline {
         least_ns: latency.min,
         median_ns: latency.median,
         stddev_ns: latency.stddev,
-        method: "the tester alone, over a link from one port to the other: frames of 64 octets at a tenth of the line's rate"
-            .into(),
+        method: format!("the tester alone, over a link from one port to the other: {LATENCY_FRAMES}"),
         subtracted: false,
     }
 }

@@ -29,6 +29,7 @@ use crate::self_test::Proof;
 use crate::send::Sent;
 use crate::tester::{TrialRecord, record};
 
+mod absences;
 mod claimed;
 mod mixtures;
 
@@ -229,6 +230,7 @@ fn options(procedure: Procedure) -> BenchOptions {
         virtual_line: true,
         streams: vec![StreamOptions::default()],
         frames: sizes(&[128]),
+        too_small: Vec::new(),
         procedure,
         criterion: String::new(),
         repeats: 1,

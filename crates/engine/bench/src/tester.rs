@@ -127,6 +127,13 @@ impl Tester {
         Ok(tester)
     }
 
+    /// Who answered for the next hop, where that was neither of the tester's ports: then more than a link is between them.
+    pub(crate) fn stranger(&self, options: &BenchOptions) -> Option<MacAddress> {
+        let [answered, _] = self.macs;
+        let own = [answered, behind(answered)].contains(&self.host.mac);
+        (options.next_hop.is_none() && !own).then_some(answered)
+    }
+
     fn signature(&mut self) -> Signature {
         self.drawn += 1;
         let [low, ..] = self.signatures.block(self.drawn);

@@ -1,10 +1,9 @@
 //! What a reader should know before trusting a benchmark's numbers.
 
 use romer_method::Frames;
-use romer_units::FrameSize;
 
 use crate::document::Kept;
-use crate::frames::flows;
+use crate::frames::{flows, sizes_of};
 use crate::options::BenchOptions;
 use crate::self_test::Proof;
 use crate::verdicts::untested;
@@ -43,6 +42,27 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
              line's rate with the shortest frames, and is less at other loads and sizes"
         ));
     }
+    if let (Some(least), false) =
+        (options.frames.iter().filter_map(Frames::size).min(), options.too_small.is_empty())
+    {
+        let asked: Vec<String> = options.too_small.iter().map(|size| size.octets().to_string()).collect();
+        warnings.push(format!(
+            "frames of {} octets were asked for: they have no room for the streams' headers and the test data, and are sent \
+             and told as frames of {}",
+            asked.join(", "),
+            least.octets()
+        ));
+    }
+    for (number, case) in options.cases.iter().enumerate() {
+        let claimed =
+            options.claims.markings.iter().any(|(of, ..)| of.as_ref().is_none_or(|of| *of == case.name));
+        if claimed && !kept.iter().any(|kept| kept.case == number && kept.trial.invalid.is_none()) {
+            warnings.push(format!(
+                "case {}: no trial tells anything of it, so that nothing is claimed of its markings",
+                case.name
+            ));
+        }
+    }
     for stream in unfit(options) {
         warnings.push(stream);
     }
@@ -67,13 +87,15 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings
 }
 
-/// Streams whose headers leave no room for the test data in the smallest frames that were asked for.
+/// Streams whose headers leave no room for the test data in the smallest of their frames.
 fn unfit(options: &BenchOptions) -> Vec<String> {
-    let least = options.frames.iter().filter_map(Frames::size).map(FrameSize::octets).min();
-    let streams = options.streams.iter().zip(flows(options)).filter(|(stream, _)| stream.frames.is_none());
+    let smallest = |frames: &Frames| sizes_of(frames, 0).first().copied();
+    let streams = options.streams.iter().zip(flows(options));
     streams
         .filter_map(|(stream, flow)| {
-            let size = least.filter(|size| *size < flow.least)?;
+            let of_all = || options.frames.iter().filter_map(smallest).min();
+            let size = stream.frames.as_ref().map_or_else(of_all, smallest);
+            let size = size.filter(|size| *size < flow.least)?;
             Some(format!(
                 "stream {}: frames of {size} octets have no room for its headers and the test data, and are {} octets long",
                 stream.name, flow.least

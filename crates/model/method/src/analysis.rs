@@ -132,6 +132,8 @@ pub struct Figures {
     pub quiet_end: bool,
     /// The longest time in which frames left and none of them came, between two that did.
     pub silence: Option<Silence>,
+    /// The time at the trial's end in which frames left, none of them came, and nothing came out.
+    pub tail: Option<Silence>,
 }
 
 /// A time in which a device carried nothing.
@@ -139,7 +141,7 @@ pub struct Figures {
 pub struct Silence {
     /// From the first frame that did not come.
     pub from: Duration,
-    /// To the first that came again.
+    /// To the first that came again, or the last that left.
     pub length: Duration,
     /// Frames that left in it.
     pub frames: u64,
@@ -190,6 +192,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.per_second = of_each(|stream| &stream.carried_per_second);
     found.quiet_end = quiet_end(flight);
     found.silence = silence(flight, &arrivals);
+    found.tail = tail(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.outcome = Outcome {
         intended: sum(|stream| stream.intended),
@@ -475,6 +478,22 @@ fn silence(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
         }
     }
     longest
+}
+
+/// From the last frame that came on, to the last that left. What a device that is full still gives out is no silence, though the
+/// frames that leave meanwhile may be waited for in vain.
+fn tail(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
+    let sent = || flight.left.iter().flatten().map(|left| left.sent);
+    let seen = sent().zip(arrivals.iter().flatten()).filter(|(_, at)| at.is_some());
+    let last_seen = seen.map(|(sent, _)| sent).max()?;
+    let last_out = flight.came.iter().map(|came| came.received).max()?;
+    let missing = || sent().filter(|sent| *sent > last_seen && *sent >= last_out);
+    let (from, until) = (missing().min()?, missing().max()?);
+    Some(Silence {
+        from: Duration::from_nanos(from),
+        length: Duration::from_nanos(until - from),
+        frames: missing().count() as u64,
+    })
 }
 
 fn quiet_end(flight: &Flight) -> bool {

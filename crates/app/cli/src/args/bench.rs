@@ -104,7 +104,7 @@ pub(crate) struct BenchLoadArgs {
     /// A mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
     #[arg(long, value_name = "MIX", value_parser = values::parsed::<Imix>)]
     pub(crate) imix: Option<Imix>,
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included) or 10%,50% [default: 10%..95%:5%; of priority what makes 50 %, 100 % and 150 % of --capacity]
+    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 10%..95%:5%; of priority what makes 50 %, 100 % and 150 % of --capacity]
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true)]
     pub(crate) loads: Option<Loads>,
     /// What loads are percentages of, with preamble and gap (layer 1)

@@ -1,6 +1,6 @@
 //! What is to be found out, as the arguments say it.
 
-use romer_bench::options::{Claims, StreamOptions};
+use romer_bench::options::{Case, Claims, StreamOptions};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
 use romer_method::search::Goal;
@@ -157,9 +157,49 @@ pub(super) fn default_loads(
     loads
 }
 
+/// Refuses claims about markings that no trial can test: of a case that there is not, or a code point that nothing is sent
+/// with.
+pub(super) fn check_markings(
+    claims: &Claims,
+    cases: &[Case],
+    streams: &[StreamOptions],
+) -> Result<(), Failure> {
+    for (of, sent, out) in &claims.markings {
+        let unknown = of.as_ref().filter(|of| !cases.iter().any(|case| case.name == **of));
+        if let Some(of) = unknown {
+            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "there is no such case (--expect-marking {of}:{sent}={out}): the cases are {}; name one of them",
+                names.join(", ")
+            )));
+        }
+        if !streams.iter().any(|stream| stream.dscp == *sent) {
+            return Err(Failure::usage(format!(
+                "nothing is sent so (--expect-marking {sent}={out}): no stream has the code point {sent}; give one it with \
+                 --stream dscp={sent}, or leave this out"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_trial_can_test_is_no_claim() {
+        let cases = [Case { name: "remark".into(), command: None }];
+        let code = |name: &str| name.parse::<romer_units::Dscp>().unwrap();
+        let check = |of: Option<&str>, sent| {
+            let markings = vec![(of.map(str::to_owned), code(sent), code("ef"))];
+            let claims = Claims { markings, ..Claims::default() };
+            check_markings(&claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
+        };
+        assert_eq!((check(None, "cs0"), check(Some("remark"), "cs0")), (Ok(()), Ok(())));
+        assert!(check(Some("remrak"), "cs0").unwrap_err().contains("the cases are remark"));
+        assert!(check(None, "cs1").unwrap_err().contains("no stream has the code point cs1"));
+    }
 
     #[test]
     fn a_scheduler_is_tried_below_at_and_over_its_capacity() {

@@ -182,6 +182,31 @@ mod tests {
     }
 
     #[test]
+    fn a_benchmark_of_a_plan_goes_on_whatever_stands_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, kept] = ["asked.toml", "plan.json"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "procedure = \"load-sweep\"\nrepeat = 4\n").unwrap();
+        let plan = BenchmarkPlan {
+            schema: BENCHMARK_PLAN.into(),
+            started: "2026-01-02T03:04:05Z".into(),
+            arguments: vec![file.to_str().unwrap().into()],
+            seed: [1, 2, 3, 4, 5, 6],
+            asked: std::collections::BTreeMap::new(),
+        };
+        std::fs::write(kept, serde_json::to_string(&plan).unwrap()).unwrap();
+        let path = folder.path().to_str().unwrap();
+        for last in [&[][..], &["--json", "out.json"], &["-q"], &["--force"]] {
+            let given = ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned());
+            let (asked, words) = arguments(folder.path(), &given.collect::<Vec<_>>()).unwrap();
+            let Some(crate::args::Wish::Plan(named)) = &asked.wish else { panic!("{:?}", asked.wish) };
+            let planned = super::super::plan::arguments(named, &words).unwrap();
+            assert_eq!(planned.resume.as_deref(), Some(folder.path()), "{last:?}");
+            assert_eq!(planned.output.json.is_some(), last.len() == 2);
+            assert_eq!(planned.trials.repeat, 4);
+        }
+    }
+
+    #[test]
     fn what_says_where_results_go_is_not_of_the_benchmark() {
         let words = "throughput --tx a --json x --quiet --html=y --rx b -q --out z --seed 1,2,3,4,5,6";
         let kept = inward(words.split(' ').map(str::to_owned));

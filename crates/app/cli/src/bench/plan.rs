@@ -154,9 +154,10 @@ fn assemble(
     }
     let mut all: Vec<OsString> = begin.to_vec();
     all.extend(found.iter().filter(|one| own(one)).map(words));
-    let after = given.iter().position(|word| word == plan).map_or(given.len(), |place| place + 1);
-    let before = given.iter().take(after.saturating_sub(1)).skip(1);
-    all.extend(before.chain(given.iter().skip(after)).map(OsString::from));
+    // The first word is the command's name, and one names the plan itself.
+    let place = given.iter().position(|word| word == plan);
+    let others = given.iter().enumerate().skip(1).filter(|(number, _)| Some(*number) != place);
+    all.extend(others.map(|(_, word)| OsString::from(word)));
     match read(all)? {
         Invocation::Run(Cli { command: Command::Bench(arguments) }) => Ok(*arguments),
         Invocation::Run(_) | Invocation::Show(_) => {
@@ -304,4 +305,21 @@ fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
     let start = before.iter().rposition(|octet| *octet == b'\n').map_or(0, |place| place + 1);
     let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
     (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of_page;
+
+    #[test]
+    fn the_plan_of_the_documentation_is_one() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/BENCHMARK.md");
+        let text = std::fs::read_to_string(root).unwrap();
+        let (_, plan) = text.split_once("```toml\n").unwrap();
+        let (plan, _) = plan.split_once("```").unwrap();
+        let asked = of_page(plan).map_err(|fault| fault.text).unwrap();
+        // Three sizes, six loads, two cases, ten times.
+        assert_eq!(romer_bench::forecast(&asked.options).trials, 3 * 6 * 2 * 10);
+        assert_eq!(asked.limits.len(), 1);
+    }
 }

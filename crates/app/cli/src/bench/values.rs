@@ -159,7 +159,12 @@ impl FromStr for Loads {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((from, rest)) = text.split_once("..") {
+        let mut loads = Vec::new();
+        for part in text.split(',') {
+            let Some((from, rest)) = part.split_once("..") else {
+                loads.push(percent(part)?);
+                continue;
+            };
             let (to, step) = rest.split_once(':').ok_or_else(|| {
                 "a range of loads has a step; write 10%..95%:5%, which are 10 %, 15 % and so on to 95 %"
                     .to_owned()
@@ -172,22 +177,17 @@ impl FromStr for Loads {
                     f64::from(to) / 1e4
                 ));
             }
-            let mut loads = Vec::new();
             let mut load = from;
             while load <= to && loads.len() < MOST {
-                loads.push(share(load));
+                loads.push(load);
                 load += step;
             }
             // Both ends are included, whatever the step.
-            if loads.last().is_none_or(|last| (last - share(to)).abs() > 1e-12) {
-                loads.push(share(to));
-            }
-            if loads.len() >= MOST {
-                return Err(format!("these are over {MOST} loads; take a larger step"));
-            }
-            return Ok(Self(loads));
+            loads.push(to);
         }
-        let mut loads = text.split(',').map(percent).collect::<Result<Vec<_>, _>>()?;
+        if loads.len() >= MOST {
+            return Err(format!("these are {MOST} loads or more; take fewer, or a larger step"));
+        }
         loads.sort_unstable();
         loads.dedup();
         Ok(Self(loads.into_iter().map(share).collect()))
@@ -270,6 +270,8 @@ mod tests {
         assert_eq!(loads("10%..95%:50%"), [0.1, 0.6, 0.95]);
         assert_eq!(loads("50%,10%,10%"), [0.1, 0.5]);
         assert_eq!(loads("0.5%"), [0.005]);
+        assert_eq!(loads("20%,95%,10%..90%:40%"), [0.1, 0.2, 0.5, 0.9, 0.95]);
+        assert_eq!(loads("10%..20%:10%,20%..30%:5%"), [0.1, 0.2, 0.25, 0.3]);
         for bad in [
             "",
             "10",

@@ -12,7 +12,7 @@ use romer_units::Duration;
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let time = romer_bench::forecast(options).time;
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most; seed {}",
+        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most, without what is made again; seed {}",
         options.name,
         options.tx,
         options.rx,
@@ -52,7 +52,12 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
             );
         }
     }
-    let _ = writeln!(text, "\n{} trials, {} at the most", forecast.trials, people(forecast.time));
+    let _ = writeln!(
+        text,
+        "\n{} trials, {} at the most, without those that are made again",
+        forecast.trials,
+        people(forecast.time)
+    );
     text
 }
 
@@ -120,7 +125,8 @@ pub(super) fn summary(document: &Benchmark) -> String {
             let _ = writeln!(text, "tester: {claim}");
         }
         if alone {
-            return text;
+            warnings(&mut text, document);
+            return told(&text);
         }
     }
     if !document.dut.labels.is_empty() {
@@ -165,9 +171,15 @@ pub(super) fn summary(document: &Benchmark) -> String {
         );
     }
     for limit in &document.limits {
-        let held = if limit.held { "held" } else { "BROKEN" };
-        let worst =
-            limit.value.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
+        let held = match (limit.held, limit.value) {
+            (true, _) => "held",
+            (false, Some(_)) => "BROKEN",
+            (false, None) => "NOT KNOWN",
+        };
+        let worst = limit.value.map_or_else(
+            || "not all that it is about was found".into(),
+            |value| format!("{value:.4} at the worst"),
+        );
         let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
     }
     for difference in document.differences.iter().filter(|difference| difference.significant) {
@@ -191,9 +203,18 @@ pub(super) fn summary(document: &Benchmark) -> String {
     for event in &document.events {
         let _ = writeln!(text, "event: {}", event.text);
     }
+    warnings(&mut text, document);
+    told(&text)
+}
+
+fn warnings(text: &mut String, document: &Benchmark) {
     for warning in &document.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
+}
+
+/// As a terminal may have it.
+fn told(text: &str) -> String {
     text.lines().map(|line| romer_report::escape::terminal(line) + "\n").collect()
 }
 

@@ -120,8 +120,13 @@ pub fn page(document: &Benchmark) -> String {
     );
     list(&mut html, "Verdicts", judged.collect());
     let limits = document.limits.iter().map(|one| {
-        let (held, worst) = (if one.held { "held" } else { "broken" }, one.value);
-        let worst = worst.map_or_else(|| "not known".into(), |value| format!("{value:.4} at the worst"));
+        let held = match (one.held, one.value) {
+            (true, _) => "held",
+            (false, Some(_)) => "broken",
+            (false, None) => "not known",
+        };
+        let not_all = || "not all that it is about was found".into();
+        let worst = one.value.map_or_else(not_all, |value| format!("{value:.4} at the worst"));
         (format!("{held}: {} ({worst})", one.limit), !one.held)
     });
     list(&mut html, "Limits", limits.collect());

@@ -1,0 +1,150 @@
+//! A device that is away, and comes back: where in a trial, with its case or without, now or when the benchmark goes on. And what
+//! a reader is told of sizes and claims that came to nothing.
+
+use romer_method::analysis::{Flight, Known, figures};
+
+use crate::options::Protocol;
+
+use super::*;
+
+const MILLI: i64 = 1_000_000;
+
+fn kinds(document: &Benchmark) -> Vec<&str> {
+    document.events.iter().map(|event| event.kind.as_str()).collect()
+}
+
+/// A device that carries nothing from so many milliseconds of the second trial on to so many.
+fn absent(from: i64, to: i64) -> Simulated {
+    Simulated { absent: Some((1, from * MILLI..to * MILLI)), ..Simulated::with(carries(1.0, 100)) }
+}
+
+#[test]
+fn an_outage_at_the_end_of_a_trial_is_an_event_and_none_of_it_is_loss() {
+    for (from, is_away) in [(100, true), (400, true), (700, false)] {
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(from, 2_000));
+        assert_eq!(kinds(&document).contains(&"device-away"), is_away, "{:?}", document.events);
+        let lost: u64 =
+            document.trials.iter().filter(|trial| trial.invalid.is_none()).map(|trial| trial.lost).sum();
+        assert_eq!((lost == 0, document.trials.len()), (is_away, if is_away { 4 } else { 3 }), "{from}");
+    }
+}
+
+#[test]
+fn what_a_full_device_gives_out_late_is_no_silence() {
+    // Ten frames in a second, of which those after the fourth are not waited for.
+    let flight = |last_out: i64| Flight {
+        streams: vec![Known { name: "a".into(), tos: 0, priority: UNTAGGED, overhead: 46 }],
+        left: vec![
+            (0..10).map(|n| Left { due: n * 100 * MILLI, sent: n * 100 * MILLI, octets: 64 }).collect(),
+        ],
+        intended: vec![10],
+        came: (0..4)
+            .map(|n: i64| Came {
+                received: if n == 3 { last_out * MILLI } else { n * 100 * MILLI + 1 },
+                sent: n * 100 * MILLI,
+                sequence: u32::try_from(n).unwrap(),
+                stream: 0,
+                octets: 64,
+                tos: 0,
+                priority: UNTAGGED,
+            })
+            .collect(),
+        length: Duration::from_secs(1),
+        ..Flight::default()
+    };
+    let prompt = figures(&flight(301)).tail.unwrap();
+    assert_eq!((prompt.from, prompt.length), (Duration::from_millis(400), Duration::from_millis(500)));
+    assert_eq!(prompt.frames, 6);
+    assert_eq!(figures(&flight(801)).tail.map(|tail| tail.length), Some(Duration::ZERO));
+    assert_eq!(figures(&flight(1_200)).tail, None);
+}
+
+#[test]
+fn a_device_that_was_away_in_a_trial_is_brought_into_its_case_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = |name: &str, bed: Simulated| {
+        let file = folder.path().join(name);
+        let command = Some(format!("echo set >> '{}'", file.display()));
+        let cases = vec![Case { name: "classify".into(), command }];
+        run(&BenchOptions { cases, ..sweep(&[0.1, 0.2, 0.3]) }, bed);
+        std::fs::read_to_string(file).unwrap().lines().count()
+    };
+    assert_eq!(set("sound", Simulated::with(carries(1.0, 100))), 1);
+    assert_eq!(set("within", absent(100, 700)), 2);
+    assert_eq!(set("at the end", absent(300, 1_000)), 2);
+    let reboots = Simulated { reboots: Some(1), ..Simulated::with(carries(1.0, 100)) };
+    assert!(set("reboots", reboots) >= 2);
+}
+
+#[test]
+fn what_was_gone_and_was_mended_is_finished_cleanly() {
+    let asked = sweep(&[0.1, 0.2, 0.3, 0.4]);
+    let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let mut keeper = Keeper::default();
+    let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
+    assert!(run_on(gone, &asked, None, &keeper.stop, &mut hand).unwrap().partial);
+    let past = Past { started: std::time::SystemTime::now(), entries: keeper.entries };
+    let mut hand = Hand(&mut Vec::new(), &keeper.stop, None);
+    let sound = Simulated::with(carries(1.0, 100));
+    let document = run_on(sound, &asked, Some(past), &keeper.stop, &mut hand).unwrap();
+    assert!(!document.partial, "{:?}", document.events);
+    assert!(kinds(&document).contains(&"device-gone") && kinds(&document).contains(&"resumed"));
+    assert_eq!(document.trials.iter().filter(|trial| trial.invalid.is_none()).count(), 4);
+}
+
+#[test]
+fn a_reset_that_fails_is_told_as_one() {
+    let procedure = Procedure::Reset { load: 0.3, length: Duration::from_millis(10) };
+    let reset = Some("echo no such host >&2; exit 3".into());
+    let asked = BenchOptions { reset, ..options(procedure) };
+    let stop = AtomicBool::new(false);
+    let bed = Simulated::with(carries(1.0, 10));
+    let error = run_on(bed, &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the device cannot be reset (--reset): ") && text.contains("no such host"),
+        "{text}"
+    );
+    assert_eq!(error.exit_code(), 4);
+}
+
+#[test]
+fn sizes_that_are_not_what_was_asked_for_are_told() {
+    let tcp = |name: &str, protocol| StreamOptions {
+        name: name.into(),
+        protocol,
+        share: 0.5,
+        ..StreamOptions::default()
+    };
+    let warned = |streams: Vec<StreamOptions>| {
+        let mut asked = BenchOptions { frames: sizes(&[64, 68, 128]), streams, ..sweep(&[0.1]) };
+        asked.fit_sizes();
+        let document = run(&asked, Simulated::with(carries(1.0, 100)));
+        let sizes: Vec<u32> = document.trials.iter().filter_map(|trial| trial.frame_size).collect();
+        let of_sizes = document.warnings.into_iter().filter(|one| one.contains("octets"));
+        (of_sizes.collect::<Vec<_>>(), sizes.into_iter().min())
+    };
+    assert_eq!(warned(vec![tcp("a", Protocol::Udp)]), (vec![], Some(64)));
+    let (warnings, least) = warned(vec![tcp("a", Protocol::Tcp), tcp("b", Protocol::Tcp)]);
+    assert_eq!((warnings.len(), least), (1, Some(76)), "{warnings:?}");
+    assert!(warnings[0].starts_with("frames of 64, 68 octets were asked for"), "{warnings:?}");
+    assert!(warnings[0].ends_with("told as frames of 76"), "{warnings:?}");
+    // Where only some streams need more, the trial's size is that of the others.
+    let (warnings, least) = warned(vec![tcp("a", Protocol::Udp), tcp("b", Protocol::Tcp)]);
+    assert_eq!((warnings.len(), least), (1, Some(64)), "{warnings:?}");
+    assert!(warnings[0].starts_with("stream b: frames of 64 octets"), "{warnings:?}");
+    let own = StreamOptions { frames: sizes(&[64]).pop(), ..tcp("b", Protocol::Tcp) };
+    let (warnings, _) = warned(vec![tcp("a", Protocol::Udp), own]);
+    assert!(warnings[0].starts_with("stream b: frames of 64 octets"), "{warnings:?}");
+}
+
+#[test]
+fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_claimed() {
+    let claims = Claims { markings: vec![(None, Dscp::DEFAULT, Dscp::EF)], ..Claims::default() };
+    let asked = BenchOptions { claims, ..sweep(&[0.1]) };
+    let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&asked, bed);
+    assert!(document.verdicts.is_empty(), "{:?}", document.verdicts);
+    assert!(document.warnings.iter().any(|one| one.contains("nothing is claimed of its markings")));
+    assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
+}
