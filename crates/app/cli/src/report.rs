@@ -66,8 +66,8 @@ fn value_of(limit: &str, value: f64) -> String {
 pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
     if arguments.pcapng.is_some() {
         return Err(Failure::usage(
-            "a run holds what became of its packets, and no frames (--pcapng); capture at both ends while it is measured \
-             (tcpdump -w), and read the captures with `romer analyze --capture-a FILE --capture-b FILE`",
+            "a run has no frames to be written (--pcapng): it holds what became of its packets; capture at both ends while it \
+             is measured (tcpdump -w), and read the captures with `romer analyze --capture-a FILE --capture-b FILE`",
         ));
     }
     romer_host::allocator::keep_freed_memory();
