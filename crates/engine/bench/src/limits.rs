@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn an_interrupted_benchmark_breaks_only_what_was_exceeded() {
         let limit: Limit = "loss_ratio<=1%".parse().unwrap();
-        let judge = |means: &[f64], partial| {
+        let judge = |means: &[f64], partial: bool| {
             let result = |mean: &f64| BenchmarkResult {
                 quantity: "loss_ratio".into(),
                 mean: Some(*mean),
