@@ -196,8 +196,9 @@ mod tests {
         std::fs::write(kept, serde_json::to_string(&plan).unwrap()).unwrap();
         let path = folder.path().to_str().unwrap();
         for last in [&[][..], &["--json", "out.json"], &["-q"], &["--force"]] {
-            let given = ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned());
-            let (asked, words) = arguments(folder.path(), &given.collect::<Vec<_>>()).unwrap();
+            let given: Vec<String> =
+                ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned()).collect();
+            let (asked, words) = arguments(folder.path(), &given).unwrap();
             let Some(crate::args::Wish::Plan(named)) = &asked.wish else { panic!("{:?}", asked.wish) };
             let planned = super::super::plan::arguments(named, &words).unwrap();
             assert_eq!(planned.resume.as_deref(), Some(folder.path()), "{last:?}");
