@@ -200,18 +200,18 @@ fn one_trace(table: &mut Reader<'_>, reverse: bool, load: &mut Load<'_>) -> Read
     let by =
         table.get("by").map(|item| item.word(&[("packet", By::Packet), ("time", By::Time)])).transpose()?;
     let fixed = table.get("fixed");
-    let reverse = match table.get("direction") {
-        Some(item) => item.word(&[("forward", false), ("reverse", true)])?,
-        None => reverse,
-    };
+    let direction = table.get("direction");
+    let direction = direction.map(|item| item.word(&[("forward", false), ("reverse", true)])).transpose()?;
     let text = load(file.string("a file's name")?).map_err(|why| file.error(why))?;
     if measured {
         let fixed = fixed.map_or(Ok(0), |item| item.time(0, LONGEST_DELAY))?;
-        let trace = trace::read_measurement(&text, reverse, by.unwrap_or(By::Packet), fixed);
+        let trace =
+            trace::read_measurement(&text, direction.unwrap_or(reverse), by.unwrap_or(By::Packet), fixed);
         return trace.map_err(|why| file.error(why.to_string()));
     }
-    if by.is_some() || fixed.is_some() {
-        let why = "has the format mahimahi, whose lines are moments: by and fixed mean nothing there";
+    if by.is_some() || fixed.is_some() || direction.is_some() {
+        let why =
+            "has the format mahimahi, whose lines are moments: by, fixed and direction mean nothing there";
         return Err(table.error(format!("{why}; take them out")));
     }
     trace::read_mahimahi(&text).map_err(|why| file.error(why.to_string()))

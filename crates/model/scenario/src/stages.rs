@@ -19,7 +19,7 @@ type Read<T> = Result<T, ScenarioError>;
 pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Load<'_>) -> Read<()> {
     if let Some(item) = reader.get("loss") {
         let mut table = item.table()?;
-        path.loss = modelled(&mut table, |table| decision(table, true), probability)?;
+        path.loss = modelled(&mut table, |table| decision(table, Of::Loss), probability)?;
         table.finish()?;
     }
     if let Some(item) = reader.get("duplicate") {
@@ -27,7 +27,7 @@ pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Loa
         path.duplicate = modelled(
             &mut table,
             |table| {
-                let decision = decision(table, false)?;
+                let decision = decision(table, Of::Copies)?;
                 duplicate(table, decision)
             },
             |table| {
@@ -42,7 +42,7 @@ pub(crate) fn direction(reader: &mut Reader<'_>, path: &mut Path, load: &mut Loa
         path.reorder = modelled(
             &mut table,
             |table| {
-                let decision = decision(table, false)?;
+                let decision = decision(table, Of::Copies)?;
                 reorder(table, decision)
             },
             |table| {
@@ -157,18 +157,32 @@ enum Kind {
     Markov,
 }
 
-/// Which packets. Gilbert-Elliott and four states are models of loss only.
-fn decision(table: &mut Reader<'_>, of_loss: bool) -> Read<Decision> {
+/// The stages that differ in which models they have.
+#[derive(Clone, Copy)]
+enum Of {
+    Loss,
+    /// Duplication and reordering.
+    Copies,
+    Bits,
+}
+
+/// Which packets. Gilbert-Elliott and four states are models of loss only; corruption has no chain.
+fn decision(table: &mut Reader<'_>, stage: Of) -> Read<Decision> {
     let all = [
         ("bernoulli", Kind::Bernoulli),
         ("correlated", Kind::Correlated),
-        ("markov", Kind::Markov),
         ("none", Kind::Nothing),
+        ("markov", Kind::Markov),
         ("gilbert-elliott", Kind::GilbertElliott),
         ("four-state", Kind::FourState),
     ];
+    let models = match stage {
+        Of::Loss => &all[..],
+        Of::Copies => &all[..4],
+        Of::Bits => &all[..3],
+    };
     let kind = match table.get("model") {
-        Some(model) => model.word(if of_loss { &all } else { &all[..4] })?,
+        Some(model) => model.word(models)?,
         None => Kind::Bernoulli,
     };
     let mut take = |key| table.need(key)?.probability();
@@ -276,6 +290,9 @@ fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable
             inner.finish()?;
             let law =
                 law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
+            if law.correlated_from().is_some() {
+                return Err(of.error("is correlated already; name a distribution, and one coefficient"));
+            }
             let coefficient = table.need("coefficient")?;
             let value = coefficient.number(-1.0, 1.0, "a number from -1 to 1")?;
             return Ok(Some(Variable::new(law.law().clone(), Some(value))));
@@ -321,7 +338,7 @@ fn law(table: &mut Reader<'_>, shape: Shape, load: &mut Load<'_>) -> Read<Law> {
 }
 
 fn corrupt(table: &mut Reader<'_>) -> Read<Corrupt> {
-    let decision = decision(table, false)?;
+    let decision = decision(table, Of::Bits)?;
     let bits = table.get("bits").map_or(Ok(1), |item| item.whole(1, u64::from(MOST_BITS)))?;
     let repair_checksum = table.get("repair_checksum").map_or(Ok(false), |item| item.flag())?;
     Ok(Corrupt { decision, bits: u8::try_from(bits).unwrap_or(MOST_BITS), repair_checksum })

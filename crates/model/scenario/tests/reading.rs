@@ -165,6 +165,18 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
             "nothing below",
         ),
         ("[a_to_b.duplicate]\nmodel=\"four-state\"\n", "s.toml:2:7", "known are bernoulli"),
+        ("[a_to_b.corrupt]\nmodel=\"markov\"\nprobability=0.1\n", "s.toml:2:7", "known are bernoulli"),
+        (
+            "[a_to_b.delay]\nvariable={model=\"correlated\", coefficient=0.5, of={model=\"correlated\", coefficient=0.5, \
+             of={model=\"exponential\", mean=\"1ms\"}}}\n",
+            "s.toml:2:51",
+            "one coefficient",
+        ),
+        (
+            "[a_to_b.trace]\nfile=\"t.up\"\nformat=\"mahimahi\"\ndirection=\"reverse\"\n",
+            "s.toml:1:",
+            "direction mean nothing",
+        ),
         ("[a_to_b.corrupt]\nprobability=0.1\nbits=1.5\n", "s.toml:3:6", "a whole number from 1 to 64"),
         ("[a_to_b.corrupt]\nprobability=0.1\nbits=9999999999999999999\n", "s.toml:3:6", "1 to 64"),
         (
