@@ -26,6 +26,9 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     assert!(number(&found, "/time_at_most_ns") > 120e9 && number(&found, "/time_at_most_ns") < 240e9);
     let plain = romer(&more, &["--dry-run"]).with_code(0);
     assert!(plain.stdout.contains("12 trials, ") && plain.stdout.lines().count() > 12, "{plain:?}");
+    assert!(plain.stdout.contains(" at the most, without those that are made again"), "{plain:?}");
+    let nobody = romer(&more, &["--expect-marking", "nosuch:cs0=ef", "--dry-run"]).with_code(2);
+    assert!(nobody.stderr.contains("no such case (--expect-marking nosuch:cs0=ef)"), "{nobody:?}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.pcapng");
     let late = romer(&more, &["--pcapng", file.to_str().unwrap(), "--pcapng-trial", "13"]).with_code(2);
@@ -42,4 +45,41 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
     let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
     assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");
+}
+
+#[test]
+fn what_a_plan_asked_for_goes_on_after_an_interrupt_which_breaks_no_limit() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let [plan, run] = ["asked.toml", "run"].map(|name| folder.path().join(name));
+    let text = "procedure = \"load-sweep\"\nframe_sizes = [128]\nloads = [\"10%..20%:5%\", \"30%\"]\n\
+                line_rate = \"2Mbit\"\ntrial = \"300ms\"\nsettle = \"100ms\"\nrepeat = 2\nskip_self_test = true\n\
+                limit = [\"loss_ratio.max<=100%\"]\n";
+    std::fs::write(&plan, text).unwrap();
+    let mut begun = Process::start(&mut command(&lab, &run, &[plan.to_str().unwrap()]));
+    let kept = || {
+        let log = std::fs::read_to_string(run.join("trials.log")).unwrap_or_default();
+        log.lines().filter(|line| line.contains("{\"trial\":")).count()
+    };
+    while kept() < 1 {
+        assert!(begun.is_running(), "it ended before a trial was kept");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    begun.signal("INT");
+    let ended = begun.wait().with_code(130);
+    assert!(ended.stdout.contains("limit NOT KNOWN: loss_ratio.max<=100%"), "{ended:?}");
+    // As it was printed, and nothing after it.
+    let resume = format!("romer bench --resume {}", run.display());
+    assert!(ended.stdout.contains(&format!("it goes on with: {resume}")), "{ended:?}");
+    let mut resumed = lab.romer("A", ["bench"]);
+    let rest = process::run(resumed.arg("--resume").arg(&run));
+    assert!(!rest.stderr.contains("a value is missing"), "{rest:?}");
+    let whole: Value =
+        serde_json::from_str(&std::fs::read_to_string(run.join("benchmark.json")).unwrap()).unwrap();
+    assert_eq!(whole["partial"], false, "{rest:?}");
+    let loads: std::collections::BTreeSet<String> = trials(&whole)
+        .iter()
+        .map(|trial| format!("{:.0}", number(trial, "/intended_load/percent")))
+        .collect();
+    assert_eq!(loads.len(), 4, "10, 15, 20 and 30 %: {loads:?}");
 }
