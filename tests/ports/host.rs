@@ -131,6 +131,26 @@ fn an_interface_is_put_back_when_its_guard_is_dropped() {
     });
 }
 
+#[test]
+fn whoever_takes_an_interface_that_is_being_put_back_finds_it_as_it_was() {
+    in_network!("whoever_takes_an_interface_that_is_being_put_back_finds_it_as_it_was")(|| {
+        let bridged = Bridged::new();
+        let before = bridged.state();
+        let first = HostGuard::take_over(&bridged.port()).unwrap();
+        let second = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                drop(first);
+            });
+            HostGuard::take_over(&bridged.port()).unwrap()
+        });
+        assert_eq!(second.taken().bridge.as_deref(), Some("br0"));
+        assert_eq!(bridged.state().1, None);
+        drop(second);
+        assert_eq!(bridged.state(), before);
+    });
+}
+
 /// What somebody set of `e0` as a port of its bridge, as iproute2 tells it; what the bridge learned by itself left out.
 fn port_settings(namespace: &str) -> String {
     let told = |args: &[&str]| {

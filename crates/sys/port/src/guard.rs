@@ -41,7 +41,7 @@ struct Way {
     bridge: Option<(libc::ifreq, PortSettings)>,
 }
 
-/// The sockets of the guard, both of the port's namespace.
+/// The sockets of the guard, all of the port's namespace.
 struct Sockets {
     control: OwnedFd,
     route: OwnedFd,
@@ -72,18 +72,20 @@ impl HostGuard {
     ///
     /// # Errors
     /// There is no such namespace or interface ([`HostError::Missing`]), it belongs to something other than a bridge
-    /// ([`PortError::Occupied`]), another romer has it ([`PortError::InUse`]), the rights are missing (`EPERM`: it takes `CAP_NET_ADMIN`), or the driver goes on
-    /// to join frames ([`PortError::Offload`]). The interface is as before then.
+    /// ([`PortError::Occupied`]), another romer has it ([`PortError::InUse`]), the rights are missing (`EPERM`: it takes
+    /// `CAP_NET_ADMIN`), or the driver goes on to join frames ([`PortError::Offload`]). The interface is as before then.
     pub fn take_over(name: &PortName) -> Result<Self, PortError> {
         let interface = name.interface();
         let network = Network::open(name.namespace())?;
+        // Whoever had it before has put it back once we have the mark: only then is how it stands how it was.
+        let index = network.link(interface)?.index;
+        let sockets = in_namespace(name, || Sockets::open(index))??;
+        let Some(sockets) = sockets else { return Err(PortError::InUse(interface.into())) };
         let link = network.link(interface)?;
         let bridge = match link.controller {
             None => None,
             Some(index) => Some((controlling_bridge(&network, interface, index)?, index)),
         };
-        let sockets = in_namespace(name, || Sockets::open(link.index))??;
-        let Some(sockets) = sockets else { return Err(PortError::InUse(interface.into())) };
         let control = sockets.control.as_fd();
         let before = Features::read(control, interface)?;
         let mut in_bridge = None;
