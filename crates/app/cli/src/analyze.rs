@@ -112,8 +112,7 @@ fn in_series(a: &Path, b: &Path, arguments: &AnalyzeArgs) -> Result<u8, Failure>
         output::print(&concatenation::text(&found, &output::style(output.color)));
     }
     if let Some(file) = &output.json {
-        let mut text = serde_json::to_string_pretty(&found).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&found)?;
         output::write_document(file, &text, output.force)?;
     }
     Ok(0)

@@ -99,7 +99,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         if let Some(file) = &arguments.output.json {
             output::write_document(
                 file,
-                &shown::text(&forecast.document(&options))?,
+                &output::document_text(&forecast.document(&options))?,
                 arguments.output.force,
             )?;
         }
@@ -139,7 +139,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         output::print(&words::kept(kept.folder(), document.partial));
     }
     if let Some(file) = &arguments.output.json {
-        output::write_document(file, &shown::text(&document)?, arguments.output.force)?;
+        output::write_document(file, &output::document_text(&document)?, arguments.output.force)?;
     }
     if let Some(file) = &arguments.html {
         output::write_document(file, &page, arguments.output.force)?;

@@ -92,8 +92,7 @@ fn clock(arguments: &CalibrateArgs) -> Result<u8, Failure> {
         output::print(&romer_calibrate::clock_text(&proof, &output::style(arguments.output.color)));
     }
     if let Some(target) = &arguments.output.json {
-        let mut text = serde_json::to_string_pretty(&proof).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&proof)?;
         output::write_document(target, &text, arguments.output.force)?;
     }
     Ok(if proof.held { 0 } else { BROKEN })
@@ -169,8 +168,7 @@ fn inside(arguments: &CalibrateArgs, prefix: &str) -> Result<u8, Failure> {
         }
     };
     let record = romer_calibrate::calibrate(prefix, &options, &stop, &mut say)?;
-    let mut text = serde_json::to_string_pretty(&record).map_err(Failure::own)?;
-    text.push('\n');
+    let text = output::document_text(&record)?;
     output::print(&text);
     Ok(0)
 }

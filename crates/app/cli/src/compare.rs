@@ -69,8 +69,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<u8, Failure> {
         output::print(&comparison::text(&compared, &output::style(arguments.output.color)));
     }
     if let Some(file) = &arguments.output.json {
-        let mut text = serde_json::to_string_pretty(&compared).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&compared)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
     report::hold(&compared.limits, "the difference (B minus A)")

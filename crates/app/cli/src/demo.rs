@@ -202,8 +202,7 @@ fn tell(arguments: &DemoArgs, mut emulator: Running, scratch: &Scratch, code: u8
     if let Some(file) = &arguments.output.json {
         let comparison = Some(comparison).filter(|found| !found.directions.is_empty());
         let demo = Demo { schema: DEMO.into(), measurement, emulation, comparison };
-        let mut text = serde_json::to_string_pretty(&demo).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&demo)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
     Ok(code)

@@ -21,8 +21,7 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<u8, Failure> {
     let runs = Runs::of_user().ok().map(|runs| runs.root().to_path_buf());
     let document = romer_doctor::examine(&Options { runs, ..Options::default() });
     if arguments.json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&document)?;
         output::print(&text);
     } else {
         output::print(&romer_doctor::text(&document, &output::style(arguments.color)));

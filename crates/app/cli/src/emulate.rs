@@ -136,8 +136,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         output::print(&words::summary(&document));
     }
     if let Some(file) = &arguments.output.json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&document)?;
         output::write_document(file, &text, arguments.output.force)?;
     }
     if let Some(kept) = &kept {

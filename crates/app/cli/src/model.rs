@@ -146,7 +146,6 @@ fn write(arguments: &ModelArgs, file: &Path, streams: &[Evaluated]) -> Result<u8
 
 fn document(arguments: &ModelArgs, document: &impl serde::Serialize) -> Result<(), Failure> {
     let Some(file) = &arguments.output.json else { return Ok(()) };
-    let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;
-    text.push('\n');
+    let text = output::document_text(document)?;
     output::write_document(file, &text, arguments.output.force)
 }

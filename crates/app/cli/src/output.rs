@@ -117,6 +117,13 @@ fn exists(shown: &str) -> Failure {
     Failure::usage(format!("the file exists ({shown}): nothing is overwritten; use --force or another name"))
 }
 
+/// A document as text.
+pub(crate) fn document_text(document: &impl serde::Serialize) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;
+    text.push('\n');
+    Ok(text)
+}
+
 /// Writes a document to `target`: `-` is standard output, anything else a file that must not exist yet unless
 /// `force`. What stood there before stays whole until the new file is.
 pub(crate) fn write_document(target: &str, text: &str, force: bool) -> Result<(), Failure> {

@@ -468,21 +468,9 @@ pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> 
 /// Makes a new folder `TIME-NAME` under `runs`, with a number behind it where that is taken.
 fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, StoreError> {
     make_runs(runs)?;
-    let base = folder_name(created, name);
-    let mut folder = runs.join(&base);
-    for number in 2..MOST_NAMESAKES {
-        match fs::create_dir(&folder) {
-            Ok(()) => {
-                durable::sync_folder(runs)?;
-                return Ok(folder);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                folder = runs.join(format!("{base}-{number}"));
-            }
-            Err(error) => return Err(StoreError::io("make the run's folder", &folder)(error)),
-        }
-    }
-    Err(StoreError::Exists { path: folder })
+    let folder = make_named(runs, created, name, "make the run's folder", |place| fs::create_dir(place))?;
+    durable::sync_folder(runs)?;
+    Ok(folder)
 }
 
 /// A link in the folder of runs to one that lies elsewhere, named as its folder would be.
@@ -492,18 +480,29 @@ pub(crate) fn make_link(
     created: &str,
     name: &str,
 ) -> Result<PathBuf, StoreError> {
+    make_named(runs, created, name, "link the folder", |place| std::os::unix::fs::symlink(folder, place))
+}
+
+/// Makes something at `TIME-NAME` under `runs`, or with a number behind it where that is taken.
+fn make_named(
+    runs: &Path,
+    created: &str,
+    name: &str,
+    operation: &'static str,
+    make: impl Fn(&Path) -> io::Result<()>,
+) -> Result<PathBuf, StoreError> {
     let base = folder_name(created, name);
-    let mut link = runs.join(&base);
+    let mut place = runs.join(&base);
     for number in 2..MOST_NAMESAKES {
-        match std::os::unix::fs::symlink(folder, &link) {
-            Ok(()) => return Ok(link),
+        match make(&place) {
+            Ok(()) => return Ok(place),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                link = runs.join(format!("{base}-{number}"));
+                place = runs.join(format!("{base}-{number}"));
             }
-            Err(error) => return Err(StoreError::io("link the folder", &link)(error)),
+            Err(error) => return Err(StoreError::io(operation, &place)(error)),
         }
     }
-    Err(StoreError::Exists { path: link })
+    Err(StoreError::Exists { path: place })
 }
 
 pub(crate) fn make_runs(runs: &Path) -> Result<(), StoreError> {

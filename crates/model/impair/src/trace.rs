@@ -320,10 +320,10 @@ const MEASUREMENT: [&str; 6] = ["sequence", "size", "t1_ns", "t2_ns", "t3_ns", "
 /// The columns of a log that goes one way, in which there is nothing to choose.
 const ONE_WAY: [&str; 2] = ["sent_ns", "received_ns"];
 
-/// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4); a log of one way has but that. A packet without the later
-/// stamp was lost; one without the earlier says nothing of this direction and is left out; the second of one sequence
-/// number is a copy. As the offset of two clocks is not known here, delays count from the least one; what is to be
-/// added to them is the scenario's `fixed`.
+/// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4); a log of one way has but that. A
+/// packet without the later stamp was lost; one without the earlier says nothing of this direction and is left out; the
+/// second of one sequence number is a copy. As the offset of two clocks is not known here, delays count from the least
+/// one; what is to be added to them is the scenario's `fixed`.
 ///
 /// # Errors
 /// [`TraceError`], with the line.

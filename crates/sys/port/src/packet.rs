@@ -9,7 +9,6 @@
 //! there first.
 
 use std::collections::VecDeque;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use romer_host::clock::{Now, monotonic_now, realtime_now};
@@ -334,59 +333,19 @@ fn send(
     arena: &mut Arena,
     frames: &VecDeque<Frame>,
 ) -> Result<usize, Option<Refusal>> {
-    let sent = match frames.len() {
-        // The call for many takes a tenth longer.
-        1 => send_one(socket, ready(arena, &frames[0])),
-        _ => send_many(socket, arena, frames),
-    };
-    sent.map_err(|errno| match errno {
+    let count = frames.len().min(BURST);
+    for frame in frames.iter().take(count) {
+        // A header of zeros says that nothing is left to be done on the frame.
+        arena.slot_mut(&frame.slot)[frame.start - HEADER..frame.start].fill(0);
+    }
+    let arena = &*arena;
+    let whole = |frame: &Frame| &arena.slot(&frame.slot)[frame.start - HEADER..frame.start + frame.length];
+    sys::send_each(socket, frames.iter().take(count).map(whole)).map_err(|errno| match errno {
         Some(libc::EINTR) => None,
         Some(libc::EAGAIN) => Some(Refusal::Busy),
         Some(libc::EMSGSIZE) => Some(Refusal::Oversize),
         _ => Some(Refusal::Undeliverable),
     })
-}
-
-/// A frame with the kernel's header before it, of zeros: nothing is left to be done on it.
-fn ready<'a>(arena: &'a mut Arena, frame: &Frame) -> &'a mut [u8] {
-    let whole = &mut arena.slot_mut(&frame.slot)[frame.start - HEADER..frame.start + frame.length];
-    whole[..HEADER].fill(0);
-    whole
-}
-
-/// Sends what one message holds; 1, or the system's error.
-pub(crate) fn send_one(socket: BorrowedFd<'_>, octets: &[u8]) -> Result<usize, Option<libc::c_int>> {
-    // SAFETY: the descriptor is open while borrowed; pointer and length describe `octets`, which the call only reads.
-    let answer =
-        unsafe { libc::send(socket.as_raw_fd(), octets.as_ptr().cast(), octets.len(), libc::MSG_DONTWAIT) };
-    if answer >= 0 { Ok(1) } else { Err(std::io::Error::last_os_error().raw_os_error()) }
-}
-
-fn send_many(
-    socket: BorrowedFd<'_>,
-    arena: &mut Arena,
-    frames: &VecDeque<Frame>,
-) -> Result<usize, Option<libc::c_int>> {
-    let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BURST];
-    let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BURST];
-    let count = frames.len().min(BURST);
-    for ((frame, header), vector) in frames.iter().zip(&mut headers).zip(&mut vectors) {
-        let whole = ready(arena, frame);
-        let vector = vector.write(libc::iovec { iov_base: whole.as_mut_ptr().cast(), iov_len: whole.len() });
-        // SAFETY: a mmsghdr is pointers and integers, for which zero is valid.
-        let header = &mut header.write(unsafe { std::mem::zeroed() }).msg_hdr;
-        header.msg_iov = vector;
-        header.msg_iovlen = 1;
-    }
-    let messages = libc::c_uint::try_from(count).unwrap_or(0);
-    let headers = headers.as_mut_ptr().cast();
-    // SAFETY: the first `messages` headers were written, and point to vectors that outlive the call, and they to slots,
-    // which a send only reads.
-    let answer = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, messages, libc::MSG_DONTWAIT) };
-    match usize::try_from(answer) {
-        Ok(sent) => Ok(sent.min(count)),
-        Err(_) => Err(std::io::Error::last_os_error().raw_os_error()),
-    }
 }
 
 fn set_up(socket: BorrowedFd<'_>) -> Result<(), PortError> {

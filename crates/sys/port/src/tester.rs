@@ -5,7 +5,7 @@
 //! when the call returns. The receiver takes the first octets of each frame only ([`SNAP`]), which is where a test
 //! frame has what is to be read, and tells how long it was.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use romer_host::HostError;
 use romer_host::clock::Realtime;
@@ -13,7 +13,7 @@ use romer_host::link::{Mac, Network};
 
 use crate::guard::in_namespace;
 use crate::packet::{
-    ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, send_one, set_buffers,
+    ALL_PROTOCOLS, PACKET_IGNORE_OUTGOING, PACKET_STATISTICS, SOL_PACKET, bind, join, set_buffers,
 };
 use crate::packet_ring::{Entry, PacketRing};
 use crate::{PortError, PortName, sys};
@@ -89,11 +89,7 @@ impl TestSender {
     /// Sends frames from the front of `frames`, [`TESTER_BURST`] at most; how many the interface took, and why not
     /// all of those.
     pub fn send(&mut self, frames: &[&[u8]]) -> (usize, Option<Stopped>) {
-        let answer = match frames {
-            [one] => send_one(self.socket.as_fd(), one),
-            many => self.send_many(many),
-        };
-        let errno = match answer {
+        let errno = match sys::send_each(self.socket.as_fd(), frames.iter().take(TESTER_BURST).copied()) {
             Ok(sent) => return (sent, None),
             Err(errno) => errno,
         };
@@ -104,28 +100,6 @@ impl TestSender {
             _ => Stopped::Busy,
         };
         (0, Some(stopped))
-    }
-
-    fn send_many(&self, frames: &[&[u8]]) -> Result<usize, Option<libc::c_int>> {
-        // SAFETY: both are pointers and integers, for which zero is valid.
-        let (mut headers, mut vectors): ([libc::mmsghdr; TESTER_BURST], [libc::iovec; TESTER_BURST]) =
-            unsafe { std::mem::zeroed() };
-        let count = frames.len().min(TESTER_BURST);
-        for (index, frame) in frames.iter().take(count).enumerate() {
-            vectors[index] = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
-            headers[index].msg_hdr.msg_iov = &raw mut vectors[index];
-            headers[index].msg_hdr.msg_iovlen = 1;
-        }
-        let messages = libc::c_uint::try_from(count).unwrap_or(0);
-        // SAFETY: the first `messages` headers point to vectors that outlive the call, and they to frames, which a
-        // send only reads.
-        let answer = unsafe {
-            libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), messages, libc::MSG_DONTWAIT)
-        };
-        match usize::try_from(answer) {
-            Ok(sent) => Ok(sent.min(count)),
-            Err(_) => Err(std::io::Error::last_os_error().raw_os_error()),
-        }
     }
 }
 

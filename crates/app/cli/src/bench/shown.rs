@@ -53,19 +53,12 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
         output::write_document(file, &romer_report::benchmark::csv(&document), force)?;
     }
     if let Some(file) = &arguments.output.json {
-        output::write_document(file, &text(&document)?, force)?;
+        output::write_document(file, &output::document_text(&document)?, force)?;
     }
     match &arguments.svg {
         Some(folder) => figures(&document, folder, force),
         None => Ok(()),
     }
-}
-
-/// The document as text.
-pub(super) fn text(document: &impl serde::Serialize) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(document).map_err(Failure::own)?;
-    text.push('\n');
-    Ok(text)
 }
 
 /// Refuses a folder that figures cannot go to, before the work for them is done.

@@ -110,8 +110,7 @@ impl Kept {
                 judged: &judged,
             },
         };
-        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&document)?;
         self.write(SCENARIO, &document.scenario)?;
         for chart in charts(&run).map_err(Failure::own)? {
             self.write(&format!("{FIGURES}/{}.svg", chart.name), &chart.svg)?;

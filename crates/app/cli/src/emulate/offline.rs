@@ -64,8 +64,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         document.warnings.push("no packet arrived: there is nothing to say of the scenario".into());
     }
     if let Some(file) = json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::own)?;
-        text.push('\n');
+        let text = output::document_text(&document)?;
         output::write_document(file, &text, wanted.force)?;
     }
     let mut words = summary(&document);

@@ -1,15 +1,15 @@
 //! What there is to say of two interfaces before they are bridged.
 
 use romer_host::HostError;
-use romer_host::link::{Link, Network};
+use romer_host::link::Network;
 use romer_port::PortName;
 
 /// In words: addresses at which this host goes on to answer, links that are down, packets that will not fit.
 /// `heard` is whether the host goes on to see what arrives.
 pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, HostError> {
     let mut notes = Vec::new();
-    let mut links = Vec::new();
-    for port in ports {
+    let mut mtus = [0; 2];
+    for (port, mtu) in ports.iter().zip(&mut mtus) {
         let network = Network::open(port.namespace())?;
         let link = network.link(port.interface())?;
         let addresses = network.addresses(port.interface())?;
@@ -27,11 +27,9 @@ pub(super) fn notes(ports: &[PortName; 2], heard: bool) -> Result<Vec<String>, H
                 "the link of {port} is down: what is to leave by it is lost (undeliverable) until it is up"
             ));
         }
-        links.push(link);
+        *mtu = link.mtu;
     }
-    if let [a, b] = &links[..] {
-        notes.extend(narrower(ports, a, b));
-    }
+    notes.extend(narrower(ports, mtus));
     Ok(notes)
 }
 
@@ -42,13 +40,13 @@ const fn is_link_local(address: std::net::IpAddr) -> bool {
     }
 }
 
-fn narrower(ports: &[PortName; 2], a: &Link, b: &Link) -> Option<String> {
-    let (wide, narrow) =
-        if a.mtu > b.mtu { ((&ports[0], a), (&ports[1], b)) } else { ((&ports[1], b), (&ports[0], a)) };
-    (wide.1.mtu != narrow.1.mtu).then(|| {
+fn narrower(ports: &[PortName; 2], mtus: [u32; 2]) -> Option<String> {
+    let narrow = usize::from(mtus[1] < mtus[0]);
+    let wide = 1 - narrow;
+    (mtus[0] != mtus[1]).then(|| {
         format!(
             "{} takes packets of {} octets, {} of {}: longer ones that come by the other are lost (oversize)",
-            narrow.0, narrow.1.mtu, wide.0, wide.1.mtu
+            ports[narrow], mtus[narrow], ports[wide], mtus[wide]
         )
     })
 }
