@@ -181,6 +181,8 @@ fn a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it() {
     in_network!("a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it")(|| {
         let bridged = Bridged::new();
         let namespace = bridged.namespace.0.clone();
+        // The kernel tells the bridge later that the link is there; until then the port is disabled.
+        wait_until("the port forwards", || port_settings(&namespace).contains("state forwarding"));
         let fresh = port_settings(&namespace);
         let set = |line: &str| {
             Command::new("bridge")
