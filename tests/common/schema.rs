@@ -16,13 +16,20 @@ pub(crate) fn assert_valid(document: &Value, name: &str) {
 
 /// Asserts that `document` is as the schema `root` says, which is that of a `name`.
 pub(crate) fn assert_follows(document: &Value, root: &Value, name: &str) {
-    let mut check = Check { root, faults: Vec::new() };
+    let faults = faults(document, root, |pattern, _| panic!("a document's schema has the pattern {pattern}"));
+    assert!(faults.is_empty(), "not a valid {name}:\n{}\n{document:#}", faults.join("\n"));
+}
+
+/// What is not in `document` as the schema `root` says; `matches` tells whether a text (second) is as a pattern says.
+pub(crate) fn faults(document: &Value, root: &Value, matches: fn(&str, &str) -> bool) -> Vec<String> {
+    let mut check = Check { root, matches, faults: Vec::new() };
     check.value(root, document, "");
-    assert!(check.faults.is_empty(), "not a valid {name}:\n{}\n{document:#}", check.faults.join("\n"));
+    check.faults
 }
 
 struct Check<'a> {
     root: &'a Value,
+    matches: fn(&str, &str) -> bool,
     faults: Vec<String>,
 }
 
@@ -38,7 +45,7 @@ impl<'a> Check<'a> {
 
     /// Whether `value` follows `schema`, without telling why not; `besides` others, it may have members of its own.
     fn passes(&self, schema: &Value, value: &Value, besides: bool) -> bool {
-        let mut check = Check { root: self.root, faults: Vec::new() };
+        let mut check = Check { faults: Vec::new(), ..*self };
         if besides {
             check.keywords(schema, value, "");
         } else {
@@ -103,6 +110,13 @@ impl<'a> Check<'a> {
                 "items" | "minItems" | "maxItems" => {
                     if let Value::Array(items) = value {
                         self.array(keyword, argument, items, place);
+                    }
+                }
+                "pattern" => {
+                    if let (Some(pattern), Some(text)) = (argument.as_str(), value.as_str())
+                        && !(self.matches)(pattern, text)
+                    {
+                        self.fault(place, format!("{text:?} does not match {pattern}"));
                     }
                 }
                 "minimum" | "maximum" => self.range(keyword, argument, value, place),

@@ -84,6 +84,8 @@ fn a_measured_path_becomes_a_scenario_that_does_again_what_was_measured() {
     assert_eq!(count(&found, "/directions/0/packets"), 1_000);
     let wrong = folder.path().join("wrong.toml");
     std::fs::write(&wrong, "[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = \"33%\"\n").unwrap();
+    let refused = process::run(process::romer(["model"]).arg(&second).arg("--against").arg(&second));
+    assert!(refused.with_code(2).stderr.contains("romer compare"));
     let found = model(&lab, &second, &["--against", wrong.to_str().unwrap()]);
     assert_eq!(at(&found, "/directions/0/verdict"), "differs", "{found:#}");
 }

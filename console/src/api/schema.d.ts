@@ -1545,7 +1545,7 @@ export interface components {
              * @default []
              */
             changes: components["schemas"]["EmulationChange"][];
-            /** @description How packets came in and went out: `packet`, or `offline` for files. */
+            /** @description How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files. */
             data_plane: string;
             /** @description When it ended, RFC 3339; of one that goes on, when it was asked. */
             ended: string;

@@ -1,5 +1,5 @@
 //! `romer manual`: the pages of the manual, the completions of shells and the schema of a benchmark's plan, from the same
-//! source as `--help`.
+//! source as `--help`; and the schema of a scenario.
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +15,9 @@ use crate::failure::Failure;
 const SHELLS: [(Shell, &str); 3] =
     [(Shell::Bash, "romer.bash"), (Shell::Zsh, "_romer"), (Shell::Fish, "romer.fish")];
 
+/// The schema of scenarios, for editors.
+const SCENARIO_SCHEMA: (&str, &str) =
+    ("romer-scenario.schema.json", include_str!("../../../../docs/scenario.schema.json"));
 /// The schema of plans, for editors.
 const PLAN_SCHEMA: &str = "romer-plan.schema.json";
 
@@ -39,6 +42,7 @@ pub(crate) fn run(arguments: &ManualArgs) -> Result<u8, Failure> {
     let mut plan = serde_json::to_string_pretty(&schema()).unwrap_or_default();
     plan.push('\n');
     fs::write(folder.join(PLAN_SCHEMA), plan).map_err(refused)?;
+    fs::write(folder.join(SCENARIO_SCHEMA.0), SCENARIO_SCHEMA.1).map_err(refused)?;
     Ok(0)
 }
 

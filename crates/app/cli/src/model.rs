@@ -69,6 +69,12 @@ fn against(arguments: &ModelArgs, scenario: &Path, streams: &[Evaluated]) -> Res
 }
 
 fn open(scenario: &Path) -> Result<Opened, Failure> {
+    if scenario.is_dir() {
+        return Err(Failure::usage(format!(
+            "a scenario is a file, not a folder (--against {}); `romer compare RUN RUN` compares two runs",
+            escape::terminal(&scenario.to_string_lossy())
+        )));
+    }
     // A file before a preset of its name.
     match scenario.to_str().filter(|_| !scenario.exists()) {
         Some(name) if romer_scenario::preset(name).is_ok() => Ok(romer_emulate::open_preset(name)?),

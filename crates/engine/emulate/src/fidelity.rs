@@ -304,7 +304,9 @@ impl Side<'_> {
     }
 
     fn judge(&self, direction: &mut FidelityDirection) {
-        let odds = format!("p = {:.3}, {} packets", direction.p_value, direction.packets);
+        let differs = direction.p_value < LEVEL;
+        let side = if differs { "below" } else { "not below" };
+        let odds = format!("p = {:.3}, {side} {LEVEL}; {} packets", direction.p_value, direction.packets);
         let added = if direction.added_ns >= 1.0 {
             #[expect(clippy::cast_possible_truncation, reason = "what is allowed is less than an hour")]
             let added = Duration::from_nanos((direction.added_ns / 1e3).round() as i64 * 1_000);
@@ -312,7 +314,7 @@ impl Side<'_> {
         } else {
             String::new()
         };
-        if direction.p_value >= LEVEL {
+        if !differs {
             direction.verdict = FidelityVerdict::AsAsked;
             direction.words = format!("as asked for{added}: nothing in the data speaks against it ({odds})");
             return;

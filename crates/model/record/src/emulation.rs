@@ -25,7 +25,7 @@ pub struct Emulation {
     pub seed: [u32; 6],
     /// How chance came about: `counter` or `mrg`.
     pub generator: String,
-    /// How packets came in and went out: `packet`, or `offline` for files.
+    /// How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files.
     pub data_plane: String,
     /// What was asked for, as a scenario file says it.
     pub scenario: String,

@@ -27,7 +27,7 @@ use romer_impair::trace::{self, By, Trace};
 use romer_impair::{Config, Generator, Path};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration};
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 pub use preset::{PRESETS, Preset, preset};
 use reader::{Item, Reader, Source};
@@ -107,8 +107,29 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     let (timeline, repeat) = timeline(&mut top, &base, load)?;
     top.finish()?;
     let config = Config { seed, generator, flows, base, timeline, repeat };
-    let notes = notes(&config);
+    let mut notes = notes(&config);
+    notes.extend(unlevelled(document.get_ref()));
     Ok(Scenario { config, about, notes })
+}
+
+/// Notes of measured delays that nothing was added to: they count from the least one.
+fn unlevelled(top: &DeTable<'_>) -> impl Iterator<Item = String> {
+    fn inner<'t, 'd>(table: &'t DeTable<'d>, key: &str) -> Option<&'t DeTable<'d>> {
+        match table.get(key)?.get_ref() {
+            DeValue::Table(inner) => Some(inner),
+            _ => None,
+        }
+    }
+    ["a_to_b", "b_to_a"].into_iter().filter_map(move |direction| {
+        let trace = inner(inner(top, direction)?, "trace")?;
+        let measured = trace.get("format")?.get_ref().as_str() == Some("measurement");
+        (measured && !trace.contains_key("fixed")).then(|| {
+            format!(
+                "{direction}.trace: the least recorded delay counts as none, and the others from it; fixed adds what the \
+                 path itself takes"
+            )
+        })
+    })
 }
 
 fn about(top: &mut Reader<'_>) -> Read<About> {

@@ -80,6 +80,11 @@ impl<'t> Reader<'t> {
         Some(Item { source: self.source, value, name: self.path(key) })
     }
 
+    /// Says which keys will be asked for, where one looks like another: none is taken for another mistyped.
+    pub(crate) fn has(&mut self, keys: &[&'static str]) {
+        self.known.extend(keys);
+    }
+
     /// The value of `key`, which must be there.
     pub(crate) fn need(&mut self, key: &'static str) -> Read<Item<'t>> {
         self.get(key).ok_or_else(|| {
@@ -97,7 +102,7 @@ impl<'t> Reader<'t> {
     /// The keys that were asked for and are not there, and `key`.
     fn absent<'k>(&'k self, key: &'k str) -> impl Iterator<Item = &'k str> {
         let is_there = |wanted: &str| self.table.iter().any(|(found, _)| found.get_ref().as_ref() == wanted);
-        self.known.iter().copied().filter(move |known| !is_there(known)).chain([key])
+        self.known.iter().copied().filter(move |known| !is_there(known) && *known != key).chain([key])
     }
 
     pub(crate) fn path(&self, key: &str) -> String {

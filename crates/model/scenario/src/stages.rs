@@ -185,6 +185,11 @@ fn decision(table: &mut Reader<'_>, stage: Of) -> Read<Decision> {
         Some(model) => model.word(models)?,
         None => Kind::Bernoulli,
     };
+    match kind {
+        Kind::GilbertElliott => table.has(&["p", "r"]),
+        Kind::FourState => table.has(&["p13", "p31", "p32", "p23", "p14"]),
+        _ => {}
+    }
     let mut take = |key| table.need(key)?.probability();
     let decision = match kind {
         Kind::Nothing => Decision::Never,

@@ -1,4 +1,7 @@
 //! What a scenario's words become, and what is wrong with the wrong ones.
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+mod follows;
 
 use romer_impair::config::{Discipline, Displacement, Model, Order};
 use romer_impair::trace::Trace;
@@ -20,6 +23,7 @@ fn read(text: &str) -> Result<Scenario, String> {
         _ => Err(format!("cannot be read: {file} is not there")),
     })
     .map_err(|error| error.to_string())
+    .inspect(|_| assert_eq!(follows::faults(text), [""; 0], "{text}"))
 }
 
 /// The whole of the published form.
@@ -281,6 +285,31 @@ fn a_log_of_one_way_is_replayed_whichever_way_it_is_put() {
         let told: Vec<_> = entries.iter().map(|entry| (entry.lost, entry.delay)).collect();
         assert_eq!(told, [(false, 1_000), (false, 1_100), (true, 0)], "above the least, {way}");
     }
+}
+
+#[test]
+fn a_key_that_is_missing_beside_one_that_looks_like_it_is_told_as_missing() {
+    for (keys, missing) in [
+        ("model=\"gilbert-elliott\", r=0.1", "p"),
+        ("model=\"gilbert-elliott\", p=0.1", "r"),
+        ("model=\"four-state\", p31=0.1, p32=0.1, p23=0.1, p14=0.1", "p13"),
+        ("model=\"four-state\", p13=0.1, p31=0.1, p32=0.1, p23=0.1", "p14"),
+    ] {
+        let error = read(&format!("a_to_b.loss={{{keys}}}")).expect_err(keys);
+        assert!(error.contains(&format!("has no {missing};")), "{error}");
+    }
+    let mistyped = read("a_to_b.loss={model=\"gilbert-elliott\", p=0.1, rr=0.1}").unwrap_err();
+    assert!(mistyped.contains("unknown key \"rr\"; did you mean r?"), "{mistyped}");
+}
+
+#[test]
+fn measured_delays_that_nothing_was_added_to_are_told() {
+    let notes = |fixed: &str| {
+        let text = format!("[b_to_a.trace]\nfile=\"m.csv\"\nformat=\"measurement\"\n{fixed}");
+        read(&text).unwrap().notes
+    };
+    assert!(notes("").iter().any(|note| note.starts_with("b_to_a.trace: the least")), "{:?}", notes(""));
+    assert_eq!(notes("fixed=\"0s\"\n"), [""; 0]);
 }
 
 #[test]

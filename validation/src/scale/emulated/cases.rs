@@ -37,11 +37,13 @@ pub(crate) enum Table {
     FullRate,
     /// Beyond the seed: loss, duplication, reordering and delay at the full rate, both ways at once.
     Everything,
+    /// Beyond the seed: pass-through by the other data plane.
+    ByXdp,
 }
 
 impl Table {
     /// All of them, in the order of the page.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::PassThrough,
         Self::Slow,
         Self::TenMicros,
@@ -50,6 +52,7 @@ impl Table {
         Self::BothWays,
         Self::FullRate,
         Self::Everything,
+        Self::ByXdp,
     ];
 
     pub(crate) const fn title(self) -> &'static str {
@@ -63,6 +66,9 @@ impl Table {
             Self::FullRate => "Constant delays at the full rate",
             Self::Everything => {
                 "Loss 1 %, duplication 1 %, reordering 1 % and a delay of 1 ms, both ways at once"
+            }
+            Self::ByXdp => {
+                "Pass-through by XDP sockets, which are not what is taken on virtual links unless asked for"
             }
         }
     }
@@ -205,6 +211,10 @@ pub(crate) fn cases() -> Vec<Case> {
     };
     cases.extend([MILLI, 10 * MILLI, 1_000 * MILLI].map(|nanos| full(Table::FullRate, nanos)));
     cases.push(full(Table::Everything, MILLI));
+    cases.extend([(64, 10), (64, 100), (1_518, 10)].map(|(octets, load)| {
+        let target = Target::Constant(0);
+        Case { table: Table::ByXdp, octets, pps: rate(octets, load), target, theirs: Theirs::default() }
+    }));
     cases.sort_by_key(|case| Table::ALL.iter().position(|table| *table == case.table));
     cases
 }

@@ -196,7 +196,7 @@ pub(crate) fn run(line: &Line, case: &Case, interrupted: &AtomicBool) -> Result<
         least_hold: Duration::ZERO,
         samples: None,
         may_cut_off: false,
-        data_plane: DataPlane::Auto,
+        data_plane: if case.table == Table::ByXdp { DataPlane::Xdp } else { DataPlane::Auto },
     };
     let bridge = LiveBridge::start(&options).context("the emulator does not begin")?;
     let data_plane = bridge.control().data_plane();

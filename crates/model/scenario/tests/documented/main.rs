@@ -1,17 +1,23 @@
 //! `docs/SCENARIO.md` against the reader: its examples are read, it names every key and word that the reader knows and no
-//! other, and its ranges and defaults are the reader's.
+//! other, and its ranges and defaults are the reader's. `docs/scenario.schema.json` too: it has the reader's keys and words,
+//! takes what the reader takes, and refuses what has another form.
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
+#[path = "../follows/mod.rs"]
+mod follows;
+mod schema;
 
 use std::collections::BTreeSet;
 
 use romer_scenario::{Scenario, parse};
 
-const PAGE: &str = include_str!("../../../../docs/SCENARIO.md");
+const PAGE: &str = include_str!("../../../../../docs/SCENARIO.md");
 /// Where keys and words stand in the reader's sources.
-const READER: [&str; 2] = [include_str!("../src/lib.rs"), include_str!("../src/stages.rs")];
+const READER: [&str; 2] = [include_str!("../../src/lib.rs"), include_str!("../../src/stages.rs")];
 /// Keys that the reader has in a list, and not beside the call that asks for them.
 const BESIDES: [&str; 2] = ["a_to_b", "b_to_a"];
 
-/// Reads a scenario with the files that the page names.
+/// Reads a scenario with the files that the page names; what is taken is as the schema says.
 fn read(text: &str) -> Result<Scenario, String> {
     parse(text, "s.toml", &mut |file| match file {
         "delays.txt" => Ok("delay_ms\n20\n25.5\n21\n".into()),
@@ -26,6 +32,7 @@ fn read(text: &str) -> Result<Scenario, String> {
         other => Err(format!("is not there: {other}")),
     })
     .map_err(|error| error.to_string())
+    .inspect(|_| assert_eq!(follows::faults(text), [""; 0], "{text}"))
 }
 
 /// What stands between two marks, wherever it does.
