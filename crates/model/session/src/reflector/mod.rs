@@ -3,8 +3,9 @@
 //! It never answers with more octets than it received, and never answers a reply (so that two reflectors cannot keep a
 //! packet between them alive). For a sender it keeps the fixed-size table of [`crate::limit`] and, where it counts
 //! its own replies (the stateful mode) or has a key (so that it must know what has come before), one more of
-//! [`PLACES`] sessions; nothing else.
+//! [`PLACES`] sessions, and with a key the last [`CODES`] codes of requests; nothing else.
 
+mod codes;
 mod counters;
 mod prefix;
 mod source;
@@ -28,6 +29,8 @@ use romer_wire::stamp::{
 
 use crate::association::{self, Token};
 use crate::limit::Limiter;
+pub use codes::CODES;
+use codes::Codes;
 pub use counters::{Counters, Refusal};
 pub use prefix::Prefix;
 pub use table::{Held, PLACES, SILENCE};
@@ -151,6 +154,7 @@ pub struct Reflector {
     limiter: Limiter,
     rules: Rules,
     table: Option<Table>,
+    codes: Option<Codes>,
     clock: Option<TimestampInformation>,
     counters: Counters,
 }
@@ -166,7 +170,8 @@ impl Reflector {
     /// memory is taken here.
     pub fn with_rules(limiter: Limiter, rules: Rules, secret: (u64, u64)) -> Self {
         let table = (rules.stateful || rules.key.is_some()).then(|| Table::new(secret));
-        Self { limiter, rules, table, clock: None, counters: Counters::default() }
+        let codes = rules.key.is_some().then(|| Codes::new((secret.1, secret.0)));
+        Self { limiter, rules, table, codes, clock: None, counters: Counters::default() }
     }
 
     /// What has been counted.
@@ -299,7 +304,14 @@ impl Reflector {
             ssid: packet.ssid.map_or(0, NonZeroU16::get),
         };
         let keyed = self.rules.key.is_some();
-        let Some(found) = table.find(name, now) else {
+        if let Some(codes) = &mut self.codes {
+            let code =
+                incoming.payload.get(AUTHENTICATED_BASE - CODE..AUTHENTICATED_BASE).unwrap_or_default();
+            if !codes.is_new(code) && !table.has(name) {
+                return Err(Refusal::Replayed);
+            }
+        }
+        let Some(found) = table.find(name, incoming.proved, now) else {
             self.counters.without_place += u64::from(!keyed);
             return if keyed { Err(Refusal::TableFull) } else { Ok(None) };
         };
@@ -342,6 +354,9 @@ impl Reflector {
         }
     }
 }
+
+/// Octets of the code at the end of an authenticated request's base.
+const CODE: usize = 16;
 
 /// Whether octets that are too few for an authenticated packet are a request without authentication, rather than a
 /// part of one with it: that has zeros where this has its time.

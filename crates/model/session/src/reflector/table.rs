@@ -3,7 +3,8 @@
 //! A session is named by the addresses and ports of both ends and its identifier. Its place is found with a keyed hash
 //! in a set of [`WAYS`]. A new session takes a place that nobody has, and else that of the session of its set that has
 //! been silent longest, if that is [`SILENCE`] or more: who is measuring is never pushed out. Where no such place is,
-//! the session goes without.
+//! the session goes without; but one whose address the control channel has proved takes the place of one that is not
+//! proved, so that nobody who floods the table shuts it out.
 
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
@@ -50,6 +51,8 @@ impl State {
 struct Place {
     name: Option<Name>,
     used: Timestamp<Monotonic>,
+    /// The control channel had proved its address when it was last heard of.
+    proved: bool,
     /// Counts the sessions that have had this place.
     generation: u32,
     state: State,
@@ -86,7 +89,13 @@ impl core::fmt::Debug for Table {
 impl Table {
     /// An empty table. All memory is taken here.
     pub(super) fn new(secret: (u64, u64)) -> Self {
-        let empty = Place { name: None, used: Timestamp::from_nanos(0), generation: 0, state: State::NEW };
+        let empty = Place {
+            name: None,
+            used: Timestamp::from_nanos(0),
+            proved: false,
+            generation: 0,
+            state: State::NEW,
+        };
         Self { secret, places: vec![empty; PLACES].into() }
     }
 
@@ -95,29 +104,44 @@ impl Table {
         self.places.iter().filter(|place| place.name.is_some()).count()
     }
 
-    /// The place of a session; `None` where it has none and can have none.
-    pub(super) fn find(&mut self, name: Name, now: Timestamp<Monotonic>) -> Option<Found> {
+    /// The first place of a session's set.
+    fn first(&self, name: Name) -> usize {
         let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
         name.hash(&mut hasher);
         let sets = PLACES / WAYS;
         let set = usize::try_from(hasher.finish() % u64::try_from(sets).unwrap_or(1)).unwrap_or(0);
-        let first = set * WAYS;
+        set * WAYS
+    }
+
+    /// Whether a session has a place.
+    pub(super) fn has(&self, name: Name) -> bool {
+        let first = self.first(name);
+        self.places[first..first + WAYS].iter().any(|place| place.name == Some(name))
+    }
+
+    /// The place of a session, whose address is `proved` or not; `None` where it has none and can have none.
+    pub(super) fn find(&mut self, name: Name, proved: bool, now: Timestamp<Monotonic>) -> Option<Found> {
+        let first = self.first(name);
         let ways = &mut self.places[first..first + WAYS];
         let found = |way: usize, place: &Place, evicted| {
             Some(Found { held: Held { place: first + way, generation: place.generation }, evicted })
         };
         if let Some((way, place)) = ways.iter_mut().enumerate().find(|(_, place)| place.name == Some(name)) {
+            place.proved = proved;
             return found(way, place, false);
         }
         // One that nobody has comes before any other.
         let age = |place: &Place| place.name.map(|_| place.used);
-        let (way, place) = ways.iter_mut().enumerate().min_by_key(|(_, place)| age(place))?;
+        let is_free = |place: &Place| place.name.is_none() || now - place.used >= SILENCE;
+        let may_go = |place: &Place| is_free(place) || (proved && !place.proved);
+        let (way, place) = ways
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, place)| may_go(place))
+            .min_by_key(|(_, place)| (!is_free(place), age(place)))?;
         let evicted = place.name.is_some();
-        if evicted && now - place.used < SILENCE {
-            return None;
-        }
         let generation = place.generation.wrapping_add(1);
-        *place = Place { name: Some(name), used: now, generation, state: State::NEW };
+        *place = Place { name: Some(name), used: now, proved, generation, state: State::NEW };
         found(way, place, evicted)
     }
 
@@ -156,11 +180,11 @@ mod tests {
         let mut table = Table::new((1, 2));
         let mut held = HashSet::new();
         for port in 1..1_000 {
-            let found = table.find(name(port, 7), at(0)).unwrap();
+            let found = table.find(name(port, 7), false, at(0)).unwrap();
             assert!(!found.evicted && held.insert(found.held.place), "{port}");
         }
         for port in 1..1_000 {
-            let again = table.find(name(port, 7), at(1)).unwrap();
+            let again = table.find(name(port, 7), false, at(1)).unwrap();
             assert!(held.contains(&again.held.place) && again.held.generation == 1, "{port}");
         }
         assert_eq!(table.taken(), 999);
@@ -169,13 +193,13 @@ mod tests {
     #[test]
     fn a_flood_of_sessions_pushes_out_none_that_is_heard_of_and_none_is_pushed_out_early() {
         let mut table = Table::new((3, 4));
-        let ours = table.find(name(5_000, 1), at(0)).unwrap().held;
+        let ours = table.find(name(5_000, 1), false, at(0)).unwrap().held;
         table.state(ours).unwrap().received = 42;
         let mut refused = 0;
         for number in 0..200_000u32 {
             let port = u16::try_from(number % 60_000 + 1).unwrap();
             let ssid = u16::try_from(number / 60_000 + 2).unwrap();
-            refused += u32::from(table.find(name(port, ssid), at(1)).is_none());
+            refused += u32::from(table.find(name(port, ssid), false, at(1)).is_none());
         }
         assert!(table.taken() <= PLACES && refused > 150_000, "{refused}");
         assert_eq!(table.state(ours).map(|state| state.received), Some(42));
@@ -183,21 +207,38 @@ mod tests {
         // A silence later all but the one that was heard of may go.
         table.touch(ours, at(0) + SILENCE);
         for number in 0..60_000u16 {
-            table.find(name(number, 9), at(2) + SILENCE);
+            table.find(name(number, 9), false, at(2) + SILENCE);
         }
         assert_eq!(table.state(ours).map(|state| state.received), Some(42));
+    }
+
+    #[test]
+    fn who_is_proved_is_never_shut_out_and_never_pushed_out_by_a_flood() {
+        let mut table = Table::new((8, 9));
+        for number in 0..120_000u32 {
+            let port = u16::try_from(number % 60_000 + 1).unwrap();
+            table.find(name(port, u16::try_from(number / 60_000).unwrap()), false, at(0));
+        }
+        assert_eq!(table.taken(), PLACES);
+        let held: Vec<Held> =
+            (1..500).map(|port| table.find(name(port, 900), true, at(1)).unwrap().held).collect();
+        for port in 1..60_000 {
+            table.find(name(port, 901), false, at(2));
+        }
+        assert!(held.iter().all(|held| table.state(*held).is_some()));
     }
 
     #[test]
     fn what_was_held_of_a_session_that_is_gone_is_not_anothers() {
         let mut table = Table::new((5, 6));
         let old: Vec<Held> =
-            (1..60_000).filter_map(|port| Some(table.find(name(port, 1), at(0))?.held)).collect();
+            (1..60_000).filter_map(|port| Some(table.find(name(port, 1), false, at(0))?.held)).collect();
         assert_eq!(old.len(), PLACES);
         let mut evicted = 0;
         for port in 1..60_000 {
-            evicted +=
-                usize::from(table.find(name(port, 2), at(0) + SILENCE).is_some_and(|found| found.evicted));
+            evicted += usize::from(
+                table.find(name(port, 2), false, at(0) + SILENCE).is_some_and(|found| found.evicted),
+            );
         }
         assert_eq!(evicted, PLACES);
         assert!(old.iter().all(|held| table.state(*held).is_none()));

@@ -529,7 +529,8 @@ mod extended {
                 Some(key) => authentic(sequence, key, &[]),
                 None => plain(sequence, &[]),
             };
-            let flood = plain(1, &[]);
+            // With a key, somebody sends again what he has caught of another.
+            let flood = request(1);
             // From one host, all in one moment: its rate, whatever the port.
             for port in 1..=u16::MAX {
                 let source = SocketAddr::new("198.51.100.1".parse().unwrap(), port);
@@ -548,15 +549,62 @@ mod extended {
             }
             assert!(reflector.remembered() <= PLACES);
             // Who comes then, and asks a few times a second, is served within a second.
-            let served = (0..10u32).any(|n| {
+            let served = (2..12u32).any(|n| {
                 let octets = request(n);
-                let now = second(2) + Duration::from_millis(100 * i64::from(n + 1));
+                let now = second(2) + Duration::from_millis(100 * i64::from(n - 1));
                 exchange_at(&mut reflector, &incoming(&octets, SOURCE), now).is_ok()
             });
             assert!(served, "a legitimate sender was shut out");
             let counters = reflector.counters();
             assert!(counters.octets_reflected <= counters.octets_received);
             assert_eq!(counters.received, counters.reflected + counters.refused());
+        }
+    }
+
+    #[test]
+    fn what_was_caught_once_opens_no_further_session_from_any_address() {
+        let key = key(1);
+        let rules = Rules { key: Some(key.clone()), ..Rules::default() };
+        let limiter = Limiter::new(1_000_000, 256, (5, 6), Timestamp::from_nanos(0));
+        let mut reflector = Reflector::with_rules(limiter, rules, (7, 8));
+        let now = Timestamp::<Monotonic>::from_nanos(0);
+        let caught: Vec<Vec<u8>> = (0..100).map(|n| authentic(n, &key, &[])).collect();
+        for octets in &caught {
+            assert!(exchange_at(&mut reflector, &incoming(octets, SOURCE), now).is_ok());
+        }
+        for port in 10_001..=11_000u16 {
+            for octets in &caught {
+                let source = SocketAddr::new("198.51.100.1".parse().unwrap(), port);
+                let again = Incoming { source, ..incoming(octets, SOURCE) };
+                assert_eq!(exchange_at(&mut reflector, &again, now).err(), Some(Refusal::Replayed));
+            }
+        }
+        assert_eq!((reflector.remembered(), reflector.counters().replayed), (1, 100_000));
+        // The session itself goes on, from another port of a NAT as well.
+        let next = authentic(100, &key, &[]);
+        let moved = Incoming { source: "192.0.2.1:9999".parse().unwrap(), ..incoming(&next, SOURCE) };
+        assert!(exchange_at(&mut reflector, &moved, now).is_ok());
+        assert!(exchange_at(&mut reflector, &incoming(&authentic(101, &key, &[]), SOURCE), now).is_ok());
+    }
+
+    #[test]
+    fn who_is_proved_is_served_though_the_table_is_full_of_what_was_caught() {
+        let key = key(1);
+        let rules = Rules { key: Some(key.clone()), ..Rules::default() };
+        let limiter = Limiter::new(1_000_000, 1 << 16, (5, 6), Timestamp::from_nanos(0));
+        let mut reflector = Reflector::with_rules(limiter, rules, (7, 8));
+        let now = Timestamp::<Monotonic>::from_nanos(0);
+        for number in 0..100_000u32 {
+            let octets = authentic(number, &key, &[]);
+            let address = core::net::Ipv4Addr::from(0x0a00_0000 | number);
+            let one = Incoming { source: (address, 5_000).into(), ..incoming(&octets, SOURCE) };
+            let _ = exchange_at(&mut reflector, &one, now);
+        }
+        assert_eq!(reflector.remembered(), PLACES);
+        for number in 0..100 {
+            let octets = authentic(200_000 + number, &key, &[]);
+            let proved = Incoming { proved: true, ..incoming(&octets, "203.0.113.77:4000") };
+            assert!(exchange_at(&mut reflector, &proved, now).is_ok(), "{number}");
         }
     }
 }
