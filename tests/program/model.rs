@@ -89,3 +89,25 @@ fn a_measured_path_becomes_a_scenario_that_does_again_what_was_measured() {
     let found = model(&lab, &second, &["--against", wrong.to_str().unwrap()]);
     assert_eq!(at(&found, "/directions/0/verdict"), "differs", "{found:#}");
 }
+
+#[test]
+fn answers_that_are_under_way_when_the_last_probe_has_had_its_time_are_waited_for() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("slow.toml");
+    std::fs::write(&file, "[[flow]]\nmatch = { protocol = \"udp\" }\na_to_b.delay.fixed = \"300ms\"\n")
+        .unwrap();
+    let mut emulate = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1", "--scenario"]);
+    let mut emulator = Process::start(emulate.arg(&file));
+    assert!(emulator.line().starts_with("emulating"));
+    let mut command = lab.romer("A", ["measure", "--quiet", "--count", "50", "--interval", "10ms", "--out"]);
+    command.arg(folder.path().join("run")).args(["--waiting-time", "50ms", "--json", "-", FAR]);
+    let document: Value = serde_json::from_str(&process::run(&mut command).with_code(0).stdout).unwrap();
+    emulator.signal("TERM");
+    emulator.wait().with_code(0);
+    // All are late there, and none is lost on the way back, which takes no time.
+    assert_eq!(count(&document, "/forward/packets/late"), 50, "{document:#}");
+    assert_eq!(count(&document, "/reverse/packets/lost"), 0, "{document:#}");
+    assert_eq!(count(&document, "/reverse/packets/received"), 50, "{document:#}");
+}

@@ -2,15 +2,16 @@
 //! be made again from a run folder at any time.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::limits::Limit;
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
-use romer_record::RoundTrip;
 use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
+use romer_record::{Fate, RoundTrip};
 use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks_by;
@@ -337,25 +338,40 @@ fn late_departures(m: &Measurement) -> Vec<String> {
 /// Counts, of the probes that are lost, those that are not the path's losses, and says so.
 fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measurement) {
     let one_clock = stream.clock_relation == ClockRelation::Shared;
-    for (passages, direction, side, name) in [
-        (&related.forward, &mut measurement.forward, Side::Sender, "on the way there"),
-        (&related.reverse, &mut measurement.reverse, Side::Responder, "on the way back"),
-        (&related.round_trip, &mut measurement.round_trip, Side::Sender, "on the round trip"),
+    let mut there = BTreeSet::new();
+    for (passages, direction, ends, name) in [
+        (&related.forward, &mut measurement.forward, [Side::Sender, Side::Responder], "on the way there"),
+        (&related.reverse, &mut measurement.reverse, [Side::Responder, Side::Sender], "on the way back"),
+        (&related.round_trip, &mut measurement.round_trip, [Side::Sender; 2], "on the round trip"),
     ] {
         let Some(lost) = direction.packets.lost else { continue };
-        let mut count = 0;
-        if stream.events.iter().any(|event| event.kind == EventKind::AddressChange) {
+        let mut gone = BTreeSet::new();
+        if stream
+            .events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::AddressChange | EventKind::LinkDown))
+        {
             let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
-            count = astray(passages, &stream.events, side, longest);
+            gone = astray(passages, &stream.events, ends, longest);
             if one_clock {
-                count = count.max(astray(passages, &stream.events, Side::Sender, longest));
+                gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
+            }
+            match ends {
+                [Side::Sender, Side::Responder] => there.clone_from(&gone),
+                // What did not get there does not come back.
+                [Side::Sender, Side::Sender] => {
+                    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost);
+                    gone.extend(lost.map(|passage| passage.sequence).filter(|number| there.contains(number)));
+                }
+                _ => {}
             }
         }
+        let count = u64::try_from(gone.len()).unwrap_or(u64::MAX);
         direction.packets.astray = Some(count);
         if count > 0 {
             measurement.warnings.push(format!(
-                "{count} of the {lost} probes that were lost {name} left while a host's address changed: they went astray, \
-                 and say nothing of the path"
+                "{count} of the {lost} probes that were lost {name} were under way while a host's address changed or its \
+                 interface was down: they went astray, and say nothing of the path"
             ));
         }
     }

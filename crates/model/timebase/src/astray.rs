@@ -1,38 +1,66 @@
-//! Losses that are none of the path's: what left while the other end was looked for under an address that it had no more.
+//! Losses that are none of the path's: what left while the other end was looked for under an address that it had no more,
+//! and what would have arrived while the interface there was down.
+
+use std::collections::BTreeSet;
 
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::{Fate, Passage};
-use romer_units::Duration;
+use romer_units::{Duration, Timestamp};
+
+use crate::steps::downs;
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
 
-/// How many of `passages` are lost and left while an address changed, by `events` of the host at `side`, whose clock the
-/// departures are on. What was on its way when the address went is lost with it: `longest` is the longest delay that was
-/// seen.
-pub fn astray(passages: &[Passage], events: &[Event], side: Side, longest: Duration) -> u64 {
-    let windows: Vec<(i64, i64)> = events
+/// The sequence numbers of those of `passages` that are lost, and left while an address changed, by `events` of the host at
+/// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
+/// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, whose
+/// clock the arrivals are on: as long after their departure as the one before them that arrived.
+pub fn astray(
+    passages: &[Passage],
+    events: &[Event],
+    [sending, receiving]: [Side; 2],
+    longest: Duration,
+) -> BTreeSet<u64> {
+    let moved: Vec<(i64, i64)> = events
         .iter()
-        .filter(|event| event.kind == EventKind::AddressChange && event.side == side)
+        .filter(|event| event.kind == EventKind::AddressChange && event.side == sending)
         .filter_map(|event| {
             let length = event.until_ns?.saturating_sub(event.at_ns);
             let before = longest.as_nanos().saturating_add(KNOWN_WITHIN_NS);
             Some((event.clock_ns.saturating_sub(before), event.clock_ns.saturating_add(length)))
         })
         .collect();
-    if windows.is_empty() {
-        return 0;
+    let down = downs(events, receiving);
+    if moved.is_empty() && down.is_empty() {
+        return BTreeSet::new();
     }
-    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost);
-    let left = lost.filter_map(|passage| passage.departure).map(|departure| departure.as_nanos());
-    let count = left.filter(|left| windows.iter().any(|(from, to)| (*from..=*to).contains(left))).count();
-    u64::try_from(count).unwrap_or(u64::MAX)
+    let took = |passage: &Passage| {
+        let (left, arrived) = passage.departure.zip(passage.arrival)?;
+        Some(arrived.as_nanos().saturating_sub(left.as_nanos()))
+    };
+    let within = |windows: &[(i64, i64)], moment: i64| {
+        windows.iter().any(|(from, until)| (*from..=*until).contains(&moment))
+    };
+    let mut taking = passages.iter().find_map(took);
+    let mut astray = BTreeSet::new();
+    for passage in passages {
+        taking = took(passage).or(taking);
+        let Some(left) = passage.departure.map(Timestamp::as_nanos).filter(|_| passage.fate == Fate::Lost)
+        else {
+            continue;
+        };
+        let due = taking.map(|taking| left.saturating_add(taking));
+        if within(&moved, left) || due.is_some_and(|due| within(&down, due)) {
+            astray.insert(passage.sequence);
+        }
+    }
+    astray
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use romer_units::Timestamp;
 
     const MS: i64 = 1_000_000;
 
@@ -74,12 +102,46 @@ mod tests {
             })
             .collect();
         let longest = Duration::from_millis(60);
-        let window = |side, length| astray(&passages, &[moved(side, length)], Side::Sender, longest);
+        let ends = [Side::Sender, Side::Responder];
+        let window = |side, length| astray(&passages, &[moved(side, length)], ends, longest).len();
         assert_eq!(window(Side::Sender, Some(2_000 * MS)), 211, "with those that were on their way");
         assert_eq!(window(Side::Sender, Some(1_000 * MS)), 111);
         assert_eq!(window(Side::Responder, Some(2_000 * MS)), 0, "another clock's window");
         assert_eq!(window(Side::Sender, None), 0, "it had no length");
         let unknown = [passage(0, Some(6_000 * MS), Fate::Unknown), passage(1, None, Fate::Lost)];
-        assert_eq!(astray(&unknown, &[moved(Side::Sender, Some(9_000 * MS))], Side::Sender, longest), 0);
+        assert!(astray(&unknown, &[moved(Side::Sender, Some(9_000 * MS))], ends, longest).is_empty());
+    }
+
+    #[test]
+    fn what_would_have_arrived_while_the_interface_there_was_down_went_astray_and_nothing_else() {
+        // One every 10 ms from 0 to 10 s, of which those that left from 5 s to 6 s are lost, and one long before; the clock
+        // of the far host is an hour ahead, the way takes 30 ms.
+        let hour = 3_600_000 * MS;
+        let passages: Vec<Passage> = (0..1_000)
+            .map(|n: i64| {
+                let lost = (500..600).contains(&n) || n == 100;
+                let mut one = passage(
+                    n.unsigned_abs(),
+                    Some(n * 10 * MS),
+                    if lost { Fate::Lost } else { Fate::Arrived },
+                );
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(n * 10 * MS + 30 * MS + hour));
+                one
+            })
+            .collect();
+        let event = |kind, side, clock_ns| Event { kind, clock_ns, ..moved(side, None) };
+        let link = |side, from: i64, until: i64| {
+            [
+                event(EventKind::LinkDown, side, hour + from * MS),
+                event(EventKind::LinkUp, side, hour + until * MS),
+            ]
+        };
+        let count = |events: &[Event]| {
+            astray(&passages, events, [Side::Sender, Side::Responder], Duration::from_millis(30)).len()
+        };
+        assert_eq!(count(&link(Side::Responder, 5_040, 6_030)), 100, "all but the one long before");
+        assert_eq!(count(&link(Side::Responder, 5_540, 6_030)), 54, "heard of within 50 ms");
+        assert_eq!(count(&link(Side::Responder, 7_000, 8_000)), 0, "nothing was lost then");
+        assert_eq!(count(&link(Side::Sender, 5_040, 6_030)), 0, "the other host's");
     }
 }

@@ -246,7 +246,7 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
 
 /// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
 /// until one hears that it is up.
-fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
+pub(crate) fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
     let own = |event: &&Event| event.side == side;
     let down = |(place, down): (usize, &Event)| {
         let until = match down.until_ns {

@@ -297,6 +297,8 @@ fn take_news(
         if shared.way.is_one_way() {
             let hurried = shared.way == Way::Forward && shared.has_departed_all();
             conversation.ask(if hurried { LAST_QUESTIONS } else { QUESTIONS });
+        } else if shared.has_departed_all() {
+            conversation.ask(LAST_QUESTIONS);
         }
         let news = if stream.resuming.is_trying() { None } else { conversation.news() };
         let told = news.unwrap_or_default();
@@ -313,8 +315,10 @@ fn take_news(
         for event in told.events.iter().filter_map(|event| told_by_far_end(event, relation, began)) {
             happenings.told(place, event);
         }
-        if let (Some(progress), Way::Forward) = (told.progress, shared.way) {
-            shared.returned.store(progress.received, Ordering::Release);
+        match (told.progress, shared.way) {
+            (Some(progress), Way::Forward) => shared.returned.store(progress.received, Ordering::Release),
+            (Some(progress), Way::RoundTrip) => shared.answered(progress.received),
+            _ => {}
         }
         if let Some(objection) = &told.objection
             && shared.way == Way::Reverse

@@ -59,7 +59,13 @@ pub(super) struct Shared {
     halted: AtomicBool,
     all_departed: AtomicBool,
     departed_at: AtomicI64,
+    /// Of round trips, how many probes the far end has told of, and when that became more.
+    answered: AtomicU64,
+    answered_at: AtomicI64,
 }
+
+/// So long after it the far end's word of a probe is here, unless the way is slow.
+const NEWS: Duration = Duration::from_millis(250);
 
 /// What a stream is known by to both ends.
 #[derive(Clone, Copy)]
@@ -102,6 +108,8 @@ impl Shared {
             halted: AtomicBool::new(false),
             all_departed: AtomicBool::new(false),
             departed_at: AtomicI64::new(0),
+            answered: AtomicU64::new(0),
+            answered_at: AtomicI64::new(0),
         }
     }
 
@@ -178,7 +186,15 @@ impl Shared {
         }
     }
 
-    /// Whether nothing more is to be waited for: everything is back and stamped, or has had `waiting_time`.
+    /// The far end tells of how many probes it knows.
+    pub(super) fn answered(&self, count: u64) {
+        if self.answered.fetch_max(count, Ordering::AcqRel) < count {
+            self.answered_at.store(clock::monotonic_now().as_nanos(), Ordering::Release);
+        }
+    }
+
+    /// Whether nothing more is to be waited for: everything is back and stamped, or has had `waiting_time`, and there on its
+    /// way back as well: whoever listens no more makes losses of answers that are under way.
     pub(super) fn is_done(&self, now: Timestamp<Monotonic>, waiting_time: Duration) -> bool {
         if !self.all_departed.load(Ordering::Acquire) {
             return false;
@@ -193,6 +209,8 @@ impl Shared {
             || self.stamped.load(Ordering::Acquire) >= sent;
         let all_back = all_back || (self.way.is_one_way() && self.is_halted());
         let waited = now - departed;
-        waited >= waiting_time || (waited >= grace && all_back && all_stamped)
+        let answered = now - Timestamp::from_nanos(self.answered_at.load(Ordering::Acquire));
+        let is_over = waited >= waiting_time && answered >= waiting_time.max(NEWS);
+        is_over || (waited >= grace && all_back && all_stamped)
     }
 }

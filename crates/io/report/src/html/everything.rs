@@ -55,7 +55,9 @@ const ROWS: [(&str, Cell); 20] = [
         d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
     }),
     ("damaged", |d| number(d.packets.corrupted)),
-    ("astray while an address changed", |d| number(d.packets.astray.filter(|count| *count > 0))),
+    ("astray while an address changed or an interface was down", |d| {
+        number(d.packets.astray.filter(|count| *count > 0))
+    }),
     ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
     ("loss periods, packets", |d| pattern(&d.loss.periods)),
     ("loss distances, packets", |d| pattern(&d.loss.distances)),

@@ -69,7 +69,8 @@ pub struct Packets {
     /// Arrived after a packet with a higher number (RFC 4737).
     pub reordered: Option<u64>,
     /// Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
-    /// (an event `address-change` with a length). They say nothing of the path.
+    /// (an event `address-change` with a length), or would have arrived while the interface of the host there was down
+    /// (`link-down`). They say nothing of the path.
     #[serde(default)]
     pub astray: Option<u64>,
     /// Arrived after the waiting time; among the lost.

@@ -305,10 +305,10 @@ pub struct End {
     pub kernel_drops: u64,
 }
 
-/// How far a one-way session has come; of round trips, which the sender counts itself, nothing.
+/// How far a session has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heard {
-    /// Probes that have arrived at the responder, each counted once.
+    /// Probes that have arrived at the responder, each counted once; of round trips, those that are in its log.
     pub received: u64,
     /// Probes that have left the responder.
     pub departed: u64,
