@@ -2228,7 +2228,8 @@ export interface components {
             /**
              * Format: uint64
              * @description Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
-             *     (an event `address-change` with a length). They say nothing of the path.
+             *     (an event `address-change` with a length), or would have arrived while the interface of the host there was down
+             *     (`link-down`). They say nothing of the path.
              * @default null
              */
             astray: number | null;

@@ -141,10 +141,12 @@ impl Happenings {
         now: Option<IpAddr>,
         length: Duration,
     ) {
+        // To whole milliseconds, as it was noticed no better.
+        let told = Duration::from_millis(length.as_nanos() / 1_000_000);
         let event = match (before, now) {
             (Some(before), Some(now)) if before != now => {
                 let detail = format!(
-                    "the session goes on from {now}, and was at {before}: for {length} the far end did not know where \
+                    "the session goes on from {now}, and was at {before}: for {told} the far end did not know where \
                      this host is, and probes of that time went astray"
                 );
                 let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
@@ -152,7 +154,7 @@ impl Happenings {
             }
             _ => {
                 let detail = format!(
-                    "the control conversation broke off; the session goes on over another connection after {length}"
+                    "the control conversation broke off; the session goes on over another connection after {told}"
                 );
                 event(EventKind::Resumed, Side::Path, detail, self.start)
             }
