@@ -68,7 +68,11 @@ fn the_demonstration_measures_two_streams_and_leaves_nothing() {
 
 #[test]
 fn a_demonstration_that_is_interrupted_keeps_its_part_and_leaves_nothing() {
-    for signal in ["INT", "TERM", "HUP"] {
+    // Whoever began the tests by nohup has the hang-up ignored, by all that they start as well.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    let hangs_up = u64::from_str_radix(ignored, 16).unwrap() & 1 == 0;
+    for signal in ["INT", "TERM", "HUP"].iter().take(if hangs_up { 3 } else { 2 }) {
         let home = tempfile::tempdir().unwrap();
         let demo = demonstration(home.path(), "1h");
         let process = demo.id();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, is_root};
-use crate::common::process::Process;
+use crate::common::process::{self, Process, romer};
 use crate::common::{at, count};
 
 /// A thread of a process: its name, its processors, and its scheduling class as the kernel numbers it.
@@ -112,4 +112,60 @@ fn real_time_is_for_the_threads_that_wait_and_locked_memory_is_locked() {
     await_threads(measuring.id(), &["romer-send", "romer-receive"], |thread| thread.class == FIFO);
     measuring.signal("INT");
     measuring.wait().with_code(130);
+}
+
+/// The interrupts of interfaces that are up, as the kernel lists them, each with the processors that it may go to.
+fn interrupts() -> Vec<(String, String)> {
+    let links: Vec<String> = fs::read_dir("/sys/class/net")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let up = fs::read_to_string(path.join("operstate")).ok()?.trim() == "up";
+            let device = fs::canonicalize(path.join("device")).ok()?.file_name()?.to_str()?.to_owned();
+            up.then(|| [path.file_name().unwrap().to_str().unwrap().to_owned(), device])
+        })
+        .flatten()
+        .collect();
+    let table = fs::read_to_string("/proc/interrupts").unwrap();
+    let numbers = table.lines().filter_map(|line| {
+        let (number, rest) = line.split_once(':')?;
+        let name = rest.split_whitespace().next_back()?;
+        let is_of = |link: &String| name.starts_with(&format!("{link}-"));
+        links.iter().any(is_of).then(|| number.trim().to_owned())
+    });
+    let allowed =
+        |number: &String| fs::read_to_string(format!("/proc/irq/{number}/smp_affinity_list")).unwrap();
+    numbers.map(|number| (number.clone(), allowed(&number))).collect()
+}
+
+#[test]
+fn interrupts_go_to_the_processor_that_was_asked_for_and_back_whatever_ends_romer() {
+    if !is_root() {
+        return;
+    }
+    let before = interrupts();
+    let cpu = last_cpu();
+    let mut command = romer(["respond", "--listen", "127.0.0.1:0", "--irq-cpu", &cpu]);
+    if before.is_empty() {
+        let refused = process::run(&mut command).with_code(4);
+        assert!(refused.stderr.contains("no interface that is up has interrupts"), "{}", refused.stderr);
+        return;
+    }
+    for signal in ["TERM", "KILL"] {
+        let mut responder = Process::start(&mut command);
+        assert!(responder.line().contains("127.0.0.1"));
+        let moved = interrupts();
+        assert_eq!(moved.len(), before.len());
+        // One that its driver manages stays, and is told.
+        assert!(moved.iter().any(|(_, cpus)| cpus.trim() == cpu), "{before:?} {moved:?}");
+        responder.signal(signal);
+        responder.wait();
+        for _ in 0..200 {
+            if interrupts() == before {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(interrupts(), before, "{signal}");
+    }
 }

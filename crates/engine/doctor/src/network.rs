@@ -1,11 +1,11 @@
 //! What stands between a socket and the wire here: the kernel's parts, its filters, the interrupts of the interfaces.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use romer_host::HostError;
 use romer_host::ethtool::Coalescing;
 use romer_host::features::{Feature, Presence};
+use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
 use romer_host::socket::DepartureTime;
 use romer_record::document::Finding;
@@ -85,49 +85,9 @@ pub(crate) fn coalescing(found: Result<Vec<(String, Coalescing)>, HostError>, ri
     finding.value("interfaces", Value::Object(values))
 }
 
-/// The interrupts of an interface: their numbers, and the processors that they go to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Interrupts {
-    interface: String,
-    numbers: Vec<u32>,
-    /// As the kernel lists them, each once: `0`, `0-3`.
-    cpus: BTreeSet<String>,
-}
-
 /// The interrupts of these interfaces; those that have none of their own are left out.
 pub(crate) fn read_interrupts(interfaces: &[Interface]) -> Vec<Interrupts> {
-    let table = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
-    let one = |interface: &Interface| {
-        let name = interface.name();
-        let device = std::fs::canonicalize(Path::new("/sys/class/net").join(name).join("device")).ok();
-        let device = device.as_ref().and_then(|path| path.file_name()?.to_str());
-        let numbers = interrupts_of(&table, name, device);
-        let cpus = numbers.iter().filter_map(|number| cpus_of(*number)).collect();
-        (!numbers.is_empty()).then(|| Interrupts { interface: name.to_owned(), numbers, cpus })
-    };
-    interfaces.iter().filter_map(one).collect()
-}
-
-/// The processors that interrupt `number` really goes to, or may go to.
-fn cpus_of(number: u32) -> Option<String> {
-    let folder = Path::new("/proc/irq").join(number.to_string());
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    let text = read("effective_affinity_list").filter(|text| !text.trim().is_empty());
-    Some(text.or_else(|| read("smp_affinity_list"))?.trim().to_owned())
-}
-
-/// The numbers of the lines whose last word begins with the interface's name or its device's and a separator.
-fn interrupts_of(table: &str, interface: &str, device: Option<&str>) -> Vec<u32> {
-    let is_of = |word: &str, owner: &str| {
-        word.strip_prefix(owner).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    };
-    let line = |line: &str| {
-        let (number, rest) = line.split_once(':')?;
-        let word = rest.split_whitespace().next_back()?;
-        let ours = is_of(word, interface) || device.is_some_and(|device| is_of(word, device));
-        number.trim().parse().ok().filter(|_| ours)
-    };
-    table.lines().filter_map(line).collect()
+    romer_host::interrupts::of(interfaces.iter().map(Interface::name))
 }
 
 /// Where interrupts go, and what that means.
@@ -151,9 +111,8 @@ pub(crate) fn interrupts(all: &[Interrupts], rights: &Rights) -> Finding {
     limited(
         INTERRUPTS,
         format!("Interrupts go: {}.", texts.join("; ")),
-        "A program on the same processor is stopped by each of them. romer does not move interrupts itself: it could \
-         not put them back if it were killed. Move them to one processor, for instance 0, and keep romer on another \
-         with --cpu.",
+        "A program on the same processor is stopped by each of them. Move them to one processor, for instance 0, and keep \
+         romer on another: --irq-cpu 0 --cpu 1 does both while it runs, or move them for good.",
         format!("for i in {}; do {command}; done", numbers.join(" ")),
     )
     .value("interfaces", Value::Object(values.collect()))

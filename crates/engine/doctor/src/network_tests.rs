@@ -1,24 +1,6 @@
 use super::*;
 use romer_record::document::Verdict;
 
-const TABLE: &str = "           CPU0       CPU1
- 35:          0          1  IO-APIC   6-edge      virtio1-req.0
- 41:       2138          0 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx
- 42:          0       4180 PCI-MSIX-0000:00:04.0   2-edge      virtio3-tx
- 50:          0          0 PCI-MSIX-0000:00:05.0   0-edge      eth1-TxRx-0
- 51:          0          0 PCI-MSIX-0000:00:05.0   0-edge      eth10-TxRx-0
- 52:          0          0 PCI-MSIX-0000:00:06.0   0-edge      virtio30-rx
-LOC:     157458     166071   Local timer interrupts
-";
-
-#[test]
-fn interrupts_are_those_of_the_interface_or_its_device_and_of_no_other() {
-    assert_eq!(interrupts_of(TABLE, "eth0", Some("virtio3")), [41, 42]);
-    assert_eq!(interrupts_of(TABLE, "eth1", None), [50]);
-    assert_eq!(interrupts_of(TABLE, "v0", Some("v0")), [0_u32; 0]);
-    assert_eq!(interrupts_of("", "eth0", None), [0_u32; 0]);
-}
-
 #[test]
 fn interrupts_are_told_with_where_they_go_and_how_to_move_them() {
     let anybody = Rights::of_anybody();

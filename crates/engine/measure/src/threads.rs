@@ -3,6 +3,8 @@
 use std::ffi::CStr;
 
 use romer_host::HostError;
+use romer_host::interrupts::{self, MovedInterrupts};
+use romer_host::link::Network;
 use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, Role, Run};
 
 use crate::MeasureError;
@@ -14,19 +16,36 @@ pub struct ThreadOptions {
     pub policy: Policy,
     /// Keep the program's memory from being paged out.
     pub lock_memory: bool,
+    /// Have the interrupts of all interfaces that are up go to this processor meanwhile.
+    pub irq_cpu: Option<u16>,
+}
+
+/// What holds until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    _memory: Option<LockedMemory>,
+    interrupts: Option<MovedInterrupts>,
+}
+
+impl Held {
+    /// What is worth knowing of it.
+    pub(crate) fn shortcoming(&self) -> Option<String> {
+        let left = &self.interrupts.as_ref()?.left;
+        (!left.is_empty())
+            .then(|| format!("{} interrupts are kept where they are by their driver (--irq-cpu)", left.len()))
+    }
 }
 
 impl ThreadOptions {
-    /// Tries what is asked for, and locks the memory until what is given back is dropped.
+    /// Tries what is asked for, locks the memory and moves the interrupts until what is given back is dropped.
     ///
     /// # Errors
     /// [`MeasureError::Host`] with what would allow it.
-    pub(crate) fn prepare(self) -> Result<Option<LockedMemory>, MeasureError> {
+    pub(crate) fn prepare(self) -> Result<Held, MeasureError> {
         self.policy.check().map_err(|error| refusal(self.policy, error))?;
-        if !self.lock_memory {
-            return Ok(None);
-        }
-        LockedMemory::lock().map(Some).map_err(memory_refusal)
+        let memory = self.lock_memory.then(LockedMemory::lock).transpose().map_err(memory_refusal)?;
+        let moved = self.irq_cpu.map(|cpu| move_interrupts(cpu).map_err(|error| not_moved(cpu, error)));
+        Ok(Held { _memory: memory, interrupts: moved.transpose()? })
     }
 
     /// Runs the current thread by the policy, which was tried before, under `name`. Every thread that sends or
@@ -60,6 +79,24 @@ fn refusal(policy: Policy, error: PolicyError) -> MeasureError {
             MeasureError::host("start a thread", "--cpu, --realtime", "raise the limit of processes", source)
         }
     }
+}
+
+fn move_interrupts(cpu: u16) -> Result<MovedInterrupts, HostError> {
+    let links = Network::open(None)?.links()?;
+    let up = links.iter().filter(|link| link.up).map(|link| link.name.as_str());
+    let numbers: Vec<u32> = interrupts::of(up).into_iter().flat_map(|one| one.numbers).collect();
+    MovedInterrupts::to(&numbers, cpu)
+}
+
+fn not_moved(cpu: u16, source: HostError) -> MeasureError {
+    let mend = match &source {
+        HostError::Unsuitable(_) => {
+            "leave --irq-cpu out: packets of virtual links are handled where they are sent"
+        }
+        error if error.is_permission() => "run as root",
+        _ => "name a processor that there is, and that takes interrupts (`romer doctor`)",
+    };
+    MeasureError::host("move the interrupts", format!("--irq-cpu {cpu}"), mend, source)
 }
 
 fn memory_refusal(source: HostError) -> MeasureError {
@@ -102,7 +139,7 @@ mod tests {
     #[test]
     fn a_processor_that_is_not_there_is_a_fault_of_the_environment_told_in_one_line() {
         let policy = Policy { cpu: Some(1_023), realtime: false };
-        let error = ThreadOptions { policy, lock_memory: false }.prepare().unwrap_err();
+        let error = ThreadOptions { policy, ..ThreadOptions::default() }.prepare().unwrap_err();
         assert_eq!(error.exit_code(), 4);
         let text = error.to_string();
         assert!(
@@ -114,6 +151,6 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_not_refused() {
-        assert!(ThreadOptions::default().prepare().unwrap().is_none());
+        assert!(ThreadOptions::default().prepare().unwrap().shortcoming().is_none());
     }
 }

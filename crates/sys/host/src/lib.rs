@@ -21,6 +21,7 @@ pub mod features;
 pub mod gaps;
 pub mod guardian;
 pub mod host_info;
+pub mod interrupts;
 pub mod link;
 mod netlink;
 pub mod netns;

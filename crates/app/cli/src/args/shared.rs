@@ -127,12 +127,16 @@ pub(crate) struct ThreadArgs {
     /// Keep romer's memory from being paged out
     #[arg(long)]
     pub(crate) lock_memory: bool,
+    /// Have the interrupts of the network cards go to this processor, best another than --cpu; they go back at the end,
+    /// also of a romer that is killed; takes root
+    #[arg(long, value_name = "N", value_parser = values::cpu, allow_hyphen_values = true)]
+    pub(crate) irq_cpu: Option<u16>,
 }
 
 impl From<ThreadArgs> for ThreadOptions {
     fn from(arguments: ThreadArgs) -> Self {
         let policy = Policy { cpu: arguments.cpu, realtime: arguments.realtime };
-        Self { policy, lock_memory: arguments.lock_memory }
+        Self { policy, lock_memory: arguments.lock_memory, irq_cpu: arguments.irq_cpu }
     }
 }
 

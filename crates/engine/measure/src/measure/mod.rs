@@ -104,7 +104,7 @@ pub fn measure(
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, MeasureError> {
-    let _locked = options.threads.prepare()?;
+    let prepared = options.threads.prepare()?;
     let Targets { mut streams, dead, cards: _cards } = targets::prepare(options, observer)?;
     let manifest = Manifest {
         schema: MANIFEST.into(),
@@ -117,6 +117,9 @@ pub fn measure(
     let mut run = NewRun::create(&options.location, manifest)?;
     let log = run.start_log(log_queue(&streams))?;
     observer.on_start(run.folder(), streams.len());
+    if let Some(note) = prepared.shortcoming() {
+        observer.on_note(0, &note);
+    }
     let began = clock::monotonic_now();
     let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
     bring_home(&mut streams, &log.sender(), began, observer);

@@ -17,7 +17,6 @@ use std::thread::JoinHandle;
 
 use romer_host::HostError;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
-use romer_host::thread::LockedMemory;
 use romer_record::respond::Respond;
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
@@ -26,6 +25,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered};
+use crate::threads::Held;
 use crate::{MeasureError, ThreadOptions};
 
 /// How a responder is to be set up.
@@ -119,7 +119,7 @@ pub struct Responder {
     shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
     control_addresses: Vec<SocketAddr>,
-    _locked: Option<LockedMemory>,
+    _held: Held,
     _cards: Cards,
     started: std::time::SystemTime,
     authenticated: bool,
@@ -132,12 +132,13 @@ impl Responder {
     /// # Errors
     /// [`MeasureError::Host`] where an address cannot be bound.
     pub fn start(options: &RespondOptions) -> Result<Self, MeasureError> {
-        let locked = options.threads.prepare()?;
+        let held = options.threads.prepare()?;
         // Each conversation takes a descriptor; what the system does not give shows when they are used up.
         let _ = romer_host::descriptors::raise();
         let cards = Cards::default();
         let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
-        let shortcomings = stamping.iter().filter_map(|card| card.shortcoming()).collect();
+        let shortcomings =
+            stamping.iter().filter_map(|card| card.shortcoming()).chain(held.shortcoming()).collect();
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
         let listeners = control_listeners(options, &test_addresses)?;
@@ -193,7 +194,7 @@ impl Responder {
             remembered,
             test_addresses,
             control_addresses,
-            _locked: locked,
+            _held: held,
             _cards: cards,
             shortcomings,
             started: std::time::SystemTime::now(),
