@@ -3,6 +3,7 @@
 
 mod foreseen;
 mod held;
+mod whose;
 
 use std::path::Path;
 use std::process::Command;

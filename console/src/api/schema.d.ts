@@ -1255,9 +1255,18 @@ export interface components {
              * @description Mean of the paired differences.
              */
             mean: number | null;
+            /**
+             * Format: double
+             * @description Probability of as great a mean by chance, corrected for all differences of the benchmark (Holm); `null` below two pairs.
+             * @default null
+             */
+            probability: number | null;
             /** @description What differs. */
             quantity: string;
-            /** @description Whether the interval leaves out zero. */
+            /**
+             * @description Whether that is below 5 %: of all differences of a benchmark in which there are none, one is called so with a
+             *     probability of 5 % at the most. The interval is of this difference by itself.
+             */
             significant: boolean;
             /**
              * Format: double
@@ -2743,7 +2752,7 @@ export interface components {
             load_percent: number | null;
             /**
              * Format: double
-             * @description Probability of a deviation as great by chance, all places taken together.
+             * @description Probability of a deviation as great by chance, corrected for all places, quantities and cases (Holm): below 1 %.
              */
             probability: number;
             /** @description Of what. */
@@ -2883,6 +2892,12 @@ export interface components {
              * @default []
              */
             carried_per_second: number[];
+            /**
+             * Format: uint64
+             * @description Frames whose payload came changed.
+             * @default 0
+             */
+            corrupted: number;
             /** @description Code points that it came out with. */
             dscp_out: {
                 [key: string]: number;
@@ -2905,6 +2920,31 @@ export interface components {
             intended: number;
             /** @description The jitters. */
             jitter_ns: components["schemas"]["Jitter"];
+            /**
+             * @description Jitter by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+             *     other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
+             *     the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            jitter_rfc4689_ns: components["schemas"]["Summary"];
             /**
              * @description Its distribution.
              * @default {
@@ -3220,10 +3260,29 @@ export interface components {
             /** @description Its case. */
             case: string;
             /**
+             * Format: uint64
+             * @description Frames whose payload came changed; those in which just the test data were damaged, so that nobody knows which frames
+             *     they were, are lost as well, and of no stream.
+             * @default 0
+             */
+            corrupted: number;
+            /**
              * @description It tells nothing because the device was away in it, rather than because of the tester.
              * @default false
              */
             device_away: boolean;
+            /**
+             * Format: uint64
+             * @description Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
+             * @default 0
+             */
+            disturbed: number;
+            /**
+             * Format: uint64
+             * @description Of these, those that did not come.
+             * @default 0
+             */
+            disturbed_lost: number;
             /**
              * Format: uint64
              * @description Further copies that came.
@@ -3253,6 +3312,31 @@ export interface components {
             invalid: string | null;
             /** @description The jitters, as in a measurement; of the stream with the most frames. */
             jitter_ns: components["schemas"]["Jitter"];
+            /**
+             * @description The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+             *     other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
+             *     the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            jitter_rfc4689_ns: components["schemas"]["Summary"];
             /**
              * Format: int64
              * @description When the last of them had been.
@@ -3293,6 +3377,19 @@ export interface components {
              * @description Frames offered that did not come.
              */
             lost: number;
+            /**
+             * @description Lost frames that are the device's, at the least and at the most: of those on schedule all, of those in bursts as many as
+             *     it loses at the same ratio; with 95 %, where it loses frames independently. `null` in documents from before this was told.
+             * @default null
+             */
+            lost_by_device: number[] | null;
+            /**
+             * Format: uint64
+             * @description Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
+             *     those on schedule let expect.
+             * @default 0
+             */
+            lost_by_tester: number;
             /** @description Code points that went in, and with which they came out: `{in: {out: frames}}`. */
             markings: {
                 [key: string]: {

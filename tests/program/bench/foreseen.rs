@@ -42,6 +42,32 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     let found =
         process::run(process::romer(search).args(["--dry-run", "--json", "-"])).with_code(0).document();
     assert!(at(&found, "/trials").as_array().unwrap().is_empty() && count(&found, "/trials_at_most") > 6);
+    // Whether it comes to a trial of which frames are wanted is said before the first; beyond the most there can be it is refused.
+    let of_search = |number: &str| {
+        let capture = ["--pcapng", file.to_str().unwrap(), "--pcapng-trial", number, "--frame-sizes", "64"];
+        process::run(process::romer(search).args(capture).arg("--dry-run"))
+    };
+    let perhaps = of_search("3").with_code(0);
+    assert!(perhaps.stdout.contains("there may be no trial 3 (--pcapng-trial)"), "{perhaps:?}");
+    assert!(!of_search("1").with_code(0).stdout.contains("--pcapng-trial"));
+    let late = of_search("40").with_code(2);
+    assert!(
+        late.stderr.contains("no such trial (--pcapng-trial 40): those to be made are 1 to 10 at the most"),
+        "{late:?}"
+    );
+    // A scheduler's streams are of chance, and those that are not are told.
+    let mut classes = asked;
+    classes[1] = "priority";
+    let of_classes = |streams: [&str; 2]| {
+        let judged =
+            ["--discipline", "fifo", "--capacity", "1Mbit", "--stream", streams[0], "--stream", streams[1]];
+        process::run(process::romer(classes).args(judged).arg("--dry-run")).with_code(0).stdout
+    };
+    let chance = of_classes(["name=a", "name=b"]);
+    assert!(chance.contains("stream a: udp") && chance.contains("Poisson"), "{chance}");
+    assert!(!chance.contains("send evenly"), "{chance}");
+    let even = of_classes(["name=a,pace=constant", "name=b,pace=constant"]);
+    assert!(even.contains("the streams a, b send evenly"), "{even}");
     let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
     let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
     assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");

@@ -83,18 +83,14 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         None => None,
     };
     let forecast = romer_bench::forecast(&options);
-    if let (Some(number), Some(most)) = (options.capture, forecast.trials_for_certain) {
-        let made = past.as_ref().map_or(0, |(_, past)| past.trials());
-        if number > most || number <= made {
-            return Err(Failure::usage(format!(
-                "there is no such trial (--pcapng-trial {number}): those to be made are {} to {most}; name one of them",
-                made + 1
-            )));
-        }
-    }
+    let made = past.as_ref().map_or(0, |(_, past)| past.trials());
+    let perhaps = asked::check_capture(&options, &forecast, made)?;
     if arguments.trials.dry_run {
         if !arguments.output.quiet && !arguments.output.json_to_stdout() {
             output::print(&words::dry_run(&options, &forecast));
+            if let Some(perhaps) = &perhaps {
+                output::print(&format!("{perhaps}\n"));
+            }
         }
         if let Some(file) = &arguments.output.json {
             output::write_document(
@@ -119,6 +115,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         captured: false,
         prose,
         begun: false,
+        perhaps,
         line: words::Line::new(prose && io::stderr().is_terminal()),
     };
     let document = if name == ProcedureName::SelfTest {
@@ -212,6 +209,8 @@ struct Looker<'a> {
     captured: bool,
     prose: bool,
     begun: bool,
+    /// What is to be known of the trial whose frames are wanted.
+    perhaps: Option<String>,
     line: words::Line,
 }
 
@@ -220,6 +219,9 @@ impl Looker<'_> {
     fn begin(&mut self) {
         if self.prose && !self.begun {
             output::eprint_line(&words::beginning(self.options));
+            if let Some(perhaps) = &self.perhaps {
+                output::eprint_line(perhaps);
+            }
         }
         self.begun = true;
     }
@@ -293,7 +295,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
     let claims = claims(arguments, wanted)?;
-    let streams = streams(arguments)?;
+    let streams = streams(arguments, wanted)?;
     let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
     let loads = asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
     let (name, procedure, criterion) = asked::asked(arguments, wanted, &loads)?;
@@ -417,11 +419,19 @@ fn share_out(asked: &[StreamArgument]) -> Result<Vec<StreamOptions>, Failure> {
 }
 
 /// The streams, each with a name of its own.
-fn streams(arguments: &BenchArgs) -> Result<Vec<StreamOptions>, Failure> {
+fn streams(arguments: &BenchArgs, wanted: ProcedureName) -> Result<Vec<StreamOptions>, Failure> {
     if arguments.load.streams.is_empty() {
         return Ok(vec![StreamOptions::default()]);
     }
     let mut streams = share_out(&arguments.load.streams)?;
+    // Streams in step would meet a full queue in turns, or one of them always: a scheduler is judged by streams of chance.
+    if wanted == ProcedureName::Priority && streams.len() > 1 {
+        for (stream, _) in
+            streams.iter_mut().zip(&arguments.load.streams).filter(|(_, given)| !given.has_pace)
+        {
+            stream.pace = Pace::Poisson;
+        }
+    }
     for number in 0..streams.len() {
         if streams[number].name.is_empty() {
             streams[number].name = format!("stream {number}");

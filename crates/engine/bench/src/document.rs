@@ -2,19 +2,19 @@
 
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::campaign::Finding;
-use romer_method::statistics::{Break, Point, breaks, paired, repeats};
+use romer_method::soft::{chance_of_mean, holm};
+use romer_method::statistics::{paired, repeats};
 use romer_method::{Ask, Frames, Outcome};
 use romer_record::benchmark::{BenchmarkResult, Difference, Policed, SoftSpot, Trial};
 use romer_units::Duration;
 
 use crate::classes::owe;
 use crate::options::BenchOptions;
+use crate::soft::soft_spots;
 use crate::tester::{TrialRecord, real};
 
-/// A deviation is told as a soft spot where chance has it so seldom, in all of a curve, ...
-const LEVEL: f64 = 1e-3;
-/// ... and where it is more than this share of what was to be expected.
-const LEAST: f64 = 0.05;
+/// A difference is told where chance makes one of all of them as great so seldom.
+const LEVEL: f64 = 0.05;
 
 /// A trial with what it is sorted by.
 #[derive(Clone, Debug)]
@@ -46,11 +46,16 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         lost: figures.outcome.lost,
         first_loss_ns: figures.outcome.first_loss_at.map(Duration::as_nanos),
         last_loss_ns: figures.outcome.last_loss_at.map(Duration::as_nanos),
-        tester_drops: record.tester_drops,
+        tester_drops: figures.attribution.unread,
+        disturbed: figures.attribution.disturbed,
+        disturbed_lost: figures.attribution.disturbed_lost,
+        lost_by_tester: figures.attribution.tester,
+        lost_by_device: Some(figures.attribution.device),
         loss_ratio_bound: figures.loss_ratio_bound,
         duplicated: figures.duplicated,
         reordered: figures.reordered,
         altered: figures.altered,
+        corrupted: figures.corrupted,
         invalid: record.invalid.clone(),
         device_away: figures.outcome.device_away,
         latency_ns: figures.latency.clone(),
@@ -58,6 +63,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         latency_conversion_ns: figures.conversion,
         latency_by_definition_ns: figures.latency_by_definition.clone(),
         jitter_ns: figures.jitter.clone(),
+        jitter_rfc4689_ns: figures.jitter_rfc4689.clone(),
         lateness_ns: figures.lateness.clone(),
         longest_catch_up: record.longest_catch_up,
         latency_histogram: figures.histogram.clone(),
@@ -101,14 +107,17 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
 }
 
 /// A quantity of a trial: its name, and how it is found.
-type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
+pub(crate) type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
 
 /// What a sweep tells, repeat by repeat.
 const QUANTITIES: [Quantity; 11] = [
     ("carried_percent", |trial| Some(trial.carried.percent)),
     ("carried_payload_percent", |trial| Some(trial.carried.payload_percent)),
     ("carried_pps", |trial| Some(trial.carried.pps)),
-    ("loss_ratio", |trial| (trial.offered.frames > 0).then(|| real(trial.lost) / real(trial.offered.frames))),
+    ("loss_ratio", |trial| {
+        let lost = trial.lost.saturating_sub(trial.lost_by_tester);
+        (trial.offered.frames > 0).then(|| real(lost) / real(trial.offered.frames))
+    }),
     ("latency_mean_ns", |trial| trial.latency_ns.mean),
     ("latency_median_ns", |trial| trial.latency_ns.median),
     ("latency_p99_ns", |trial| trial.latency_ns.p99),
@@ -144,12 +153,12 @@ fn places(kept: &[Kept]) -> Vec<(Frames, f64)> {
     places
 }
 
-fn same(a: f64, b: f64) -> bool {
+pub(crate) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
 /// The values of a quantity at a place in a case, by repeat.
-fn values(
+pub(crate) fn values(
     kept: &[Kept],
     case: usize,
     place: &(Frames, f64),
@@ -195,10 +204,10 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
                 summed.differences.extend(differences(options, &place.0, load, name, &by_case));
             }
         }
-        if COMPARED.contains(&name) {
-            summed.soft_spots.extend(soft_spots(options, kept, &places, name, of));
-        }
     }
+    let compared = QUANTITIES.into_iter().filter(|(name, _)| COMPARED.contains(name));
+    summed.soft_spots = soft_spots(options, kept, &places, compared);
+    correct(&mut summed.differences);
     summed
 }
 
@@ -273,6 +282,7 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
             summed.differences.extend(differences(options, frames, None, name, &by_case));
         }
     }
+    correct(&mut summed.differences);
     summed
 }
 
@@ -337,95 +347,36 @@ fn differences(
                 mean: repeats(&found).mean,
                 stddev: student.map(|(_, deviation, _)| deviation),
                 interval,
-                significant: interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0),
+                probability: chance_of_mean(&found),
+                significant: false,
             }
         })
         .collect()
 }
 
-/// A curve along which a soft spot is looked for: where its points lie, and along what.
-struct Curve<'p> {
-    places: Vec<&'p (Frames, f64)>,
-    x: fn(&(Frames, f64)) -> f64,
-}
-
-/// The curves over the loads of each size, and over the sizes at each load.
-fn curves<'p>(options: &BenchOptions, places: &'p [(Frames, f64)]) -> Vec<Curve<'p>> {
-    let over_loads = options.frames.iter().map(|frames| Curve {
-        places: places.iter().filter(|(other, _)| other == frames).collect(),
-        x: |place| place.1 * 100.0,
-    });
-    let mut loads: Vec<f64> = places.iter().map(|place| place.1).collect();
-    loads.sort_by(f64::total_cmp);
-    loads.dedup_by(|a, b| same(*a, *b));
-    let over_sizes = loads.into_iter().map(|load| Curve {
-        places: places.iter().filter(|(frames, at)| same(*at, load) && frames.size().is_some()).collect(),
-        x: |place| place.0.size().map_or(0.0, |size| f64::from(size.octets())),
-    });
-    over_loads.chain(over_sizes).filter(|curve| curve.places.len() > 2).collect()
-}
-
-/// Where a curve over the loads, or over the sizes, is worse than its neighbours let expect. The probability allows for
-/// all points of all curves of the benchmark.
-fn soft_spots(
-    options: &BenchOptions,
-    kept: &[Kept],
-    places: &[(Frames, f64)],
-    quantity: &str,
-    of: fn(&Trial) -> Option<f64>,
-) -> Vec<SoftSpot> {
-    let curves = curves(options, places);
-    let tested = curves.len() * options.cases.len() * COMPARED.len();
-    let level = LEVEL / real(tested.max(1) as u64);
-    let mut spots: Vec<SoftSpot> = Vec::new();
-    for (number, case) in options.cases.iter().enumerate() {
-        for Curve { places: along, x } in &curves {
-            let points: Vec<Point> = along
-                .iter()
-                .map(|place| {
-                    let values = values(kept, number, place, options.repeats, of);
-                    Point { x: x(place), values: values.into_iter().flatten().collect() }
-                })
-                .collect();
-            for found in breaks(&points, level, LEAST) {
-                let (frames, load) = along[found.place];
-                let size = frames.size().map(romer_units::FrameSize::octets);
-                let known = |spot: &SoftSpot| {
-                    spot.case == case.name
-                        && spot.frame_size == size
-                        && spot.load_percent.is_some_and(|percent| same(percent, load * 100.0))
-                };
-                if !is_worse(quantity, &points, &found) || spots.iter().any(known) {
-                    continue;
-                }
-                let load = load * 100.0;
-                let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} octets"));
-                spots.push(SoftSpot {
-                    case: case.name.clone(),
-                    frame_size: size,
-                    load_percent: Some(load),
-                    quantity: quantity.into(),
-                    found: found.found,
-                    expected: found.expected,
-                    probability: (found.probability * real(tested as u64)).min(1.0),
-                    text: format!(
-                        "case {}, {what} at {load:.1} %: {quantity} is {:.3}, where its neighbours let expect {:.3}",
-                        case.name, found.found, found.expected
-                    ),
-                });
-            }
-        }
+/// Corrects the differences of a benchmark for their number: of so many, some leave out zero by chance.
+fn correct(differences: &mut [Difference]) {
+    let chances: Vec<f64> = differences.iter().filter_map(|one| one.probability).collect();
+    let tested = differences.iter_mut().filter(|one| one.probability.is_some());
+    for (one, probability) in tested.zip(holm(&chances)) {
+        one.probability = Some(probability);
+        one.significant = probability < LEVEL;
     }
-    spots
 }
 
-/// Whether a break is one for the worse: less carried than the line between the neighbours has, or a latency or jitter above
-/// that of both, because these bend upwards and level off on the soundest device.
-fn is_worse(quantity: &str, points: &[Point], found: &Break) -> bool {
-    if quantity.starts_with("carried") {
-        return found.found < found.expected;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_with_what_all_of_them_leave_of_its_probability() {
+        let one = |probability| Difference { probability, ..Difference::default() };
+        let mut all: Vec<Difference> = (0..20).map(|_| one(Some(0.01))).collect();
+        all.extend([one(Some(0.001)), one(None)]);
+        correct(&mut all);
+        // One in a thousand, of 21 that were tested.
+        assert!((all[20].probability.unwrap() - 0.021).abs() < 1e-12 && all[20].significant);
+        assert!(all[..20].iter().all(|one| !one.significant), "each by itself is below 5 %");
+        assert_eq!((all[21].probability, all[21].significant), (None, false));
     }
-    let mean = |place: usize| points.get(place).and_then(|point| repeats(&point.values).mean);
-    let neighbours = [found.place.wrapping_sub(1), found.place + 1].map(mean);
-    neighbours.into_iter().flatten().all(|neighbour| found.found > neighbour + LEAST * neighbour.abs())
 }

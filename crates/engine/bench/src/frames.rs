@@ -4,6 +4,7 @@ use romer_method::Frames;
 use romer_method::analysis::{Known, UNTAGGED};
 use romer_method::arrangement::Flow;
 use romer_units::Dscp;
+use romer_units::random::Stream as Random;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::test_frame::{Carried, Form, Mark, Signature, Template};
 
@@ -15,6 +16,8 @@ const TTL: u8 = 64;
 
 /// A stream's frames by size.
 struct Prepared {
+    /// Where each pass through a range begins: of source ports, destination ports, source addresses, destination addresses.
+    turns: [Random; 4],
     /// By octets with check sequence; `None` where no frame of the trial is as long.
     sizes: Vec<Option<Template>>,
     ports: Option<(std::ops::RangeInclusive<u16>, std::ops::RangeInclusive<u16>)>,
@@ -35,7 +38,9 @@ impl Store {
         frames: &Frames,
         signature: Signature,
     ) -> Result<Self, BenchError> {
-        let streams = options.streams.iter().map(|stream| {
+        let streams = (0_u32..).zip(&options.streams).map(|(number, stream)| {
+            let turns = [*b"port", *b"dprt", *b"addr", *b"dadr"]
+                .map(|name| Random::new(options.seed, [u32::from_be_bytes(name), number]));
             let form = form(options, stream, macs);
             let least = u32::try_from(form.least()).unwrap_or(u32::MAX);
             let mut sizes = Vec::new();
@@ -58,7 +63,7 @@ impl Store {
                 .then(|| (stream.source_ports.clone(), stream.destination_ports.clone()));
             let (source, destination) = addresses(options, stream);
             let addresses = (source.count() > 1 || destination.count() > 1).then_some((source, destination));
-            Ok::<_, BenchError>(Prepared { sizes, ports, addresses })
+            Ok::<_, BenchError>(Prepared { turns, sizes, ports, addresses })
         });
         Ok(Self { streams: streams.collect::<Result<_, _>>()?, signature })
     }
@@ -68,10 +73,17 @@ impl Store {
         let stream = self.streams.get_mut(usize::from(mark.stream))?;
         let template = stream.sizes.get_mut(usize::try_from(octets).ok()?)?.as_mut()?;
         if let Some((source, destination)) = &stream.ports {
-            template.set_ports(nth(source, mark.sequence), nth(destination, mark.sequence));
+            template.set_ports(
+                nth(source, &stream.turns[0], mark.sequence),
+                nth(destination, &stream.turns[1], mark.sequence),
+            );
         }
         if let Some((source, destination)) = &stream.addresses {
-            template.set_addresses(source.nth(mark.sequence), destination.nth(mark.sequence));
+            let [source_turn, destination_turn] = [&stream.turns[2], &stream.turns[3]];
+            template.set_addresses(
+                source.nth(turn(source_turn, mark.sequence, source.count())),
+                destination.nth(turn(destination_turn, mark.sequence, destination.count())),
+            );
         }
         let frame = place.get_mut(..template.octets.len())?;
         frame.copy_from_slice(&template.octets);
@@ -89,9 +101,20 @@ impl Store {
     }
 }
 
-fn nth(range: &std::ops::RangeInclusive<u16>, sequence: u32) -> u16 {
+fn nth(range: &std::ops::RangeInclusive<u16>, begins: &Random, sequence: u32) -> u16 {
     let width = u32::from(range.end() - range.start()) + 1;
-    range.start() + u16::try_from(sequence % width).unwrap_or(0)
+    range.start() + u16::try_from(turn(begins, sequence, width)).unwrap_or(0)
+}
+
+/// Which of so many a frame has: each pass through all of them begins at another place by chance. Were it always the first,
+/// sizes that come back in the same order would each go with the same ones for ever.
+fn turn(begins: &Random, sequence: u32, width: u32) -> u32 {
+    if width < 2 {
+        return 0;
+    }
+    let drawn = u128::from(begins.bits(u64::from(sequence / width))) * u128::from(width);
+    let begin = u64::try_from(drawn >> 64).unwrap_or(0);
+    u32::try_from((u64::from(sequence % width) + begin) % u64::from(width)).unwrap_or(0)
 }
 
 /// Every size that frames of this kind may have, none below `least`.
@@ -174,4 +197,67 @@ pub(crate) fn words(stream: &StreamOptions) -> String {
     let tag =
         stream.tag.map_or(String::new(), |tag| format!(", vlan {} priority {}", tag.vlan(), tag.priority()));
     format!("{}: {protocol}, share {:.4}{dscp}{tag}, {:?}", stream.name, stream.share, stream.pace)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use romer_method::Phase;
+    use romer_method::arrangement::Arrangement;
+    use romer_units::{Duration, LineRate};
+
+    use super::*;
+    use crate::simulated::sweep;
+
+    /// How often each size went with each destination port and address, in frames of a mixture.
+    fn met(ports: std::ops::RangeInclusive<u16>, frames: u32) -> BTreeMap<(usize, u16, u8), u32> {
+        let mixture = Frames::Mixture("simple".parse().unwrap());
+        let destination = AddressRange::new("198.19.0.1".parse().unwrap(), "198.19.0.4".parse().unwrap());
+        let stream = StreamOptions { destination_ports: ports, destination, ..StreamOptions::default() };
+        let options = BenchOptions { streams: vec![stream], frames: vec![mixture.clone()], ..sweep(&[0.5]) };
+        let mut store = Store::new(&options, [MacAddress([2; 6]); 2], &mixture, Signature(7)).unwrap();
+        let phases = [Phase { load: 0.5, length: Duration::from_secs(1_000) }];
+        let line = LineRate::new(10_000_000).unwrap();
+        let due = Arrangement::new(&flows(&options), &mixture, line, &phases, options.seed);
+        let (mut met, mut place) = (BTreeMap::new(), vec![0; 2_000]);
+        for (sequence, due) in (0..frames).zip(due) {
+            let mark = Mark { stream: 0, sequence, sent: 0 };
+            let length = store.put(due.octets, mark, &mut place).unwrap();
+            let port = u16::from_be_bytes([place[36], place[37]]);
+            *met.entry((length, port, place[33])).or_insert(0) += 1;
+        }
+        met
+    }
+
+    #[test]
+    fn every_size_of_a_mixture_goes_with_every_port_and_address() {
+        // The simple mixture has twelve frames in turn, of three sizes: with twelve, four or six ports each size would always
+        // have the same ones.
+        for width in [4, 6, 12] {
+            let met = met(7_001..=7_000 + width, 12_000);
+            assert_eq!(met.len(), 3 * usize::from(width) * 4, "{met:?}");
+            // 1,000 frames are of 1,518 octets, the rarest size: each port and address has its part of them, within five
+            // deviations.
+            let part = 1_000.0 / f64::from(width) / 4.0;
+            let rare = met.iter().filter(|((length, ..), _)| *length == 1_514);
+            for (key, count) in rare {
+                assert!(
+                    (f64::from(*count) - part).abs() < 5.0 * part.sqrt() + 1.0,
+                    "{key:?}: {count} {part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_is_gone_through_wholly_before_any_of_it_comes_again() {
+        let begins = Random::new(romer_units::random::Seed([1; 6]), [0, 0]);
+        for pass in 0..50 {
+            let mut all: Vec<u32> = (0..7).map(|frame| turn(&begins, pass * 7 + frame, 7)).collect();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2, 3, 4, 5, 6]);
+        }
+        assert_eq!((turn(&begins, 5, 1), turn(&begins, u32::MAX, u32::MAX) < u32::MAX), (0, true));
+    }
 }

@@ -24,6 +24,7 @@ mod self_test;
 mod send;
 #[cfg(test)]
 mod simulated;
+mod soft;
 mod tester;
 mod verdicts;
 mod warnings;

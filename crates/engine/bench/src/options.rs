@@ -252,6 +252,20 @@ impl BenchOptions {
         self.frames.dedup();
     }
 
+    /// The seed of a trial's sizes and gaps: of each repeat its own, and the same in all cases, which are compared.
+    pub const fn seed_of(&self, repeat: u32) -> Seed {
+        let [a, b, c, d, e, f] = self.seed.0;
+        Seed([a, b, c, d, e.wrapping_add(repeat), f])
+    }
+
+    /// Streams that send evenly, where there are several of them and the device is held to a way of serving them: who of them
+    /// finds a full queue is then decided by the phases between them rather than by the device.
+    pub fn in_step(&self) -> Vec<&str> {
+        let even = self.streams.iter().filter(|stream| stream.pace == Pace::Constant);
+        let even: Vec<&str> = even.map(|stream| stream.name.as_str()).collect();
+        if self.claims.scheduler.is_some() && even.len() > 1 { even } else { Vec::new() }
+    }
+
     /// The line, where frames really take their time on it; `None` for interfaces of software.
     pub const fn real_line(&self) -> Option<LineRate> {
         if self.virtual_line { None } else { Some(self.line) }

@@ -11,7 +11,7 @@ use romer_port::{SNAP, TestReceiver, TestSender};
 use romer_units::Duration;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, read, tell};
-use romer_wire::test_frame::{Signature, locate};
+use romer_wire::test_frame::{Signature, is_intact, locate};
 
 use crate::capture::Caught;
 use crate::options::AddressRange;
@@ -64,6 +64,20 @@ pub(crate) struct Received {
     pub(crate) without_room: u64,
     /// Frames that the kernel dropped because nobody took them.
     pub(crate) drops: u64,
+    /// Frames that this host dropped before, be they the trial's or others.
+    pub(crate) elsewhere: u64,
+    /// Frames that came and were none of the trial's, or cannot be told for such.
+    pub(crate) others: u64,
+    /// Of these, frames of the trial whose mark was damaged, so that nobody knows which they were.
+    pub(crate) damaged: u64,
+}
+
+impl Received {
+    /// Frames of the trial that the tester dropped unread, at the least and at the most.
+    pub(crate) const fn unread(&self) -> [u64; 2] {
+        let certain = self.without_room + if self.others == 0 { self.drops } else { 0 };
+        [certain, self.without_room + self.drops + self.elsewhere]
+    }
 }
 
 /// A frame as it was on the line: with the tag that the interface took out.
@@ -78,6 +92,7 @@ fn caught(at: i64, frame: &[u8], length: usize, tag: Option<u16>) -> Caught {
     let tag = tag.as_ref().map_or(&[][..], |tag| &tag[..]);
     let mut octets = [0; SNAP];
     let mut kept = 0;
+    // Of longer ones, as much as there is room for.
     for (place, octet) in octets.iter_mut().zip(addresses.iter().chain(tag).chain(rest)) {
         *place = *octet;
         kept += 1;
@@ -101,12 +116,14 @@ pub(crate) fn receive(
     loop {
         let came = receiver.receive(|frame| {
             let Some(seen) = locate(frame.octets) else {
+                received.others += 1;
                 host.answer(frame.octets);
                 return;
             };
-            let Some(mark) =
-                frame.octets.get(seen.mark..).and_then(|octets| receiving.signature.read(octets))
-            else {
+            let carried = frame.octets.get(seen.mark..).unwrap_or_default();
+            let Some(mark) = receiving.signature.read(carried) else {
+                received.damaged += u64::from(receiving.signature.is_here(carried));
+                received.others += 1;
                 return;
             };
             if received.came.len() == received.came.capacity() {
@@ -128,6 +145,7 @@ pub(crate) fn receive(
                 octets: u16::try_from(frame.length + 4 - inside).unwrap_or(u16::MAX),
                 tos: seen.tos,
                 priority: tag.map_or(UNTAGGED, |tag| u8::try_from(tag >> 13).unwrap_or(0)),
+                intact: is_intact(frame.octets, seen.mark),
             });
         });
         if came > 0 {

@@ -16,8 +16,6 @@ use crate::frames::Store;
 const GRACE: Duration = Duration::from_millis(250);
 /// Gaps of the sending loop from this length on are the host's.
 const GAP: i64 = 20_000;
-/// After a gap from this length on, the frames that were due meanwhile make a burst that nobody asked for.
-const STANDSTILL: i64 = 1_000_000;
 
 /// What is to be sent.
 pub(crate) struct Sending<'a> {
@@ -44,8 +42,6 @@ pub(crate) struct Sent {
     /// On the line, and of payload.
     pub(crate) intended_octets: [u64; 2],
     pub(crate) longest_catch_up: u64,
-    /// Frames that left in bursts after the loop had stood still for [`STANDSTILL`] or longer.
-    pub(crate) caught_up: u64,
     /// Times in which the loop did not run, while it should have.
     pub(crate) away: Duration,
     pub(crate) longest_away: Duration,
@@ -73,7 +69,7 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
     let last = sending.begin + sending.length + GRACE;
     let mut pacer = Pacer::start(sending.interval);
     let mut next = sending.arrangement.next();
-    let (mut run_length, mut stood_still) = (0, false);
+    let mut run_length = 0;
     while let Some(due) = next {
         let at = sending.begin + due.at;
         let now = pacer.wait_until(at).at;
@@ -82,13 +78,11 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
         }
         if run_length == 0 {
             note_gap(&mut sent, now - at);
-            stood_still = (now - at).as_nanos() >= STANDSTILL;
         }
         next = fill(&mut batch, &mut sending, &sent, due, now);
         // More than one: the loop was not there in time for all but the last.
         run_length = if batch.frames.len() > 1 { run_length + batch.frames.len() as u64 } else { 0 };
         sent.longest_catch_up = sent.longest_catch_up.max(run_length);
-        sent.caught_up += if stood_still { batch.frames.len() as u64 } else { 0 };
         flush(sender, &mut batch, &sending, &mut sent, last);
     }
     // What is left was due and was not sent.

@@ -30,7 +30,9 @@ use crate::send::Sent;
 use crate::tester::{TrialRecord, record};
 
 mod absences;
+mod attributed;
 mod claimed;
+mod compared;
 mod mixtures;
 
 /// 10 Mbit/s: 14,881 frames of 64 octets a second.
@@ -55,10 +57,14 @@ struct Simulated {
     loses_above: f64,
     /// In the trial with this number, the device carries nothing of what leaves in this time, nanoseconds.
     absent: Option<(u32, std::ops::Range<i64>)>,
-    /// In the trial with this number, the tester stands still for this time, and then sends all at once.
-    stands_still: Option<(u32, std::ops::Range<i64>)>,
-    /// Of frames of so many octets each fifth is lost.
-    weak_at: Option<u32>,
+    /// In these trials, the tester stands still for these times, and then sends all at once.
+    stands_still: Vec<(u32, std::ops::Range<i64>)>,
+    /// In the trial with this number, the tester drops unread what comes in this time, and the kernel counts it.
+    overflows: Option<(u32, std::ops::Range<i64>)>,
+    /// Of frames of so many octets one of so many is lost.
+    weak_at: Option<(u32, usize)>,
+    /// Of frames of so many octets one of so many comes with another payload.
+    corrupts: Option<(u32, usize)>,
 }
 
 impl Simulated {
@@ -73,8 +79,10 @@ impl Simulated {
             sends: f64::INFINITY,
             loses_above: f64::INFINITY,
             absent: None,
-            stands_still: None,
+            stands_still: Vec::new(),
+            overflows: None,
             weak_at: None,
+            corrupts: None,
         }
     }
 }
@@ -96,16 +104,14 @@ impl Bed for Simulated {
         #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of one frame")]
         let apart = (1e9 / self.sends) as i64;
         let mut free = 0;
-        for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, options.seed) {
+        let seed = options.seed_of(ask.repeat);
+        for due in Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, seed) {
             sent.intend(&overheads, due);
             let mut at = due.at.as_nanos();
-            if let Some((_, still)) = self
-                .stands_still
-                .as_ref()
-                .filter(|(trial, still)| *trial == self.trials && still.contains(&at))
-            {
+            let still =
+                self.stands_still.iter().find(|(trial, still)| *trial == self.trials && still.contains(&at));
+            if let Some((_, still)) = still {
                 sent.longest_away = sent.longest_away.max(Duration::from_nanos(still.end - at));
-                sent.caught_up += 1;
                 at = still.end;
             }
             if at < free {
@@ -113,7 +119,7 @@ impl Bed for Simulated {
             }
             let stream = usize::from(due.stream);
             let sequence = u32::try_from(sent.left[stream].len()).unwrap();
-            sent.left[stream].push(Left { due: at, sent: at, octets: due.octets });
+            sent.left[stream].push(Left { due: due.at.as_nanos(), sent: at, octets: due.octets });
             free = at + apart;
             given.push((Given { at, class: stream, octets: due.octets, tos: tos[stream] }, sequence));
         }
@@ -132,7 +138,10 @@ impl Bed for Simulated {
             |at: i64| matches!(&self.absent, Some((when, gone)) if *when == trial && gone.contains(&at));
         let taken = taken.iter().filter(|one| rate <= self.loses_above || one.place % 100 != 50);
         let taken = taken.filter(|one| !is_gone(given[one.place].0.at));
-        let taken = taken.filter(|one| self.weak_at != Some(given[one.place].0.octets) || one.place % 5 != 2);
+        let is_one = |some: Option<(u32, usize)>, place: usize| {
+            some.is_some_and(|(octets, of)| octets == given[place].0.octets && place % of == 2)
+        };
+        let taken = taken.filter(|one| !is_one(self.weak_at, one.place));
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
             Came {
@@ -143,9 +152,14 @@ impl Bed for Simulated {
                 octets: u16::try_from(frame.octets).unwrap(),
                 tos: one.tos,
                 priority: UNTAGGED,
+                intact: !is_one(self.corrupts, one.place),
             }
         });
-        let received = Received { came: came.collect(), ..Received::default() };
+        let overflow =
+            self.overflows.as_ref().filter(|(when, _)| *when == trial).map(|(_, full)| full.clone());
+        let (dropped, came): (Vec<Came>, Vec<Came>) =
+            came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
+        let received = Received { came, drops: dropped.len() as u64, ..Received::default() };
         Ok(record(options, ask, manner.baseline, false, sent, received))
     }
 
@@ -247,7 +261,7 @@ fn options(procedure: Procedure) -> BenchOptions {
     }
 }
 
-fn sweep(loads: &[f64]) -> BenchOptions {
+pub(crate) fn sweep(loads: &[f64]) -> BenchOptions {
     options(Procedure::Sweep { loads: loads.to_vec(), length: Duration::from_secs(1) })
 }
 
@@ -485,7 +499,7 @@ fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
 #[test]
 fn the_testers_standstill_is_not_the_devices_loss() {
     // What is sent in a burst after it is more than the device holds.
-    let still = Some((1, 50_000_000..80_000_000));
+    let still = vec![(1, 50_000_000..80_000_000)];
     let bed = Simulated { stands_still: still, ..Simulated::with(carries(0.9, 20)) };
     let document = run(&sweep(&[0.2, 0.3, 0.4]), bed);
     let bad: Vec<&str> = document.trials.iter().filter_map(|trial| trial.invalid.as_deref()).collect();
@@ -496,20 +510,6 @@ fn the_testers_standstill_is_not_the_devices_loss() {
         assert_eq!((result.mean, result.method.as_str(), low), (Some(0.0), "none-of-n", 0.0));
         assert!(high > 0.0 && high < 0.02, "{high}");
     }
-}
-
-#[test]
-fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_none() {
-    let asked =
-        |repeats| BenchOptions { frames: sizes(&[64, 128, 256, 512]), repeats, ..sweep(&[0.2, 0.3, 0.4]) };
-    let weak = Simulated { weak_at: Some(256), ..Simulated::with(carries(1.0, 100)) };
-    let document = run(&asked(3), weak);
-    let spots: Vec<_> =
-        document.soft_spots.iter().filter(|spot| spot.quantity == "carried_percent").collect();
-    assert_eq!(spots.len(), 3, "{:?}", document.soft_spots);
-    assert!(spots.iter().all(|spot| spot.frame_size == Some(256) && spot.found < spot.expected));
-    let document = run(&asked(3), Simulated::with(carries(1.0, 100)));
-    assert!(document.soft_spots.is_empty(), "{:?}", document.soft_spots);
 }
 
 #[test]

@@ -4,9 +4,12 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use romer_host::clock::{Realtime, monotonic_now, realtime_now};
+use romer_host::host_info;
+use romer_host::link::Network;
 use romer_host::socket::wait_any;
 use romer_method::analysis::{Figures, Flight, Left, figures, policed};
 use romer_method::arrangement::Arrangement;
+use romer_method::attribution::Attribution;
 use romer_method::{Ask, Frames, policing};
 use romer_port::{HostGuard, PortName, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
@@ -46,8 +49,6 @@ pub(crate) struct TrialRecord {
     pub(crate) figures: Figures,
     /// Frames that were due and were not sent.
     pub(crate) unsent: u64,
-    /// Frames that the tester itself may have dropped.
-    pub(crate) tester_drops: u64,
     /// Why it tells nothing of the device.
     pub(crate) invalid: Option<String>,
     /// Most frames given at once to make up for lost time.
@@ -111,7 +112,7 @@ impl Tester {
         };
         let mut tester = Self {
             sender: TestSender::open(tx).map_err(failed(tx))?,
-            receiver: TestReceiver::open(rx).map_err(failed(rx))?,
+            receiver: TestReceiver::open_for(rx, longest_of_all(options)).map_err(failed(rx))?,
             host,
             macs: [MacAddress([0; 6]), MacAddress(own.mac.0)],
             signatures: Stream::new(options.seed, [u32::from_be_bytes(*b"sign"), process_salt()]),
@@ -132,6 +133,20 @@ impl Tester {
         let [answered, _] = self.macs;
         let own = [answered, behind(answered)].contains(&self.host.mac);
         (options.next_hop.is_none() && !own).then_some(answered)
+    }
+
+    /// Frames up to now that this host's kernel or network card dropped before the ring: in the cards of both ports; of
+    /// virtual ones, in the queues that all virtual interfaces of the host share.
+    fn overruns(&self, options: &BenchOptions) -> u64 {
+        if options.virtual_line {
+            return host_info::backlog_drops().unwrap_or(0);
+        }
+        let of = |port: &PortName| {
+            let overruns =
+                Network::open(port.namespace()).and_then(|network| network.overruns(port.interface()));
+            overruns.unwrap_or_default()
+        };
+        of(&options.rx).received + of(&options.tx).sent
     }
 
     fn signature(&mut self) -> Signature {
@@ -261,8 +276,15 @@ impl Bed for Tester {
         let before = clocks_apart();
         let epoch = Realtime::from_nanos(begin.as_nanos() + before);
         let (done, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let overruns = self.overruns(options);
         let sending = Sending {
-            arrangement: Arrangement::new(&flows, &ask.frames, options.line, &ask.phases, options.seed),
+            arrangement: Arrangement::new(
+                &flows,
+                &ask.frames,
+                options.line,
+                &ask.phases,
+                options.seed_of(ask.repeat),
+            ),
             store: &mut store,
             begin,
             length: ask.length(),
@@ -281,7 +303,7 @@ impl Bed for Tester {
             count: &count,
         };
         let Self { sender, receiver, host, .. } = self;
-        let (sent, received) = std::thread::scope(|scope| {
+        let (sent, mut received) = std::thread::scope(|scope| {
             let taking = std::thread::Builder::new()
                 .name("bench-receive".into())
                 .spawn_scoped(scope, || receive(receiver, host, &receiving));
@@ -293,6 +315,7 @@ impl Bed for Tester {
             Ok::<_, BenchError>((sent, received))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
+        received.elsewhere = self.overruns(options).saturating_sub(overruns);
         let capture =
             manner.capture.then(|| capture::pcapng(options, epoch, signature, &mut store, &sent, &received));
         Ok(TrialRecord { capture, ..record(options, ask, manner.baseline, clock_set, sent, received) })
@@ -338,6 +361,13 @@ impl Bed for Tester {
     }
 }
 
+/// Octets of the longest frame of any trial.
+fn longest_of_all(options: &BenchOptions) -> usize {
+    let own = options.streams.iter().filter_map(|stream| stream.frames.as_ref());
+    let all = own.chain(&options.frames).flat_map(|frames| sizes_of(frames, 0));
+    all.max().and_then(|octets| usize::try_from(octets).ok()).unwrap_or(0)
+}
+
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there.
 fn drain(sent: &Sent, count: &AtomicU64, settle: Duration) {
     let offered: usize = sent.left.iter().map(Vec::len).sum();
@@ -359,6 +389,7 @@ pub(crate) fn record(
     sent: Sent,
     received: Received,
 ) -> TrialRecord {
+    let (unread, damaged) = (received.unread(), received.damaged);
     let flight = Flight {
         streams: known(options),
         left: sent.left,
@@ -369,23 +400,20 @@ pub(crate) fn record(
         line: Some(options.line),
         real_line: options.real_line(),
         baseline,
+        unread,
     };
     let mut figures = figures(&flight);
+    figures.corrupted += damaged;
+    let attribution = figures.attribution;
     let outcome = &mut figures.outcome;
     let unsent = outcome.intended - outcome.offered;
-    let tester_drops = received.drops + received.without_room;
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let invalid = if let Some(stopped) = sent.stopped {
         Some(format!("the sending port refused frames: {stopped:?}").to_lowercase())
     } else if share(unsent, outcome.intended) > MOST_UNSENT {
         Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
-    } else if tester_drops > 0 && outcome.lost > 0 {
-        Some(format!("the tester dropped {tester_drops} frames unread"))
-    } else if outcome.lost > 0 && outcome.lost <= sent.caught_up {
-        Some(format!(
-            "the tester stood still ({} at the longest) and then sent {} frames in bursts: that {} were lost may be its doing",
-            sent.longest_away, sent.caught_up, outcome.lost
-        ))
+    } else if !attribution.tells(&options.procedure.criteria()) {
+        Some(words_of(&attribution, sent.longest_away))
     } else if clock_set {
         Some("the host's clock was set during the trial".into())
     } else {
@@ -395,7 +423,6 @@ pub(crate) fn record(
     TrialRecord {
         capture: None,
         unsent,
-        tester_drops: tester_drops.min(outcome.lost),
         invalid,
         longest_catch_up: sent.longest_catch_up,
         gaps: Gaps {
@@ -407,6 +434,27 @@ pub(crate) fn record(
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
+}
+
+/// Why a loss may be the tester's own.
+fn words_of(loss: &Attribution, longest_away: Duration) -> String {
+    let mut parts = Vec::new();
+    if loss.unread > 0 {
+        parts.push(format!("up to {} were dropped unread", loss.unread));
+    }
+    if loss.disturbed_lost > 0 {
+        parts.push(format!(
+            "{} are of the {} that left in bursts that nobody asked for, or right after them (the tester stood still, {} at \
+             the longest)",
+            loss.disturbed_lost, loss.disturbed, longest_away
+        ));
+    }
+    let [least, most] = loss.device;
+    format!(
+        "of {} frames that did not come {}; {least} to {most} are the device's loss",
+        loss.lost,
+        parts.join(", and ")
+    )
 }
 
 fn gaps_between(left: &[Left]) -> Vec<i64> {

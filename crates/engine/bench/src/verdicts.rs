@@ -84,6 +84,11 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         "frames come out with the length and test data that they were sent with",
         sum(|trial| trial.altered),
     );
+    tell(
+        "payload",
+        "frames come out with the payload that they were sent with",
+        sum(|trial| trial.corrupted),
+    );
     let mut sizes: Vec<u32> = trials.iter().filter_map(|trial| trial.frame_size).collect();
     sizes.sort_unstable();
     sizes.dedup();

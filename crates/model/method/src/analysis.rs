@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use romer_metrics::jitter::{
-    delay_difference, deviation_from_mean, inter_arrival_difference,
+    delay_difference, delay_difference_in_order_of_arrival, deviation_from_mean, inter_arrival_difference,
     inter_arrival_difference_in_order_of_arrival, peak_to_peak, rfc3550,
 };
 use romer_metrics::{described, reordering, summary, wilson_interval};
@@ -15,6 +15,7 @@ use romer_record::document::{Histogram, Jitter, Summary};
 use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
 
+use crate::attribution::{Attribution, attribute};
 use crate::policing::Policed;
 use crate::{Outcome, real};
 
@@ -46,6 +47,8 @@ pub struct Came {
     pub tos: u8,
     /// Priority of its VLAN tag, or [`UNTAGGED`].
     pub priority: u8,
+    /// Its payload is as it was sent.
+    pub intact: bool,
 }
 
 /// A frame without a VLAN tag.
@@ -85,6 +88,8 @@ pub struct Flight {
     pub real_line: Option<LineRate>,
     /// What is taken out of every latency: the tester's own part, where that is wanted.
     pub baseline: Duration,
+    /// Frames of the trial that the tester dropped unread, at the least and at the most.
+    pub unread: [u64; 2],
 }
 
 /// The figures of a trial.
@@ -98,6 +103,8 @@ pub struct Figures {
     pub offered: Load,
     /// Came out.
     pub carried: Load,
+    /// Whose loss it is.
+    pub attribution: Attribution,
     /// Upper end of the loss ratio's interval.
     pub loss_ratio_bound: Option<f64>,
     /// Further copies.
@@ -106,6 +113,8 @@ pub struct Figures {
     pub reordered: u64,
     /// Of another length than they were sent with.
     pub altered: u64,
+    /// With another payload than they were sent with.
+    pub corrupted: u64,
     /// Latency of every frame.
     pub latency: Summary,
     /// What other definitions add to it.
@@ -116,6 +125,8 @@ pub struct Figures {
     pub histogram: Histogram,
     /// The jitters of the stream with the most frames.
     pub jitter: Jitter,
+    /// That of RFC 4689, of the same stream.
+    pub jitter_rfc4689: Summary,
     /// How late frames were given to the interface.
     pub lateness: Summary,
     /// Each stream.
@@ -176,6 +187,7 @@ pub fn figures(flight: &Flight) -> Figures {
         if found.streams.is_empty() || one.offered > most_frames {
             most_frames = one.offered;
             found.jitter = one.jitter_ns.clone();
+            found.jitter_rfc4689 = one.jitter_rfc4689_ns.clone();
         }
         found.streams.push(one);
     }
@@ -206,6 +218,8 @@ pub fn figures(flight: &Flight) -> Figures {
     };
     found.duplicated = sum(|stream| stream.duplicated);
     found.reordered = sum(|stream| stream.reordered);
+    found.corrupted = sum(|stream| stream.corrupted);
+    found.attribution = attribute(flight, &arrivals, found.duplicated);
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
     loads(flight, &arrivals, end, &mut found);
@@ -289,7 +303,7 @@ fn stream(
         octets += u64::from(left.octets);
         on_line += u64::from(left.octets + FrameSize::OVERHEAD);
     }
-    let mut dscp_out = BTreeMap::new();
+    let (mut dscp_out, mut corrupted) = (BTreeMap::new(), 0);
     for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
         let (sent, out) = (Dscp::of_tos(known.tos).to_string(), Dscp::of_tos(came.tos).to_string());
         *dscp_out.entry(out.clone()).or_insert(0) += 1;
@@ -301,6 +315,7 @@ fn stream(
             let place = found.priorities.entry(words(known.priority)).or_default();
             *place.entry(words(came.priority)).or_insert(0) += 1;
         }
+        corrupted += u64::from(!came.intact);
         let sent = usize::try_from(came.sequence).ok().and_then(|place| left.get(place));
         // A tag that was sent is not part of the length that came.
         let tag = if known.priority == UNTAGGED { 0 } else { 4 };
@@ -317,6 +332,7 @@ fn stream(
         lost: left.len() as u64 - carried,
         duplicated: count(|passage| passage.copy > 0),
         reordered: reordered.len() as u64,
+        corrupted,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
         carried_l2_bps: real(octets) * 8.0 / seconds(flight),
@@ -327,6 +343,7 @@ fn stream(
         latency_ns: latency,
         latency_histogram,
         jitter_ns: jitters(passages, !reordered.is_empty()),
+        jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
         dscp_out,
     }
 }

@@ -16,6 +16,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         octets: 64,
         tos: 0,
         priority: UNTAGGED,
+        intact: true,
     });
     Flight {
         streams: vec![known(0)],
@@ -26,7 +27,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         length: Duration::from_millis(12),
         line: LineRate::new(100_000_000),
         real_line: None,
-        baseline: Duration::ZERO,
+        ..Flight::default()
     }
 }
 
@@ -127,6 +128,27 @@ fn the_jitters_are_those_of_the_seeds_cases() {
 }
 
 #[test]
+fn rfc_4689s_jitter_is_of_frames_that_came_one_after_the_other() {
+    // Sent 2 ms apart; 1 is lost, 3 comes before 2. Delays in order of arrival: 1 (0), 2 (3), 5 (2), 3 (4), 4 (5) ms.
+    let found = figures(&flight(&[(0, 1), (3, 8), (2, 9), (4, 11), (5, 14)]));
+    let rfc4689 = &found.jitter_rfc4689;
+    // |2 - 1|, |5 - 2|, |3 - 5|, |4 - 3|: as many as frames came, but one.
+    assert_eq!((rfc4689.count, rfc4689.mean, rfc4689.max), (4, Some(1.75e6), Some(3e6)));
+    // Method 3 has no pair with the lost frame, and the others in order of sending: |2 - 5|, |3 - 2|, |4 - 3|.
+    assert_eq!((found.jitter.delay_difference.count, found.jitter.delay_difference.max), (3, Some(3e6)));
+    assert_eq!(found.streams[0].jitter_rfc4689_ns, *rfc4689);
+}
+
+#[test]
+fn a_changed_payload_is_counted_with_its_stream() {
+    let mut damaged = flight(&[(0, 1), (1, 3), (2, 5)]);
+    damaged.came[1].intact = false;
+    let found = figures(&damaged);
+    assert_eq!((found.corrupted, found.streams[0].corrupted, found.altered), (1, 1, 0));
+    assert_eq!(found.outcome.carried, 3, "it came all the same");
+}
+
+#[test]
 fn a_real_lines_latencies_convert_between_the_definitions() {
     // RFC 1242: 64 octets take 5.12 us at 100 Mbit/s.
     let mut real = flight(&[(0, 1), (1, 3)]);
@@ -162,6 +184,7 @@ fn latencies_of_a_mixture_convert_each_by_its_own_size() {
             octets: u16::try_from(octets).unwrap(),
             tos: 0,
             priority: UNTAGGED,
+            intact: true,
         });
     }
     let found = figures(&mixed);

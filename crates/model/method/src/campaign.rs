@@ -58,6 +58,20 @@ pub enum Procedure {
     },
 }
 
+impl Procedure {
+    /// The loss ratios up to which its trials pass; empty where it is told how much is lost, or when.
+    pub fn criteria(&self) -> Vec<f64> {
+        match self {
+            Self::Throughput(goal) => vec![goal.loss_ratio],
+            Self::Mlr(plan) => plan.goals.iter().map(|goal| goal.loss_ratio).collect(),
+            Self::BackToBack { goal, .. } => vec![goal.loss_ratio, 0.0],
+            Self::Sweep { .. } | Self::Recovery { .. } | Self::Reset { .. } | Self::FrameLoss { .. } => {
+                Vec::new()
+            }
+        }
+    }
+}
+
 /// What is to be done with what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {

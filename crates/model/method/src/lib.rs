@@ -4,18 +4,19 @@
 //! the same machine drives an engine with real ports and a simulated device whose truth is known.
 //!
 //! * [`arrangement`]: the frames of a trial: streams, sizes, and when each is due.
-//! * [`analysis`]: from what left and what came to the figures of a trial.
+//! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is.
 //! * [`campaign`]: all trials of a benchmark in their order, for each procedure.
 //! * [`search`]: the highest rate that meets a criterion, by halving. [`mlr`]: the same by multiple loss ratio
 //!   search.
 //! * [`bursts`]: the longest burst without loss, and recovery from overload.
 //! * [`reset`]: how long a device is away that was reset.
 //! * [`policing`], [`priority`]: whether a policer or a scheduler did what it is to do.
-//! * [`statistics`]: intervals, paired differences, soft spots.
+//! * [`statistics`]: intervals and paired differences. [`soft`]: soft spots; many tests at once.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod arrangement;
+pub mod attribution;
 pub mod bursts;
 pub mod campaign;
 pub mod mlr;
@@ -23,6 +24,7 @@ pub mod policing;
 pub mod priority;
 pub mod reset;
 pub mod search;
+pub mod soft;
 pub mod statistics;
 
 use std::fmt;

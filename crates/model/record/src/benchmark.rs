@@ -252,6 +252,20 @@ pub struct Trial {
     pub last_loss_ns: Option<i64>,
     /// Of those, how many the tester itself may have dropped unread.
     pub tester_drops: u64,
+    /// Frames that left in bursts that the schedule does not have, because the tester had stood still, or in their wake.
+    #[serde(default)]
+    pub disturbed: u64,
+    /// Of these, those that did not come.
+    #[serde(default)]
+    pub disturbed_lost: u64,
+    /// Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
+    /// those on schedule let expect.
+    #[serde(default)]
+    pub lost_by_tester: u64,
+    /// Lost frames that are the device's, at the least and at the most: of those on schedule all, of those in bursts as many as
+    /// it loses at the same ratio; with 95 %, where it loses frames independently. `null` in documents from before this was told.
+    #[serde(default)]
+    pub lost_by_device: Option<[u64; 2]>,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.
     pub loss_ratio_bound: Option<f64>,
     /// Further copies that came.
@@ -260,6 +274,10 @@ pub struct Trial {
     pub reordered: u64,
     /// Frames whose length or test data were altered.
     pub altered: u64,
+    /// Frames whose payload came changed; those in which just the test data were damaged, so that nobody knows which frames
+    /// they were, are lost as well, and of no stream.
+    #[serde(default)]
+    pub corrupted: u64,
     /// Why the trial tells nothing of the device; `null`: it does.
     pub invalid: Option<String>,
     /// It tells nothing because the device was away in it, rather than because of the tester.
@@ -278,6 +296,11 @@ pub struct Trial {
     pub latency_by_definition_ns: Option<LatencyByDefinition>,
     /// The jitters, as in a measurement; of the stream with the most frames.
     pub jitter_ns: Jitter,
+    /// The jitter of that stream by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+    /// other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
+    /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+    #[serde(default)]
+    pub jitter_rfc4689_ns: Summary,
     /// How late frames were given to the interface.
     pub lateness_ns: Summary,
     /// Most frames that were given at once to make up for lost time.
@@ -370,6 +393,9 @@ pub struct StreamResult {
     pub duplicated: u64,
     /// Frames out of order.
     pub reordered: u64,
+    /// Frames whose payload came changed.
+    #[serde(default)]
+    pub corrupted: u64,
     /// What came out, bits a second at layer 1.
     pub carried_bps: f64,
     /// What was given to the device, bits a second of frames with check sequence (layer 2).
@@ -395,6 +421,11 @@ pub struct StreamResult {
     pub latency_histogram: Histogram,
     /// The jitters.
     pub jitter_ns: Jitter,
+    /// Jitter by RFC 4689 section 3.2.5: the absolute difference of the delays of two frames of a stream that came one after the
+    /// other, in order of arrival, also where frames between them were lost (method 3 looks at frames that were sent one after
+    /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
+    #[serde(default)]
+    pub jitter_rfc4689_ns: Summary,
     /// Code points that it came out with.
     pub dscp_out: BTreeMap<String, u64>,
 }
@@ -456,7 +487,11 @@ pub struct Difference {
     pub stddev: Option<f64>,
     /// Student's 95 % interval of their mean.
     pub interval: Option<[f64; 2]>,
-    /// Whether the interval leaves out zero.
+    /// Probability of as great a mean by chance, corrected for all differences of the benchmark (Holm); `null` below two pairs.
+    #[serde(default)]
+    pub probability: Option<f64>,
+    /// Whether that is below 5 %: of all differences of a benchmark in which there are none, one is called so with a
+    /// probability of 5 % at the most. The interval is of this difference by itself.
     pub significant: bool,
 }
 
@@ -490,7 +525,7 @@ pub struct SoftSpot {
     pub found: f64,
     /// What its neighbours let expect.
     pub expected: f64,
-    /// Probability of a deviation as great by chance, all places taken together.
+    /// Probability of a deviation as great by chance, corrected for all places, quantities and cases (Holm): below 1 %.
     pub probability: f64,
     /// In words.
     pub text: String,

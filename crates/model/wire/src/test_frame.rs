@@ -4,7 +4,8 @@
 //! (64 octets with the check sequence, without VLAN tag): a signature of the run (4), the stream (2), the number of
 //! the frame in its stream (4), when it was sent in nanoseconds after the trial's epoch (6), and a word that makes
 //! the ones' complement sum over all 18 octets 0xffff. By that word the checksum of UDP or TCP over the frame is
-//! always the same, however the rest changes, so that it is computed once for a stream; and damage shows.
+//! always the same, however the rest changes, so that it is computed once for a stream; and damage shows. All that follows
+//! the mark is zeros, so that damage shows there as well ([`is_intact`]).
 
 use core::net::IpAddr;
 
@@ -53,6 +54,11 @@ impl Signature {
         let complement = Sum::new().octets(&place[..16]).checksum();
         bytes::put(place, 16, &complement.to_be_bytes());
         true
+    }
+
+    /// Whether a mark of this run begins here, be it damaged or not.
+    pub fn is_here(self, octets: &[u8]) -> bool {
+        octets.len() >= MARK && octets.starts_with(&self.0.to_be_bytes())
     }
 
     /// Reads a mark of this run; `None` for anything else, and for a damaged one.
@@ -356,6 +362,11 @@ pub struct Located {
     pub protocol: u8,
     /// TTL or hop limit.
     pub ttl: u8,
+}
+
+/// Whether what follows the mark, which begins at `mark`, is as it was sent: zeros up to the frame's end.
+pub fn is_intact(frame: &[u8], mark: usize) -> bool {
+    frame.get(mark.saturating_add(MARK)..).is_none_or(|rest| rest.iter().all(|octet| *octet == 0))
 }
 
 /// Finds where a test frame would have its mark; `None` for a frame that is no whole IP packet as ours are. Quick,

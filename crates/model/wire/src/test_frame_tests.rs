@@ -133,3 +133,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_bit_that_changes_behind_the_mark_or_in_it_is_seen() {
+    for (v6, carried) in [(false, UDP), (false, TCP), (true, Carried::Plain)] {
+        let Template { octets: mut frame, mark } = form(v6, carried, None).template(1_518).unwrap();
+        let signature = Signature(0x1234_5678);
+        assert!(signature.emit(Mark { stream: 1, sequence: 2, sent: 3 }, &mut frame[mark..]));
+        assert!(is_intact(&frame, mark) && signature.is_here(&frame[mark..]));
+        for place in [mark + MARK, mark + 700, frame.len() - 1] {
+            frame[place] ^= 0x10;
+            assert!(!is_intact(&frame, mark), "{place}");
+            frame[place] ^= 0x10;
+        }
+        frame[mark + 9] ^= 1;
+        assert_eq!((signature.read(&frame[mark..]), signature.is_here(&frame[mark..])), (None, true));
+        assert!(!Signature(1).is_here(&frame[mark..]));
+    }
+    // Of a frame that was cut off, what is there is as it was.
+    assert!(is_intact(&[0; 64], 42) && is_intact(&[0; 20], 42));
+    assert!(!Signature(0).is_here(&[0; 17]));
+}

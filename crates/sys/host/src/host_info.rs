@@ -65,6 +65,21 @@ fn stolen_ticks(text: &str) -> i64 {
     fields.and_then(|fields| fields.split_whitespace().nth(7)?.parse().ok()).unwrap_or(0)
 }
 
+/// Frames that the kernel has dropped since its start because the queues were full that virtual interfaces hand their
+/// frames over by; those of all interfaces together.
+///
+/// # Errors
+/// As of [`kernel_release`].
+pub fn backlog_drops() -> Result<u64, HostError> {
+    Ok(backlog_dropped(&read("/proc/net/softnet_stat")?))
+}
+
+/// The second figure of every line (one a processor), in hexadecimal digits.
+fn backlog_dropped(text: &str) -> u64 {
+    let dropped = text.lines().filter_map(|line| line.split_whitespace().nth(1));
+    dropped.filter_map(|dropped| u64::from_str_radix(dropped, 16).ok()).sum()
+}
+
 fn ticks_a_second() -> i64 {
     // SAFETY: the call takes a plain number.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
@@ -283,6 +298,13 @@ mod tests {
         assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1 1 1 1 1 1 1 1\n"), 88);
         assert_eq!(stolen_ticks("cpu  1 2 3\n"), 0);
         assert_eq!(stolen_ticks(""), 0);
+    }
+
+    #[test]
+    fn what_the_backlog_dropped_is_the_second_figure_of_every_line() {
+        assert_eq!(backlog_dropped("0000ffff 00000010 00000002\n00000001 0000000a 00000000\n"), 26);
+        assert_eq!(backlog_dropped(""), 0);
+        assert!(backlog_drops().is_ok());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use futures_util::TryStreamExt as _;
 use rtnetlink::packet_route::address::{AddressFlags, AddressHeaderFlags};
 use rtnetlink::packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
 };
 use rtnetlink::{Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 
@@ -63,6 +63,23 @@ pub struct Carried {
     pub received_octets: u64,
     /// Octets of the frames that it sent.
     pub sent_octets: u64,
+}
+
+/// Frames that a network card lost since it was made, because this host did not keep up with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overruns {
+    /// Frames that came and that nobody had made room for.
+    pub received: u64,
+    /// Frames that the driver had taken and that did not leave.
+    pub sent: u64,
+}
+
+impl From<&Stats64> for Overruns {
+    fn from(counts: &Stats64) -> Self {
+        // Drivers count one frame under several names.
+        let received = counts.rx_missed_errors.max(counts.rx_fifo_errors).max(counts.rx_over_errors);
+        Self { received, sent: counts.tx_errors }
+    }
 }
 
 /// An open line to one network namespace. It stays with that namespace whichever thread uses it.
@@ -128,22 +145,34 @@ impl Network {
     /// # Errors
     /// There is none ([`HostError::Missing`]), or it does not count.
     pub fn carried(&self, name: &str) -> Result<Carried, HostError> {
-        let missing = || HostError::Missing { what: "interface", name: name.into() };
-        let request = self.handle.link().get().match_name(name);
-        let messages = self.runtime.block_on(request.execute().try_collect::<Vec<_>>());
-        let messages = messages.map_err(refused("read the counts of", name))?;
-        let counts =
-            messages.iter().flat_map(|message| &message.attributes).find_map(|attribute| match attribute {
-                LinkAttribute::Stats64(counts) => Some(counts),
-                _ => None,
-            });
-        let counts = counts.ok_or_else(missing)?;
+        let counts = self.counts(name)?;
         // The kernel counts frames without their check sequences.
         let with_check = |octets: u64, frames: u64| octets.saturating_add(frames.saturating_mul(4));
         Ok(Carried {
             received_octets: with_check(counts.rx_bytes, counts.rx_packets),
             sent_octets: with_check(counts.tx_bytes, counts.tx_packets),
         })
+    }
+
+    /// What the network card behind the link `name` has lost; nothing of a virtual link.
+    ///
+    /// # Errors
+    /// There is none ([`HostError::Missing`]), or it does not count.
+    pub fn overruns(&self, name: &str) -> Result<Overruns, HostError> {
+        Ok(Overruns::from(&self.counts(name)?))
+    }
+
+    fn counts(&self, name: &str) -> Result<Stats64, HostError> {
+        let missing = || HostError::Missing { what: "interface", name: name.into() };
+        let request = self.handle.link().get().match_name(name);
+        let messages = self.runtime.block_on(request.execute().try_collect::<Vec<_>>());
+        let messages = messages.map_err(refused("read the counts of", name))?;
+        let counts =
+            messages.iter().flat_map(|message| &message.attributes).find_map(|attribute| match attribute {
+                LinkAttribute::Stats64(counts) => Some(*counts),
+                _ => None,
+            });
+        counts.ok_or_else(missing)
     }
 
     /// Makes a pair of virtual Ethernet links: `name` here, and `peer` in the namespace `peer_namespace`, or here
@@ -451,6 +480,16 @@ fn kind_name(kind: &InfoKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_card_lost_is_counted_once() {
+        // One overrun as a driver may count it, under two names.
+        let mut counts = Stats64::default();
+        (counts.rx_missed_errors, counts.rx_fifo_errors) = (7, 7);
+        (counts.rx_dropped, counts.rx_crc_errors, counts.tx_errors) = (50, 3, 2);
+        assert_eq!(Overruns::from(&counts), Overruns { received: 7, sent: 2 });
+        assert_eq!(Network::open(None).unwrap().overruns("lo").unwrap(), Overruns::default());
+    }
 
     #[test]
     fn loopback_is_there_with_its_figures() {

@@ -2,8 +2,8 @@
 //! one that sees every frame that comes, with the kernel's stamp.
 //!
 //! The sender passes the interface's queue by (`PACKET_QDISC_BYPASS`), so that what it hands over is with the driver
-//! when the call returns. The receiver takes the first octets of each frame only ([`SNAP`]), which is where a test
-//! frame has what is to be read, and tells how long it was.
+//! when the call returns. The receiver takes as many octets of each frame as it is asked for ([`SNAP`] where that is nothing
+//! special: there a test frame has what is to be read), and tells how long it was.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -18,7 +18,7 @@ use crate::packet::{
 use crate::packet_ring::{Entry, PacketRing};
 use crate::{PortError, PortName, sys};
 
-/// Octets of a received frame that are kept.
+/// Octets of a received frame that are kept at the least.
 pub const SNAP: usize = 128;
 /// Most frames that one call sends or takes in.
 pub const TESTER_BURST: usize = 64;
@@ -26,6 +26,9 @@ pub const TESTER_BURST: usize = 64;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 /// Octets of the ring: 131,072 frames, most of a second of the shortest frames at 100 Mbit/s.
 const RING: usize = 32 << 20;
+/// What larger frames have, of which so many are to find room.
+const LARGE_RING: usize = 64 << 20;
+const LARGE_FRAMES: usize = 32_768;
 const SEND_BUFFER: libc::c_int = 8 << 20;
 
 /// What is known of a tester's interface.
@@ -106,7 +109,7 @@ impl TestSender {
 /// A frame that came.
 #[derive(Clone, Copy, Debug)]
 pub struct Came<'a> {
-    /// Its first octets, without a VLAN tag that the kernel took out.
+    /// Its octets, as far as they are kept, without a VLAN tag that the kernel took out.
     pub octets: &'a [u8],
     /// Octets of the whole of it, without check sequence and without that tag.
     pub length: usize,
@@ -131,13 +134,23 @@ impl TestReceiver {
     /// # Errors
     /// As of [`TestSender::open`]; or the system has no memory for the ring.
     pub fn open(name: &PortName) -> Result<Self, PortError> {
+        Self::open_for(name, SNAP)
+    }
+
+    /// The same, where so many octets of each frame are to be seen.
+    ///
+    /// # Errors
+    /// As of [`TestReceiver::open`].
+    pub fn open_for(name: &PortName, octets: usize) -> Result<Self, PortError> {
         let link = Network::open(name.namespace())?.link(name.interface())?;
         let socket = raw_socket(name)?;
         let on = 1_i32.to_ne_bytes();
         let set = |level, name, operation| sys::set_option(socket.as_fd(), level, name, &on, operation);
         set(SOL_PACKET, PACKET_IGNORE_OUTGOING, "leave out what the host sends on")?;
         set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, "ask for stamps on")?;
-        let ring = PacketRing::make(socket.as_fd(), SNAP, RING, name.interface())?;
+        let octets = octets.max(SNAP);
+        let room = RING.max(octets.saturating_mul(LARGE_FRAMES).min(LARGE_RING));
+        let ring = PacketRing::make(socket.as_fd(), octets, room, name.interface())?;
         join(socket.as_fd(), link.index)?;
         bind(socket.as_fd(), link.index, ALL_PROTOCOLS)?;
         Ok(Self { ring, socket })
@@ -173,7 +186,7 @@ impl AsFd for TestReceiver {
 
 fn came<'a>(entry: &Entry<'a>) -> Came<'a> {
     Came {
-        octets: entry.octets.get(..SNAP).unwrap_or(entry.octets),
+        octets: entry.octets,
         length: entry.length,
         tag: entry.tag.map(|(_, control)| control),
         stamp: entry.stamp,

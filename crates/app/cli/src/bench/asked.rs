@@ -1,6 +1,7 @@
 //! What is to be found out, as the arguments say it.
 
-use romer_bench::options::{Case, Claims, StreamOptions};
+use romer_bench::Forecast;
+use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
 use romer_method::search::Goal;
@@ -157,6 +158,30 @@ pub(super) fn default_loads(
     loads
 }
 
+/// Refuses a trial of which frames are wanted (`--pcapng-trial`) and which there will not be; what is to be known of it where
+/// only the trials before it tell whether there will be one. `made`: trials of a benchmark that goes on.
+pub(super) fn check_capture(
+    options: &BenchOptions,
+    forecast: &Forecast,
+    made: u64,
+) -> Result<Option<String>, Failure> {
+    let Some(number) = options.capture else { return Ok(None) };
+    let most = forecast.trials_for_certain.unwrap_or(forecast.trials);
+    if number > most || number <= made {
+        return Err(Failure::usage(format!(
+            "there is no such trial (--pcapng-trial {number}): those to be made are {} to {most}{}; name one of them",
+            made + 1,
+            if forecast.asks.is_empty() { " at the most" } else { "" }
+        )));
+    }
+    Ok((forecast.asks.is_empty() && number > 1).then(|| {
+        format!(
+            "there may be no trial {number} (--pcapng-trial), of which a capture is wanted: what each trial comes to decides how many \
+             there are, {most} at the most"
+        )
+    }))
+}
+
 /// Refuses claims about markings that no trial can test: of a case that there is not, or a code point that nothing is sent
 /// with.
 pub(super) fn check_markings(
@@ -199,6 +224,30 @@ mod tests {
         assert_eq!((check(None, "cs0"), check(Some("remark"), "cs0")), (Ok(()), Ok(())));
         assert!(check(Some("remrak"), "cs0").unwrap_err().contains("the cases are remark"));
         assert!(check(None, "cs1").unwrap_err().contains("no stream has the code point cs1"));
+    }
+
+    #[test]
+    fn a_scheduler_is_judged_by_streams_of_chance_unless_another_pace_is_given() {
+        use clap::Parser as _;
+        use romer_method::arrangement::Pace;
+
+        use crate::args::{Cli, Command};
+
+        let paces = |procedure: &str, streams: &[&str]| {
+            let words = ["romer", "bench", procedure, "--discipline", "fifo", "--capacity", "1Mbit"];
+            let streams = streams.iter().flat_map(|stream| ["--stream", *stream]);
+            let read = Cli::try_parse_from(words.into_iter().chain(streams)).unwrap();
+            let Command::Bench(arguments) = read.command else { panic!("it is a benchmark") };
+            let Some(crate::args::Wish::Procedure(name)) = arguments.wish else {
+                panic!("it has a procedure")
+            };
+            let streams = super::super::streams(&arguments, name).unwrap();
+            streams.into_iter().map(|stream| stream.pace).collect::<Vec<_>>()
+        };
+        let (even, chance) = (Pace::Constant, Pace::Poisson);
+        assert_eq!(paces("priority", &["name=a", "name=b,pace=constant", "name=c"]), [chance, even, chance]);
+        assert_eq!(paces("priority", &["name=a"]), [even], "one stream has nobody to be in step with");
+        assert_eq!(paces("load-sweep", &["name=a", "name=b"]), [even, even]);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(crate) struct StreamArgument {
     pub(crate) options: StreamOptions,
     /// Its share of the load was given.
     pub(crate) has_share: bool,
+    /// Its pace was given.
+    pub(crate) has_pace: bool,
 }
 
 impl FromStr for StreamArgument {
@@ -45,10 +47,11 @@ impl FromStr for StreamArgument {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut stream = StreamOptions { name: String::new(), ..StreamOptions::default() };
-        let (mut vlan, mut priority, mut has_share) = (None, None, false);
+        let (mut vlan, mut priority, mut has_share, mut has_pace) = (None, None, false, false);
         for (key, value) in pairs(text)? {
             let explain = |why: String| format!("{key}: {why}");
             has_share |= key == "share";
+            has_pace |= key == "pace";
             match key.as_str() {
                 "vlan" => vlan = Some(number(&value, 1, 4_094).map_err(explain)?),
                 "pcp" => priority = Some(number(&value, 0, 7).map_err(explain)?),
@@ -60,7 +63,7 @@ impl FromStr for StreamArgument {
             // VLAN 0 is a tag with a priority and no VLAN (IEEE 802.1Q).
             stream.tag = Tag::new(TagProtocol::Customer, priority, false, vlan.unwrap_or(0));
         }
-        Ok(Self { options: stream, has_share })
+        Ok(Self { options: stream, has_share, has_pace })
     }
 }
 

@@ -35,6 +35,18 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
     let asks = &forecast.asks;
     let mut text = beginning(options);
     text.push_str("\n\n");
+    for stream in forecast.document(options).streams {
+        let _ = writeln!(text, "stream {stream}");
+    }
+    let even = options.in_step();
+    if !even.is_empty() {
+        let _ = writeln!(
+            text,
+            "the streams {} send evenly: the phases between them decide which finds a queue full; leave out their pace",
+            even.join(", ")
+        );
+    }
+    text.push('\n');
     if asks.is_empty() {
         text.push_str("each trial follows from the one before; the time is that of the longest way\n");
     } else {

@@ -47,6 +47,7 @@ fn what_a_full_device_gives_out_late_is_no_silence() {
                 octets: 64,
                 tos: 0,
                 priority: UNTAGGED,
+                intact: true,
             })
             .collect(),
         length: Duration::from_secs(1),

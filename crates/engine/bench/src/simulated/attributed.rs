@@ -1,0 +1,139 @@
+//! Whose loss it is: a tester that is starved before a sound device, a device that is overloaded before a sound tester, and
+//! both at once.
+
+use super::*;
+
+const MILLI: i64 = 1_000_000;
+
+/// The trials of a sweep that tell something, and what they lost.
+fn charged(document: &Benchmark) -> (usize, u64) {
+    let valid: Vec<&Trial> = document.trials.iter().filter(|trial| trial.invalid.is_none()).collect();
+    (valid.len(), valid.iter().map(|trial| trial.lost).sum())
+}
+
+fn loss_ratio(document: &Benchmark) -> Option<f64> {
+    document.results.iter().find(|result| result.quantity == "loss_ratio").and_then(|result| result.mean)
+}
+
+#[test]
+fn nothing_is_charged_to_a_sound_device_by_a_starved_tester() {
+    // In every trial but the third the tester stands still four times, longer and longer; the device holds 20 frames.
+    let still = [(100, 105), (250, 262), (500, 530), (800, 860)];
+    let all = (0..2).flat_map(|trial| still.map(|(from, to)| (trial, from * MILLI..to * MILLI)));
+    let bed = Simulated { stands_still: all.collect(), ..Simulated::with(carries(0.9, 20)) };
+    let document = run(&sweep(&[0.5]), bed.clone());
+    assert_eq!((document.trials.len(), charged(&document)), (3, (1, 0)), "{:#?}", document.trials);
+    for trial in &document.trials[..2] {
+        // What the burst cost is more than its frames: those right after it find the queue full as well.
+        assert!(trial.lost > 200 && trial.lost_by_tester == trial.lost, "{trial:#?}");
+        assert!(trial.lost_by_device.is_some_and(|[_, most]| most <= 20), "{:?}", trial.lost_by_device);
+    }
+    assert_eq!(loss_ratio(&document), Some(0.0));
+    // A search does not take it for the device's limit.
+    let throughput = options(Procedure::Throughput(goal(0.0)));
+    let found = value(&run(&throughput, bed), "throughput_percent");
+    assert!(found > 89.0, "{found}");
+}
+
+#[test]
+fn what_the_tester_dropped_unread_is_not_charged_to_the_device() {
+    let overflows = Some((0, 400 * MILLI..500 * MILLI));
+    let bed = Simulated { overflows, ..Simulated::with(carries(0.9, 20)) };
+    let document = run(&sweep(&[0.5]), bed);
+    let trial = &document.trials[0];
+    assert!(trial.lost > 400 && trial.lost == trial.tester_drops, "{trial:#?}");
+    assert_eq!((trial.lost_by_tester, trial.lost_by_device), (trial.lost, Some([0, 0])));
+    let why = trial.invalid.as_deref().unwrap_or_default();
+    assert!(why.contains("were dropped unread; 0 to 0 are the device's loss"), "{why}");
+    assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
+}
+
+#[test]
+fn an_overloaded_devices_loss_is_all_its_own() {
+    // It carries half of what is offered.
+    let document = run(&sweep(&[0.8]), Simulated::with(carries(0.4, 20)));
+    let trial = &document.trials[0];
+    assert_eq!((document.trials.len(), trial.lost_by_tester), (1, 0));
+    assert_eq!(trial.lost_by_device, Some([trial.lost; 2]));
+    // That the tester dropped a few more and stood still once changes little: the trial still tells of the device.
+    for bed in [
+        Simulated { overflows: Some((0, 400 * MILLI..405 * MILLI)), ..Simulated::with(carries(0.4, 20)) },
+        Simulated { stands_still: vec![(0, 400 * MILLI..405 * MILLI)], ..Simulated::with(carries(0.4, 20)) },
+    ] {
+        let document = run(&sweep(&[0.8]), bed);
+        let trial = &document.trials[0];
+        assert_eq!((document.trials.len(), &trial.invalid), (1, &None), "{trial:#?}");
+        let ratio = loss_ratio(&document).unwrap();
+        assert!((ratio - 0.5).abs() < 0.005, "{ratio}");
+    }
+    // Nor is the tester named for what bounds a search, where its bursts meet a device that loses on schedule as well.
+    let still = (0..20).map(|trial| (trial, 400 * MILLI..430 * MILLI)).collect();
+    let bed = Simulated { stands_still: still, ..Simulated::with(carries(0.4, 2_000)) };
+    let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
+    assert!(document.results.iter().all(|result| result.bounded_by.is_none()), "{:#?}", document.results);
+    let found = value(&document, "throughput_percent");
+    assert!(found > 39.0 && found < 66.0, "{found}");
+}
+
+#[test]
+fn of_a_starved_tester_and_a_losing_device_the_devices_part_has_an_interval() {
+    // The device loses 2 % by itself; what a burst of 60 ms brings at once is too much for it.
+    let device = Device { noise: 0.02, ..carries(0.9, 20) };
+    let still = (0..40).map(|trial| (trial, 300 * MILLI..(302 + 3 * i64::from(trial)) * MILLI)).collect();
+    let bed = Simulated { stands_still: still, ..Simulated::with(device) };
+    let document = run(&BenchOptions { repeats: 10, ..sweep(&[0.5]) }, bed);
+    let mut outside = 0;
+    for trial in &document.trials {
+        let [least, most] = trial.lost_by_device.unwrap();
+        let truth = 0.02 * trial.offered.frames as f64;
+        // Half of what chance adds to the frames on schedule is in the trial; 5 deviations of 4,223 frames.
+        assert!((least as f64) < truth + 46.0 && most as f64 > truth - 46.0, "{trial:#?}");
+        outside += usize::from(
+            trial.lost_by_tester + most < trial.lost || trial.lost_by_tester + least > trial.lost,
+        );
+        assert_eq!(trial.invalid.is_some(), (trial.lost - least) * 10 > least, "{trial:#?}");
+    }
+    assert_eq!(outside, 0);
+    let worst = document.trials.iter().max_by_key(|trial| trial.lost).unwrap();
+    assert!(
+        worst.lost_by_tester > 100 && worst.invalid.as_ref().is_some_and(|why| why.contains("stood still"))
+    );
+}
+
+#[test]
+fn a_tester_that_stands_still_half_of_the_time_still_knows_an_overload_and_charges_nothing_else() {
+    use romer_method::arrangement::Pace;
+
+    // 12 ms of every 24, in all trials: no frame is further from a burst than one stands still.
+    let still: Vec<_> = (0..3)
+        .flat_map(|trial| (0..42).map(move |n| (trial, n * 24 * MILLI..(n * 24 + 12) * MILLI)))
+        .collect();
+    let swept = |device: Device, pace| {
+        let streams = vec![StreamOptions { pace, ..StreamOptions::default() }];
+        let bed = Simulated { stands_still: still.clone(), ..Simulated::with(device) };
+        run(&BenchOptions { streams, ..sweep(&[0.5]) }, bed)
+    };
+    for pace in [Pace::Constant, Pace::Poisson] {
+        // It carries 56 % of what is offered, as the tester would know without standing still.
+        let document = swept(carries(0.28, 100), pace);
+        let trial = &document.trials[0];
+        let [least, most] = trial.lost_by_device.unwrap();
+        let truth = 0.44 * trial.offered.frames as f64;
+        assert!(
+            (least as f64) < truth * 1.02 && most as f64 > truth * 0.95,
+            "{pace:?}: {least} to {most}, {truth}"
+        );
+        assert!(least as f64 > 0.8 * truth, "{pace:?}: {least} to {most}, {truth}");
+        // One that carries all that is offered, and a tenth more, has no room for the bursts.
+        for capacity in [0.55, 0.9] {
+            let document = swept(carries(capacity, 20), pace);
+            for trial in &document.trials {
+                let [least, _] = trial.lost_by_device.unwrap();
+                assert!(
+                    trial.lost > 100 && least == 0 && trial.invalid.is_some(),
+                    "{pace:?} {capacity}: {trial:#?}"
+                );
+            }
+        }
+    }
+}

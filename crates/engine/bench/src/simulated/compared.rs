@@ -1,0 +1,58 @@
+//! What is found by comparing: sizes and loads with each other, cases, and frames with what they were.
+
+use super::*;
+
+#[test]
+fn a_size_that_loses_some_at_every_load_is_a_soft_spot_and_a_sound_device_has_none() {
+    let asked =
+        |repeats| BenchOptions { frames: sizes(&[64, 128, 256, 512]), repeats, ..sweep(&[0.2, 0.3, 0.4]) };
+    // A tenth, at a size in the middle and at either end, before a device that loses one of two hundred anyway.
+    for (weak, found) in [(256, 3), (64, 2), (512, 2)] {
+        let sound = Device { noise: 0.005, ..carries(1.0, 100) };
+        let bed = Simulated { weak_at: Some((weak, 10)), ..Simulated::with(sound) };
+        let document = run(&asked(3), bed);
+        let spots: Vec<_> =
+            document.soft_spots.iter().filter(|spot| spot.quantity == "carried_percent").collect();
+        // At the greatest load nothing tells what a size at the end is to carry.
+        assert_eq!(spots.len(), found, "{weak}: {:?}", document.soft_spots);
+        assert!(spots.iter().all(|spot| spot.frame_size == Some(weak) && spot.found < spot.expected));
+        assert!(spots.iter().all(|spot| spot.probability < 0.01 && spot.text.contains("let expect")));
+    }
+    let document = run(&asked(3), Simulated::with(carries(1.0, 100)));
+    assert!(document.soft_spots.is_empty(), "{:?}", document.soft_spots);
+}
+
+#[test]
+fn of_many_differences_those_by_chance_are_not_told() {
+    // Two cases of one device in 24 places: of three benchmarks some intervals leave out zero.
+    let cases = ["a", "b"].map(|name| Case { name: name.into(), command: None });
+    let noisy = Simulated::with(Device { noise: 0.02, ..carries(1.0, 100) });
+    let mut alone = 0;
+    for seed in 1..=3 {
+        let asked = BenchOptions {
+            cases: cases.clone().into(),
+            frames: sizes(&[64, 128, 256, 512]),
+            repeats: 4,
+            seed: Seed([seed; 6]),
+            ..sweep(&[0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+        };
+        let document = run(&asked, noisy.clone());
+        let leaves_out_zero = |[low, high]: [f64; 2]| low > 0.0 || high < 0.0;
+        alone += document.differences.iter().filter(|one| one.interval.is_some_and(leaves_out_zero)).count();
+        let told: Vec<_> = document.differences.iter().filter(|one| one.significant).collect();
+        assert!(told.is_empty(), "{seed}: {told:?}");
+        assert!(document.differences.iter().all(|one| one.probability.is_some()));
+    }
+    assert!(alone > 0);
+}
+
+#[test]
+fn a_payload_that_comes_changed_is_named() {
+    let bed = Simulated { corrupts: Some((128, 50)), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&BenchOptions { frames: sizes(&[64, 128]), ..sweep(&[0.3]) }, bed);
+    assert_eq!(broken(&document), ["payload"]);
+    for trial in &document.trials {
+        let expected = if trial.frame_size == Some(128) { (trial.offered.frames + 47) / 50 } else { 0 };
+        assert_eq!((trial.corrupted, trial.per_stream[0].corrupted, trial.lost), (expected, expected, 0));
+    }
+}

@@ -1,0 +1,185 @@
+//! Whose loss it is: the device's, or the tester's own.
+//!
+//! The tester loses frames in two ways. What it drops unread on the receiving side the kernel counts, to the frame.
+//! What it sends in a burst that the schedule does not have (because it stood still before) a device without fault may
+//! drop. So the frames that left in such a burst, or in its wake, are set apart; those that left on schedule say how
+//! often the device loses one by itself, with an interval, and what is missing of the others beyond that is laid to the
+//! tester. What is left of the loss is the device's.
+
+use romer_metrics::wilson_interval;
+
+use crate::analysis::{Flight, Left};
+use crate::real;
+
+/// A frame that leaves with others that were due more than this after it leaves in a burst, ...
+const TOGETHER: i64 = 50_000;
+/// ... if they are so many, ...
+const MANY: usize = 8;
+/// ... or it is so late.
+const STANDSTILL: i64 = 1_000_000;
+/// The wake of a burst is so many times as long as its first frame was late, in percent: a device that carries a tenth more than
+/// the load has worked off by then what has come to it at once. Of a tester that stands still again and again that would
+/// leave nothing; then it is as long as leaves enough, because a device that is not overloaded loses few frames in it.
+const WAKES: [i64; 6] = [1_000, 300, 100, 30, 10, 0];
+/// One of so many frames is enough.
+const ENOUGH: usize = 5;
+/// What a device loses in wakes that were cut short is its own from this loss ratio on.
+const OVERLOADED: f64 = 0.1;
+/// Frames that were stamped so long before a standstill may have left after it.
+const STUCK: i64 = 1_000_000;
+/// The tester's part in the loss, at the most, of the device's at the least, with which a trial tells what the device
+/// loses.
+const SMALL: f64 = 0.1;
+
+/// The frames of a trial that were lost, by whose loss they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attribution {
+    /// Frames that left.
+    pub offered: u64,
+    /// Frames that did not come.
+    pub lost: u64,
+    /// Frames that left in bursts that the schedule does not have, or in their wake.
+    pub disturbed: u64,
+    /// Of these, those that did not come.
+    pub disturbed_lost: u64,
+    /// Frames that the tester dropped unread, at the most.
+    pub unread: u64,
+    /// The tester's part, as far as there is evidence for it.
+    pub tester: u64,
+    /// The device's part, at the least and at the most: of the frames on schedule those that it lost, of the others as many as
+    /// it loses at that ratio; with 95 %, where it loses frames independently.
+    pub device: [u64; 2],
+}
+
+/// The loss of a trial by whose it is; `lost` says of each frame that left, by stream and sequence, whether it is.
+pub(crate) fn attribute(flight: &Flight, came: &[Vec<Option<i64>>], extra_copies: u64) -> Attribution {
+    let mut frames: Vec<(Left, bool)> = Vec::new();
+    for (left, came) in flight.left.iter().zip(came) {
+        frames.extend(left.iter().zip(came).map(|(left, at)| (*left, at.is_none())));
+    }
+    frames.sort_by_key(|(left, _)| (left.due, left.sent));
+    let lost = frames.iter().filter(|(_, lost)| *lost).count();
+    let (apart, cut) = disturbed(&frames);
+    let mut found = Attribution {
+        offered: frames.len() as u64,
+        lost: lost as u64,
+        unread: flight.unread[1].min(lost as u64),
+        device: [lost as u64; 2],
+        ..Attribution::default()
+    };
+    for ((_, lost), apart) in frames.iter().zip(apart) {
+        found.disturbed += u64::from(apart);
+        found.disturbed_lost += u64::from(apart && *lost);
+    }
+    // What was dropped unread may have been second copies, where there are any.
+    found.share(if extra_copies == 0 { flight.unread[0] } else { 0 }, cut);
+    found
+}
+
+/// Which frames left in bursts that nobody asked for, or in their wake, and whether wakes were cut short; the frames are in
+/// the order in which they were due.
+fn disturbed(frames: &[(Left, bool)]) -> (Vec<bool>, bool) {
+    let bursts = bursts(frames);
+    for wake in WAKES {
+        let apart = set_apart(frames, &bursts, wake);
+        if apart.iter().filter(|apart| !**apart).count() >= frames.len() / ENOUGH {
+            return (apart, wake < WAKES[0]);
+        }
+    }
+    (vec![true; frames.len()], true)
+}
+
+/// The frames that left with others that were due later, each with when it may have begun, when it left and how late.
+fn bursts(frames: &[(Left, bool)]) -> Vec<[i64; 3]> {
+    let mut bursts = Vec::new();
+    let (mut with, mut apart) = (0, 0);
+    for (place, (left, _)) in frames.iter().enumerate() {
+        // Those that were due by the time at which this one left, ...
+        while frames.get(with).is_some_and(|(other, _)| other.due <= left.sent) {
+            with += 1;
+        }
+        // ... and those that were due about when it was.
+        while frames.get(apart).is_some_and(|(other, _)| other.due <= left.due + TOGETHER) {
+            apart += 1;
+        }
+        let late = left.sent - left.due;
+        let ahead = with.saturating_sub(apart.max(place + 1));
+        if ahead >= MANY || (ahead > 0 && late >= STANDSTILL) {
+            let before = place.checked_sub(1).and_then(|before| frames.get(before));
+            let begin = before.map_or(left.sent, |(before, _)| before.sent.min(left.sent)) - STUCK;
+            bursts.push([begin, left.sent, late]);
+        }
+    }
+    bursts
+}
+
+/// Which frames left in these bursts, or in their wake, in percent of how late they were.
+fn set_apart(frames: &[(Left, bool)], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
+    let mut zones: Vec<[i64; 2]> = Vec::new();
+    for [begin, left, late] in bursts {
+        let end = left.saturating_add(late.saturating_mul(wake) / 100);
+        match zones.last_mut() {
+            Some(last) if *begin <= last[1] => last[1] = last[1].max(end),
+            _ => zones.push([*begin, end]),
+        }
+    }
+    let mut zone = 0;
+    let in_zone = |(left, _): &(Left, bool)| {
+        while zones.get(zone).is_some_and(|[_, end]| *end < left.sent) {
+            zone += 1;
+        }
+        zones.get(zone).is_some_and(|[begin, _]| *begin <= left.sent)
+    };
+    frames.iter().map(in_zone).collect()
+}
+
+impl Attribution {
+    /// Shares the loss out; so many lost frames were dropped unread for certain, and wakes of bursts were `cut` short.
+    fn share(&mut self, unread: u64, cut: bool) {
+        let (regular, regular_lost) = (self.offered - self.disturbed, self.lost - self.disturbed_lost);
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let ratio = |lost: u64| wilson_interval(count(lost), count(regular)).unwrap_or([0.0, 1.0]);
+        let [least, _] = ratio(regular_lost.saturating_sub(self.unread));
+        let [_, most] = ratio(regular_lost);
+        let (apart, apart_lost) = (real(self.disturbed), real(self.disturbed_lost));
+        let beyond = |ratio: f64| (apart_lost - ratio * apart).max(0.0);
+        let mean = if regular == 0 { 1.0 } else { real(regular_lost) / real(regular) };
+        let of_bursts = if beyond(most) > 0.0 { beyond(mean) } else { 0.0 };
+        self.tester = (whole(of_bursts + 0.5) + self.unread).min(self.lost);
+        let certain = whole(beyond(most)) + unread;
+        let possible = whole(libm::ceil(beyond(least))) + self.unread;
+        self.device = [self.lost.saturating_sub(possible), self.lost.saturating_sub(certain)];
+        if cut && least < OVERLOADED {
+            self.device[0] = 0;
+        }
+    }
+
+    /// Whether it tells enough of the device. Against criteria (greatest loss ratios that pass) it does, where the trial
+    /// passes with all that was lost, or fails with what is the device's for certain; without any, where the tester's part
+    /// is small beside the device's.
+    pub fn tells(&self, criteria: &[f64]) -> bool {
+        let [lost, least, offered] = [self.lost, self.device[0], self.offered].map(real);
+        if criteria.is_empty() {
+            return lost - least <= SMALL * least;
+        }
+        criteria.iter().all(|most| lost <= most * offered || least > most * offered)
+    }
+
+    /// The device's loss ratio, as far as it is known; `None` where nothing was offered.
+    pub fn loss_ratio(&self) -> Option<f64> {
+        (self.offered > 0).then(|| real(self.lost - self.tester) / real(self.offered))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of frames, rounded down"
+)]
+const fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+#[cfg(test)]
+#[path = "attribution_tests.rs"]
+mod tests;

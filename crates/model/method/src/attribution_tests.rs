@@ -1,0 +1,113 @@
+use super::*;
+use romer_units::random::{Seed, Stream};
+
+const MILLI: i64 = 1_000_000;
+
+/// Frames a tenth of a millisecond apart, of which those that were due in these times left at their end; a frame is lost
+/// where `lost` says so of its place.
+fn found(still: &[std::ops::Range<i64>], lost: impl Fn(usize) -> bool, unread: [u64; 2]) -> Attribution {
+    let left: Vec<Left> = (0..20_000)
+        .map(|n| {
+            let due = n * MILLI / 10;
+            let sent = still.iter().find(|still| still.contains(&due)).map_or(due, |still| still.end);
+            Left { due, sent, octets: 64 }
+        })
+        .collect();
+    let came = vec![(0..left.len()).map(|place| (!lost(place)).then_some(0)).collect()];
+    attribute(&Flight { left: vec![left], unread, ..Flight::default() }, &came, 0)
+}
+
+/// The burst of a standstill of 20 ms: its frames, and a wake that is ten times as long.
+const STILL: std::ops::Range<i64> = 500 * MILLI..520 * MILLI;
+const BURST: std::ops::Range<usize> = 5_000..5_200;
+
+#[test]
+fn what_left_in_a_burst_and_in_its_wake_is_set_apart_and_nothing_else() {
+    let of = found(std::slice::from_ref(&STILL), |_| false, [0, 0]);
+    // The burst, 200 ms after it, and a millisecond before it, whose frames may have been stamped and stuck.
+    assert!(of.disturbed.abs_diff(200 + 2_000 + 10) <= 2, "{of:?}");
+    // Frames that are late by less than it takes for several to leave at once disturb nothing.
+    let short = 500 * MILLI..500 * MILLI + 700_000;
+    assert_eq!(found(std::slice::from_ref(&short), |_| false, [0, 0]).disturbed, 0);
+    // A frame or two of a slow stream that are late by a millisecond do.
+    let slow = |late: i64| {
+        let left = (0..100).map(|n| Left { due: n * 4 * MILLI, sent: (n * 4 * MILLI).max(late), octets: 64 });
+        let flight = Flight { left: vec![left.collect()], ..Flight::default() };
+        attribute(&flight, &[vec![Some(0); 100]], 0).disturbed
+    };
+    assert_eq!(slow(3 * MILLI), 0, "none was due meanwhile");
+    assert!(slow(9 * MILLI) > 10);
+}
+
+#[test]
+fn bursts_that_the_schedule_has_are_none_of_the_testers() {
+    // Sixty-four frames within 43 us, again and again, each so much late.
+    let of = |late: i64| {
+        let due = (0..6_400).map(|n| n / 64 * 10 * MILLI + n % 64 * 672);
+        let left =
+            due.map(|due| Left { due, sent: due.max(due / (10 * MILLI) * (10 * MILLI) + late), octets: 64 });
+        let flight = Flight { left: vec![left.collect()], ..Flight::default() };
+        attribute(&flight, &[vec![Some(0); 6_400]], 0).disturbed
+    };
+    assert_eq!((of(0), of(200_000)), (0, 0));
+}
+
+#[test]
+fn what_a_sound_device_loses_in_a_burst_is_none_of_its_loss() {
+    let of = found(std::slice::from_ref(&STILL), |place| BURST.contains(&place) && place > 5_020, [0, 0]);
+    assert_eq!((of.lost, of.tester, of.device), (179, 179, [0, 1]));
+    assert!(!of.tells(&[]) && !of.tells(&[0.0]), "it neither passed nor failed");
+    // For a criterion that allows as much it passes all the same.
+    assert!(of.tells(&[0.01]));
+}
+
+#[test]
+fn what_an_overloaded_device_loses_is_its_loss_whatever_the_tester_did() {
+    // Every third frame, on schedule or not.
+    let of = found(std::slice::from_ref(&STILL), |place| place % 3 == 0, [3, 3]);
+    assert_eq!((of.lost, of.unread, of.tester), (6_667, 3, 3));
+    assert!(of.tells(&[]) && of.tells(&[0.0, 0.005]), "{of:?}");
+    assert!(of.device[0] > 6_500 && of.device[1] == 6_664, "{of:?}");
+    assert!((of.loss_ratio().unwrap() - 6_664.0 / 20_000.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_was_dropped_unread_is_the_testers_to_the_frame() {
+    let of = |unread| found(&[], |place| (100..150).contains(&place), unread);
+    assert_eq!((of([50, 50]).device, of([50, 50]).tester), ([0, 0], 50));
+    assert!(!of([50, 50]).tells(&[]) && !of([50, 50]).tells(&[0.0]));
+    // Where other frames came as well, some of those that were dropped may have been of these.
+    assert_eq!(of([0, 50]).device, [0, 50]);
+    assert_eq!(of([30, 30]).device, [20, 20]);
+    assert!(!of([30, 30]).tells(&[]), "the tester's part is greater than the device's");
+    assert!(of([30, 30]).tells(&[0.0]), "and yet the device lost some");
+}
+
+#[test]
+fn where_nothing_left_on_schedule_nothing_is_known() {
+    let still = 0..2_000 * MILLI;
+    let of = found(std::slice::from_ref(&still), |place| place % 4 == 0, [0, 0]);
+    assert_eq!((of.disturbed, of.device), (20_000, [0, 5_000]));
+    assert!(!of.tells(&[]) && !of.tells(&[0.0]));
+}
+
+#[test]
+fn the_devices_part_lies_within_its_interval() {
+    // A device that loses each frame with the same chance, and a standstill of 60 ms whose burst costs 300 frames more.
+    let (still, burst) = (500 * MILLI..560 * MILLI, 5_000..5_600);
+    let mut outside = 0_u32;
+    for (number, chance) in (0..400).map(|number| (number, [0.001, 0.01, 0.1, 0.4][number as usize % 4])) {
+        let dice = Stream::new(Seed([5; 6]), [u32::from_be_bytes(*b"loss"), number]);
+        let own = |place: usize| dice.unit(place as u64) < chance;
+        let of = found(
+            std::slice::from_ref(&still),
+            |place| own(place) || burst.contains(&place) && place % 2 == 0,
+            [0, 0],
+        );
+        // Of the frames on schedule those that it lost, of the others as many as it loses in the mean.
+        let truth = real(of.lost - of.disturbed_lost) + chance * real(of.disturbed);
+        outside += u32::from(truth < real(of.device[0]) || truth > real(of.device[1]));
+    }
+    // Of 400 intervals of 95 %, 20; more than 42 with a probability of 1e-6.
+    assert!(outside <= 42, "{outside}");
+}
