@@ -28,6 +28,18 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             kept.len()
         ));
     }
+    let shared = kept
+        .iter()
+        .map(|kept| &kept.trial)
+        .filter(|trial| trial.invalid.is_none() && trial.lost_by_tester > 0);
+    let (trials, lost) =
+        shared.fold((0_u64, 0), |(trials, lost), trial| (trials + 1, lost + trial.lost_by_tester));
+    if trials > 0 {
+        warnings.push(format!(
+            "of {trials} trials that tell of the device, {lost} lost frames are laid to the tester, which loss_ratio leaves out: see \
+             lost_by_tester and lost_by_device of each"
+        ));
+    }
     if options.real_line().is_none() {
         warnings.push(
             "the line is none: the interfaces have no line rate of their own, so that frames leave as fast as they are \

@@ -65,6 +65,8 @@ fn an_overloaded_devices_loss_is_all_its_own() {
         assert_eq!((document.trials.len(), &trial.invalid), (1, &None), "{trial:#?}");
         let ratio = loss_ratio(&document).unwrap();
         assert!((ratio - 0.5).abs() < 0.005, "{ratio}");
+        let told = document.warnings.iter().any(|one| one.contains("lost frames are laid to the tester"));
+        assert_eq!(told, trial.lost_by_tester > 0, "{:?}", document.warnings);
     }
     // Nor is the tester named for what bounds a search, where its bursts meet a device that loses on schedule as well.
     let still = (0..20).map(|trial| (trial, 400 * MILLI..430 * MILLI)).collect();

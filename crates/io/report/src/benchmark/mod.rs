@@ -143,8 +143,16 @@ pub fn page(document: &Benchmark) -> String {
         );
         (text, false)
     });
-    list(&mut html, "Differences between cases", different.collect());
-    list(&mut html, "Soft spots", document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect());
+    list(
+        &mut html,
+        "Differences between cases (corrected for their number, Holm: 5 % in all; intervals of each alone)",
+        different.collect(),
+    );
+    list(
+        &mut html,
+        "Soft spots (corrected for all places, Holm: 1 % in all)",
+        document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect(),
+    );
     list(&mut html, "Events", document.events.iter().map(|one| (one.text.clone(), false)).collect());
     list(
         &mut html,
