@@ -21,8 +21,8 @@ const APART: f64 = 0.04;
 const HIDDEN: f64 = 0.06;
 /// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
 const CANCEL: (f64, f64) = (6.0, 0.1);
-/// Intervals are this much wider than the draws are spread: what the search for events and the choice of floors add to the
-/// error is not in the draws. A judgement from simulations, whose coverage was not measured again with it.
+/// Intervals are this much wider than the draws are spread: the draws are few, and how sure a direction is, is itself
+/// uncertain. A judgement from simulations; docs/CLOCK.md has what coverage it gives, and what one factor cannot mend.
 const WIDER: f64 = 1.1;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
