@@ -17,7 +17,7 @@ fn recorded(name: &str) -> PathBuf {
 fn analyzed(arguments: &[&str], paths: &[&Path]) -> Value {
     let mut command = romer(["analyze", "--quiet", "--json", "-"]);
     for (place, path) in paths.iter().enumerate() {
-        command.args(arguments.get(place)).arg(path);
+        command.args(arguments.get(place).filter(|argument| !argument.is_empty())).arg(path);
     }
     let document = process::run(&mut command).with_code(0).document();
     schema::assert_valid(&document, "measurement");
@@ -147,4 +147,57 @@ fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
         "{table:?}"
     );
     assert!(lines.len() == 3 && lines[1].starts_with("back.sta,") && lines[2].starts_with("there.sta,"));
+}
+
+#[test]
+fn a_step_of_the_far_clock_is_taken_out_of_both_files_of_a_stream_each_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["there.csv", "back.csv"].map(|name| folder.path().join(name));
+    for step in [5_000_000_i64, -30_000_000] {
+        // Even departures every 20 ms; half a millisecond and some waiting each way; the far clock is set after 40 s.
+        let far = |moment: i64| moment + 123_456_789 + if moment < 40_000_000_000 { 0 } else { step };
+        let mut texts = ["sequence,size,sent_ns,received_ns\n"; 2].map(str::to_owned);
+        for n in 0..4_000_i64 {
+            let waits = |n: i64| 500_000 + (n * 7_919) % 997 * (n % 13) * 100;
+            let (left, replied) = (n * 20_000_000, n * 20_000_000 + 7_000_000);
+            texts[0] += &format!("{n},100,{left},{}\n", far(left + waits(n)));
+            texts[1] += &format!("{n},100,{},{}\n", far(replied), replied + waits(n + 3));
+        }
+        for (file, text) in files.iter().zip(&texts) {
+            std::fs::write(file, text).unwrap();
+        }
+        let document = analyzed(&["", "--reverse"], &[&files[0], &files[1]]);
+        for way in ["forward", "reverse"] {
+            let spread = number(&document, &format!("/{way}/delay_ns/max"))
+                - number(&document, &format!("/{way}/delay_ns/min"));
+            assert!(spread < 2e6, "{step} {way}: {document:#}");
+        }
+        let events = at(&document, "/clock/events").as_array().unwrap();
+        assert!(events.iter().all(|event| event["kind"] == "clock-step"), "{step}: {events:#?}");
+        assert!(events.iter().any(|event| (event["size_ns"].as_i64().unwrap() - step).abs() < 100_000));
+    }
+}
+
+#[test]
+fn what_is_read_is_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kept, link] = ["kept.raw", "link.raw"].map(|name| folder.path().join(name));
+    let line = |n: u32| format!("{}:{}:5000:100:{n}\n", n * 200_000, n * 200_000 + 5_000);
+    let lines: String = (0..200).map(line).collect();
+    std::fs::write(&kept, &lines).unwrap();
+    std::fs::hard_link(&kept, &link).unwrap();
+    for (command, option) in
+        [("analyze", "--json"), ("analyze", "--html"), ("analyze", "--log"), ("report", "--html")]
+    {
+        for target in [&kept, &link] {
+            let mut command = romer([command, "--force"]);
+            let refused = process::run(command.arg(&kept).arg(option).arg(target)).with_code(2);
+            assert!(refused.stderr.contains("the output is the input"), "{option}: {}", refused.stderr);
+            assert_eq!(std::fs::read_to_string(&kept).unwrap(), lines, "{option}");
+        }
+    }
+    let prefix = folder.path().join("kept");
+    let mut qtcp = romer(["report", "--force", "--normalised", "--qtcp"]);
+    process::run(qtcp.arg(&prefix).arg(&kept)).with_code(2);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), lines);
 }

@@ -1,6 +1,6 @@
 //! `romer analyze`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use romer_exchange::qtcp::Selection;
 use romer_measure::analysis::Analysis;
@@ -24,6 +24,15 @@ use crate::{command, output, report};
 /// Computes the document of a run or of a packet log, and gives the exit code.
 pub(crate) fn run(arguments: &AnalyzeArgs) -> Result<u8, Failure> {
     romer_host::allocator::keep_freed_memory();
+    let inputs = [
+        &arguments.input,
+        &arguments.reverse,
+        &arguments.capture_a,
+        &arguments.capture_b,
+        &arguments.against,
+    ];
+    let inputs = inputs.into_iter().flatten().chain(arguments.concatenate.iter().flatten());
+    output::read_from(inputs.map(PathBuf::as_path));
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     if let Some([a, b]) = arguments.concatenate.as_deref() {
         return in_series(a, b, arguments);

@@ -8,6 +8,7 @@ mod words;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,6 +62,8 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     if arguments.files.list_presets {
         return offline::list();
     }
+    let files = &arguments.files;
+    output::read_from([&files.scenario, &files.arrivals].into_iter().flatten().map(PathBuf::as_path));
     if arguments.files.offline {
         return offline::run(arguments);
     }

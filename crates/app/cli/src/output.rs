@@ -2,8 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use romer_report::text::TextStyle;
 
@@ -87,6 +88,32 @@ fn is_utf8() -> bool {
     locale.is_none_or(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
+/// The files that are read, by device and number.
+static INPUTS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Says which files are read: nothing is written over them, whatever may be overwritten.
+pub(crate) fn read_from<'a>(paths: impl IntoIterator<Item = &'a Path>) {
+    let mut inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    inputs.extend(paths.into_iter().filter_map(identity));
+}
+
+/// Refuses a target that is what is read, under this name or another.
+fn refuse_input(path: &Path) -> Result<(), Failure> {
+    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    match identity(path).filter(|own| inputs.contains(own)) {
+        Some(_) => Err(Failure::usage(format!(
+            "the output is the input ({}): what is read would be overwritten; name another file",
+            romer_report::escape::terminal(&path.to_string_lossy())
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a `target` ([`write_document`]) that could not be written, before the work for it is done.
 pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Failure> {
     let Some(target) = target.filter(|target| *target != "-") else { return Ok(()) };
@@ -96,6 +123,7 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
             "this is a folder ({shown}): a file is wanted; write a file's name"
         )));
     }
+    refuse_input(path)?;
     if !force && is_regular(path) {
         return Err(exists(&shown));
     }

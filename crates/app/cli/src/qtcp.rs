@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use romer_exchange::csv::Fault;
@@ -38,12 +37,7 @@ fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
             "cannot read the .raw file ({shown}): {error}; name the file without .raw"
         ))
     })?;
-    if is_same(&raw, &log) {
-        return Err(Failure::usage(format!(
-            "the output is the input ({}): it would overwrite the .raw file; take the link away",
-            escape::terminal(&log)
-        )));
-    }
+    output::read_from([Path::new(&raw)]);
     output::check_target(Some(&log), arguments.force)?;
     let bad = |line: u64, why: &dyn std::fmt::Display| {
         Failure::with_code(3, format!("bad .raw file ({shown}:{line}): {why}"))
@@ -103,12 +97,6 @@ fn beside(prefix: &str) -> Option<sta::File> {
     let name = format!("{prefix}.sta");
     fs::metadata(&name).ok().filter(|metadata| metadata.is_file() && metadata.len() <= LARGEST_STA)?;
     sta::File::read(&name, &fs::read_to_string(&name).ok()?).ok()
-}
-
-/// Whether two names are of one file.
-fn is_same(a: &str, b: &str) -> bool {
-    let identity = |path: &str| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-    identity(a).is_some_and(|a| Some(a) == identity(b))
 }
 
 fn collate(folder: &Path, arguments: &QtcpArgs) -> Result<u8, Failure> {

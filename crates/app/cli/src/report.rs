@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         ));
     }
     romer_host::allocator::keep_freed_memory();
+    output::read_from(arguments.runs.iter().map(std::path::PathBuf::as_path));
     if arguments.overlay {
         return overlay(arguments);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_record::document::{Histogram, Measurement, Summary};
 
 use crate::escape;
+use crate::figure::capital;
 use crate::many;
 use crate::number::{NO_BREAK, percent};
 use crate::table::{Scale, Way, ways};
@@ -251,6 +252,13 @@ impl Page {
             self.note("Route", &route, Paint::Plain, lines);
         }
         self.note("Clocks", &self.words.clock(m), Paint::Plain, lines);
+        for event in m.clock.events.iter().take(EVENTS) {
+            self.note("", &capital(&self.words.clock_event(event)), Paint::Plain, lines);
+        }
+        if m.clock.events.len() > EVENTS {
+            let more = format!("{} more are in the document.", m.clock.events.len() - EVENTS);
+            self.note("", &more, Paint::Plain, lines);
+        }
         let mut stamps = self.words.stamps(m);
         if let Some(error) = self.words.location_error(m) {
             stamps = format!("{stamps} {error}");

@@ -28,7 +28,12 @@ impl Words {
             (Some(delay), _) => {
                 format!(", {} from mouth to ear on the mean of both ways", time(delay))
             }
-            (None, _) => ", the whole delay not being known".into(),
+            (None, _) => {
+                let ends = voice.jitter_buffer_ns + voice.codec.frame_ns + voice.codec.lookahead_ns;
+                #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+                let ends = time(ends as f64);
+                format!(", more than {ends} from mouth to ear, the path's delay not being known")
+            }
         };
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let buffer = time(voice.jitter_buffer_ns as f64);

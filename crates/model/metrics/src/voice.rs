@@ -2,7 +2,8 @@
 //! defaults but delay, codec and loss.
 //!
 //! R = Ro - Is - Id - Ie,eff + A. With the defaults Ro - Is - Id at no delay is 93.2. The delay takes Idd, whose formula
-//! (7-27 of G.107) needs the absolute one-way delay from mouth to ear; echo is taken to be cancelled. The codec and what is
+//! (7-27 of G.107) needs the absolute one-way delay from mouth to ear; echo is taken to be cancelled. Where the path's delay is
+//! not known, what buffer and codec take is the least that it can be, and R the most. The codec and what is
 //! lost take Ie,eff = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl), Ppl in percent.
 //!
 //! A receiver plays packets out at a fixed time after the quickest one could have come: that buffer is as long as is needed
@@ -77,9 +78,10 @@ fn of_way(
     let burst = if runs == 0 { 1.0 } else { (real(lost) / real(runs) * (1.0 - share)).max(1.0) };
     let codec = &request.codec;
     let equipment = effective_impairment(codec, share, burst);
-    let mouth_to_ear =
-        path.map(|(_, path)| path + buffer.value() + codec.frame_ns.value() + codec.lookahead_ns.value());
-    let r = BEST - mouth_to_ear.map_or(0.0, delay_impairment) - equipment;
+    // What the receiver and the codec take is known also where the path's part is not.
+    let ends = buffer.value() + codec.frame_ns.value() + codec.lookahead_ns.value();
+    let mouth_to_ear = path.map(|(_, path)| path + ends);
+    let r = BEST - delay_impairment(mouth_to_ear.unwrap_or(ends)) - equipment;
     Some(Voice {
         direction,
         codec: codec.clone(),
@@ -241,5 +243,13 @@ mod tests {
         let half = of(Some(300e6));
         assert_eq!((half.delay_basis, half.mouth_to_ear_ns), (Some(DelayBasis::HalfRoundTrip), Some(170e6)));
         assert!(half.r < of(None).r && (of(None).r - 93.2).abs() < 1e-9);
+        // But what the buffer takes is known: half a second of it and a packet's speech are no good call over any path.
+        let mut spread = vec![Some(5_000_000); 90];
+        spread.extend([Some(505_000_000); 10]);
+        let far = passages(&spread);
+        let ways = [(Way::Forward, &far[..], &nothing), (Way::Reverse, &[][..], &nothing)];
+        let bound = voice(&request, ways, DelayKind::Variable, None).swap_remove(0);
+        assert_eq!((bound.jitter_buffer_ns, bound.mouth_to_ear_ns), (500_000_000, None));
+        assert!((bound.r - (93.2 - delay_impairment(520e6))).abs() < 1e-9, "{}", bound.r);
     }
 }

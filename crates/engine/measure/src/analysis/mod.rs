@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
-use romer_record::event::{Event, Side};
+use romer_record::event::Event;
 use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
@@ -167,11 +167,16 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     }
     let mut evaluated = match back {
         Some((file, back)) => both_ways(analysis, &there, file, &back),
-        None => of_table(analysis, &analysis.file, &there, |related| relate_clocks(related, &analysis.skew)),
+        None => {
+            of_table(analysis, &analysis.file, &there, set_back::steps(&there.rows, there.shape), |related| {
+                relate_clocks(related, &analysis.skew)
+            })
+        }
     };
     let m = &mut evaluated.measurement;
     m.limits = Limit::judge_all(&analysis.limits, m);
     let mut stream = stream(analysis, &analysis.file, &there);
+    stream.events.clone_from(&evaluated.measurement.events);
     let mut rows = there.rows;
     if there.shape == Shape::OneWay {
         stream.traffic.direction = Way::Forward;
@@ -182,16 +187,35 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
 
 /// The document of two tables that each go one way: their clocks are related by both together.
 fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> Evaluated {
-    let raw = |file: &Path, table: &Table| of_table(analysis, file, table, |_| Vec::new()).related.forward;
-    let (estimate, warnings) = usable(&analysis.skew, &raw(&analysis.file, there), &raw(file, back), &InTurn);
+    // What both clocks show together, the estimate sees by itself; the departures tell when one was set back, and what
+    // arrived by that clock is of the other file.
+    let [own, theirs] = [there, back].map(|table| set_back::steps(&table.rows, Shape::FourStamps));
+    let steps = |own: &[Event], other: &[Event]| -> Vec<Event> {
+        own.iter().cloned().chain(other.iter().cloned().map(set_back::of_responder)).collect()
+    };
+    let (there_steps, back_steps) = (steps(&own, &theirs), steps(&theirs, &own));
+    let raw = |file: &Path, table: &Table, steps: &[Event]| {
+        of_table(analysis, file, table, steps.to_vec(), |_| Vec::new()).related.forward
+    };
+    let (estimate, warnings) = usable(
+        &analysis.skew,
+        &raw(&analysis.file, there, &there_steps),
+        &raw(file, back, &back_steps),
+        &InTurn,
+    );
     let mut least = [None; 2];
     let [first, second] = &mut least;
     let method = &analysis.skew.method;
-    let mut evaluated =
-        of_table(analysis, &analysis.file, there, by(Heading::Forward, &estimate, method, first));
+    let mut evaluated = of_table(
+        analysis,
+        &analysis.file,
+        there,
+        there_steps,
+        by(Heading::Forward, &estimate, method, first),
+    );
     add_reverse(
         &mut evaluated,
-        of_table(analysis, file, back, by(Heading::Reverse, &estimate, method, second)),
+        of_table(analysis, file, back, back_steps, by(Heading::Reverse, &estimate, method, second)),
     );
     evaluated.related.corrections.clone_from(&estimate.corrections);
     let related = &evaluated.related;
@@ -224,7 +248,7 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
     m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
     m.stamps.missing.sender_arrival = other.stamps.missing.responder_arrival;
-    m.events.extend(other.events.into_iter().map(|event| Event { side: Side::Responder, ..event }));
+    // The events of both files' clocks are with the first already.
     m.events.sort_by_key(|event| event.at_ns);
     for warning in other.warnings {
         if !m.warnings.contains(&warning) {
@@ -237,15 +261,16 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     evaluated.related.reverse = back.related.forward;
 }
 
-/// The document of one file alone.
+/// The document of one file alone, with `events` of the clocks.
 fn of_table(
     analysis: &Analysis,
     file: &Path,
     table: &Table,
+    events: Vec<Event>,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
     let shape = table.shape;
-    let stream = stream(analysis, file, table);
+    let stream = Stream { events, ..stream(analysis, file, table) };
     let mut evaluated = evaluate_by(&stream, &table.rows, false, clocks);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
@@ -287,7 +312,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         voice: analysis.voice.clone(),
         limits: Vec::new(),
         calibration: None,
-        events: set_back::steps(&table.rows, table.shape),
+        events: Vec::new(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Steps of the sender's clock that its own departures show: packets leave one after another, so that a stamp below the
 //! one before it, or one that is late by as much as its packet seems to have been quick, is a clock's that was set.
 //!
-//! In a file of one direction nothing else tells such a step from a change of the path. Of files with both directions the
-//! clocks' estimate sees it itself, unless the clock was set back: then moments repeat, and the estimate has no order to
-//! go by.
+//! In a file of one direction nothing else tells such a step from a change of the path. Of both directions, in one file or
+//! two, the clocks' estimate sees it itself, unless the clock was set back: then moments repeat, and the estimate has no
+//! order to go by.
 
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
@@ -62,6 +62,11 @@ pub(super) fn steps(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
     }
     let mut set = 0;
     found.into_iter().map(|(place, size_ns)| event(&sent, place, size_ns, &mut set)).collect()
+}
+
+/// The same for the other file, whose packets arrived by that clock.
+pub(super) fn of_responder(event: Event) -> Event {
+    Event { side: Side::Responder, detail: event.detail.replace("the sender's", "the responder's"), ..event }
 }
 
 impl Sent {
