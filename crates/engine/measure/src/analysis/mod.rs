@@ -191,7 +191,7 @@ fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> E
     // arrived by that clock is of the other file.
     let [own, theirs] = [there, back].map(|table| set_back::steps(&table.rows, Shape::FourStamps));
     let steps = |own: &[Event], other: &[Event]| -> Vec<Event> {
-        own.iter().cloned().chain(other.iter().cloned().map(set_back::of_responder)).collect()
+        own.iter().cloned().chain(other.iter().map(set_back::of_responder)).collect()
     };
     let (there_steps, back_steps) = (steps(&own, &theirs), steps(&theirs, &own));
     let raw = |file: &Path, table: &Table, steps: &[Event]| {

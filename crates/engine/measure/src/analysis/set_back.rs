@@ -65,8 +65,9 @@ pub(super) fn steps(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
 }
 
 /// The same for the other file, whose packets arrived by that clock.
-pub(super) fn of_responder(event: Event) -> Event {
-    Event { side: Side::Responder, detail: event.detail.replace("the sender's", "the responder's"), ..event }
+pub(super) fn of_responder(event: &Event) -> Event {
+    let detail = event.detail.replace("the sender's", "the responder's");
+    Event { side: Side::Responder, detail, ..event.clone() }
 }
 
 impl Sent {
