@@ -44,6 +44,7 @@ const PLACES = {
   impairAgain: ['POST', '/api/emulation/impair'],
   measurements: ['GET', '/api/measurements'],
   startMeasurement: ['POST', '/api/measurements'],
+  measurementIntervals: ['GET', '/api/measurements/{id}/intervals'],
   stopMeasurement: ['POST', '/api/measurements/{id}/stop'],
   benchmarks: ['GET', '/api/benchmarks'],
   startBenchmark: ['POST', '/api/benchmarks'],

@@ -296,6 +296,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/measurements/{id}/intervals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What came of its last intervals, 1,200 of each stream: what the curves of a page show. */
+        get: operations["measurementIntervals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/measurements/{id}/stop": {
         parameters: {
             query?: never;
@@ -727,10 +744,10 @@ export interface components {
             duration: string | null;
             /**
              * @description Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
-             *     done there meanwhile is kept with the run.
-             * @default null
+             *     done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
+             *     `null` says that they go elsewhere.
              */
-            emulated: components["schemas"]["Leg"] | null;
+            emulated?: components["schemas"]["Leg"] | null;
             /**
              * @description Mean time between probes: `20ms`.
              * @default null
@@ -1401,6 +1418,12 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * Format: double
+             * @description Mean of the times in the rate's queue, of packets that met a rate; `null` where none did.
+             * @default null
+             */
+            rate_queue_mean_ns: number | null;
+            /**
              * Format: uint64
              * @description Packets that arrived.
              */
@@ -1424,6 +1447,12 @@ export interface components {
              * @default null
              */
             requested_delay_mean_ns: number | null;
+            /**
+             * Format: double
+             * @description Mean of the delays that packets got here in all, from arrival to departure.
+             * @default null
+             */
+            total_delay_mean_ns: number | null;
             /**
              * Format: uint64
              * @description Packets and copies that left.
@@ -1488,7 +1517,8 @@ export interface components {
              */
             queued: number;
             /**
-             * @description In the queue before the rate, and at the rate, of packets that left; empty where there is no rate.
+             * @description In the queue before the rate, and at the rate, of packets that left and met a rate; those that met none do not
+             *     count.
              * @default {
              *       "count": 0,
              *       "iqr": null,
@@ -1522,6 +1552,30 @@ export interface components {
             reordered: number;
             /** @description Delays asked for, of packets that left. */
             requested_delay_ns: components["schemas"]["Summary"];
+            /**
+             * @description From when a packet arrived until it was given to the port: the delay that it got here in all, with its waiting for
+             *     the rate and, of displaced packets and copies, with what they waited before the delay stage.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            total_delay_ns: components["schemas"]["Summary"];
             /**
              * Format: uint64
              * @description Packets and copies that left.
@@ -1624,10 +1678,11 @@ export interface components {
         Far: {
             /**
              * Format: int64
-             * @description How long the rest takes at the most, as things stand.
+             * @description How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
+             *     that is over.
              */
             left_ns: number;
-            /** @description The trial in words. */
+            /** @description The trial in words, or that the tester is tested. */
             now: string;
             /**
              * Format: uint64
@@ -1843,6 +1898,63 @@ export interface components {
             name: string;
             /** @description Whether it was switched on. */
             up: boolean;
+        };
+        /** @description An interval of a stream, as the curves have it. */
+        Interval: {
+            /**
+             * Format: double
+             * @description The greatest.
+             */
+            between_max_ns: number | null;
+            /**
+             * Format: double
+             * @description Median time between arrivals here.
+             */
+            between_median_ns: number | null;
+            /**
+             * Format: int64
+             * @description Its end, since the start of the measurement.
+             */
+            elapsed_ns: number;
+            /** @description From here to the other end. */
+            forward: components["schemas"]["IntervalWay"];
+            /**
+             * Format: uint64
+             * @description Packets known to be back, or to have arrived, so far.
+             */
+            returned: number;
+            /** @description From the other end to here. */
+            reverse: components["schemas"]["IntervalWay"];
+            /** @description There and back. */
+            round_trip: components["schemas"]["IntervalWay"];
+            /**
+             * Format: uint64
+             * @description Packets sent so far.
+             */
+            sent: number;
+            /**
+             * Format: uint16
+             * @description Which stream, from 0.
+             */
+            stream: number;
+        };
+        /** @description A way within an interval; `null` where it is not known. */
+        IntervalWay: {
+            /**
+             * Format: double
+             * @description Interarrival jitter (RFC 3550) since the start.
+             */
+            jitter_rfc3550_ns: number | null;
+            /**
+             * Format: double
+             * @description Median delay.
+             */
+            median_ns: number | null;
+            /**
+             * Format: double
+             * @description 99 % quantile of the delays.
+             */
+            p99_ns: number | null;
         };
         /** @description The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's. */
         Jitter: {
@@ -2787,6 +2899,8 @@ export interface components {
             b: string;
             /** @description How packets come in and go out. */
             data_plane: string;
+            /** @description Why it is not kept, once it has ended. */
+            not_kept: string | null;
             /** @description Everything passes through untouched, and the scenario is kept. */
             passing: boolean;
             /**
@@ -2799,6 +2913,8 @@ export interface components {
              * @description Octets of memory for them.
              */
             room_octets: number;
+            /** @description The run that it is kept as, once it has ended. */
+            run: string | null;
             /** @description Whether packets pass through it now. */
             running: boolean;
             /** @description When it began, RFC 3339. */
@@ -3103,6 +3219,7 @@ export interface components {
         };
         /** @description One direction of a tick. */
         TickDirection: {
+            /** @description Held for the delay that was asked for, without the rate's queue. */
             actual_delay_ns: components["schemas"]["TickSummary"];
             /**
              * Format: int64
@@ -3128,7 +3245,7 @@ export interface components {
             queue_depth: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             queued: number;
-            /** @description In the rate's queue, of packets that left; empty where none waited there. */
+            /** @description In the rate's queue, of packets that left and met a rate; those that met none do not count. */
             rate_queue_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             received: number;
@@ -3143,6 +3260,8 @@ export interface components {
              */
             reordered: number;
             requested_delay_ns: components["schemas"]["TickSummary"];
+            /** @description What packets got here in all, from arrival to departure, the rate's queue included. */
+            total_delay_ns: components["schemas"]["TickSummary"];
             /** Format: uint64 */
             transmitted: number;
             /**
@@ -4104,7 +4223,10 @@ export interface operations {
     };
     stopEmulation: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether it is kept as a run: true or false; true where nothing is said. What runs under romer emulate is kept by its --out. */
+                keep?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4314,6 +4436,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused; the problem says why and what to do. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    measurementIntervals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Interval"][];
                 };
             };
             /** @description Refused; the problem says why and what to do. */

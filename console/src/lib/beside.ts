@@ -11,8 +11,10 @@ export interface Did {
   duplicates_created: number;
   reordered: number;
   lost: Record<string, number>;
-  /** Mean of the delays of packets that left, nanoseconds. */
+  /** Mean of the delays that packets got, from arrival to departure, nanoseconds. */
   delay: number | null;
+  /** Of that, the mean in the rate's queue of those that met a rate; null where none did. */
+  queue: number | null;
   /** Octets of the frames that left, with their check sequences. */
   octets: number | null;
 }
@@ -22,8 +24,9 @@ export function did(from: Schemas['EmulatedCounts'] | Schemas['EmulatedDirection
   if (!from) return null;
   const { received, duplicates_created, reordered } = from;
   const lost = from.lost as Record<string, number>;
-  if ('actual_delay_ns' in from) return { received, duplicates_created, reordered, lost, delay: from.actual_delay_ns.mean ?? null, octets: null };
-  return { received, duplicates_created, reordered, lost, delay: from.actual_delay_mean_ns ?? null, octets: from.transmitted_octets ?? null };
+  // Older documents know the delay without the rate's queue only.
+  if ('actual_delay_ns' in from) return { received, duplicates_created, reordered, lost, delay: from.total_delay_ns?.mean ?? from.actual_delay_ns.mean ?? null, queue: from.rate_queue_ns?.mean ?? null, octets: null };
+  return { received, duplicates_created, reordered, lost, delay: from.total_delay_mean_ns ?? from.actual_delay_mean_ns ?? null, queue: from.rate_queue_mean_ns ?? null, octets: from.transmitted_octets ?? null };
 }
 
 /** How long packets came, from the first to the last, nanoseconds; null where none followed another. */

@@ -6,7 +6,7 @@ export type Matrix = number[][];
 export function rowFault(row: (number | null)[]): string | null {
   if (row.some((value) => value === null)) return 'each entry is a probability from 0 to 1';
   const sum = row.reduce<number>((all, value) => all + (value ?? 0), 0);
-  return Math.abs(sum - 1) > 1e-6 ? `sums to ${Number(sum.toPrecision(6))}, and must to 1` : null;
+  return Math.abs(sum - 1) > 1e-6 ? `sums to ${Number(sum.toPrecision(6))}; it must sum to 1` : null;
 }
 
 /** Which states can be reached from `start`, itself included. */

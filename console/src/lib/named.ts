@@ -60,3 +60,15 @@ export function named(path: string): { words: string; value: (text: string | nul
   }
   return { words: words.join(' › '), value: (text) => (text === null ? null : (choices.find(([key]) => key === text)?.[1] ?? text)) };
 }
+
+/** Words that are names or abbreviations, as they are written. */
+const WRITTEN: Record<string, string> = {
+  nic: 'NIC', nics: 'NICs', xdp: 'XDP', cpu: 'CPU', bpf: 'BPF', mtu: 'MTU', ntp: 'NTP', ptp: 'PTP', tsc: 'TSC', udp: 'UDP', ip: 'IP', ipv4: 'IPv4', ipv6: 'IPv6', gso: 'GSO', gro: 'GRO', veth: 'veth', irq: 'IRQ', numa: 'NUMA', af: 'AF', rtt: 'RTT',
+};
+const WHOLE: Record<string, string> = { rp_filter: 'Reverse-path filter' };
+
+/** The title of a finding that has a name for programs: `nic_stamps` is `NIC stamps`. */
+export function title(name: string): string {
+  const words = WHOLE[name] ?? name.split(/[_-]/).map((word) => WRITTEN[word] ?? word).join(' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

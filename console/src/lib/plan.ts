@@ -23,15 +23,15 @@ export interface PlanForm {
 }
 
 /** The procedures, what they find, and whether loads are theirs to choose. */
-export const PROCEDURES: { name: string; words: string; loads: boolean }[] = [
-  { name: 'throughput', words: 'Throughput: the highest load without loss', loads: false },
-  { name: 'load-sweep', words: 'Load sweep: carried against offered', loads: true },
-  { name: 'latency', words: 'Latency and jitter at each load', loads: true },
-  { name: 'frame-loss', words: 'Frame loss: from the full line downwards', loads: false },
-  { name: 'back-to-back', words: 'Back-to-back: the longest burst without loss', loads: false },
-  { name: 'recovery', words: 'Recovery from overload', loads: false },
-  { name: 'policing', words: 'Policing: what a token bucket lets through', loads: true },
-  { name: 'priority', words: 'Priority: what each class gets', loads: true },
+export const PROCEDURES: { name: string; words: string; help: string; loads: boolean }[] = [
+  { name: 'throughput', words: 'Throughput', help: 'the highest load without loss', loads: false },
+  { name: 'load-sweep', words: 'Load sweep', help: 'what is carried of what is offered', loads: true },
+  { name: 'latency', words: 'Latency and jitter', help: 'at each load', loads: true },
+  { name: 'frame-loss', words: 'Frame loss', help: 'from the full line downwards', loads: false },
+  { name: 'back-to-back', words: 'Back-to-back', help: 'the longest burst without loss', loads: false },
+  { name: 'recovery', words: 'Recovery', help: 'how soon after an overload', loads: false },
+  { name: 'policing', words: 'Policing', help: 'what a token bucket lets through', loads: true },
+  { name: 'priority', words: 'Priority', help: 'what each class gets', loads: true },
 ];
 
 export const FRESH: PlanForm = {
@@ -141,3 +141,6 @@ export function curves<P extends Point>(points: readonly P[], size: string, of: 
   }));
   return { x, cases };
 }
+
+/** How much time is left of what was told `elapsed` milliseconds ago, in whole seconds. */
+export const leftWords = (ns: number, elapsed: number): string => `${Math.max(0, Math.ceil(ns / 1e9 - elapsed / 1000))} s`;

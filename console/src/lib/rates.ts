@@ -24,7 +24,12 @@ export interface Flow {
   lostAll: number;
   lossRatio: number | null;
   requested: number | null;
+  /** Held for the delay that was asked for. */
   actual: number | null;
+  /** From arrival to departure, the rate's queue included. */
+  total: number | null;
+  /** In the rate's queue, of the packets that met a rate. */
+  queue: number | null;
   error: number | null;
   balance: number;
 }
@@ -64,6 +69,8 @@ function flow(before: TickDirection, after: TickDirection, seconds: number): Flo
     lossRatio: received > 0 ? lostAll / (received + rate('duplicates_created')) : null,
     requested: meanBetween(before.requested_delay_ns, after.requested_delay_ns),
     actual: meanBetween(before.actual_delay_ns, after.actual_delay_ns),
+    total: meanBetween(before.total_delay_ns, after.total_delay_ns),
+    queue: meanBetween(before.rate_queue_ns, after.rate_queue_ns),
     error: meanBetween(before.delay_error_ns, after.delay_error_ns),
     balance: after.balance,
   };
@@ -97,6 +104,8 @@ export function csv(seconds: Second[]): string {
     ['loss_ratio', (flow) => flow.lossRatio],
     ['requested_delay_ns', (flow) => flow.requested],
     ['actual_delay_ns', (flow) => flow.actual],
+    ['total_delay_ns', (flow) => flow.total],
+    ['rate_queue_ns', (flow) => flow.queue],
     ['delay_error_ns', (flow) => flow.error],
     ['balance_packets', (flow) => flow.balance],
   ];

@@ -11,7 +11,9 @@ export interface Sample {
   departure: number | null;
   requested: number | null;
   actual: number | null;
-  /** What the emulator added to the delay that was asked for, nanoseconds. */
+  /** In the rate's queue and on its way out at the rate, nanoseconds; null where it met no rate. */
+  rateQueue: number | null;
+  /** What the emulator added to the delay that was asked for and to the time that the rate took, nanoseconds. */
   overhead: number | null;
   /** Packets of the same port that were held when it arrived, as far as the samples tell. */
   queue: number;
@@ -23,13 +25,14 @@ export interface Sample {
 export function samples(text: string): Sample[] {
   const number = (field: string | undefined) => (field ? Number(field) : null);
   const all = text.trim().split('\n').slice(1).filter(Boolean).map((line): Sample => {
-    const [ordinal, copy, port, size, arrival, departure, , fate, requested, displacement] = line.split(',');
+    const [ordinal, copy, port, size, arrival, departure, , fate, requested, displacement, waited] = line.split(',');
     const [at, left] = [Number(arrival), number(departure)];
     const actual = left === null ? null : left - at;
     const asked = number(requested);
+    const rateQueue = number(waited);
     return {
-      ordinal: Number(ordinal), copy: Number(copy), port: port ?? '', size: Number(size), x: at / 1e9, arrival: at, departure: left, requested: asked, actual,
-      overhead: actual === null || asked === null ? null : actual - asked, queue: 0, fate: fate ?? '', displacement: number(displacement),
+      ordinal: Number(ordinal), copy: Number(copy), port: port ?? '', size: Number(size), x: at / 1e9, arrival: at, departure: left, requested: asked, actual, rateQueue,
+      overhead: actual === null || asked === null ? null : actual - asked - (rateQueue ?? 0), queue: 0, fate: fate ?? '', displacement: number(displacement),
     };
   });
   all.sort((a, b) => a.arrival - b.arrival || a.copy - b.copy);

@@ -56,6 +56,37 @@ export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'liv
   return points;
 }
 
+/** The points of what the server has kept of a measurement, and of what came meanwhile. */
+export function past(kept: readonly Schemas['Interval'][], since: Points): Points {
+  const points: Points = {};
+  const of = (found: Schemas['IntervalWay']): Way => ({ median: value(found.median_ns), p99: value(found.p99_ns), jitter: value(found.jitter_rfc3550_ns) });
+  for (const one of kept) {
+    (points[one.stream] ??= []).push({
+      x: one.elapsed_ns / 1e9, forward: of(one.forward), reverse: of(one.reverse), roundTrip: of(one.round_trip),
+      between: { median: value(one.between_median_ns), max: value(one.between_max_ns) },
+      missing: one.sent > 0 ? Math.max(0, 1 - one.returned / one.sent) : null,
+    });
+  }
+  for (const [stream, later] of Object.entries(since)) {
+    const held = points[Number(stream)] ?? [];
+    const last = held.at(-1)?.x ?? -1;
+    points[Number(stream)] = [...held, ...later.filter((point) => point.x > last)].slice(-MOST);
+  }
+  return points;
+}
+
+/** Whether anything came of a measurement that is over; of one that goes there alone that is not known here. */
+export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: Pick<Schemas['Asked'], 'direction'> }): 'something' | 'nothing' {
+  const tells = job.state === 'done' && job.asked.direction !== 'forward' && job.streams.length > 0;
+  return tells && job.streams.every((one) => one.returned === 0) ? 'nothing' : 'something';
+}
+
+/** How a measurement stands, in words, and in which colour. */
+export function standing(job: Parameters<typeof come>[0]): { words: string; tone: string } {
+  if (come(job) === 'nothing') return { words: 'done, nothing came back', tone: 'bad' };
+  return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
+}
+
 /** Whether any of the points has such a value. */
 export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
 

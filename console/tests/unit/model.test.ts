@@ -205,7 +205,7 @@ describe('seconds', () => {
   const summary = (count: number, mean: number | null) => ({ count, mean, median: mean, p99: mean, max: mean });
   const way = (received: number, lost: number) => ({
     received_octets: received * 100, transmitted_octets: null, received, transmitted: received - lost, queued: 0, duplicates_created: 0, lost: { model: lost, queue: 0 }, corrupted: 0, reordered: 0, overtaken: 0, balance: 0,
-    requested_delay_ns: summary(received, 10), actual_delay_ns: summary(received, 11), delay_error_ns: summary(received, 1),
+    requested_delay_ns: summary(received, 10), actual_delay_ns: summary(received, 11), total_delay_ns: summary(received, 500), delay_error_ns: summary(received, 1),
     queue_depth: summary(0, null), rate_queue_ns: summary(0, null), inter_arrival_ns: summary(0, null), inter_departure_ns: summary(0, null), link: 'up',
   });
   const tick = (at_ms: number, received: number, lost: number): Tick => ({ at_ms, version: 1, a_to_b: way(received, lost), b_to_a: way(0, 0) });
@@ -251,8 +251,10 @@ describe('overlays', () => {
 
 describe('measured beside emulated', () => {
   it('has delay and rate of the emulator, where they are known', () => {
-    const counts = { received: 10, transmitted: 9, duplicates_created: 0, lost: { model: 1 }, corrupted: 0, reordered: 0, received_octets: 1000, transmitted_octets: 900, requested_delay_mean_ns: 5, actual_delay_mean_ns: 6 };
-    expect(did(counts)).toMatchObject({ delay: 6, octets: 900, lost: { model: 1 } });
+    const counts = { received: 10, transmitted: 9, duplicates_created: 0, lost: { model: 1 }, corrupted: 0, reordered: 0, received_octets: 1000, transmitted_octets: 900, requested_delay_mean_ns: 5, actual_delay_mean_ns: 6, total_delay_mean_ns: null, rate_queue_mean_ns: null };
+    expect(did(counts)).toMatchObject({ delay: 6, queue: null, octets: 900, lost: { model: 1 } });
+    // What the emulator did to packets has the rate's queue in it.
+    expect(did({ ...counts, total_delay_mean_ns: 493e6, rate_queue_mean_ns: 480e6 })).toMatchObject({ delay: 493e6, queue: 480e6 });
     expect(did(null)).toBeNull();
     // Nine gaps of 20 ms between ten packets.
     const length = span({ inter_arrival_ns: { count: 9, mean: 20e6 } } as never);

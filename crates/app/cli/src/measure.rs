@@ -101,7 +101,7 @@ fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<u8, Fa
     let outcome = if arguments.tui {
         let picture = MeasurementPicture::new(options.direction, expected(&options));
         let screen = Screen::take(&picture, interrupted)?;
-        let outcome = measure::measure(&options, interrupted, &mut Painter(picture));
+        let outcome = measure::measure(&options, interrupted, &mut Painter::of(picture));
         drop(screen);
         outcome
     } else {

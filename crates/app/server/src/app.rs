@@ -8,7 +8,7 @@ use romer_host::link::Network;
 use romer_host::netns;
 use romer_port::PortName;
 use romer_record::document::Doctor;
-use romer_record::emulation::Emulation as EmulationDocument;
+use romer_record::emulation::{Emulation as EmulationDocument, Leg};
 use romer_store::Runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use crate::events::SharedHub;
 use crate::heads::Names;
 use crate::measuring::{self, Asked, Job, Measurements};
 use crate::problem::{FieldError, Problem};
+use crate::runs::kept;
 use crate::scenario::{self, Given};
 use crate::through::Through;
 
@@ -191,11 +192,20 @@ impl App {
         Ok(standing)
     }
 
-    pub(crate) fn stop_emulation(&self) -> Result<EmulationDocument, Problem> {
+    /// Ends the emulation; with `keep` it is a run from then on, unless the command line keeps it.
+    pub(crate) fn stop_emulation(&self, keep: bool) -> Result<EmulationDocument, Problem> {
         let emulation = self.emulation()?;
         let snapshot = emulation.stop()?;
+        let document = emulation.document(&snapshot);
+        if !self.of_emulation {
+            emulation.keep(|| match (keep, document.a_to_b.received + document.b_to_a.received) {
+                (false, _) => Err("it was not to be kept".into()),
+                (true, 0) => Err("no packet passed through it".into()),
+                (true, _) => kept::keep_emulation(&self.runs, &document),
+            });
+        }
         self.hub.send("emulation", &emulation.standing());
-        Ok(emulation.document(&snapshot))
+        Ok(document)
     }
 
     /// Lets everything pass through the emulation untouched, or impairs it again, and tells every page.
@@ -208,7 +218,13 @@ impl App {
 
     /// Starts to measure; what the packets pass through here is kept with the run where that is asked for.
     pub(crate) fn measure(&self, asked: Asked) -> Result<Job, Problem> {
-        let through = match asked.emulated {
+        let running = self.emulation().ok().filter(|emulation| emulation.is_running());
+        let there = match asked.emulated {
+            Some(there) => there,
+            // Unless it is said that its packets go elsewhere, what runs here is kept with it.
+            None => running.is_some().then(Leg::default),
+        };
+        let through = match there {
             None => None,
             Some(there) => {
                 let none = || {
@@ -221,16 +237,20 @@ impl App {
                     };
                     Problem::conflict("no-emulation", detail).about(about)
                 };
-                let emulation = self.emulation().ok().filter(|emulation| emulation.is_running());
-                Some(Through::begin(emulation.ok_or_else(none)?, there))
+                Some(Through::begin(running.ok_or_else(none)?, there))
             }
         };
+        let asked = Asked { emulated: there.map(Some), ..asked };
         measuring::start(&self.measurements, &self.runs, asked, through)
     }
 
     /// What happens each second.
     pub(crate) fn tick(&self) {
         let emulation = self.slot().clone();
+        if !self.of_emulation && emulation.as_ref().is_some_and(|held| held.has_ended_by_itself()) {
+            // An interface went away: what was done until then is kept. There is nobody to tell of a refusal.
+            let _ = self.stop_emulation(true);
+        }
         if let Some(tick) = emulation.and_then(|held| held.tick()) {
             self.hub.tick(&tick);
         }

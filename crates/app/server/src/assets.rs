@@ -35,8 +35,8 @@ pub(crate) async fn serve(request: Request) -> Response<Body> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Problem::method("GET, HEAD").into_response();
     }
-    let body = if request.method() == Method::HEAD { Body::empty() } else { Body::from(*content) };
-    let mut response = Response::new(body);
+    // Of a HEAD, the length is that of the body which is not sent.
+    let mut response = Response::new(Body::from(*content));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response

@@ -9,6 +9,7 @@ use romer_bench::options::BenchOptions;
 use romer_bench::{BenchError, Progress, Watcher, rfc3339};
 use romer_record::benchmark::{BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan, Trial};
 use romer_store::{BenchmarkRun, Location, Runs, StoreError};
+use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,9 +131,10 @@ pub(crate) struct Far {
     trial: u64,
     /// How many there will be at the most, as things stand.
     of: u64,
-    /// How long the rest takes at the most, as things stand.
+    /// How long the rest takes at the most, as things stood when the trial began; the tester's own test is in it until
+    /// that is over.
     left_ns: i64,
-    /// The trial in words.
+    /// The trial in words, or that the tester is tested.
     now: String,
 }
 
@@ -263,7 +265,7 @@ impl Plans {
         let kept =
             Kept { plan: planned.plan.clone(), folder: folder.clone(), started: started.clone(), run: None };
         benchmarks.start(make, move |hand, stop| {
-            let mut looker = Looker { hand, options: &running, kept };
+            let mut looker = Looker { hand, options: &running, kept, course: Course::of(&running) };
             let outcome = romer_bench::run(&running, None, stop, &mut looker);
             looker.end(outcome, &limits, stop.load(Ordering::Acquire));
         })
@@ -305,32 +307,68 @@ struct Looker<'a> {
     hand: Hand<BenchmarkJob, Benchmark>,
     options: &'a BenchOptions,
     kept: Kept,
+    course: Course,
+}
+
+/// What lies between the start and the first trial, and the trial in words.
+#[derive(Debug, Default)]
+struct Course {
+    /// How long the tester's own test takes that comes first; nothing once it is over.
+    before: Duration,
+    trial: String,
+}
+
+impl Course {
+    fn of(options: &BenchOptions) -> Self {
+        let without = BenchOptions { self_test: None, ..options.clone() };
+        let before = romer_bench::forecast(options).time - romer_bench::forecast(&without).time;
+        Self { before, trial: String::new() }
+    }
+
+    /// A trial begins, or would but for the tester's own test.
+    fn begins(&mut self, [trial, of]: [u64; 2], left: Duration, words: String) -> Far {
+        self.trial = words;
+        Far { trial, of, left_ns: (left + self.before).as_nanos(), now: self.trial.clone() }
+    }
+
+    fn tests_itself(&self, far: &mut Far) {
+        let seconds = (self.before.as_nanos() + 999_999_999) / 1_000_000_000;
+        far.now = format!("before the first trial the tester itself is tested, for {seconds} s or so");
+    }
+
+    /// It knows what it can do.
+    fn is_tested(&mut self, far: &mut Far) {
+        far.left_ns = far.left_ns.saturating_sub(std::mem::take(&mut self.before).as_nanos());
+        far.now.clone_from(&self.trial);
+    }
 }
 
 impl Watcher for Looker<'_> {
     fn tests_itself(&mut self) {
-        self.hand.change(|job| job.far.now = "the tester itself is tested".into());
+        let course = &self.course;
+        self.hand.change(|job| course.tests_itself(&mut job.far));
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
+        let words = format!(
+            "{}, {}, {:.2} % for {}",
+            progress.case,
+            progress.ask.frames,
+            progress.ask.load() * 100.0,
+            progress.ask.length()
+        );
+        let far = self.course.begins([progress.trial, progress.of], progress.left, words);
         self.hand.change(|job| {
-            job.far = Far {
-                trial: progress.trial,
-                of: progress.of,
-                left_ns: progress.left.as_nanos(),
-                now: format!(
-                    "{}, {}, {:.2} % for {}",
-                    progress.case,
-                    progress.ask.frames,
-                    progress.ask.load() * 100.0,
-                    progress.ask.length()
-                ),
-            };
+            job.far = far;
             job.points.extend(progress.last.map(Point::from));
         });
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
+        if matches!(entry, BenchmarkEntry::SelfTest { .. }) {
+            let course = &mut self.course;
+            self.hand.change(|job| course.is_tested(&mut job.far));
+        }
         let kept = self.kept.open(self.options).and_then(|run| run.keep(entry));
         kept.map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
     }
@@ -383,4 +421,22 @@ fn broken(document: &Benchmark) -> Vec<String> {
 
 fn commands(options: &BenchOptions) -> Vec<String> {
     options.cases.iter().filter_map(|case| case.command.clone()).chain(options.reset.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_testers_own_test_is_in_what_is_left_until_it_is_over() {
+        let mut course = Course { before: Duration::from_secs(20), ..Course::default() };
+        let mut far = course.begins([1, 4], Duration::from_secs(6), "10 % for 1 s".into());
+        assert_eq!((far.left_ns, far.now.as_str()), (26_000_000_000, "10 % for 1 s"));
+        course.tests_itself(&mut far);
+        assert!(far.now.contains("the tester itself is tested, for 20 s"), "{}", far.now);
+        course.is_tested(&mut far);
+        assert_eq!((far.left_ns, far.now.as_str()), (6_000_000_000, "10 % for 1 s"));
+        let second = course.begins([2, 4], Duration::from_secs(4), String::new());
+        assert_eq!(second.left_ns, 4_000_000_000);
+    }
 }

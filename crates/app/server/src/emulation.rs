@@ -41,6 +41,8 @@ pub struct Emulation {
     lines: Mutex<[Option<Network>; 2]>,
     /// How often the summaries were begun anew.
     resets: AtomicU64,
+    /// The run that it is kept as, or why it is not.
+    run: Mutex<Option<Result<String, String>>>,
 }
 
 /// How an emulation stood at a moment.
@@ -54,6 +56,8 @@ pub(crate) struct Stood {
     pub(crate) counts: [EmulatedCounts; 2],
     /// How many delays each mean is of.
     pub(crate) delays: [u64; 2],
+    /// Of how many packets the means of the rate's queue are.
+    pub(crate) rated: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -117,6 +121,10 @@ pub(crate) struct Standing {
     pub(crate) room_octets: u64,
     /// The scenario's number.
     pub(crate) version: u64,
+    /// The run that it is kept as, once it has ended.
+    pub(crate) run: Option<String>,
+    /// Why it is not kept, once it has ended.
+    pub(crate) not_kept: Option<String>,
 }
 
 /// What has happened, each second: counts since the start, and means since the last reset.
@@ -152,10 +160,13 @@ pub(crate) struct TickDirection {
     /// received + duplicates_created - transmitted - queued - lost: always 0.
     balance: i64,
     requested_delay_ns: TickSummary,
+    /// Held for the delay that was asked for, without the rate's queue.
     actual_delay_ns: TickSummary,
+    /// What packets got here in all, from arrival to departure, the rate's queue included.
+    total_delay_ns: TickSummary,
     delay_error_ns: TickSummary,
     queue_depth: TickSummary,
-    /// In the rate's queue, of packets that left; empty where none waited there.
+    /// In the rate's queue, of packets that left and met a rate; those that met none do not count.
     rate_queue_ns: TickSummary,
     inter_arrival_ns: TickSummary,
     inter_departure_ns: TickSummary,
@@ -167,9 +178,9 @@ pub(crate) struct TickDirection {
 pub(crate) struct TickSummary {
     count: u64,
     mean: Option<f64>,
-    median: Option<f64>,
-    p99: Option<f64>,
-    max: Option<f64>,
+    pub(crate) median: Option<f64>,
+    pub(crate) p99: Option<f64>,
+    pub(crate) max: Option<f64>,
 }
 
 #[cfg(test)]
@@ -236,6 +247,7 @@ impl Emulation {
         Self {
             lines: Mutex::new(lines),
             resets: AtomicU64::new(0),
+            run: Mutex::new(None),
             control,
             bridge: Mutex::new(bridge),
             own: Mutex::new(Own { files, history, kept: None }),
@@ -249,6 +261,19 @@ impl Emulation {
         match bridge.as_ref() {
             Some(bridge) => !bridge.has_ended(),
             None => locked(&self.last).is_none() && self.control.snapshot().is_ok(),
+        }
+    }
+
+    /// Whether it is the server's own, and has ended without being told to.
+    pub(crate) fn has_ended_by_itself(&self) -> bool {
+        locked(&self.bridge).as_ref().is_some_and(LiveBridge::has_ended)
+    }
+
+    /// Notes what `keep` makes of it: the run that it is kept as, or why it is not. Once.
+    pub(crate) fn keep(&self, keep: impl FnOnce() -> Result<String, String>) {
+        let mut run = locked(&self.run);
+        if run.is_none() {
+            *run = Some(keep());
         }
     }
 
@@ -396,7 +421,14 @@ impl Emulation {
     pub(crate) fn standing(&self) -> Standing {
         let [a, b] = self.ports().map(ToString::to_string);
         let room = self.control.room();
+        let (run, not_kept) = match locked(&self.run).clone() {
+            Some(Ok(run)) => (Some(run), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         Standing {
+            run,
+            not_kept,
             running: self.is_running(),
             passing: locked(&self.own).kept.is_some(),
             started: time::rfc3339(self.control.started()),
@@ -455,6 +487,7 @@ impl Emulation {
             resets,
             counts,
             delays: snapshot.directions.each_ref().map(|direction| direction.actual_delay.count),
+            rated: snapshot.directions.each_ref().map(|direction| direction.rate_queue.count),
         })
     }
 
@@ -529,6 +562,8 @@ fn counted(direction: &Direction) -> EmulatedCounts {
         transmitted_octets: None,
         requested_delay_mean_ns: direction.requested_delay.mean,
         actual_delay_mean_ns: direction.actual_delay.mean,
+        total_delay_mean_ns: direction.total_delay.mean,
+        rate_queue_mean_ns: direction.rate_queue.mean,
     }
 }
 
@@ -554,6 +589,7 @@ fn tick_direction(direction: &Direction) -> TickDirection {
         transmitted_octets: None,
         requested_delay_ns: (&direction.requested_delay).into(),
         actual_delay_ns: (&direction.actual_delay).into(),
+        total_delay_ns: (&direction.total_delay).into(),
         delay_error_ns: (&direction.delay_error).into(),
         queue_depth: (&direction.queue_depth).into(),
         rate_queue_ns: (&direction.rate_queue).into(),

@@ -29,7 +29,7 @@ const AWAITED: usize = 65_536;
 
 /// What came of a stream within an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct LiveStream {
+pub struct LiveStream {
     /// Which stream, from 0.
     pub(crate) stream: u16,
     /// Since the start of the measurement.
@@ -38,22 +38,61 @@ pub(crate) struct LiveStream {
     /// runs from the other is still in the latter; the report takes it out.
     delay_kind: DelayKind,
     /// From here to the other end, of round trips.
-    forward: LiveWay,
+    pub(crate) forward: LiveWay,
     /// From the other end to here.
-    reverse: LiveWay,
+    pub(crate) reverse: LiveWay,
     /// There and back, without the time at the other end.
-    round_trip: LiveWay,
+    pub(crate) round_trip: LiveWay,
     /// Times between arrivals here.
     inter_arrival_ns: TickSummary,
 }
 
 /// A way within an interval; nothing where it cannot be known yet.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct LiveWay {
+pub struct LiveWay {
     /// Delays of the packets that came within the interval.
     delay_ns: TickSummary,
     /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
     jitter_rfc3550_ns: Option<f64>,
+}
+
+impl LiveStream {
+    /// From here to the other end, of round trips.
+    pub const fn forward(&self) -> &LiveWay {
+        &self.forward
+    }
+
+    /// From the other end to here.
+    pub const fn reverse(&self) -> &LiveWay {
+        &self.reverse
+    }
+
+    /// There and back, without the time at the other end.
+    pub const fn round_trip(&self) -> &LiveWay {
+        &self.round_trip
+    }
+
+    /// Whether the delays of one way are above the least that came so far, rather than absolute.
+    pub fn is_above_least(&self) -> bool {
+        self.delay_kind == DelayKind::Variable
+    }
+
+    /// Median and greatest time between arrivals here.
+    pub(crate) const fn between(&self) -> [Option<f64>; 2] {
+        [self.inter_arrival_ns.median, self.inter_arrival_ns.max]
+    }
+}
+
+impl LiveWay {
+    /// Median and 99 % quantile of the delays, nanoseconds.
+    pub const fn quantiles(&self) -> [Option<f64>; 2] {
+        [self.delay_ns.median, self.delay_ns.p99]
+    }
+
+    /// Interarrival jitter (RFC 3550) so far, nanoseconds.
+    pub const fn jitter(&self) -> Option<f64> {
+        self.jitter_rfc3550_ns
+    }
 }
 
 /// A probe of which something is missing yet.
@@ -193,19 +232,20 @@ fn last(values: &[i64]) -> TickSummary {
 }
 
 /// Follows the packet log of a run that is being measured.
-pub(crate) struct Follower {
+pub struct Follower {
     folder: PathBuf,
     log: Option<LogReader<BufReader<File>>>,
     streams: BTreeMap<u16, Stream>,
 }
 
 impl Follower {
-    pub(crate) fn new(folder: &Path) -> Self {
+    /// Of the run in this folder.
+    pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), log: None, streams: BTreeMap::new() }
     }
 
     /// What came of the stream since it was asked for last; `None` where the log cannot be read.
-    pub(crate) fn interval(&mut self, stream: u16, elapsed_ns: i64) -> Option<LiveStream> {
+    pub fn interval(&mut self, stream: u16, elapsed_ns: i64) -> Option<LiveStream> {
         self.read()?;
         self.streams.get_mut(&stream).map(|one| one.interval(stream, elapsed_ns))
     }

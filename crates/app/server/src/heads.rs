@@ -184,7 +184,11 @@ pub(crate) fn framed_twice() -> Problem {
 }
 
 pub(crate) fn too_large() -> Problem {
-    let detail = format!("the body is larger than {} MiB", LARGEST_BODY >> 20);
+    let limit = LARGEST_BODY >> 20;
+    let detail = format!(
+        "the body is larger than {limit} MiB, the quota of one request; nothing of it is kept, so that all {limit} MiB are \
+         left: send less, or name the file on the command line (romer emulate --scenario)"
+    );
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
 }
 

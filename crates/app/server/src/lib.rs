@@ -13,6 +13,7 @@
 //! | `jobs` | work that goes on by itself, told to every page |
 //! | `emulation`, `samples`, `measuring`, `benchmarking`, `runs`, `scenario`, `faults` | what they are about |
 //! | `following` | what can be told of a measurement's delays while it runs, from its packet log |
+//! | `watched` | the same, interval by interval, for pages that come later |
 //! | `through` | what a measurement passes through, kept with it |
 //! | `events` | what happens, told to every page |
 //! | `assets` | the page, built from `console/` and embedded |
@@ -40,6 +41,7 @@ mod scenario;
 mod strict;
 mod through;
 mod time;
+mod watched;
 mod wire;
 
 use std::io;
@@ -56,6 +58,7 @@ use app::App;
 pub use auth::SHORTEST_TOKEN;
 pub use benchmarking::{Plan, PlanFault, PlanReader};
 pub use emulation::{Emulation, LEAST_HOLD};
+pub use following::{Follower, LiveStream, LiveWay};
 
 /// The description of the interface (OpenAPI 3.1), as `/api/openapi.json` gives it.
 pub fn openapi() -> serde_json::Value {
@@ -219,11 +222,9 @@ impl Server {
     fn end(&mut self) {
         self.app.measurements.stop_all();
         self.app.benchmarks.stop_all();
-        if !self.app.of_emulation
-            && let Ok(emulation) = self.app.emulation()
-        {
-            // What it says at its end is of no use any more.
-            let _ = emulation.stop();
+        if !self.app.of_emulation {
+            // It is kept as a run; what it says at its end is of no use any more.
+            let _ = self.app.stop_emulation(true);
         }
         self.app.measurements.wait();
         self.app.benchmarks.wait();

@@ -17,13 +17,14 @@ use romer_traffic::{Request, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::following::{Follower, LiveStream};
 use crate::jobs::{Hand, Jobs, State, Work};
 use crate::problem::{FieldError, Problem};
 use crate::through::Through;
 use crate::time;
+use crate::watched::Watched;
 
 /// Notes and targets that are kept of each.
 const NOTES: usize = 100;
@@ -81,9 +82,16 @@ pub(crate) struct Asked {
     #[serde(default)]
     pub(crate) trace: Option<String>,
     /// Its packets pass through the emulation of this server: by this direction on the way there. What is asked for and
-    /// done there meanwhile is kept with the run.
-    #[serde(default)]
-    pub(crate) emulated: Option<Leg>,
+    /// done there meanwhile is kept with the run. Left out, they are taken to pass by `a_to_b` where an emulation runs;
+    /// `null` says that they go elsewhere.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Leg>")]
+    pub(crate) emulated: Option<Option<Leg>>,
+}
+
+/// What is said, were it that there is none.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Leg>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A measurement that was started here.
@@ -111,6 +119,9 @@ pub(crate) struct Job {
     pub(crate) streams: Vec<StreamInterval>,
     /// What its packets did within the last interval, by stream.
     pub(crate) live: Vec<LiveStream>,
+    /// What came of all intervals, which is told apart.
+    #[serde(skip)]
+    pub(crate) watched: Watched,
 }
 
 impl Work for Job {
@@ -154,6 +165,7 @@ pub(crate) fn start(
         error: None,
         streams: Vec::new(),
         live: Vec::new(),
+        watched: Watched::default(),
     };
     measurements.start(make, move |hand, stop| {
         let mut teller = Teller { hand, follower: None, through };
@@ -222,6 +234,7 @@ impl Observer for Teller {
         let follower = self.follower.as_mut();
         let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
         self.hand.change(|job| {
+            job.watched.take(interval, live.as_ref());
             renew(&mut job.streams, interval.clone(), |one| one.stream);
             if let Some(live) = live {
                 renew(&mut job.live, live, |one| one.stream);
@@ -404,5 +417,20 @@ impl From<&MeasureError> for Problem {
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, "measure", error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_packets_go_elsewhere_is_not_the_same_as_saying_nothing() {
+        let of = |text: &str| serde_json::from_str::<Asked>(text).unwrap().emulated;
+        assert_eq!(of(r#"{"targets":["a"]}"#), None);
+        assert_eq!(of(r#"{"targets":["a"],"emulated":null}"#), Some(None));
+        assert_eq!(of(r#"{"targets":["a"],"emulated":"b_to_a"}"#), Some(Some(Leg::BToA)));
+        let told = serde_json::to_value(Asked { emulated: Some(None), ..Asked::default() }).unwrap();
+        assert_eq!(told["emulated"], serde_json::Value::Null);
     }
 }

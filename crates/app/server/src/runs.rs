@@ -162,6 +162,12 @@ fn unknown() -> Problem {
 
 /// The path of a folder among the runs, by its name, which leads nowhere else.
 pub(crate) fn path(runs: &Runs, name: &str) -> Result<PathBuf, Problem> {
+    if name.chars().any(char::is_control) {
+        return Err(Problem::unprocessable(
+            "name",
+            "a run's name has no line breaks and no other control characters",
+        ));
+    }
     let mut parts = Path::new(name).components();
     let alone = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
     if alone { Ok(runs.root().join(name)) } else { Err(unknown()) }

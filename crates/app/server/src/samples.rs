@@ -26,13 +26,13 @@ pub(crate) fn table(
     let options = FeedOptions { capacity: packets.saturating_mul(4).max(1_024), every, octets: false };
     let mut feed = emulation.samples(options)?;
     let end = Instant::now() + wait.min(LONGEST);
-    let (mut table, mut taken) = (format!("{DEPARTURES_HEADER}\n").into_bytes(), 0);
+    let (mut table, mut taken) = (format!("{DEPARTURES_HEADER},rate_queue_ns\n").into_bytes(), 0);
     loop {
         feed.drain(|packet| {
             if taken < packets {
                 taken += 1;
                 // A vector takes everything.
-                let _ = packet.write(&mut table);
+                let _ = packet.write_with_rate_queue(&mut table);
             }
         });
         if taken >= packets || feed.has_ended() || Instant::now() >= end {

@@ -56,11 +56,12 @@ fn between(before: &Stood, after: &Stood, way: usize) -> EmulatedCounts {
         .collect();
     let octets = |was: Option<u64>, is: Option<u64>| was.zip(is).and_then(|(was, is)| is.checked_sub(was));
     // Means of samples that were begun anew in between are of other packets.
-    let mean = |was: Option<f64>, is: Option<f64>| {
-        (before.resets == after.resets)
-            .then(|| mean_between((before.delays[way], was), (after.delays[way], is)))
-            .flatten()
+    let same = before.resets == after.resets;
+    let between = |[was, is]: [u64; 2], was_mean, is_mean| {
+        same.then(|| mean_between((was, was_mean), (is, is_mean))).flatten()
     };
+    let mean = |was: Option<f64>, is: Option<f64>| between([before.delays[way], after.delays[way]], was, is);
+    let rated = [before.rated[way], after.rated[way]];
     EmulatedCounts {
         received: is.received.saturating_sub(was.received),
         transmitted: is.transmitted.saturating_sub(was.transmitted),
@@ -72,6 +73,8 @@ fn between(before: &Stood, after: &Stood, way: usize) -> EmulatedCounts {
         transmitted_octets: octets(was.transmitted_octets, is.transmitted_octets),
         requested_delay_mean_ns: mean(was.requested_delay_mean_ns, is.requested_delay_mean_ns),
         actual_delay_mean_ns: mean(was.actual_delay_mean_ns, is.actual_delay_mean_ns),
+        total_delay_mean_ns: mean(was.total_delay_mean_ns, is.total_delay_mean_ns),
+        rate_queue_mean_ns: between(rated, was.rate_queue_mean_ns, is.rate_queue_mean_ns),
     }
 }
 
@@ -97,7 +100,13 @@ mod tests {
             actual_delay_mean_ns: mean,
             ..EmulatedCounts::default()
         };
-        Stood { version: 1, resets: 0, delays: [received - model; 2], counts: [way.clone(), way] }
+        Stood {
+            version: 1,
+            resets: 0,
+            delays: [received - model; 2],
+            rated: [0; 2],
+            counts: [way.clone(), way],
+        }
     }
 
     #[test]
@@ -110,6 +119,20 @@ mod tests {
         let nothing = Stood { counts: Default::default(), delays: [0; 2], ..stood(0, 0, None) };
         let first = between(&nothing, &stood(7, 1, Some(4.0)), 1);
         assert_eq!((first.lost["model"], first.actual_delay_mean_ns), (1, Some(4.0)));
+        assert_eq!(first.rate_queue_mean_ns, None);
+    }
+
+    #[test]
+    fn the_rates_queue_is_averaged_over_the_packets_that_met_a_rate_and_no_others() {
+        let before = stood(100, 0, Some(5.0));
+        let mut after = stood(160, 0, Some(5.0));
+        after.rated = [20, 0];
+        after.counts[0].rate_queue_mean_ns = Some(7.0);
+        after.counts[0].total_delay_mean_ns = Some(9.0);
+        let found = between(&before, &after, 0);
+        assert_eq!(found.rate_queue_mean_ns, Some(7.0));
+        assert_eq!(found.total_delay_mean_ns, Some(9.0 * 160.0 / 60.0));
+        assert_eq!(between(&before, &after, 1).rate_queue_mean_ns, None);
     }
 
     #[test]

@@ -263,6 +263,10 @@ fn methods_and_paths_that_are_none_are_refused() {
     console.raw(b"\x16\x03\x01\x00\r\n\r\n").is_problem(400);
     console.ask("GET /", "Range: bytes=0-,0-\r\n", "").is_problem(416);
     console.ask("GET /", "Accept-Encoding: br;q=bogus\r\n", "").is(200);
+    let page = console.ask("GET /", "", "").body.len();
+    let head = console.ask("HEAD /", "", "");
+    assert!(page > 100 && head.is(200).body.is_empty(), "{head:?}");
+    assert!(head.head.to_ascii_lowercase().contains(&format!("content-length: {page}\r\n")), "{head:?}");
 }
 
 #[test]
@@ -272,9 +276,11 @@ fn bodies_that_are_not_json_as_it_should_be_are_refused() {
     console.ask(check, "Content-Type: text/plain\r\n", "a=b").is_problem(415);
     console.ask(check, "", "{}").is_problem(415);
     console.ask(check, "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "{}").is_problem(415);
-    console
-        .ask(check, "Content-Type: application/json\r\nContent-Length: 1000000000\r\n", "")
+    let large = console
+        .ask(check, "Content-Type: application/json\r\nContent-Length: 10000000000\r\n", "")
         .is_problem(413);
+    let told = large["detail"].as_str().unwrap();
+    assert!(told.contains("16 MiB, the quota") && told.contains("all 16 MiB are left"), "{told}");
     for body in ["{", "{}x", "[]x", "{\"toml\":1e999}", "{\"toml\":\"\",\"toml\":\"\"}", "{\"los\":1}"] {
         console.send(check, body).is_problem(400);
     }

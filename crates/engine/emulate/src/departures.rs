@@ -27,6 +27,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Without the end of the line.
     pub(crate) fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let Self { ordinal, copy, port, size, arrival, .. } = self;
         write!(out, "{ordinal},{copy},{port},{size},{arrival},")?;
@@ -41,7 +42,7 @@ impl Line {
         if let Some(requested) = self.requested {
             write!(out, "{requested}")?;
         }
-        writeln!(out, ",{}", self.displacement)
+        write!(out, ",{}", self.displacement)
     }
 }
 
@@ -124,6 +125,7 @@ mod tests {
         let mut text = format!("{HEADER}\n").into_bytes();
         for line in [line, lost, lost] {
             line.write(&mut text).unwrap();
+            text.push(b'\n');
         }
         let read = read_departures(Path::new("s.csv"), text.as_slice(), 1).unwrap();
         assert_eq!(read.left_out, 1);

@@ -118,6 +118,7 @@ impl<W: Write> Run<'_, W> {
                     displacement: line.displacement,
                 };
                 line.write(self.out)?;
+                self.out.write_all(b"\n")?;
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use romer_record::emulation::EmulatedDirection;
 pub(crate) struct Samples {
     requested: Vec<i64>,
     actual: Vec<i64>,
+    total: Vec<i64>,
     error: Vec<i64>,
     inter_arrival: Vec<i64>,
     inter_departure: Vec<i64>,
@@ -39,17 +40,14 @@ impl Samples {
         self.requested.push(outcome.requested);
         // What came after the delay stage is the rate queue's.
         let in_rate_queue = outcome.time - outcome.released;
-        if in_rate_queue > 0 {
-            // Those that left before there was any did not wait.
-            self.rate_queue.resize(self.requested.len() - 1, 0);
-        }
-        if in_rate_queue > 0 || !self.rate_queue.is_empty() {
+        if outcome.rated {
             self.rate_queue.push(in_rate_queue);
         }
         self.overtaken += u64::from(self.latest.is_some_and(|latest| outcome.ordinal < latest));
         self.latest = self.latest.max(Some(outcome.ordinal));
         let hold = at - in_rate_queue - outcome.entered;
         self.actual.push(hold);
+        self.total.push(at - outcome.arrival);
         self.error.push(hold - outcome.requested);
     }
 
@@ -58,6 +56,7 @@ impl Samples {
         EmulatedDirection {
             requested_delay_ns: summary(&self.requested),
             actual_delay_ns: summary(&self.actual),
+            total_delay_ns: summary(&self.total),
             delay_error_ns: summary(&self.error),
             inter_arrival_ns: summary(&self.inter_arrival),
             inter_departure_ns: summary(&self.inter_departure),

@@ -102,18 +102,34 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     let (mut body, mut drawn) = (String::from("<article>\n"), Vec::new());
     heading(run.document, &mut body);
     notes(run.document, &mut body);
-    table(run, &mut body);
+    table(run.document, &mut body);
     for figure in figures(run) {
         chart(&figure, &mut drawn, &mut body)?;
     }
-    body.push_str(&format!(
-        "<details><summary>The scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
-        lines(&run.document.scenario)
-    ));
+    scenario(run.document, &mut body);
     let footer = "Every number here can be computed again from the samples beside this page, and every fate from the \
                   scenario and its seed.";
     let document = serde_json::to_value(run.document).unwrap_or_default();
     Ok(page("Emulation", &body, footer, &document, drawn))
+}
+
+/// The page of a run of which single packets were not written down: what was done, in counts and delays.
+pub fn report_of_counts(document: &Emulation) -> String {
+    let mut body = String::from("<article>\n");
+    heading(document, &mut body);
+    notes(document, &mut body);
+    table(document, &mut body);
+    scenario(document, &mut body);
+    let footer =
+        "Single packets were not written down, so that nothing is drawn here: romer emulate --out does both.";
+    page("Emulation", &body, footer, &serde_json::to_value(document).unwrap_or_default(), Vec::new())
+}
+
+fn scenario(document: &Emulation, body: &mut String) {
+    body.push_str(&format!(
+        "<details><summary>The scenario</summary>\n<pre><code>{}</code></pre></details>\n</article>\n",
+        lines(&document.scenario)
+    ));
 }
 
 fn heading(document: &Emulation, body: &mut String) {
@@ -149,8 +165,8 @@ type Row = (String, Box<dyn Fn(&EmulatedDirection) -> String>);
 type Of = fn(&EmulatedDirection) -> &Summary;
 
 /// The ledger, and the delays in figures.
-fn table(run: &EmulationRun<'_>, body: &mut String) {
-    let both = [&run.document.a_to_b, &run.document.b_to_a];
+fn table(document: &Emulation, body: &mut String) {
+    let both = [&document.a_to_b, &document.b_to_a];
     let mut rows: Vec<Row> = vec![
         ("received".into(), Box::new(|way| count(way.received))),
         ("copies made".into(), Box::new(|way| count(way.duplicates_created))),
@@ -184,10 +200,11 @@ fn table(run: &EmulationRun<'_>, body: &mut String) {
         let name = "neighbouring delays are alike over; as to their mean worth so many independent ones";
         rows.push((name.into(), Box::new(alike)));
     }
-    let figures: [(&str, Of); 6] = [
+    let figures: [(&str, Of); 7] = [
         ("delay asked for", |way| &way.requested_delay_ns),
         ("delay held, without the rate's queue", |way| &way.actual_delay_ns),
-        ("in the rate's queue", |way| &way.rate_queue_ns),
+        ("in the rate's queue, of those that met a rate", |way| &way.rate_queue_ns),
+        ("in all, from arrival to departure", |way| &way.total_delay_ns),
         ("error of the delay", |way| &way.delay_error_ns),
         ("between arrivals", |way| &way.inter_arrival_ns),
         ("between departures", |way| &way.inter_departure_ns),

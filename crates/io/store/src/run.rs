@@ -466,7 +466,7 @@ pub(crate) fn read_json(path: &Path, schema: &str) -> Result<Value, StoreError> 
 }
 
 /// Makes a new folder `TIME-NAME` under `runs`, with a number behind it where that is taken.
-fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, StoreError> {
+pub(crate) fn make_namesake(runs: &Path, created: &str, name: &str) -> Result<PathBuf, StoreError> {
     make_runs(runs)?;
     let folder = make_named(runs, created, name, "make the run's folder", |place| fs::create_dir(place))?;
     durable::sync_folder(runs)?;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::run::{Location, Run, make_link, make_runs};
+use crate::run::{Location, Run, make_link, make_namesake, make_runs};
 
 /// The user's folder of runs: `$XDG_STATE_HOME/romer/runs`, by default `~/.local/state/romer/runs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,14 @@ impl Runs {
     /// Where a new run of this name goes.
     pub fn location(&self, name: &str) -> Location {
         Location::Under { runs: self.root.clone(), name: name.to_owned() }
+    }
+
+    /// Makes an empty folder among the runs for what was begun at `created` (RFC 3339) and is no measurement.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn make_folder(&self, name: &str, created: &str) -> Result<PathBuf, StoreError> {
+        make_namesake(&self.root, created, name)
     }
 
     /// Lists a folder that lies elsewhere, and was begun at `created` (RFC 3339), among the runs: by a link to it. Gives

@@ -101,6 +101,24 @@ impl Chain {
         self.durations.iter().copied().max().unwrap_or(0)
     }
 
+    /// The states (from 0) that are never left once they are entered, among those that can be entered at all; of a
+    /// chain of one state none.
+    pub fn absorbing(&self) -> Vec<usize> {
+        let n = self.durations.len();
+        let leads = |from: usize, to: usize| {
+            let row = &self.cumulative[from * n..(from + 1) * n];
+            row[to] > to.checked_sub(1).map_or(0.0, |before| row[before])
+        };
+        let (mut seen, mut open) = (vec![false; n], vec![self.initial]);
+        while let Some(state) = open.pop() {
+            if !std::mem::replace(&mut seen[state], true) {
+                open.extend((0..n).filter(|next| leads(state, *next)));
+            }
+        }
+        let stays = |state: &usize| seen[*state] && (0..n).all(|next| next == *state || !leads(*state, next));
+        (0..n).filter(|_| n > 1).filter(stays).collect()
+    }
+
     fn next(&self, state: usize, unit: f64) -> usize {
         let n = self.durations.len();
         let row = &self.cumulative[state * n..(state + 1) * n];

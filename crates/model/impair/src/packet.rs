@@ -184,6 +184,8 @@ pub struct Outcome {
     pub released: Nanos,
     /// When it leaves or was dropped.
     pub time: Nanos,
+    /// Whether it met a rate after the fourth stage: it went through the rate's queue, were it for no time.
+    pub rated: bool,
     /// How many packets were to go past it.
     pub displacement: u32,
     /// The bits to turn over before it is sent.

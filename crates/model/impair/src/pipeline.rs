@@ -20,7 +20,7 @@ use crate::laws::Law;
 use crate::ledger::Ledger;
 use crate::order::{Correlation, Exact};
 use crate::packet::{Cause, Corruption, Outcome, Packet};
-use crate::server::{Pace, Server};
+use crate::server::{Gone, Pace, Server};
 use crate::special::normal_below;
 use crate::timeline::{Cursor, Timeline};
 use crate::trace::Trace;
@@ -235,6 +235,7 @@ impl Pipeline {
             requested: 0,
             released: now,
             time: now,
+            rated: false,
             displacement: 0,
             corruption: None,
             lost: None,
@@ -552,7 +553,8 @@ impl Pipeline {
             self.server_at = due(&self.server, pace, self.back_step);
             self.note();
             if let Some(gone) = out {
-                let outcome = Outcome { time: gone.time, lost: gone.lost, ..self.pieces.take(gone.place) };
+                let Gone { place, time, lost, rated } = gone;
+                let outcome = Outcome { time, lost, rated, ..self.pieces.take(place) };
                 ledger.settle(&outcome);
                 return Some(outcome);
             }

@@ -84,6 +84,8 @@ pub(crate) struct Gone {
     pub(crate) time: Nanos,
     /// Why it does not leave.
     pub(crate) lost: Option<Cause>,
+    /// Whether there was a rate, or a queue that one had left.
+    pub(crate) rated: bool,
 }
 
 /// How long a frame of some length takes at some rate: mostly it is the same as of the frame before.
@@ -163,12 +165,12 @@ impl Server {
         draws: &mut Draws,
     ) -> Option<Gone> {
         if matches!(pace, Pace::Free) && self.queue.is_empty() {
-            return Some(Gone { place, time: now, lost: None });
+            return Some(Gone { place, time: now, lost: None, rated: false });
         }
         let octets = u64::from(piece.length);
         let full = self.octets + octets > pace.room();
         if full || self.early(piece, now, pace, draws) {
-            return Some(Gone { place, time: now, lost: Some(Cause::Queue) });
+            return Some(Gone { place, time: now, lost: Some(Cause::Queue), rated: true });
         }
         self.octets += octets;
         self.largest = self.largest.max(octets);
@@ -244,7 +246,7 @@ impl Server {
                     let left = self.octets - u64::from(head.length);
                     if self.codel.drops(at, sojourn, left <= self.largest, target, interval) {
                         let place = self.remove()?;
-                        return Some(Gone { place, time: at, lost: Some(Cause::Queue) });
+                        return Some(Gone { place, time: at, lost: Some(Cause::Queue), rated: true });
                     }
                 }
                 let end = start + self.sending(limit, head.length);
@@ -312,7 +314,7 @@ impl Server {
     }
 
     fn leave(&mut self, at: Nanos) -> Option<Gone> {
-        self.remove().map(|place| Gone { place, time: at, lost: None })
+        self.remove().map(|place| Gone { place, time: at, lost: None, rated: true })
     }
 
     fn remove(&mut self) -> Option<Place> {

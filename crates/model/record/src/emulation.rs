@@ -123,6 +123,12 @@ pub struct EmulatedCounts {
     /// Mean of the delays, without the rate's queue.
     #[serde(default)]
     pub actual_delay_mean_ns: Option<f64>,
+    /// Mean of the delays that packets got here in all, from arrival to departure.
+    #[serde(default)]
+    pub total_delay_mean_ns: Option<f64>,
+    /// Mean of the times in the rate's queue, of packets that met a rate; `null` where none did.
+    #[serde(default)]
+    pub rate_queue_mean_ns: Option<f64>,
 }
 
 /// A port, and what was changed on it for the time of the run.
@@ -171,9 +177,14 @@ pub struct EmulatedDirection {
     pub requested_delay_ns: Summary,
     /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
     pub actual_delay_ns: Summary,
+    /// From when a packet arrived until it was given to the port: the delay that it got here in all, with its waiting for
+    /// the rate and, of displaced packets and copies, with what they waited before the delay stage.
+    #[serde(default)]
+    pub total_delay_ns: Summary,
     /// Actual minus requested.
     pub delay_error_ns: Summary,
-    /// In the queue before the rate, and at the rate, of packets that left; empty where there is no rate.
+    /// In the queue before the rate, and at the rate, of packets that left and met a rate; those that met none do not
+    /// count.
     #[serde(default)]
     pub rate_queue_ns: Summary,
     /// Between arrivals.

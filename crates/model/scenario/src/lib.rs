@@ -24,7 +24,7 @@ use std::sync::Arc;
 use romer_impair::chain::SHORTEST_STATE;
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
 use romer_impair::trace::{self, By, Trace};
-use romer_impair::{Config, Generator, Path};
+use romer_impair::{Config, Decision, Generator, Path};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration};
 use toml::de::{DeTable, DeValue};
@@ -461,6 +461,20 @@ fn notes(config: &Config) -> Vec<String> {
                     "{name}.trace: nothing leaves for the first {} of the recorded link, nor of each repetition",
                     Duration::from_nanos(link.silence())
                 ));
+            }
+            if let Model::Markov { chain, states } = &path.loss {
+                for state in chain.absorbing() {
+                    let lost = match &states[state] {
+                        Decision::Bernoulli { probability } => {
+                            format!("loses {} % of the packets", probability * 100.0)
+                        }
+                        _ => "decides over the packets".into(),
+                    };
+                    notes.push(format!(
+                        "{name}.loss: sooner or later the chain stays in state {}, which it never leaves and which {lost}",
+                        state + 1
+                    ));
+                }
             }
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
                 let cut = variable.law().cut();

@@ -316,6 +316,15 @@ fn measured_delays_that_nothing_was_added_to_are_told() {
 fn a_recorded_link_that_is_silent_for_long_is_told() {
     let notes =
         |file: &str| read(&format!("[a_to_b.trace]\nfile=\"{file}\"\nformat=\"mahimahi\"\n")).unwrap().notes;
+    let chain = |row: &str| {
+        let text = format!(
+            "[a_to_b.loss]\nmodel=\"markov\"\nstep=\"packets\"\ntransition=[[0.5,0.5],{row}]\n[[a_to_b.loss.state]]\n\
+             duration=1\nprobability=0.0\n[[a_to_b.loss.state]]\nduration=1\nprobability=1.0\n"
+        );
+        read(&text).unwrap().notes.join("\n")
+    };
+    assert!(chain("[0.0,1.0]").contains("stays in state 2, which it never leaves and which loses 100 %"));
+    assert_eq!(chain("[0.1,0.9]"), "");
     assert!(notes("late.up").join("\n").contains("a_to_b.trace: nothing leaves for the first 10800s"));
     assert!(notes("t.up").is_empty());
 }

@@ -100,7 +100,16 @@ pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((median, most)) = direction.rate_queue_ns.median.zip(direction.rate_queue_ns.max) {
         let [median, most] = [median, most].map(|nanos| time(Some(nanos)));
-        words.push(format!("in the rate's queue, beside the delay: {median} in the median, {most} at most"));
+        words.push(format!(
+            "in the rate's queue, beside the delay: {median} in the median, {most} at most, of {} that met a rate",
+            direction.rate_queue_ns.count
+        ));
+        let total = &direction.total_delay_ns;
+        words.push(format!(
+            "in all, from arrival to departure: {} in the median, {} at most",
+            time(total.median),
+            time(total.max)
+        ));
     }
     if let Some((median, most)) = direction.queue_depth.median.zip(direction.queue_depth.max) {
         words.push(format!("held at once: {median:.0} in the median, {most:.0} at most"));

@@ -7,10 +7,11 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::widgets::{Block, Paragraph, Row, Table, Wrap};
+use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::{count, maybe_time, percent};
 
-use super::{Picture, Shared, chart, share};
+use super::{Panel, Picture, Points, Shared, panels, share};
 
 /// Seconds that are remembered.
 const REMEMBERED: usize = 600;
@@ -19,11 +20,46 @@ const REMEMBERED: usize = 600;
 #[derive(Debug, Default)]
 pub(crate) struct EmulationPicture {
     latest: Option<Emulation>,
-    /// When, seconds after the start, and the packets a second that came in and went out, for each direction.
-    rates: VecDeque<(f64, [[f64; 2]; 2])>,
-    /// When, and the counts then.
-    before: Option<(f64, [[u64; 2]; 2])>,
+    /// When, seconds after the start, and what each direction did in the second before.
+    seconds: VecDeque<(f64, [Second; 2])>,
+    /// When, and how it stood then.
+    before: Option<(f64, [EmulatedDirection; 2])>,
     held: bool,
+}
+
+/// What one direction did between two looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Second {
+    /// Packets a second that came in, went out, and were lost.
+    rates: [f64; 3],
+    /// Means of the delays: asked for, got in all, and of that in the rate's queue, nanoseconds.
+    delays: [Option<f64>; 3],
+}
+
+impl Second {
+    #[expect(clippy::cast_precision_loss, reason = "a rate on a picture")]
+    fn between(was: &EmulatedDirection, is: &EmulatedDirection, seconds: f64) -> Self {
+        let lost = |one: &EmulatedDirection| one.lost.values().sum::<u64>();
+        let counts = |one: &EmulatedDirection| [one.received, one.transmitted, lost(one)];
+        let [before, now] = [was, is].map(counts);
+        let delays: [fn(&EmulatedDirection) -> &Summary; 3] =
+            [|one| &one.requested_delay_ns, |one| &one.total_delay_ns, |one| &one.rate_queue_ns];
+        Self {
+            rates: [0, 1, 2].map(|what: usize| now[what].saturating_sub(before[what]) as f64 / seconds),
+            delays: delays.map(|of| mean_between(of(was), of(is))),
+        }
+    }
+}
+
+/// The mean of what came to a sample; after the summaries were begun anew, of all since.
+#[expect(clippy::cast_precision_loss, reason = "counts of packets, as weights")]
+fn mean_between(was: &Summary, is: &Summary) -> Option<f64> {
+    let (count, mean) = (is.count as f64, is.mean?);
+    match was.mean.filter(|_| was.count <= is.count) {
+        Some(_) if was.count == is.count => None,
+        Some(before) => Some((mean * count - before * was.count as f64) / (count - was.count as f64)),
+        None => Some(mean),
+    }
 }
 
 impl EmulationPicture {
@@ -33,20 +69,15 @@ impl EmulationPicture {
 
     /// Takes in how it stands `at` seconds after its start.
     pub(crate) fn take(&mut self, at: f64, document: Emulation) {
-        let counts = [&document.a_to_b, &document.b_to_a].map(|one| [one.received, one.transmitted]);
-        if let Some((then, were)) = self.before
-            && at > then
-        {
-            #[expect(clippy::cast_precision_loss, reason = "a rate on a picture")]
-            let rate = |now: u64, was: u64| now.saturating_sub(was) as f64 / (at - then);
-            let rates =
-                [0, 1].map(|way: usize| [0, 1].map(|end: usize| rate(counts[way][end], were[way][end])));
-            if self.rates.len() == REMEMBERED {
-                self.rates.pop_front();
+        let now = [document.a_to_b.clone(), document.b_to_a.clone()];
+        if let Some((then, were)) = self.before.as_ref().filter(|(then, _)| at > *then) {
+            let second = [0, 1].map(|way: usize| Second::between(&were[way], &now[way], at - then));
+            if self.seconds.len() == REMEMBERED {
+                self.seconds.pop_front();
             }
-            self.rates.push_back((at, rates));
+            self.seconds.push_back((at, second));
         }
-        self.before = Some((at, counts));
+        self.before = Some((at, now));
         if !self.held {
             self.latest = Some(document);
         }
@@ -54,7 +85,7 @@ impl EmulationPicture {
 }
 
 /// What there is of each direction.
-const FIGURES: [&str; 10] = [
+const FIGURES: [&str; 11] = [
     "received",
     "sent on",
     "lost",
@@ -64,6 +95,7 @@ const FIGURES: [&str; 10] = [
     "balanced",
     "delay asked",
     "delay held",
+    "delay in all",
     "error 99 %",
 ];
 /// Columns beside a table's own: its borders.
@@ -80,7 +112,7 @@ fn causes(one: &EmulatedDirection) -> String {
     if words.is_empty() { "nothing".into() } else { words.join(", ") }
 }
 
-fn row(one: &EmulatedDirection) -> [String; 10] {
+fn row(one: &EmulatedDirection) -> [String; 11] {
     let lost: u64 = one.lost.values().sum();
     let offered = one.received + one.duplicates_created;
     [
@@ -93,6 +125,7 @@ fn row(one: &EmulatedDirection) -> [String; 10] {
         if one.balances() { "yes".into() } else { "NO".into() },
         maybe_time(one.requested_delay_ns.median, true),
         maybe_time(one.actual_delay_ns.median, true),
+        maybe_time(one.total_delay_ns.median, true),
         maybe_time(one.delay_error_ns.p99, true),
     ]
 }
@@ -104,7 +137,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(title: &'static str, figures: std::ops::Range<usize>, rows: &[[String; 10]; 2]) -> Self {
+    fn of(title: &'static str, figures: std::ops::Range<usize>, rows: &[[String; 11]; 2]) -> Self {
         let names = ["".into(), "a to b".into(), "b to a".into()];
         let columns = figures.map(|at| [FIGURES[at].into(), rows[0][at].clone(), rows[1][at].clone()]);
         Self { title, columns: std::iter::once(names).chain(columns).collect() }
@@ -132,7 +165,7 @@ impl Part {
 }
 
 /// The figures as tables below each other, as many as it takes for none to be cut, and no more than there is room for.
-fn parts(rows: &[[String; 10]; 2], area: Rect) -> Vec<Part> {
+fn parts(rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
     let most = usize::from(area.height.saturating_sub(CHARTS) / HEIGHT).max(1);
     let mut parts: Vec<Part> = Vec::new();
     let mut from = 0;
@@ -147,6 +180,34 @@ fn parts(rows: &[[String; 10]; 2], area: Rect) -> Vec<Part> {
     parts
 }
 
+impl EmulationPicture {
+    /// What is drawn of a direction.
+    fn panels(&self, way: usize) -> Vec<Panel<'static>> {
+        let rate = |what: usize| self.seconds.iter().map(|(at, both)| (*at, both[way].rates[what])).collect();
+        let delay = |what: usize| -> Points {
+            self.seconds.iter().filter_map(|(at, both)| Some((*at, both[way].delays[what]?))).collect()
+        };
+        let [packets, delays, lost] = [
+            ["a to b, packets a second", "a to b, delay", "a to b, lost a second"],
+            ["b to a, packets a second", "b to a, delay", "b to a, lost a second"],
+        ][way];
+        let mut held = vec![("asked", delay(0)), ("in all", delay(1))];
+        held.extend(Some(("rate's queue", delay(2))).filter(|(_, points)| !points.is_empty()));
+        let number: fn(f64) -> String =
+            |value| if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+        vec![
+            Panel {
+                title: packets,
+                curves: vec![("in", rate(0)), ("out", rate(1))],
+                show: number,
+                zero: true,
+            },
+            Panel { title: delays, curves: held, show: |value| maybe_time(Some(value), true), zero: true },
+            Panel { title: lost, curves: vec![("", rate(2))], show: number, zero: true },
+        ]
+    }
+}
+
 impl Picture for EmulationPicture {
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let nothing = EmulatedDirection::default();
@@ -158,11 +219,8 @@ impl Picture for EmulationPicture {
         let places = Layout::vertical(std::iter::once(Constraint::Min(CHARTS)).chain(heights)).split(area);
         let charts = places.first().copied().unwrap_or(area);
         let halves = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas::<2>(charts);
-        for (way, (title, half)) in
-            ["a to b, packets a second", "b to a, packets a second"].into_iter().zip(halves).enumerate()
-        {
-            let of = |end: usize| self.rates.iter().map(|(at, rates)| (*at, rates[way][end])).collect();
-            chart(frame, half, title, &[("in", of(0)), ("out", of(1))], |value| format!("{value:.0}"));
+        for (way, half) in halves.into_iter().enumerate() {
+            panels(frame, half, self.panels(way));
         }
         for (part, place) in parts.iter().zip(places.iter().skip(1)) {
             part.draw(frame, *place);
@@ -195,6 +253,7 @@ mod tests {
         for (summary, value) in [
             (&mut one.requested_delay_ns, 30_400_000.0),
             (&mut one.actual_delay_ns, 30_500_000.0),
+            (&mut one.total_delay_ns, 99_700_000.0),
             (&mut one.delay_error_ns, 123_000.0),
         ] {
             summary.median = Some(value);
@@ -203,10 +262,8 @@ mod tests {
         one
     }
 
-    #[test]
-    fn no_figure_is_cut_however_wide_the_terminal() {
-        let one = busy();
-        let document = Emulation {
+    fn document(one: &EmulatedDirection) -> Emulation {
+        Emulation {
             schema: romer_record::emulation::EMULATION.into(),
             started: String::new(),
             ended: String::new(),
@@ -220,8 +277,53 @@ mod tests {
             a_to_b: one.clone(),
             b_to_a: one.clone(),
             warnings: Vec::new(),
-        };
-        let picture = EmulationPicture { latest: Some(document), ..EmulationPicture::default() };
+        }
+    }
+
+    #[test]
+    fn packets_delays_and_losses_of_each_second_are_drawn_from_zero() {
+        let mut picture = EmulationPicture::default();
+        let mut one = EmulatedDirection::default();
+        for second in 0..30_u64 {
+            one.received = 20 * second;
+            one.transmitted = 19 * second;
+            one.lost.insert("model".into(), second);
+            for (summary, mean) in [
+                (&mut one.requested_delay_ns, 30e6),
+                (&mut one.total_delay_ns, 480e6),
+                (&mut one.rate_queue_ns, 450e6),
+            ] {
+                summary.count = 19 * second;
+                summary.mean = (second > 0).then_some(mean);
+            }
+            picture.take(f64::from(u32::try_from(second).unwrap()), document(&one));
+        }
+        let seen = shown(&picture, 140, 50).replace('\u{a0}', " ");
+        for part in [
+            "a to b, packets a second ─ in 20 ─ out 19",
+            "b to a, delay ─ asked 30.0 ms ─ in all 480 ms ─ rate's queue 450 ms",
+            "a to b, lost a second ─  1.0",
+            "│0.0│",
+        ] {
+            assert!(seen.contains(part), "{part:?} is missing:\n{seen}");
+        }
+        // A small terminal has the packets at least.
+        let small = shown(&picture, 80, 20);
+        assert!(small.contains("packets a second") && !small.contains("lost a second"), "{small}");
+    }
+
+    #[test]
+    fn a_mean_is_of_what_came_and_after_a_new_beginning_of_all_since() {
+        let of = |count, mean| Summary { count, mean: Some(mean), ..Summary::default() };
+        assert_eq!(mean_between(&of(10, 5.0), &of(20, 10.0)), Some(15.0));
+        assert_eq!(mean_between(&of(10, 5.0), &of(10, 5.0)), None);
+        assert_eq!(mean_between(&of(10, 5.0), &of(3, 7.0)), Some(7.0));
+    }
+
+    #[test]
+    fn no_figure_is_cut_however_wide_the_terminal() {
+        let one = busy();
+        let picture = EmulationPicture { latest: Some(document(&one)), ..EmulationPicture::default() };
         // Nothing is too small for it.
         shown(&picture, 5, 3);
         for width in [40, 80, 100, 120, 132, 200] {

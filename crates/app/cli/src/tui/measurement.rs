@@ -13,9 +13,10 @@ use romer_measure::measure::Observer;
 use romer_record::document::{StreamInterval, Way};
 use romer_report::live::skew;
 use romer_report::{count, maybe_time, percent};
+use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
-use super::{Picture, Shared, change, chart, seconds, share};
+use super::{Panel, Picture, Points, Shared, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
 const REMEMBERED: usize = 1_200;
@@ -37,14 +38,45 @@ pub(crate) struct MeasurementPicture {
     streams: Vec<Stream>,
     notes: VecDeque<String>,
     folder: String,
+    /// Delays of one way are told above the least so far.
+    above_least: bool,
     held: bool,
 }
 
 #[derive(Debug)]
 struct Stream {
     latest: StreamInterval,
-    /// When, the median and the 99th percentile of that interval.
-    delays: VecDeque<(f64, f64, f64)>,
+    points: VecDeque<Point>,
+}
+
+/// What came of an interval; nothing where it is not known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Point {
+    /// Its end, seconds.
+    at: f64,
+    /// Median and 99th percentile of the round trips.
+    round_trip: Option<(f64, f64)>,
+    /// Medians of the delays there and back.
+    ways: [Option<f64>; 2],
+    /// Jitter (RFC 3550) so far: there, back, there and back.
+    jitters: [Option<f64>; 3],
+    /// Share of what was sent that is not known to have come.
+    missing: Option<f64>,
+}
+
+impl Point {
+    fn of(interval: &StreamInterval, live: Option<&LiveStream>) -> Self {
+        let delay = &interval.round_trip_delay_ns;
+        let ways = live.map(|live| [live.forward(), live.reverse(), live.round_trip()]);
+        let [there, back, _] = ways.map_or([None; 3], |ways| ways.map(|way| way.quantiles()[0]));
+        Self {
+            at: seconds(interval.elapsed_ns),
+            round_trip: delay.median.zip(delay.p99.or(delay.max)),
+            ways: [there, back],
+            jitters: ways.map_or([None; 3], |ways| ways.map(LiveWay::jitter)),
+            missing: share(interval.sent.saturating_sub(interval.returned), interval.sent),
+        }
+    }
 }
 
 impl MeasurementPicture {
@@ -53,23 +85,76 @@ impl MeasurementPicture {
         Arc::new(Mutex::new(Self { way, expected, ..Self::default() }))
     }
 
-    fn take(&mut self, interval: &StreamInterval) {
+    fn take(&mut self, interval: &StreamInterval, live: Option<&LiveStream>) {
         if self.held {
             return;
         }
         let place = self.streams.iter().position(|one| one.latest.stream == interval.stream);
         let place = place.unwrap_or_else(|| {
-            self.streams.push(Stream { latest: interval.clone(), delays: VecDeque::new() });
+            self.streams.push(Stream { latest: interval.clone(), points: VecDeque::new() });
             self.streams.len() - 1
         });
         let Some(stream) = self.streams.get_mut(place) else { return };
         stream.latest.clone_from(interval);
-        let delay = &interval.round_trip_delay_ns;
-        if let Some((median, p99)) = delay.median.zip(delay.p99.or(delay.max)) {
-            if stream.delays.len() == REMEMBERED {
-                stream.delays.pop_front();
-            }
-            stream.delays.push_back((seconds(interval.elapsed_ns), median, p99));
+        if stream.points.len() == REMEMBERED {
+            stream.points.pop_front();
+        }
+        stream.points.push_back(Point::of(interval, live));
+    }
+
+    /// What is drawn. One stream shows its spread and its ways; of several, each has its median, jitter and losses.
+    fn panels(&self) -> Vec<Panel<'_>> {
+        type Of = fn(&Point) -> Option<f64>;
+        let curve = |stream: &Stream, of: Of| -> Points {
+            stream.points.iter().filter_map(|point| Some((point.at, of(point)?))).collect()
+        };
+        let each = |of: Of| {
+            let some = self.streams.iter().take(super::COLOURS.len());
+            some.map(|one| (one.latest.target.as_str(), curve(one, of))).collect::<Vec<_>>()
+        };
+        let median: Of = |point| point.round_trip.map(|(median, _)| median);
+        let missing: Of = |point| point.missing;
+        let (round_trips, ways, jitters, missing) = match self.streams.as_slice() {
+            [one] => (
+                vec![
+                    ("median", curve(one, median)),
+                    ("99 %", curve(one, |point| point.round_trip.map(|(_, p99)| p99))),
+                ],
+                vec![
+                    ("there", curve(one, |point| point.ways[0])),
+                    ("back", curve(one, |point| point.ways[1])),
+                ],
+                vec![
+                    ("there", curve(one, |point| point.jitters[0])),
+                    ("back", curve(one, |point| point.jitters[1])),
+                    ("both", curve(one, |point| point.jitters[2])),
+                ],
+                vec![("", curve(one, missing))],
+            ),
+            _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(missing)),
+        };
+        let time: fn(f64) -> String = |value| maybe_time(Some(value), true);
+        let delay = if self.way.is_one_way() {
+            "one-way delay: known at the end, when the stamps of both ends are here"
+        } else {
+            "round-trip delay"
+        };
+        let come = if self.way.is_one_way() { "not known to have arrived" } else { "not back" };
+        vec![
+            Panel { title: delay, curves: round_trips, show: time, zero: false },
+            Panel { title: come, curves: missing, show: percent, zero: true },
+            Panel { title: "jitter (RFC 3550)", curves: jitters, show: time, zero: true },
+            Panel { title: self.ways_title(), curves: ways, show: time, zero: false },
+        ]
+    }
+
+    /// What delays of one way are: the far clock's offset is in them where both ends do not read one clock.
+    const fn ways_title(&self) -> &'static str {
+        match (self.above_least, self.streams.len()) {
+            (false, 0 | 1) => "one-way delay",
+            (false, _) => "delay there",
+            (true, 0 | 1) => "one-way delay above the least",
+            (true, _) => "delay there above the least",
         }
     }
 
@@ -150,27 +235,7 @@ impl Picture for MeasurementPicture {
         let [top, middle, streams, bottom] = Layout::vertical(parts).areas(area);
         let (done, words) = self.progress();
         frame.render_widget(Gauge::default().ratio(done).label(words).gauge_style(super::COLOURS[0]), top);
-        // One stream shows its spread; of several, each has its median.
-        let curves: Vec<(&str, Vec<(f64, f64)>)> = match self.streams.as_slice() {
-            [one] => vec![
-                ("median", one.delays.iter().map(|(at, median, _)| (*at, *median)).collect()),
-                ("99 %", one.delays.iter().map(|(at, _, p99)| (*at, *p99)).collect()),
-            ],
-            all => all
-                .iter()
-                .take(super::COLOURS.len())
-                .map(|one| {
-                    let points = one.delays.iter().map(|(at, median, _)| (*at, *median)).collect();
-                    (one.latest.target.as_str(), points)
-                })
-                .collect(),
-        };
-        let title = if self.way.is_one_way() {
-            "one-way delay: known at the end, when the stamps of both ends are here"
-        } else {
-            "round-trip delay, by the stamps at hand"
-        };
-        chart(frame, middle, title, &curves, |value| maybe_time(Some(value), true));
+        panels(frame, middle, self.panels());
         frame.render_widget(self.table(streams.width.saturating_sub(2)), streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
@@ -183,21 +248,36 @@ impl Picture for MeasurementPicture {
     }
 }
 
-/// Puts what a measurement tells into its picture.
-pub(crate) struct Painter(pub(crate) Shared<MeasurementPicture>);
+/// Puts what a measurement tells into its picture, with what its packet log tells beside that.
+pub(crate) struct Painter {
+    picture: Shared<MeasurementPicture>,
+    follower: Option<Follower>,
+}
+
+impl Painter {
+    pub(crate) const fn of(picture: Shared<MeasurementPicture>) -> Self {
+        Self { picture, follower: None }
+    }
+}
 
 impl Observer for Painter {
     fn on_start(&mut self, folder: &Path, _streams: usize) {
+        self.follower = Some(Follower::new(folder));
         let folder = romer_report::escape::terminal(&folder.to_string_lossy());
-        change(&self.0, |picture| picture.folder = folder);
+        change(&self.picture, |picture| picture.folder = folder);
     }
 
     fn on_note(&mut self, _stream: u16, text: &str) {
-        change(&self.0, |picture| picture.note(text));
+        change(&self.picture, |picture| picture.note(text));
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
-        change(&self.0, |picture| picture.take(interval));
+        let follower = self.follower.as_mut();
+        let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
+        change(&self.picture, |picture| {
+            picture.above_least |= live.as_ref().is_some_and(LiveStream::is_above_least);
+            picture.take(interval, live.as_ref());
+        });
     }
 }
 
@@ -231,16 +311,22 @@ mod tests {
     #[test]
     fn a_measurement_is_seen_with_its_delay_and_what_is_missing() {
         let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_secs(10)));
-        let mut painter = Painter(Arc::clone(&picture));
+        let mut painter = Painter::of(Arc::clone(&picture));
         painter.on_start(Path::new("/runs/one"), 1);
         painter.on_note(0, "a note\u{1b}[2J");
         for second in 1..=5 {
             painter.on_interval(&interval(0, second, 100, 75, 20e6));
         }
         let text = shown(&*picture.lock().unwrap(), 100, 30);
-        for part in
-            ["5 of 10 s", "host0.example", "25.0", "kept in /runs/one", "note: a note", "round-trip delay"]
-        {
+        for part in [
+            "5 of 10 s",
+            "host0.example",
+            "25.0",
+            "kept in /runs/one",
+            "note: a note",
+            "round-trip delay",
+            "not back",
+        ] {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert!(text.chars().any(|c| ('\u{2801}'..='\u{28ff}').contains(&c)), "no curve:\n{text}");
@@ -248,9 +334,35 @@ mod tests {
     }
 
     #[test]
+    fn losses_jitter_and_both_ways_have_curves_where_there_is_room() {
+        let mut picture = MeasurementPicture::default();
+        for second in 1..=5_u32 {
+            picture.take(&interval(0, i64::from(second), 100, 75, 20e6), None);
+            let points = &mut picture.streams[0].points;
+            let last = points.back_mut().unwrap();
+            last.ways = [Some(12e6), Some(8e6)];
+            last.jitters = [Some(1e6), Some(2e6), None];
+        }
+        let text = shown(&picture, 160, 40).replace('\u{a0}', " ");
+        for part in [
+            "round-trip delay ─ median 20",
+            "not back ─  25",
+            "jitter (RFC 3550) ─ there 1",
+            "─ back 2",
+            "one-way delay ─ there 12",
+            "─ back 8",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing:\n{text}");
+        }
+        assert!(!text.contains("┌median"), "no legend hides a curve:\n{text}");
+        let small = shown(&picture, 80, 18);
+        assert!(small.contains("round-trip delay") && !small.contains("jitter"), "{small}");
+    }
+
+    #[test]
     fn the_clocks_have_a_column_where_they_are_two() {
         let picture = MeasurementPicture::new(Way::RoundTrip, None);
-        let mut painter = Painter(Arc::clone(&picture));
+        let mut painter = Painter::of(Arc::clone(&picture));
         let clock = ClockSoFar {
             method: "piecewise".into(),
             skew_ppm: Some(20.5),
@@ -265,7 +377,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_has_fewer_figures_and_none_that_is_cut() {
         let picture = MeasurementPicture::new(Way::RoundTrip, Some(Duration::from_millis(1_500)));
-        let mut painter = Painter(Arc::clone(&picture));
+        let mut painter = Painter::of(Arc::clone(&picture));
         for stream in 0..2 {
             painter.on_interval(&interval(stream, 1, 12_345, 12_000, 1_234_567.0));
         }
@@ -281,7 +393,7 @@ mod tests {
     #[test]
     fn a_picture_that_is_held_does_not_change() {
         let picture = MeasurementPicture::new(Way::RoundTrip, None);
-        let mut painter = Painter(Arc::clone(&picture));
+        let mut painter = Painter::of(Arc::clone(&picture));
         painter.on_interval(&interval(0, 1, 10, 10, 1e6));
         picture.lock().unwrap().hold(true);
         painter.on_interval(&interval(0, 2, 9_999, 10, 1e6));

@@ -198,19 +198,64 @@ fn key() -> Pressed {
     }
 }
 
-/// Curves over seconds, the values shown as `show` has it.
-fn chart(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    title: &str,
-    curves: &[(&str, Vec<(f64, f64)>)],
-    show: impl Fn(f64) -> String,
-) {
+/// Moments in seconds, and values.
+type Points = Vec<(f64, f64)>;
+
+/// Curves over seconds under one title.
+struct Panel<'a> {
+    title: &'a str,
+    /// Each with its name.
+    curves: Vec<(&'a str, Points)>,
+    /// How values are shown.
+    show: fn(f64) -> String,
+    /// Whether the axis begins at 0.
+    zero: bool,
+}
+
+/// Lines that a panel takes at the least.
+const PANEL: u16 = 6;
+/// Columns with which two panels stand beside each other.
+const BESIDE: u16 = 90;
+
+/// The panels that something is known of, as many as there is room for, those that come first before the others; where
+/// nothing is known yet, the first.
+fn panels(frame: &mut Frame<'_>, area: Rect, all: Vec<Panel<'_>>) {
+    let empty = all.iter().all(Panel::is_empty);
+    let across = if area.width >= BESIDE { 2 } else { 1 };
+    let rows = usize::from((area.height / PANEL).max(1));
+    let known = all.into_iter().filter(|panel| empty || !panel.is_empty());
+    let shown: Vec<Panel<'_>> = known.take(if empty { 1 } else { rows * across }).collect();
+    let lines = Layout::vertical(shown.chunks(across).map(|_| Constraint::Fill(1))).split(area);
+    for (line, panels) in lines.iter().zip(shown.chunks(across)) {
+        let places = Layout::horizontal(panels.iter().map(|_| Constraint::Fill(1))).split(*line);
+        panels.iter().zip(places.iter()).for_each(|(panel, place)| panel.draw(frame, *place));
+    }
+}
+
+impl Panel<'_> {
+    fn is_empty(&self) -> bool {
+        self.curves.iter().all(|(_, points)| points.is_empty())
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        chart(frame, area, self);
+    }
+}
+
+fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
     use ratatui::symbols::Marker;
+    use ratatui::text::Span;
     use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
+    let Panel { title, curves, show, zero } = panel;
     let points = || curves.iter().flat_map(|(_, points)| points);
-    let block = Block::bordered().title(title.to_owned());
+    // The names stand in the title, in the colours of their curves: within the chart they would hide what is drawn.
+    let mut words = vec![Span::raw((*title).to_owned())];
+    for ((name, points), colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
+        let now = points.last().map_or_else(String::new, |(_, value)| format!(" {}", show(*value)));
+        words.push(Span::styled(format!(" \u{2500} {name}{now}"), Style::new().fg(colour)));
+    }
+    let block = Block::bordered().title(Line::from(words));
     if points().next().is_none() {
         frame.render_widget(ratatui::widgets::Paragraph::new("nothing yet").dim().block(block), area);
         return;
@@ -222,10 +267,14 @@ fn chart(
     let (low, high) = (least(|point| point.1), most(|point| point.1));
     // A little room above and below; a constant has some as well.
     let room = ((high - low) * 0.08).max(high.abs() * 0.02).max(1e-9);
-    let (low, high) = ((low - room).max(if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY }), high + room);
-    let sets = curves.iter().zip(COLOURS.into_iter().cycle()).map(|((name, points), colour)| {
+    let low = if *zero && low >= 0.0 {
+        0.0
+    } else {
+        (low - room).max(if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY })
+    };
+    let high = high + room;
+    let sets = curves.iter().zip(COLOURS.into_iter().cycle()).map(|((_, points), colour)| {
         Dataset::default()
-            .name(*name)
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
             .style(Style::new().fg(colour))
@@ -234,6 +283,7 @@ fn chart(
     let seconds = |at: f64| format!("{at:.0} s");
     let chart = Chart::new(sets.collect())
         .block(block)
+        .legend_position(None)
         .x_axis(Axis::default().bounds([from, to]).labels([
             seconds(from),
             seconds(f64::midpoint(from, to)),

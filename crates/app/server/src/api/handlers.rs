@@ -23,6 +23,7 @@ use crate::runs::{self, Listed, Opened};
 use crate::samples;
 use crate::scenario::{self, Given, PresetShown, Shown};
 use crate::strict;
+use crate::watched::Interval;
 
 type Handling = fn(&App, &Call) -> Result<Reply, Problem>;
 
@@ -229,11 +230,17 @@ fn emulating() -> Vec<Endpoint> {
         Endpoint {
             answer: Answer::Json(schema::<EmulationDocument>()),
             status: 200,
+            query: &[(
+                "keep",
+                false,
+                "Whether it is kept as a run: true or false; true where nothing is said. What runs under romer emulate is \
+                 kept by its --out.",
+            )],
             ..act(
                 "/api/emulation/stop",
                 "stopEmulation",
                 "End the emulation, and give what became of the packets.",
-                |app, _| Reply::json(&app.stop_emulation()?),
+                stop_emulation,
             )
         },
         Endpoint {
@@ -340,6 +347,12 @@ fn measuring() -> Vec<Endpoint> {
         get::<Job>("/api/measurements/{id}", "measurement", "One of them.", |app, call| {
             Reply::json(&app.measurements.get(number(call)?)?)
         }),
+        get::<Vec<Interval>>(
+            "/api/measurements/{id}/intervals",
+            "measurementIntervals",
+            "What came of its last intervals, 1,200 of each stream: what the curves of a page show.",
+            |app, call| Reply::json(&app.measurements.get(number(call)?)?.watched.all()),
+        ),
         Endpoint {
             answer: Answer::Json(schema::<Job>()),
             status: 200,
@@ -537,6 +550,15 @@ fn put_scenario(app: &App, call: &Call) -> Result<Reply, Problem> {
     }
     let tag = emulation.tag(in_force.version);
     Reply::json_with(StatusCode::OK, &in_force, Some(tag))
+}
+
+fn stop_emulation(app: &App, call: &Call) -> Result<Reply, Problem> {
+    let keep = match call.query.get("keep").map(String::as_str) {
+        None | Some("true") => true,
+        Some("false") => false,
+        Some(_) => return Err(Problem::unprocessable("query", "keep is neither true nor false")),
+    };
+    Reply::json(&app.stop_emulation(keep)?)
 }
 
 fn samples(app: &App, call: &Call) -> Result<Reply, Problem> {

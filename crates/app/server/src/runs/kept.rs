@@ -16,6 +16,11 @@ use crate::scenario;
 pub(crate) const EMULATED_FILE: &str = "emulated.json";
 const EMULATION_FILE: &str = "emulation.json";
 const REPORT_FILE: &str = "report.html";
+const SCENARIO_FILE: &str = "scenario.toml";
+/// What emulations that a page ended are called.
+const EMULATION_NAME: &str = "emulation";
+/// Emulations among the runs beyond which no other is added to them: each takes some ten thousand octets.
+pub(super) const MOST_EMULATIONS: usize = 200;
 /// Octets of a document that is read.
 const LARGEST: u64 = 64 << 20;
 
@@ -120,7 +125,36 @@ pub(super) fn delete(folder: &Path, kind: Kind) -> Result<(), Problem> {
         let _ = std::fs::remove_file(figure);
     }
     let _ = std::fs::remove_dir(&figures);
-    remove(folder, &["samples.csv", FRAMES_FILE, "scenario.toml", REPORT_FILE, EMULATION_FILE])
+    remove(folder, &["samples.csv", FRAMES_FILE, SCENARIO_FILE, REPORT_FILE, EMULATION_FILE])
+}
+
+/// Keeps an emulation that has ended as a run, and gives its name.
+///
+/// # Errors
+/// In words: there are too many already, or nothing can be written.
+pub(crate) fn keep_emulation(runs: &Runs, document: &Emulation) -> Result<String, String> {
+    let entries = std::fs::read_dir(runs.root()).into_iter().flatten().filter_map(Result::ok);
+    let held = entries.filter(|entry| entry.path().join(EMULATION_FILE).is_file()).count();
+    if held >= MOST_EMULATIONS {
+        return Err(format!("{held} emulations are kept already; delete some of them (Runs) first"));
+    }
+    let folder = runs.make_folder(EMULATION_NAME, &document.started).map_err(|error| error.to_string())?;
+    let written = write_emulation(&folder, document);
+    if let Err(error) = written {
+        // Half a run is none.
+        let _ = remove(&folder, &[SCENARIO_FILE, REPORT_FILE, EMULATION_FILE]);
+        return Err(format!("{}: {error}", folder.display()));
+    }
+    Ok(folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
+}
+
+fn write_emulation(folder: &Path, document: &Emulation) -> std::io::Result<()> {
+    let mut text = serde_json::to_string_pretty(document)?;
+    text.push('\n');
+    std::fs::write(folder.join(SCENARIO_FILE), &document.scenario)?;
+    std::fs::write(folder.join(REPORT_FILE), romer_report::emulation::report_of_counts(document))?;
+    // The document last: a folder that has it is whole.
+    std::fs::write(folder.join(EMULATION_FILE), text)
 }
 
 /// What a measurement passed through, where that was kept with it and can be read.
@@ -137,4 +171,49 @@ pub(crate) fn keep(folder: &Path, emulated: &Emulated) -> Result<(), String> {
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
     written
         .map_err(|error| format!("what the packets pass through is not kept ({}): {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_record::emulation::EmulatedDirection;
+
+    use super::*;
+
+    #[test]
+    fn an_emulation_that_has_ended_is_a_run_with_its_page_until_there_are_too_many() {
+        let place = tempfile::tempdir().unwrap();
+        let runs = Runs::at(place.path().join("runs"));
+        let document = Emulation {
+            schema: EMULATION.into(),
+            started: "2026-11-22T10:00:00Z".into(),
+            ended: "2026-11-22T10:00:10Z".into(),
+            ended_by: None,
+            seed: [1, 2, 3, 4, 5, 6],
+            generator: "counter".into(),
+            data_plane: "packet".into(),
+            scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
+            ports: std::collections::BTreeMap::new(),
+            changes: Vec::new(),
+            a_to_b: EmulatedDirection { received: 7, transmitted: 7, ..EmulatedDirection::default() },
+            b_to_a: EmulatedDirection::default(),
+            warnings: Vec::new(),
+        };
+        let name = keep_emulation(&runs, &document).unwrap();
+        let other = keep_emulation(&runs, &document).unwrap();
+        assert_ne!(name, other);
+        let folder = runs.root().join(&name);
+        assert_eq!(kind(&folder), Some(Kind::Emulation));
+        let opened = open(&folder, &name, Kind::Emulation).unwrap();
+        assert_eq!(opened.emulation.unwrap(), document);
+        assert!(report(&folder).unwrap().contains("7 packets from a to b"));
+        delete(&folder, Kind::Emulation).unwrap();
+        assert!(!folder.exists(), "nothing of it is left");
+        for number in 1..MOST_EMULATIONS {
+            let held = runs.root().join(number.to_string());
+            std::fs::create_dir_all(&held).unwrap();
+            std::fs::write(held.join(EMULATION_FILE), "{}").unwrap();
+        }
+        let why = keep_emulation(&runs, &document).unwrap_err();
+        assert!(why.contains("200 emulations are kept already"), "{why}");
+    }
 }

@@ -58,6 +58,9 @@ fn kept_emulations_are_runs_whatever_their_name() {
     assert!(page.head.contains("; sandbox allow-scripts") && !page.head.contains("allow-same-origin"));
     assert!(page.head.contains("script-src 'sha256-") && page.head.contains("default-src 'none'"));
     get(&format!("{odd}/packets.csv")).is_problem(422);
+    for broken in ["a%0d%0ab", "a%0ab", "a%1bb"] {
+        get(&format!("/{broken}/packets.csv")).is_problem(422);
+    }
     assert_eq!(opened["frames"], false);
     get(&format!("{odd}/frames.pcapng")).is_problem(404);
     std::fs::write(folder.join("frames.pcapng"), "frames").unwrap();

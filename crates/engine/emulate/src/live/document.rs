@@ -90,6 +90,7 @@ fn direction(direction: &Direction) -> EmulatedDirection {
         waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
         requested_delay_ns: direction.requested_delay.clone(),
         actual_delay_ns: direction.actual_delay.clone(),
+        total_delay_ns: direction.total_delay.clone(),
         delay_error_ns: direction.delay_error.clone(),
         inter_arrival_ns: direction.inter_arrival.clone(),
         inter_departure_ns: direction.inter_departure.clone(),

@@ -68,20 +68,39 @@ impl Sampled {
     /// Those of `out`.
     pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         for fate in &self.fates {
-            let line = Line {
-                ordinal: self.ordinal,
-                copy: fate.copy,
-                port: self.way().letter(),
-                size: self.size,
-                arrival: self.arrival,
-                departure: fate.departure,
-                lost: fate.lost,
-                requested: fate.requested,
-                displacement: fate.displacement,
-            };
-            line.write(out)?;
+            self.line(fate).write(out)?;
+            out.write_all(b"\n")?;
         }
         Ok(())
+    }
+
+    /// As [`Sampled::write`], with one column more: `rate_queue_ns`, empty where no rate was met.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_with_rate_queue(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        for fate in &self.fates {
+            self.line(fate).write(out)?;
+            match fate.rate_queue {
+                Some(waited) => writeln!(out, ",{waited}")?,
+                None => out.write_all(b",\n")?,
+            }
+        }
+        Ok(())
+    }
+
+    const fn line(&self, fate: &Fate) -> Line {
+        Line {
+            ordinal: self.ordinal,
+            copy: fate.copy,
+            port: self.way().letter(),
+            size: self.size,
+            arrival: self.arrival,
+            departure: fate.departure,
+            lost: fate.lost,
+            requested: fate.requested,
+            displacement: fate.displacement,
+        }
     }
 }
 
@@ -96,6 +115,8 @@ pub struct Fate {
     pub lost: Option<Cause>,
     /// The delay that was asked for; `None` where it was lost before there was one.
     pub requested: Option<Nanos>,
+    /// How long it was in the rate's queue and on its way out at the rate; `None` where it met no rate.
+    pub rate_queue: Option<Nanos>,
     /// How many packets were to go past it.
     pub displacement: u32,
     /// Whether bits were turned over.
@@ -336,6 +357,7 @@ impl Taps {
                 departure: None,
                 lost: Some(cause),
                 requested: None,
+                rate_queue: None,
                 displacement: 0,
                 corrupted: false,
             };
@@ -393,6 +415,7 @@ fn of(outcome: &Outcome, lost: Option<Cause>) -> Fate {
         departure: None,
         lost,
         requested: Some(outcome.requested),
+        rate_queue: outcome.rated.then_some(outcome.time - outcome.released),
         displacement: outcome.displacement,
         corrupted: lost.is_none() && outcome.corruption.is_some(),
     }

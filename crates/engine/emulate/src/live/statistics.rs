@@ -182,12 +182,12 @@ const fn real_count(count: u64) -> f64 {
 pub(super) struct Gathered {
     requested: Tally,
     actual: Tally,
+    total: Tally,
     error: Tally,
     inter_arrival: Tally,
     inter_departure: Tally,
     queue_depth: Tally,
     rate_queue: Tally,
-    has_rate_queue: bool,
     last_arrival: Option<i64>,
     last_departure: Option<i64>,
     latest: Option<u64>,
@@ -196,17 +196,17 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn new() -> Self {
-        let [requested, actual, error, inter_arrival, inter_departure, queue_depth, rate_queue] =
+        let [requested, actual, total, error, inter_arrival, inter_departure, queue_depth, rate_queue] =
             std::array::from_fn(|_| Tally::new());
         Self {
             requested,
             actual,
+            total,
             error,
             inter_arrival,
             inter_departure,
             queue_depth,
             rate_queue,
-            has_rate_queue: false,
             last_arrival: None,
             last_departure: None,
             latest: None,
@@ -214,10 +214,11 @@ impl Gathered {
         }
     }
 
-    fn tallies(&mut self) -> [&mut Tally; 7] {
+    fn tallies(&mut self) -> [&mut Tally; 8] {
         [
             &mut self.requested,
             &mut self.actual,
+            &mut self.total,
             &mut self.error,
             &mut self.inter_arrival,
             &mut self.inter_departure,
@@ -229,15 +230,15 @@ impl Gathered {
     pub(super) fn clear(&mut self) {
         self.tallies().into_iter().for_each(Tally::clear);
         (self.last_arrival, self.last_departure, self.latest) = (None, None, None);
-        (self.overtaken, self.has_rate_queue) = (0, false);
+        self.overtaken = 0;
     }
 
     /// Becomes what `other` is, this being new.
     fn copy_from(&mut self, other: &Self) {
-        let Self { requested, actual, error, inter_arrival, inter_departure, queue_depth, .. } = other;
+        let Self { requested, actual, total, error, inter_arrival, inter_departure, queue_depth, .. } = other;
         let others =
-            [requested, actual, error, inter_arrival, inter_departure, queue_depth, &other.rate_queue];
-        (self.overtaken, self.has_rate_queue) = (other.overtaken, other.has_rate_queue);
+            [requested, actual, total, error, inter_arrival, inter_departure, queue_depth, &other.rate_queue];
+        self.overtaken = other.overtaken;
         self.tallies().into_iter().zip(others).for_each(|(own, other)| own.copy_from(other));
     }
 
@@ -257,9 +258,11 @@ impl Gathered {
         let actual = time - outcome.entered - in_rate_queue;
         self.requested.add(outcome.requested);
         self.actual.add(actual);
+        self.total.add(time - outcome.arrival);
         self.error.add(actual - outcome.requested);
-        self.rate_queue.add(in_rate_queue);
-        self.has_rate_queue |= in_rate_queue > 0;
+        if outcome.rated {
+            self.rate_queue.add(in_rate_queue);
+        }
         self.overtaken += u64::from(self.latest.is_some_and(|latest| outcome.ordinal < latest));
         self.latest = self.latest.max(Some(outcome.ordinal));
         if let Some(last) = self.last_departure.replace(time) {
@@ -270,10 +273,11 @@ impl Gathered {
     fn direction(&self, ledger: Ledger, link: LinkTold, correlation: Option<Correlation>) -> Direction {
         Direction {
             overtaken: self.overtaken,
-            rate_queue: if self.has_rate_queue { self.rate_queue.summary() } else { Summary::default() },
+            rate_queue: self.rate_queue.summary(),
             ledger,
             requested_delay: self.requested.summary(),
             actual_delay: self.actual.summary(),
+            total_delay: self.total.summary(),
             delay_error: self.error.summary(),
             inter_arrival: self.inter_arrival.summary(),
             inter_departure: self.inter_departure.summary(),
@@ -381,9 +385,11 @@ pub struct Direction {
     pub requested_delay: Summary,
     /// From when a packet was let into the delay stage until it was given to the port, without the rate queue.
     pub actual_delay: Summary,
+    /// From when a packet arrived until it was given to the port, whatever it waited for: the rate, its turn.
+    pub total_delay: Summary,
     /// Actual minus requested delay.
     pub delay_error: Summary,
-    /// In the rate's queue, of packets that left; empty where none waited there.
+    /// In the rate's queue and on the way out at the rate, of packets that left and met a rate; of others there is nothing.
     pub rate_queue: Summary,
     /// Packets and copies that left after one that had arrived later.
     pub overtaken: u64,
@@ -415,6 +421,7 @@ pub struct Snapshot {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use romer_impair::Port;
 
     use super::*;
 
@@ -434,6 +441,37 @@ mod tests {
         assert!(low < 997.0 * 5_001.0 && 997.0 * 5_001.0 < high);
         tally.clear();
         assert_eq!(tally.summary(), Summary::default());
+    }
+
+    #[test]
+    fn the_rates_queue_has_what_met_a_rate_and_the_whole_delay_has_all_waiting() {
+        let outcome = |ordinal, released, time, rated| Outcome {
+            slot: 0,
+            port: Port::A,
+            ordinal,
+            copy: 0,
+            length: 100,
+            arrival: 0,
+            entered: 10,
+            requested: 20,
+            released,
+            time,
+            rated,
+            displacement: 0,
+            corruption: None,
+            lost: None,
+        };
+        let mut gathered = Gathered::new();
+        let at = Timestamp::from_nanos;
+        gathered.departed(&outcome(0, 30, 30, false), at(32));
+        gathered.departed(&outcome(1, 30, 130, true), at(133));
+        // One that found its rate free for it at once met it all the same.
+        gathered.departed(&outcome(2, 140, 140, true), at(140));
+        let found = gathered.direction(Ledger::default(), LinkTold::new(LinkState::Up), None);
+        assert_eq!((found.rate_queue.count, found.rate_queue.mean), (2, Some(50.0)));
+        assert_eq!((found.total_delay.min, found.total_delay.max), (Some(32.0), Some(140.0)));
+        // Late by 2, 3 and 110: the wait for the rate is no error.
+        assert_eq!((found.actual_delay.median, found.delay_error.median), (Some(23.0), Some(3.0)));
     }
 
     proptest! {
