@@ -1,10 +1,9 @@
 //! What a report is made of: a run, or a packet log that was read from a file.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use romer_measure::analysis::{self, Analysis};
+use romer_measure::analysis::{self, Analysis, LogFiles};
 use romer_measure::evaluate::Evaluated;
 use romer_measure::reading::{self, Otherwise, Reading};
 use romer_record::RoundTrip;
@@ -28,7 +27,7 @@ pub(crate) struct Reported {
 
 enum Source {
     Run(Box<Run>),
-    Log { name: String, stream: Box<[Stream; 1]>, rows: BTreeMap<u16, Vec<RoundTrip>> },
+    Log { name: String, stream: Box<[Stream; 1]>, files: LogFiles },
 }
 
 impl Reported {
@@ -54,8 +53,7 @@ impl Reported {
     pub(crate) fn of_log(analysis: &Analysis) -> Result<Self, Failure> {
         let log = analysis::read_log(analysis)?;
         let name = analysis.file.to_string_lossy().into_owned();
-        let source =
-            Source::Log { name, stream: Box::new([log.stream]), rows: BTreeMap::from([(0, log.rows)]) };
+        let source = Source::Log { name, stream: Box::new([log.stream]), files: log.files };
         Ok(Self { streams: vec![log.evaluated], source, recovered: false })
     }
 
@@ -83,11 +81,11 @@ impl Reported {
         }
     }
 
-    /// The rows, by stream; those of a run are read again.
-    pub(crate) fn rows(&self) -> Result<Cow<'_, BTreeMap<u16, Vec<RoundTrip>>>, Failure> {
+    /// The rows, by stream, which are read again.
+    pub(crate) fn rows(&self) -> Result<BTreeMap<u16, Vec<RoundTrip>>, Failure> {
         match &self.source {
-            Source::Run(run) => Ok(Cow::Owned(run.rows()?.streams)),
-            Source::Log { rows, .. } => Ok(Cow::Borrowed(rows)),
+            Source::Run(run) => Ok(run.rows()?.streams),
+            Source::Log { files, .. } => Ok(BTreeMap::from([(0, files.rows()?)])),
         }
     }
 

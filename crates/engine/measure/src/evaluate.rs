@@ -78,21 +78,52 @@ fn related_by(stream: &Stream, related: &mut Related) -> Vec<String> {
 }
 
 /// The same, where `clocks` takes the clocks' error out of the delays and gives warnings.
-pub(crate) fn evaluate_by(
+fn evaluate_by(
     stream: &Stream,
     rows: &[RoundTrip],
     killed: bool,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
+    concluded(stream, gathered(stream, rows), killed, clocks)
+}
+
+/// What rows say that are all at hand.
+fn gathered(stream: &Stream, rows: &[RoundTrip]) -> Gathered {
     let (rows, left_out) = put_right(stream, rows);
     let mut tallies = Tallies::default();
     tallies.take(&rows);
     let selection = tallies.choose(stream.stamp_request, stream.far_log);
     let mut pass = Pass::new(stream, selection, rows.len());
     pass.take(&rows);
-    drop(rows);
-    let gathered = Gathered { left_out, ..pass.finish() };
-    concluded(stream, gathered, killed, clocks)
+    Gathered { left_out, ..pass.finish() }
+}
+
+/// What rows say that can be had in parts more than once, of which there are about `number`.
+pub(crate) fn gather<'r, P: Iterator<Item = Cow<'r, [RoundTrip]>>>(
+    stream: &Stream,
+    parts: impl Fn() -> P,
+    number: usize,
+) -> Gathered {
+    if to_put_right(stream) {
+        return gathered(stream, &parts().flat_map(Cow::into_owned).collect::<Vec<RoundTrip>>());
+    }
+    let mut tallies = Tallies::default();
+    parts().for_each(|part| tallies.take(&part));
+    let selection = tallies.choose(stream.stamp_request, stream.far_log);
+    let mut pass = Pass::new(stream, selection, number);
+    parts().for_each(|part| pass.take(&part));
+    pass.finish()
+}
+
+impl Gathered {
+    /// The document, where `clocks` takes the clocks' error out of the delays and gives warnings.
+    pub(crate) fn conclude(
+        self,
+        stream: &Stream,
+        clocks: impl FnOnce(&mut Related) -> Vec<String>,
+    ) -> Evaluated {
+        concluded(stream, self, false, clocks)
+    }
 }
 
 /// The rows of a stream that come in parts: which stamps are to be chosen is known at the end only, but the first part
@@ -171,7 +202,7 @@ struct Pass {
 }
 
 /// What the rows say.
-struct Gathered {
+pub(crate) struct Gathered {
     selection: Selection,
     related: Related,
     differences: LocationDifferences,

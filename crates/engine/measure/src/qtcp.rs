@@ -34,7 +34,7 @@ pub enum Refusal {
     /// The fit is no clock's.
     #[error(
         "a skew of {0:.1} ppm is not plausible (clocks differ by less than 500): the latencies rise for another reason, or \
-         the stamps are of another unit{few}; with --any-skew it is taken out all the same",
+         the stamps are of another unit{few}, or a clock was set, which -k 3 compensates; with --any-skew it is taken out all the same",
         few = if *.1 < FEW { ", or so few packets tell what they waited" } else { "" }
     )]
     Implausible(f64, u64),

@@ -25,7 +25,7 @@ pub(crate) struct QtcpArgs {
     /// Collate the .sta files of a folder
     #[arg(short = 'A', value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The first N packets were sent for calibration: the skew is fitted to them alone [default: to all]
+    /// The first N packets that arrived were sent for calibration: the skew is fitted to them alone [default: to all]
     #[arg(short = 'c', value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "folder")]
     pub(crate) calibration: Option<u64>,
     /// Skew: 0 left in, 1 least squares, 2 least absolute deviation, 3 the same with jumps of a clock compensated

@@ -9,6 +9,7 @@ use romer_record::RoundTrip;
 use romer_units::Place;
 
 use super::AnalysisError;
+use super::packets::Packets;
 use super::table::{About, Far, Table, open, time};
 
 /// A packet that was sent so much later than the least pass over the path is not the same, though its content is.
@@ -197,7 +198,8 @@ impl Pair {
             delays: Some("from the moment of the one capture to that of the other".into()),
             ..About::default()
         };
-        Some(Table { shape: Shape::OneWay, rows, far_log: Far::Complete, about })
+        let packets = Packets::of_rows(rows);
+        Some(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, about })
     }
 }
 

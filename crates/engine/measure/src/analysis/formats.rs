@@ -8,7 +8,8 @@ use romer_exchange::qtcp::{self, Entry, UNIT_NS};
 use romer_units::Place;
 
 use super::AnalysisError;
-use super::table::{About, Far, Table, all_rows, faulty, open};
+use super::packets::Gathering;
+use super::table::{About, Far, Table, faulty, open};
 
 /// A `.raw` or `.log` of Qtcp. Its numbers that are missing are lost packets.
 pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
@@ -25,13 +26,15 @@ pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
             }
         })
     };
-    let mut lines = Vec::with_capacity(found.entries.len() + found.lost.len());
+    let mut lines = Gathering::new();
     for entry in &found.entries {
         let stamps = [Some(nanos(entry.sent)?), Some(nanos(entry.received)?), None, None];
-        lines.push(Row { sequence: entry.sequence, size: entry.size, stamps, user: [None; 4] });
+        lines.add(Row { sequence: entry.sequence, size: entry.size, stamps, user: [None; 4] });
     }
     let size = found.entries.first().map_or(0, |entry| entry.size);
-    lines.extend(found.lost.iter().map(|sequence| Row { sequence: *sequence, size, ..Row::default() }));
+    for sequence in &found.lost {
+        lines.add(Row { sequence: *sequence, size, ..Row::default() });
+    }
     let mut about = About {
         notes: found.notes.words(),
         protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
@@ -47,7 +50,8 @@ pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
                 .into(),
         );
     }
-    Ok(Table { shape: Shape::OneWay, rows: all_rows(lines, Far::Complete), far_log: Far::Complete, about })
+    let packets = lines.finish(Shape::OneWay, Far::Complete, Vec::new());
+    Ok(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, about })
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
@@ -67,17 +71,15 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     })?;
     let known = found.rows.iter().all(|(_, loss)| *loss != Some(Loss::Unknown));
     let far_log = if known { Far::Complete } else { Far::Partial };
-    let back: Vec<u64> = found
-        .rows
-        .iter()
-        .filter(|(_, loss)| *loss == Some(Loss::Back))
-        .map(|(row, _)| row.sequence)
-        .collect();
-    let mut rows = all_rows(found.rows.iter().map(|(row, _)| *row).collect(), far_log);
-    for row in &mut rows {
-        // The server says of these that they came, though not when.
-        row.seen_by_responder |= back.binary_search(&row.sequence).is_ok();
+    // The server says of these that they came, though not when.
+    let back = found.rows.iter().filter(|(_, loss)| *loss == Some(Loss::Back));
+    let mut back: Vec<u64> = back.map(|(row, _)| row.sequence).collect();
+    back.sort_unstable();
+    let mut lines = Gathering::new();
+    for (row, _) in found.rows {
+        lines.add(row);
     }
+    let packets = lines.finish(Shape::FourStamps, far_log, back);
     let about = About {
         notes: found.notes,
         place: Some(Place::User),
@@ -88,5 +90,5 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
         delays: None,
     };
-    Ok(Table { shape: Shape::FourStamps, rows, far_log, about })
+    Ok(Table { shape: Shape::FourStamps, packets, far_log, about })
 }

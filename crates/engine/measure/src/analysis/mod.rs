@@ -2,9 +2,11 @@
 
 mod captures;
 mod formats;
+mod packets;
 mod set_back;
 mod table;
 
+use std::borrow::Borrow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,14 +19,14 @@ use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_timebase::skew::{Estimate, Heading, InTurn, correct, relate_clocks, state, usable};
-use romer_units::{Duration, Timestamp};
+use romer_units::Duration;
 use thiserror::Error;
 
 use crate::SOFTWARE;
-use crate::evaluate::{Evaluated, evaluate_by, with_steps};
+use crate::evaluate::{Evaluated, gather, with_steps};
 use crate::limits::Limit;
 use crate::measure::WAITING_TIME;
-use table::{Far, Table};
+use table::{About, Far, Table};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
 /// that the file does not tell.
@@ -118,8 +120,35 @@ pub struct PacketLog {
     pub evaluated: Evaluated,
     /// What a manifest would say of its stream.
     pub stream: Stream,
-    /// Its packets; of two files, those of the first.
-    pub rows: Vec<RoundTrip>,
+    /// Where its packets are.
+    pub files: LogFiles,
+}
+
+/// The files of a packet log, from which its packets are had again.
+#[derive(Clone, Debug)]
+pub enum LogFiles {
+    /// A table.
+    One(PathBuf),
+    /// Two captures.
+    Captures([PathBuf; 2]),
+}
+
+impl LogFiles {
+    /// The packets, read again; of two tables, those of the first.
+    ///
+    /// # Errors
+    /// As [`analyze`]: the file is not what it was.
+    pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
+        let table = match self {
+            Self::One(file) => Table::read(file)?,
+            Self::Captures([near, far]) => captures::read(near, far)?.there,
+        };
+        let mut rows = table.packets.rows();
+        if table.shape == Shape::OneWay {
+            rows.iter_mut().for_each(|row| row.way = Way::Forward);
+        }
+        Ok(rows)
+    }
 }
 
 /// Whether a file is taken for a packet log, by its name or, where that has no ending, by what it begins with: anything
@@ -165,31 +194,29 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         }
         back = Some((reverse, Table::read(reverse)?));
     }
+    let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
         Some((file, back)) => both_ways(analysis, &there, file, &back),
         None => {
-            of_table(analysis, &analysis.file, &there, set_back::steps(&there.rows, there.shape), |related| {
-                relate_clocks(related, &analysis.skew)
-            })
+            let steps = set_back::steps(there.packets.firsts(), there.shape);
+            of_table(analysis, &analysis.file, there, steps, |related| relate_clocks(related, &analysis.skew))
         }
     };
     let m = &mut evaluated.measurement;
     m.limits = Limit::judge_all(&analysis.limits, m);
-    let mut stream = stream(analysis, &analysis.file, &there);
-    stream.events.clone_from(&evaluated.measurement.events);
-    let mut rows = there.rows;
-    if there.shape == Shape::OneWay {
-        stream.traffic.direction = Way::Forward;
-        rows.iter_mut().for_each(|row| row.way = Way::Forward);
-    }
-    Ok(PacketLog { evaluated, stream, rows })
+    stream.events.clone_from(&m.events);
+    let files = match &analysis.capture_b {
+        Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()]),
+        None => LogFiles::One(analysis.file.clone()),
+    };
+    Ok(PacketLog { evaluated, stream, files })
 }
 
 /// The document of two tables that each go one way: their clocks are related by both together.
 fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> Evaluated {
     // What both clocks show together, the estimate sees by itself; the departures tell when one was set back, and what
     // arrived by that clock is of the other file.
-    let [own, theirs] = [there, back].map(|table| set_back::steps(&table.rows, Shape::FourStamps));
+    let [own, theirs] = [there, back].map(|table| set_back::steps(table.packets.firsts(), Shape::FourStamps));
     let steps = |own: &[Event], other: &[Event]| -> Vec<Event> {
         own.iter().cloned().chain(other.iter().map(set_back::of_responder)).collect()
     };
@@ -265,13 +292,17 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
 fn of_table(
     analysis: &Analysis,
     file: &Path,
-    table: &Table,
+    table: impl Borrow<Table>,
     events: Vec<Event>,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
-    let shape = table.shape;
-    let stream = Stream { events, ..stream(analysis, file, table) };
-    let mut evaluated = evaluate_by(&stream, &table.rows, false, clocks);
+    let one = table.borrow();
+    let (shape, missing, about) = (one.shape, one.packets.missing(), one.about.clone());
+    let stream = Stream { events, ..stream(analysis, file, one) };
+    let passed = gather(&stream, || one.packets.parts(), one.packets.len());
+    // A file that nobody needs any more makes room for what is computed of it.
+    drop(table);
+    let mut evaluated = passed.conclude(&stream, clocks);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
@@ -279,23 +310,22 @@ fn of_table(
         m.findings.retain(|finding| finding.direction == Way::Forward);
         m.voice.retain(|voice| voice.direction == Way::Forward);
     }
-    m.stamps = places(table, m);
-    m.warnings.extend(table.about.notes.iter().cloned());
-    m.warnings.extend(gaps(&table.rows));
+    m.stamps = places(shape, &about, m);
+    m.warnings.extend(about.notes);
+    m.warnings.extend(gaps(missing));
     evaluated
 }
 
 /// What a manifest would say of the stream, so far as the file tells.
 fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
-    let sent = || table.rows.iter().filter(|row| row.copy == 0);
-    let departures = || sent().filter_map(|row| row.t1.kernel.or(row.t1.user)).map(Timestamp::as_nanos);
+    let departures = || table.packets.firsts().filter_map(|first| first.departure);
     let started = departures().min().filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
     let told = Some(table.about.started.clone()).filter(|started| !started.is_empty());
     Stream {
         target: file.to_string_lossy().into_owned(),
         started: told.or(started).unwrap_or_default(),
         ended: None,
-        traffic: traffic(analysis, file, table, departures()),
+        traffic: traffic(analysis, file, table),
         metadata: Metadata {
             command: analysis.command.clone(),
             software: SOFTWARE.into(),
@@ -316,20 +346,17 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
     }
 }
 
-fn traffic(
-    analysis: &Analysis,
-    file: &Path,
-    table: &Table,
-    departures: impl Iterator<Item = i64>,
-) -> Traffic {
-    let sizes = || table.rows.iter().filter(|row| row.copy == 0).map(|row| row.size);
-    let count = u64::try_from(sizes().count()).unwrap_or(u64::MAX);
-    let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
-    let octets: u64 = sizes().map(u64::from).sum();
+fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> Traffic {
+    let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
     let (mut number, mut first, mut last) = (0i64, i64::MAX, i64::MIN);
-    for departure in departures {
-        number += 1;
-        (first, last) = (first.min(departure), last.max(departure));
+    for packet in table.packets.firsts() {
+        count += 1;
+        octets += u64::from(packet.size);
+        (least, most) = (least.min(packet.size), most.max(packet.size));
+        if let Some(departure) = packet.departure {
+            number += 1;
+            (first, last) = (first.min(departure), last.max(departure));
+        }
     }
     let varying = |octets| (least < most).then_some(octets);
     Traffic {
@@ -345,6 +372,7 @@ fn traffic(
         waiting_time_ns: analysis.waiting_time.as_nanos(),
         dscp: table.about.dscp,
         protocol: table.about.protocol.clone(),
+        direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
         ..Traffic::default()
     }
 }
@@ -355,20 +383,20 @@ fn time_of_day(nanos: i64) -> String {
 }
 
 /// Where the stamps were taken, so far as the file tells.
-fn places(table: &Table, m: &Measurement) -> StampPlaces {
-    let delays = match table.shape {
+fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
+    let delays = match shape {
         Shape::OneWay => "received minus sent, as the file has them",
         Shape::FourStamps => {
             "forward: t2 minus t1; reverse: t4 minus t3; round trip: (t4-t1)-(t3-t2), without the responder's own time"
         }
     };
-    let delays = table.about.delays.as_deref().unwrap_or(delays);
-    let place = table.about.place;
+    let delays = about.delays.as_deref().unwrap_or(delays);
+    let place = about.place;
     let definition = match place {
         Some(place) => format!("{delays}; the stamps are the {place}'s"),
         None => format!("{delays}; where they were taken, the file does not tell"),
     };
-    let back = place.filter(|_| table.shape == Shape::FourStamps);
+    let back = place.filter(|_| shape == Shape::FourStamps);
     StampPlaces {
         sender_departure: place,
         responder_arrival: place,
@@ -381,10 +409,7 @@ fn places(table: &Table, m: &Measurement) -> StampPlaces {
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.
-fn gaps(rows: &[RoundTrip]) -> Option<String> {
-    let (first, last) = (rows.first()?.sequence, rows.last()?.sequence);
-    let there = rows.chunk_by(|a, b| a.sequence == b.sequence).count();
-    let missing = (last - first).saturating_sub(u64::try_from(there).unwrap_or(u64::MAX).saturating_sub(1));
+fn gaps(missing: u64) -> Option<String> {
     (missing > 0).then(|| {
         format!(
             "{missing} sequence numbers between the first and the last are not in the file: they count neither as sent \

@@ -6,9 +6,10 @@
 //! order to go by.
 
 use romer_exchange::csv::Shape;
-use romer_record::RoundTrip;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
-use romer_units::{Duration, Timestamp};
+use romer_units::Duration;
+
+use super::packets::First;
 
 /// Smaller steps are left to the clocks' estimate.
 const LEAST_NS: i64 = 200_000;
@@ -28,9 +29,9 @@ struct Sent {
     raw: Option<i64>,
 }
 
-/// The steps, as events of the sender's clock, in order of time. `rows` are in order of sequence and copy.
-pub(super) fn steps(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
-    let sent: Vec<Sent> = rows.iter().filter(|row| row.copy == 0).filter_map(Sent::of).collect();
+/// The steps, as events of the sender's clock, in order of time. `firsts` are in order of sequence.
+pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape) -> Vec<Event> {
+    let sent: Vec<Sent> = firsts.filter_map(Sent::of).collect();
     let mut gaps: Vec<i64> = apart(&sent).collect();
     if gaps.len() < 2 * BESIDE {
         return Vec::new();
@@ -71,10 +72,9 @@ pub(super) fn of_responder(event: &Event) -> Event {
 }
 
 impl Sent {
-    fn of(row: &RoundTrip) -> Option<Self> {
-        let departure = row.t1.kernel.or(row.t1.user)?.as_nanos();
-        let arrival = row.t2.kernel.or(row.t2.user).or(row.t2.told).map(Timestamp::as_nanos);
-        Some(Self { departure, raw: arrival.and_then(|arrival| arrival.checked_sub(departure)) })
+    fn of(first: First) -> Option<Self> {
+        let departure = first.departure?;
+        Some(Self { departure, raw: first.arrival.and_then(|arrival| arrival.checked_sub(departure)) })
     }
 }
 
@@ -131,6 +131,9 @@ fn rounded(nanos: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::RoundTrip;
+    use romer_units::Timestamp;
+
     use super::*;
 
     /// Two minutes of packets, one in 20 ms, by a sender's clock that is set after the first minute.
@@ -149,8 +152,12 @@ mod tests {
 
     const NONE: [i64; 0] = [];
 
+    fn found(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
+        steps(rows.iter().filter(|row| row.copy == 0).map(First::of), shape)
+    }
+
     fn sizes(rows: &[RoundTrip], shape: Shape) -> Vec<i64> {
-        steps(rows, shape).iter().filter_map(|event| Some(event.step?.size_ns)).collect()
+        found(rows, shape).iter().filter_map(|event| Some(event.step?.size_ns)).collect()
     }
 
     #[test]
@@ -158,7 +165,7 @@ mod tests {
         for size in [-3_000_000_000, -50_000_000, -25_000_000, 8_000_000, 2_000_000_000] {
             assert_eq!(sizes(&rows(size, 0, 0), Shape::OneWay), [size]);
         }
-        let found = steps(&rows(-50_000_000, 0, 0), Shape::FourStamps);
+        let found = found(&rows(-50_000_000, 0, 0), Shape::FourStamps);
         assert_eq!(found[0].at_ns, 2_999 * 20_000_000);
         assert!(found[0].detail.contains("set back by about 50ms"), "{found:?}");
     }

@@ -8,6 +8,7 @@ use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_record::RoundTrip;
 use romer_units::{Clock, Place, Timestamp};
 
+use super::packets::{Gathering, Packets};
 use super::{AnalysisError, formats};
 
 /// Octets that are read at a time.
@@ -16,8 +17,7 @@ const BUFFER: usize = 256 << 10;
 /// A packet log in memory.
 pub(super) struct Table {
     pub(super) shape: Shape,
-    /// In order of sequence and copy.
-    pub(super) rows: Vec<RoundTrip>,
+    pub(super) packets: Packets,
     pub(super) far_log: Far,
     pub(super) about: About,
 }
@@ -124,21 +124,19 @@ impl Table {
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
         let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
         let shape = reader.shape();
-        let lines = reader.collect::<Result<Vec<Row>, _>>().map_err(|fault| faulty(path, fault))?;
-        if lines.is_empty() {
+        let mut lines = Gathering::new();
+        for row in reader {
+            lines.add(row.map_err(|fault| faulty(path, fault))?);
+        }
+        if lines.rows().next().is_none() {
             let why =
                 "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: why.into() });
         }
         let far_log = far_log(shape, &lines);
-        Ok(Self { shape, rows: all_rows(lines, far_log), far_log, about: About::default() })
+        let packets = lines.finish(shape, far_log, Vec::new());
+        Ok(Self { shape, packets, far_log, about: About::default() })
     }
-}
-
-/// The rows of a file's lines, in order.
-pub(super) fn all_rows(mut lines: Vec<Row>, far_log: Far) -> Vec<RoundTrip> {
-    lines.sort_by_key(|line| line.sequence);
-    lines.chunk_by(|a, b| a.sequence == b.sequence).flat_map(|lines| rows(lines, far_log)).collect()
 }
 
 pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
@@ -149,28 +147,26 @@ pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
 }
 
 /// A romer whose far end keeps no log exports none of the far program's stamps.
-fn far_log(shape: Shape, lines: &[Row]) -> Far {
+fn far_log(shape: Shape, lines: &Gathering) -> Far {
     let far_user = |line: &Row| line.user[1].is_some() || line.user[2].is_some();
-    let near_user = lines.iter().any(|line| line.user[0].is_some() || line.user[3].is_some());
+    let near_user = lines.rows().any(|line| line.user[0].is_some() || line.user[3].is_some());
     if shape == Shape::OneWay || !near_user {
         return Far::Complete;
     }
-    if !lines.iter().any(far_user) {
+    if !lines.rows().any(|line| far_user(&line)) {
         return Far::None;
     }
     let returned = |line: &Row| line.stamps[3].is_some() || line.user[3].is_some();
-    if lines.iter().any(|line| returned(line) && !far_user(line)) { Far::Partial } else { Far::Complete }
+    if lines.rows().any(|line| returned(&line) && !far_user(&line)) { Far::Partial } else { Far::Complete }
 }
 
-/// The rows of one packet: one for each copy that went further than the others of no trace.
-fn rows(lines: &[Row], far_log: Far) -> Vec<RoundTrip> {
+/// Adds the rows of one packet to `all`: one for each copy that went further than the others of no trace.
+pub(super) fn rows(lines: &[Row], far_log: Far, all: &mut Vec<RoundTrip>) {
     let traced = |line: &&Row| (1..4).any(|place| line.stamps[place].is_some() || line.user[place].is_some());
-    let mut kept: Vec<&Row> = lines.iter().filter(traced).collect();
-    if kept.is_empty() {
-        kept.extend(lines.first());
-    }
+    let untraced = lines.first().filter(|_| !lines.iter().any(|line| traced(&line)));
     let mut arrivals = Vec::new();
-    kept.into_iter().zip(0..).map(|(line, copy)| row(line, copy, &mut arrivals, far_log)).collect()
+    let kept = lines.iter().filter(traced).chain(untraced);
+    all.extend(kept.zip(0..).map(|(line, copy)| row(line, copy, &mut arrivals, far_log)));
 }
 
 /// An arrival at the far end, by its stamps.
