@@ -83,10 +83,12 @@ fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         }
         let skew = outcome.skew_ppm.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
         output::print(&format!(
-            "{}: {} packets, {} lost{skew}; {lines} lines\n",
+            "{}: {} packet{}, {} lost{skew}; {lines} line{}\n",
             escape::terminal(&log),
             found.entries.len(),
-            found.lost.len()
+            if found.entries.len() == 1 { "" } else { "s" },
+            found.lost.len(),
+            if lines == 1 { "" } else { "s" }
         ));
     }
     Ok(0)

@@ -9,7 +9,7 @@ use romer_measure::{export, qtcp};
 use romer_record::RoundTrip;
 use romer_record::document::{Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;
-use romer_report::comparison::Subject;
+use romer_report::comparison::{Figure, Subject};
 use romer_report::{html, svg, text};
 
 use crate::args::{OneWay, ReportArgs};
@@ -151,7 +151,7 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
         }
         subjects.push(Subject { name, stream: stream.for_report() });
     }
-    let by = "delay_ns.p99".parse().map_err(Failure::own)?;
+    let by = Figure::DEFAULT.parse().map_err(Failure::own)?;
     let page = html::overlay(&subjects, by).map_err(Failure::own)?;
     output::write_document(file, &page, arguments.output.force)?;
     Ok(0)
@@ -346,7 +346,7 @@ fn write_stream(
 /// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost.
 fn contents(written: &Written, known: bool) -> String {
     let packets = written.lines - written.duplicates;
-    let mut text = format!("{packets} packets");
+    let mut text = format!("{packets} packet{}", if packets == 1 { "" } else { "s" });
     for (number, what) in [
         (
             written.lost,

@@ -117,7 +117,7 @@ fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), F
         .margin_right(TEXT * 3 / 2)
         .margin_bottom(TEXT + TEXT / 3)
         .x_label_area_size(TEXT + TEXT / 3)
-        .y_label_area_size(if labelled { 3 * TEXT } else { TEXT / 2 })
+        .y_label_area_size(if labelled { label_width(&figure.y) } else { TEXT / 2 })
         .build_cartesian_2d(range(&figure.x), range(&figure.y))?;
     chart
         .configure_mesh()
@@ -138,6 +138,14 @@ fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), F
     root.present()
 }
 
+/// Room for the labels of an axis that stands: their digits grow as it gets shorter.
+fn label_width(axis: &Axis) -> u32 {
+    let step = (axis.to - axis.from) / 4.0;
+    let letters = [axis.from, axis.from + step, axis.to].map(|value| label(axis, value).chars().count());
+    let letters = u32::try_from(letters.into_iter().max().unwrap_or(0)).unwrap_or(0).min(14);
+    (3 * TEXT).max(TEXT + letters * TEXT * 43 / 100)
+}
+
 fn range(axis: &Axis) -> std::ops::Range<f64> {
     // An axis without length would have no place for anything.
     axis.from..if axis.to > axis.from { axis.to } else { axis.from + 1.0 }
@@ -154,12 +162,8 @@ fn label(axis: &Axis, value: f64) -> String {
         }
         Labels::Numbers => {
             let length = axis.to - axis.from;
-            let decimals: i32 = match length {
-                long if long >= 5.0 => 0,
-                middle if middle >= 0.5 => 1,
-                short if short >= 0.05 => 2,
-                _ => 3,
-            };
+            // As many as a tenth of the axis asks for.
+            let decimals = (0..9).find(|places| length * 10f64.powi(*places) >= 5.0).unwrap_or(9);
             // A mark between two such numbers says so.
             let exact = |decimals: i32| {
                 let scaled = value * 10f64.powi(decimals);
@@ -369,5 +373,8 @@ mod tests {
         assert_eq!(labels(5.0, 0.5), "0 0.5 1 1.5");
         assert_eq!(labels(40.0, 10.0), "0 10 20 30");
         assert_eq!(labels(0.5, 0.05), "0.0 0.05 0.1 0.15");
+        let near = Axis { title: String::new(), from: 20.0, to: 20.0004, labels: Labels::Numbers };
+        assert_eq!(label(&near, 20.0001), "20.00010");
+        assert_eq!(label(&near, 20.0002), "20.00020");
     }
 }

@@ -280,7 +280,9 @@ pub(crate) fn ends_of(sorted: &[&[f64]]) -> (f64, f64) {
     else {
         return (0.0, 1.0);
     };
-    let (usual, whole) = ((most - least).max(1.0), all - least);
+    // Where nothing varies, an axis of a single nanosecond would be all digits.
+    let least_length = (1e-5 * least.abs()).max(1.0);
+    let (usual, whole) = ((most - least).max(least_length), (all - least).max(least_length));
     let end = least + if whole > 2.5 * usual { 1.6 * usual } else { 1.06 * whole.max(1.0) };
     let from = if least > 0.3 * end { least - 0.08 * (end - least) } else { least.min(0.0) };
     (from, end)

@@ -55,6 +55,15 @@ impl Unit {
         };
         wanted.min(self.finest())
     }
+    /// Digits after the point with which a difference of `nanos` shows about three significant ones.
+    pub(crate) fn decimals_for(self, nanos: f64) -> usize {
+        let value = nanos.abs() / self.nanos();
+        if value <= 0.0 {
+            return 0;
+        }
+        let wanted = (0..9).find(|places| value * 10f64.powi(*places) >= 99.5).unwrap_or(9);
+        usize::try_from(wanted).unwrap_or(0).min(self.finest())
+    }
     /// The number alone, with a true minus sign where that can be shown.
     pub(crate) fn number(self, nanos: f64, decimals: usize) -> String {
         grouped(nanos / self.nanos(), decimals)
@@ -76,11 +85,13 @@ pub(crate) fn time_with_half(nanos: f64, half: f64, unicode: bool) -> String {
     let mut decimals = unit.decimals(nanos);
     let mut step = 10f64.powf(-f64::from(u8::try_from(decimals).unwrap_or(0)));
     // A half of nothing at all (all values alike) asks for no digits.
-    while half > 0.0 && half / unit.nanos() < 0.95 * step && decimals < unit.finest().min(3) {
+    while half > 0.0 && half / unit.nanos() < 0.95 * step && decimals < unit.finest() {
         decimals += 1;
         step /= 10.0;
     }
     let plus_minus = if unicode { "±" } else { "+-" };
+    // What is below the last digit that there is would read as nothing.
+    let half = if half > 0.0 { half.max(step * unit.nanos()) } else { half };
     let (value, half) = (unit.number(nanos, decimals), unit.number(half, decimals));
     format!("{value}{NO_BREAK}{plus_minus}{NO_BREAK}{half}{NO_BREAK}{}", unit.name(unicode))
 }
@@ -176,6 +187,8 @@ mod tests {
             (130_000.0, 0.0, "130 ± 0 µs"),
             (130_000.0, 1.0, "130.000 ± 0.001 µs"),
             (800.0, 3.0, "800 ± 3 ns"),
+            (7.875e9, 40_000.0, "7.87500 ± 0.00004 s"),
+            (7.875e9, 0.2, "7.875000000 ± 0.000000001 s"),
         ] {
             assert_eq!(time_with_half(nanos, half, true).replace(NO_BREAK, " "), text);
         }

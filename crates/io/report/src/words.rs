@@ -7,7 +7,7 @@ use romer_record::document::{
 use romer_record::event::Event;
 use romer_units::{Dscp, Place};
 
-use crate::number::{NO_BREAK, absent, count, counted, percent, time, time_with_half};
+use crate::number::{NO_BREAK, Unit, absent, count, counted, grouped, percent, time, time_with_half};
 use crate::table::Way;
 
 /// Routers that are named of a long way: half of them at its beginning, half at its end.
@@ -270,9 +270,8 @@ impl Words {
         }
         if let Some([low, high]) = clock.offset_bounds_ns {
             text.push_str(&format!(
-                " The responder's clock minus this one lies within [{}, {}] (causality alone, no symmetry assumed).",
-                self.time_of(low),
-                self.time_of(high)
+                " The responder's clock minus this one lies within {} (causality alone, no symmetry assumed).",
+                bounds([low, high], self.unicode)
             ));
         }
         text.push_str(&skew(clock));
@@ -439,10 +438,48 @@ fn whose(place: Place) -> &'static str {
 
 fn skew(clock: &ClockState) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
-    let interval = clock
-        .skew_interval_ppm
-        .map_or_else(String::new, |[low, high]| format!(" (95{NO_BREAK}%: {low:.3} to {high:.3})"));
-    format!(" It runs {skew:+.3}{NO_BREAK}ppm against this one{interval}, which is taken out.")
+    format!(" It runs {}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
+}
+
+/// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval
+/// has.
+pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String {
+    let Some([low, high]) = interval else {
+        let way = if skew < 0.0 { "slower" } else { "faster" };
+        return format!("{way} than {other} by {}{NO_BREAK}ppm", digits(skew.abs(), skew));
+    };
+    let half = (high - low) / 2.0;
+    let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
+    if low <= 0.0 && high >= 0.0 {
+        return format!(
+            "at a pace that cannot be told from that of {other} (faster by {} to {}{NO_BREAK}ppm, 95{NO_BREAK}%)",
+            show(low),
+            show(high)
+        );
+    }
+    let (way, [low, high]) = if skew < 0.0 { ("slower", [-high, -low]) } else { ("faster", [low, high]) };
+    format!(
+        "{way} than {other} by {}{NO_BREAK}ppm (95{NO_BREAK}%: {} to {}{NO_BREAK}ppm)",
+        show(skew.abs()),
+        show(low),
+        show(high)
+    )
+}
+
+/// A number with two significant digits of `fine`, and one after the point at the least.
+fn digits(value: f64, fine: f64) -> String {
+    let decimals = (1..9).find(|places| fine.abs() * 10f64.powi(*places) >= 9.5).unwrap_or(9);
+    grouped(value, usize::try_from(decimals).unwrap_or(1))
+}
+
+/// `[7.000 s, 7.012 s]`: both ends with the digits that tell them apart.
+fn bounds([low, high]: [i64; 2], unicode: bool) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a nanosecond in a hundred days")]
+    let (low, high) = (low as f64, high as f64);
+    let unit = Unit::of(low.abs().max(high.abs()));
+    let apart = unit.decimals_for(high - low).max(unit.decimals(low.abs().max(high.abs())));
+    let show = |nanos| format!("{}{NO_BREAK}{}", unit.number(nanos, apart), unit.name(unicode));
+    format!("[{}, {}]", show(low), show(high))
 }
 
 /// Half the width of an interval.
@@ -507,6 +544,32 @@ mod tests {
             say(event("path-change", "reverse", None)),
             "path-change of -1.00 ms, reverse, 30.0 s after the start"
         );
+    }
+
+    #[test]
+    fn a_pace_has_the_digits_of_its_interval_and_says_which_clock_is_slower() {
+        let say = |skew, interval| pace(skew, interval, "this one").replace(NO_BREAK, " ");
+        assert_eq!(
+            say(-17.0038, Some([-17.0061, -17.0015])),
+            "slower than this one by 17.0038 ppm (95 %: 17.0015 to 17.0061 ppm)"
+        );
+        assert_eq!(
+            say(17.0, Some([16.2, 17.8])),
+            "faster than this one by 17.00 ppm (95 %: 16.20 to 17.80 ppm)"
+        );
+        assert_eq!(
+            say(-0.000_04, Some([-0.000_11, 0.000_03])),
+            "at a pace that cannot be told from that of this one (faster by -0.000110 to 0.000030 ppm, 95 %)"
+        );
+        assert_eq!(say(-17.0, None), "slower than this one by 17.0 ppm");
+    }
+
+    #[test]
+    fn the_ends_of_bounds_can_be_told_apart() {
+        let say = |ends| bounds(ends, true).replace(NO_BREAK, " ");
+        assert_eq!(say([7_000_000_000, 7_000_120_000]), "[7.000000 s, 7.000120 s]");
+        assert_eq!(say([-1_500_000, 2_500_000]), "[-1.50 ms, 2.50 ms]");
+        assert_eq!(say([7_000_000_000, 7_000_000_000]), "[7.00 s, 7.00 s]");
     }
 
     #[test]

@@ -16,6 +16,12 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 /// What a browser with a window of that size makes of a page, and what it says.
 fn opened(page: &str, size: &str) -> (String, String) {
+    let (dom, said, _) = seen(page, size, &[]);
+    (dom, said)
+}
+
+/// The same with more arguments, and the picture that a `--screenshot` of them took.
+fn seen(page: &str, size: &str, more: &[&str]) -> (String, String, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
     std::fs::write(&file, page).unwrap();
@@ -29,11 +35,14 @@ fn opened(page: &str, size: &str) -> (String, String) {
     command.args(["--enable-logging=stderr", "--no-first-run", "--virtual-time-budget=5000", "--dump-dom"]);
     command.arg(format!("--window-size={size}"));
     command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+    // Pictures go where the browser stands.
+    command.current_dir(folder.path()).args(more);
     let ended = command.arg(format!("file://{}", file.display())).output();
     let ended =
         ended.unwrap_or_else(|error| panic!("chromium does not start ({error}): scripts/need chromium"));
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    (text(&ended.stdout), text(&ended.stderr))
+    let picture = std::fs::read(folder.path().join("screenshot.png")).unwrap_or_default();
+    (text(&ended.stdout), text(&ended.stderr), picture)
 }
 
 /// Frames by a timer: a browser without a screen makes none while its page's time is a virtual one, or too late.
@@ -67,17 +76,63 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
 })();
 ";
 
+/// The page with other scripts let in, beside its own: one before all else, and one behind.
+fn with_scripts(page: &str, first: &str, last: &str) -> String {
+    let policy = between(page, "<meta http-equiv=\"Content-Security-Policy\"", ">");
+    page.replace(
+        &format!("<meta http-equiv=\"Content-Security-Policy\"{policy}>"),
+        &format!("<script>{first}</script>"),
+    )
+    .replace("</body>", &format!("<script>{last}</script></body>"))
+}
+
+/// Writes down the colours of the page and of its text; what is closed, what is closed when it is printed, and what
+/// afterwards; the width of the broad table and of its place; and what the tip over the first chart says.
+const LOOKS: &str = r"
+const told = document.documentElement.dataset, style = getComputedStyle(document.body);
+told.back = style.backgroundColor; told.ink = style.color;
+const closed = () => document.querySelectorAll('details:not([open])').length, parts = [closed()];
+dispatchEvent(new Event('beforeprint')); parts.push(closed());
+const broad = document.querySelector('.broad');
+told.broad = broad.scrollWidth <= broad.clientWidth;
+dispatchEvent(new Event('afterprint')); parts.push(closed());
+told.closed = parts.join();
+const box = document.querySelector('.live'), r = box.getBoundingClientRect();
+box.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse', clientX: r.left + r.width / 2, clientY: r.top + 60 }));
+requestAnimationFrame(() => { told.tip = box.querySelector('.tip-box').textContent; });
+";
+
+#[test]
+fn both_themes_are_drawn_all_is_open_on_paper_and_the_tip_has_units() {
+    let page = html::report(&[make(&good()).stream()]).unwrap();
+    let page = with_scripts(&page, FRAMES, LOOKS);
+    // Dark, and light, as the browser numbers them.
+    let looks = [0, 1].map(|scheme| {
+        let scheme = format!("--blink-settings=preferredColorScheme={scheme}");
+        let (dom, said, picture) = seen(&page, "1280,900", &[&scheme, "--screenshot"]);
+        assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        assert!(picture.starts_with(b"\x89PNG") && picture.len() > 20_000, "{} octets", picture.len());
+        let brightness = |name: &str| -> u32 {
+            let colour = between(&dom, &format!("data-{name}=\"rgb("), ")").to_owned();
+            colour.split(',').map(|part| part.trim().parse::<u32>().unwrap()).sum()
+        };
+        // Two parts are closed, none on paper, and the same two afterwards.
+        assert_eq!(between(&dom, "data-closed=\"", "\""), "2,0,2");
+        assert_eq!(between(&dom, "data-broad=\"", "\""), "true", "the broad table needs scrolling");
+        let tip = between(&dom, "data-tip=\"", "\"").to_owned();
+        assert!(tip.contains("s") && (tip.contains("ms") || tip.contains("µs")), "{tip}");
+        ((brightness("back"), brightness("ink")), picture)
+    });
+    let [((dark, on_dark), night), ((light, on_light), day)] = looks;
+    assert!(dark < 150 && on_dark > 600, "dark: {dark} under {on_dark}");
+    assert!(light > 600 && on_light < 150, "light: {light} under {on_light}");
+    assert!(night != day, "both pictures are the same");
+}
+
 #[test]
 fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_screen() {
     let page = html::report(&[make(&bad()).stream()]).unwrap();
-    // Other scripts are let in, beside the page's own.
-    let policy = between(&page, "<meta http-equiv=\"Content-Security-Policy\"", ">");
-    let page = page
-        .replace(
-            &format!("<meta http-equiv=\"Content-Security-Policy\"{policy}>"),
-            &format!("<script>{FRAMES}</script>"),
-        )
-        .replace("</body>", &format!("<script>{TOUCHES}</script></body>"));
+    let page = with_scripts(&page, FRAMES, TOUCHES);
     let (dom, said) = opened(&page, "390,844");
     assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
     // The tip stays and is on the screen; it goes with a touch elsewhere; a stretch is shown, then all again.

@@ -119,6 +119,52 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
 }
 
 #[test]
+fn one_late_packet_does_not_flatten_what_was_taken_out_for_the_clock() {
+    let mut made = make(&bad());
+    let far = made.forward.iter_mut().filter(|passage| passage.delay.is_some()).nth(900).unwrap();
+    far.delay = far.delay.map(|delay| delay + Duration::from_millis(360));
+    let figures = of(&made);
+    let figure = named(&figures, "clock-forward").unwrap();
+    let end = figure["y"]["to"].as_f64().unwrap();
+    assert!(end < 60.0, "a step of 3 ms is not seen on an axis to {end} ms");
+    let marks = |ink: &str| -> usize {
+        let layers = figure["layers"].as_array().unwrap().iter();
+        let marks = layers.filter(|layer| layer["kind"] == "above" && layer["ink"] == ink);
+        marks.map(|layer| layer["points"].as_array().unwrap().len()).sum()
+    };
+    assert!(marks("forward") >= 1 && marks("faint") >= 1, "what lies beyond is marked");
+    let bands = bars(figure, "bad");
+    assert!(!bands.is_empty());
+    assert!(
+        figure["layers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|layer| layer["kind"] == "points")
+            .flat_map(|layer| layer["points"].as_array().unwrap())
+            .all(|point| point[1].as_f64().unwrap() <= end * 1.000_001),
+        "no point lies beyond the axis"
+    );
+}
+
+#[test]
+fn the_page_of_several_runs_judges_as_the_comparison_does() {
+    let made = [make(&good()), make(&bad())];
+    let [a, b] = ["a", "b"].map(String::from);
+    let subjects =
+        [Subject { name: &a, stream: made[0].stream() }, Subject { name: &b, stream: made[1].stream() }];
+    let by: Figure = Figure::DEFAULT.parse().unwrap();
+    let page = html::overlay(&subjects, by).unwrap();
+    let compared = romer_report::comparison::compare(&subjects[0], &subjects[1], by).unwrap();
+    assert!(!compared.directions.is_empty());
+    for direction in &compared.directions {
+        let words = direction.words.replace('<', "&lt;");
+        // A capital begins it.
+        assert!(page.contains(&words[1..]), "{words}");
+    }
+}
+
+#[test]
 fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
     let made = [make(&good()), make(&bad()), make(&good())];
     let names = ["first", "<b>second", "third"];

@@ -1,12 +1,14 @@
 //! What a statistic would have been, had the same process been observed again: the moving-block bootstrap.
 //!
 //! Packets that follow each other share their fate, so whole stretches of the series are drawn anew, not single values
-//! (Künsch 1989). A stretch has about as many values as the root of the sample's size. Values are drawn by their place
+//! (Künsch 1989). How long a stretch is follows from the autocorrelations, as for the intervals of a measurement (Politis
+//! and White 2004, with the correction of Patton, Politis and White 2009). Values are drawn by their place
 //! in at most `BINS` classes of equal count, so that a million packets take no longer than they must; up to that many
 //! values each is a class of its own, and nothing is rounded.
 
-use romer_units::random::{Seed, Stream};
+use romer_units::random::{Blocks, Seed, Stream};
 
+use crate::interval::Dependence;
 use crate::summary::{real, whole};
 
 /// Samples that are drawn.
@@ -17,6 +19,8 @@ pub const SEED: Seed = Seed([1676, 11, 22, 8, 1, 9]);
 pub const FEWEST: usize = 25;
 /// The most classes.
 const BINS: usize = 1 << 14;
+/// A sample is put together from so many blocks at most: more would cost time and tell nothing more.
+const MOST_BLOCKS: usize = 1 << 12;
 
 /// A statistic that can be drawn anew.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,23 +32,27 @@ pub enum Statistic {
 }
 
 /// For each of `statistics` the values that it takes in [`RESAMPLES`] samples drawn from `series` by moving blocks.
-/// `name` tells the draws of one series from those of another. `None` below [`FEWEST`] values.
+/// All statistics are drawn at once, with the longest block that one of them asks for. `name` tells the draws of one series from those of another. `None` below [`FEWEST`] values.
 pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<Vec<Vec<f64>>> {
     if series.len() < FEWEST {
         return None;
     }
     let classes = Classes::of(series);
-    let block = whole(real(series.len()).sqrt().ceil()).max(1);
+    let block = block_of(series, statistics, &classes);
+    let places = (series.len() - block + 1) as u64;
     let mut drawn = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
     let mut counts = vec![0u32; classes.values.len()];
     for sample in 0..RESAMPLES {
-        let stream = Stream::new(SEED, [name, u32::try_from(sample).unwrap_or(u32::MAX)]);
+        let mut random = Blocks::new(Stream::new(SEED, [name, u32::try_from(sample).unwrap_or(u32::MAX)]));
         counts.fill(0);
         let mut sum = 0.0;
         let mut left = series.len();
-        let mut ordinal = 0;
+        let mut ordinal = 0u64;
         while left > 0 {
-            let start = whole(stream.unit(ordinal) * real(series.len() - block + 1));
+            // A word's 32 bits spread over the places unevenly by their number in four billion at the most.
+            let word = random.block(ordinal / 16)[usize::try_from(ordinal % 16).unwrap_or(0)];
+            let start = (u64::from(word) * places) >> 32;
+            let start = usize::try_from(start).unwrap_or(0);
             ordinal += 1;
             let length = block.min(left);
             left -= length;
@@ -61,6 +69,19 @@ pub fn resampled(series: &[f64], statistics: &[Statistic], name: u32) -> Option<
         }
     }
     Some(drawn)
+}
+
+/// Values in a block: what the dependence of the mean's values, or of those below a quantile, asks for.
+fn block_of(series: &[f64], statistics: &[Statistic], classes: &Classes) -> usize {
+    let longest = statistics.iter().filter_map(|statistic| match statistic {
+        Statistic::Mean => Dependence::of(series, |value| value).block(),
+        Statistic::Quantile(p) => {
+            let place = whole(p * real(classes.values.len() - 1));
+            let level = classes.values[place];
+            Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 }).block()
+        }
+    });
+    longest.max().unwrap_or(1).max(series.len().div_ceil(MOST_BLOCKS)).min(series.len())
 }
 
 /// The interval that holds the middle 95 % of the differences of two statistics drawn by [`resampled`].
@@ -155,6 +176,24 @@ mod tests {
         // Its own deviation is the sample's over the root of a thousand draws: 0.0007; blocks shift it by as little.
         assert!((mean - drawn_mean).abs() < 0.02, "{mean} {drawn_mean}");
         assert_eq!(resampled(&values[..24], &statistics, 3), None);
+    }
+
+    #[test]
+    fn blocks_are_as_long_as_the_values_remember() {
+        let block = |memory: f64, statistics: &[Statistic]| {
+            let values = series(9, 4_000, memory);
+            block_of(&values, statistics, &Classes::of(&values))
+        };
+        let median = [Statistic::Quantile(0.5)];
+        for statistics in [&[Statistic::Mean][..], &median] {
+            let (none, some, much) =
+                (block(0.0, statistics), block(0.6, statistics), block(0.95, statistics));
+            // The root of 4,000 is 63, whatever the values are.
+            assert!(none < 8 && none < some && some < much, "{none} {some} {much}");
+            assert!(much < 400, "{much}");
+        }
+        let long = vec![1.0; 100_000];
+        assert_eq!(block_of(&long, &median, &Classes::of(&long)), 25, "4,096 blocks are enough");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
     /// The figure by which the verdict is given
-    #[arg(long, value_name = "FIGURE", default_value = "delay_ns.median", value_parser = values::parsed::<Figure>)]
+    #[arg(long, value_name = "FIGURE", default_value = Figure::DEFAULT, value_parser = values::parsed::<Figure>)]
     pub(crate) by: Figure,
     /// Which stream of both, from 0, where there are several
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]

@@ -16,6 +16,7 @@ use crate::{Passages, Stream};
 
 mod text;
 
+pub(crate) use text::cells;
 pub use text::text;
 
 /// A measurement that is compared.
@@ -106,6 +107,9 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// By which a verdict is given where nobody chooses.
+    pub const DEFAULT: &'static str = "delay_ns.median";
+
     /// What is shown of every direction.
     const SHOWN: [&'static str; 6] = [
         "delay_ns.mean",
@@ -248,8 +252,8 @@ fn method(a: &Subject<'_>, b: &Subject<'_>) -> String {
     if a.stream.passages.is_some() && b.stream.passages.is_some() {
         format!(
             "95 % intervals of the difference by a moving-block bootstrap of {RESAMPLES} samples with a fixed seed, the \
-             blocks as long as the root of the number of packets, because packets that follow each other are alike; of \
-             loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values"
+             blocks as long as the autocorrelation asks for (Politis and White), because packets that follow each other are \
+             alike; of loss ratios it is at least Newcombe's hybrid score interval; none below {FEWEST} values"
         )
     } else {
         "95 % intervals of the difference from the intervals of both means or medians in the documents, by the root of \
@@ -377,9 +381,9 @@ fn verdict(
             return (Verdict::NoneShown, text);
         }
     };
-    // Plus or minus only where both arms are about as long.
+    // Plus or minus only where both arms are as long as each other, and never so long that it reads as none.
     let arms = (difference - low, high - difference);
-    let even = arms.0 < 1.5 * arms.1 && arms.1 < 1.5 * arms.0;
+    let even = arms.0 < 1.1 * arms.1 && arms.1 < 1.1 * arms.0 && (high - low) / 2.0 < 0.9 * difference.abs();
     let text = if even {
         let size = amount(by, difference, half_width(Some(interval)));
         format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%).{above}")

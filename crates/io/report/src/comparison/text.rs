@@ -108,7 +108,8 @@ fn label(figure: &str) -> String {
     }
 }
 
-fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
+/// A figure with its name, of A, of B, the difference and its interval.
+pub(crate) fn cells(figure: &ComparedFigure, unicode: bool) -> [String; 5] {
     let is_time = figure.figure != "loss.ratio";
     let value = |value: Option<f64>| match value {
         Some(value) if is_time => time(value, unicode),

@@ -8,8 +8,9 @@ use super::distributions::density;
 use super::thin::Thinning;
 use super::{Axis, Figure, Ink, Labels, Layer, Times, as_float};
 use crate::Passages;
-use crate::number::{Unit, count, time};
+use crate::number::{Unit, count, percent, time};
 use crate::table::Way;
+use crate::words::pace;
 
 /// Columns of the band of the interval.
 const BAND: usize = 100;
@@ -50,33 +51,53 @@ fn corrected(
             Some(Corrected { x, at, before: after + as_float(correction.at(at)), after })
         })
     };
-    let (mut count, mut least, mut before, mut after) = (0, f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
+    let (mut total, mut least) = (0, f64::INFINITY);
     for one in arrived() {
-        count += 1;
-        (least, before, after) = (least.min(one.before), before.max(one.before), after.max(one.after));
+        total += 1;
+        least = least.min(one.before);
     }
-    if count == 0 {
+    if total == 0 {
         return None;
     }
-    let end = (before - least).max(after).max(1.0);
+    let end = reach(arrived(), total, least);
     let unit = Unit::of(end);
-    let mut clouds = [Thinning::new(count, POINTS), Thinning::new(count, POINTS)];
-    let mut band = Band::new(count, correction);
+    let mut clouds = [Thinning::new(total, POINTS), Thinning::new(total, POINTS)];
+    let mut beyond = [Vec::new(), Vec::new()];
+    let mut above = 0u64;
+    let mut band = Band::new(total, correction);
     for Corrected { x, at, before, after } in arrived() {
-        clouds[0].push((x, (before - least) / unit.nanos()));
-        clouds[1].push((x, after / unit.nanos()));
+        let both = [before - least, after];
+        above += u64::from(both.iter().any(|value| *value > end));
+        for ((value, cloud), beyond) in both.into_iter().zip(&mut clouds).zip(&mut beyond) {
+            if value > end {
+                beyond.push(x);
+            } else {
+                cloud.push((x, value / unit.nanos()));
+            }
+        }
         band.push(x, at);
     }
     let [before, after] = clouds.map(Thinning::finish);
+    let [before_beyond, after_beyond] = beyond.map(super::thin_marks);
     let widest = band.widest;
-    let band = band.bars(least, unit);
+    let band = band.bars(least, end, unit);
     let ink = Ink::from(way);
+    let more = if above == 0 {
+        String::new()
+    } else {
+        let lie = if above == 1 { "1 lies".to_owned() } else { format!("{} lie", count(above)) };
+        format!(
+            " Of {} packets {lie} above {}, marked at the upper edge.",
+            count(total as u64),
+            time(end, true)
+        )
+    };
     Some(Figure {
         name: if way == Way::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock error taken out, {}", way.name()),
         caption: format!(
             "Both above their least value. {} The band is what was taken out, with its 95 % interval: a corrected delay is \
-             off by {} at the most because of it.",
+             off by {} at the most because of it.{more}",
             found(m),
             time(widest, true)
         ),
@@ -91,6 +112,8 @@ fn corrected(
             Layer::Points(Ink::Text, before),
             Layer::Points(ink, after),
             Layer::Bars(Ink::Lost, band),
+            Layer::Above(Ink::Text, before_beyond),
+            Layer::Above(ink, after_beyond),
         ],
         legend: vec![
             ("as the clocks had it".into(), Ink::Text),
@@ -99,6 +122,30 @@ fn corrected(
         ],
         low: false,
     })
+}
+
+/// Of so many values one is looked at for the end of an axis.
+const LOOKED_AT: usize = 100_000;
+
+/// Where the axis ends: around all but what a few packets would flatten the rest for.
+fn reach(arrived: impl Iterator<Item = Corrected>, total: usize, least: f64) -> f64 {
+    let every = total.div_ceil(LOOKED_AT).max(1);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut most = [0.0f64; 2];
+    for (number, one) in arrived.enumerate() {
+        let values = [one.before - least, one.after];
+        most = [most[0].max(values[0]), most[1].max(values[1])];
+        if number % every == 0 {
+            before.push(values[0]);
+            after.push(values[1]);
+        }
+    }
+    let end = |mut values: Vec<f64>, most: f64| {
+        values.push(most);
+        values.sort_unstable_by(f64::total_cmp);
+        super::ends(&values).1
+    };
+    end(before, most[0]).max(end(after, most[1])).max(1.0)
 }
 
 /// A delay before and after the correction, nanoseconds.
@@ -141,12 +188,13 @@ impl<'a> Band<'a> {
         }
     }
 
-    /// Rectangles above `least`, in `unit`.
-    fn bars(mut self, least: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
+    /// Rectangles from `least` to `end` above it, in `unit`.
+    fn bars(mut self, least: f64, end: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
         self.columns.extend(self.open.take());
         let bar = |[left, right, low, high]: [f64; 4]| {
             let (low, high) = (low - least, high - least);
-            (high > 0.0).then(|| ([left, right, low.max(0.0) / unit.nanos(), high / unit.nanos()], 0.5))
+            let seen = high > 0.0 && low < end;
+            seen.then(|| ([left, right, low.max(0.0) / unit.nanos(), high.min(end) / unit.nanos()], 0.5))
         };
         self.columns.into_iter().filter_map(bar).collect()
     }
@@ -155,10 +203,13 @@ impl<'a> Band<'a> {
 /// What was found of the clocks, in a sentence.
 fn found(m: &Measurement) -> String {
     match (m.clock.skew_ppm, m.clock.skew_interval_ppm) {
-        (Some(skew), Some([low, high])) => format!(
-            "The responder's clock runs {skew:+.4} ppm faster ({low:+.4} to {high:+.4}, by {}).",
-            m.clock.method
-        ),
+        (Some(skew), Some([low, high])) => {
+            format!(
+                "The responder's clock runs {}, by {}.",
+                pace(skew, Some([low, high]), "the sender's"),
+                m.clock.method
+            )
+        }
         _ => String::new(),
     }
 }
@@ -235,13 +286,18 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     let drawn: Vec<_> =
         rows.iter().map(|(name, ink, shape)| (*name, *ink, density(shape, end, unit))).collect();
     let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
+    let beyond = rows.iter().filter_map(|(name, _, shape)| {
+        Some(format!("{} of {name}", percent(Some(beyond(shape, end)).filter(|share| *share > 0.0)?)))
+    });
+    let beyond = beyond.collect::<Vec<_>>().join(", ");
+    let beyond = if beyond.is_empty() { beyond } else { format!(" Beyond the right edge: {beyond}.") };
     Some(Figure {
         name: "location-shape",
         title: "How far the program's stamps lie from the kernel's, and how often".into(),
-        caption: "Each stamp of the program is late on arrival, and early on departure, by what the host needs between the \
-                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not. The \
-                  farthest hundredth is not shown."
-            .into(),
+        caption: format!(
+            "Each stamp of the program is late on arrival, and early on departure, by what the host needs between the \
+                  kernel's stamp and the program's: a mean, which could be subtracted, and a spread, which could not.{beyond}"
+        ),
         x: Axis {
             title: format!("apart, {}", unit.name(true)),
             from: least.min(0.0) / unit.nanos(),
@@ -260,14 +316,53 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     })
 }
 
-/// Where a histogram begins, and the edge above which a hundredth lies at the most.
+/// Where a histogram begins, and the edge above which a hundredth lies at the most; or, where that is far out, an edge
+/// four times as far from the beginning as that above which a fourth lies at the most, so that the bulk is seen.
 fn bulk(shape: &Histogram) -> (f64, f64) {
+    let begin = edge(shape, 0);
+    let (usual, most) = (below(shape, 75) - begin, below(shape, 99) - begin);
+    (begin, (begin + most.min(4.0 * usual)).max(1.0))
+}
+
+fn edge(shape: &Histogram, place: usize) -> f64 {
+    shape.bin_edges_ns.get(place).map_or(0.0, |edge| as_float(*edge))
+}
+
+/// The edge below which so many in a hundred lie at the least.
+fn below(shape: &Histogram, percent: u64) -> f64 {
     let total: u64 = shape.counts.iter().sum();
-    let mut below = 0;
-    let most = shape.counts.iter().position(|count| {
-        below += count;
-        100 * below >= 99 * total
+    let mut sum = 0;
+    let place = shape.counts.iter().position(|count| {
+        sum += count;
+        100 * sum >= percent * total
     });
-    let edge = |place: usize| shape.bin_edges_ns.get(place).map_or(0.0, |edge| as_float(*edge));
-    (edge(0), most.map_or(0.0, |place| edge(place + 1)).max(1.0))
+    place.map_or(0.0, |place| edge(shape, place + 1))
+}
+
+/// The share that lies in bins that begin at `end` or beyond it.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn beyond(shape: &Histogram, end: f64) -> f64 {
+    let total: u64 = shape.counts.iter().sum();
+    let bins = shape.bin_edges_ns.iter().zip(&shape.counts);
+    let far: u64 = bins.filter(|(from, _)| as_float(**from) >= end).map(|(_, count)| count).sum();
+    far as f64 / total.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_far_tail_does_not_take_the_bulk_of_a_histogram_out_of_sight() {
+        let shape = |counts: Vec<u64>| Histogram {
+            bin_edges_ns: vec![0, 5_000, 10_000, 20_000, 3_000_000, 3_500_000],
+            counts,
+        };
+        let far = shape(vec![600, 300, 50, 0, 50]);
+        assert_eq!(bulk(&far), (0.0, 40_000.0), "four times the edge above which a fourth lies");
+        assert!((beyond(&far, 40_000.0) - 0.05).abs() < 1e-12);
+        let near = shape(vec![300, 300, 400, 0, 0]);
+        assert_eq!(bulk(&near), (0.0, 20_000.0), "without a tail all is shown");
+        assert!(beyond(&near, 20_000.0) <= 0.0);
+    }
 }

@@ -36,7 +36,16 @@ fn axis(axis: &Axis) -> Value {
         Labels::Nothing => "none",
     };
     let to = if axis.to > axis.from { axis.to } else { axis.from + 1.0 };
-    json!({"title": axis.title, "from": axis.from, "to": to, "labels": labels})
+    json!({"title": axis.title, "from": axis.from, "to": to, "labels": labels, "unit": unit(&axis.title)})
+}
+
+/// The unit that an axis's title ends in, or of what it is a share: `ms` of `delay, ms`, `% per µs` of `% of packets per µs`.
+fn unit(title: &str) -> String {
+    if title.starts_with('%') {
+        return title.rsplit_once(" per ").map_or_else(|| "%".to_owned(), |(_, per)| format!("% per {per}"));
+    }
+    let last = title.rsplit_once(", ").map_or("", |(_, last)| last);
+    if ["ns", "µs", "ms", "s"].contains(&last) { last.to_owned() } else { String::new() }
 }
 
 fn layer(layer: &Layer) -> Value {
@@ -99,4 +108,21 @@ pub(super) fn in_page(value: &Value) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_unit_of_an_axis_is_that_of_its_title() {
+        for (title, unit) in [
+            ("delay, ms", "ms"),
+            ("time since the first probe, s", "s"),
+            ("% of packets", "%"),
+            ("% of packets per µs", "% per µs"),
+            ("jitter (logarithmic)", ""),
+            ("", ""),
+        ] {
+            assert_eq!(super::unit(title), unit, "{title}");
+        }
+    }
 }

@@ -94,7 +94,7 @@ fn pattern(values: &[u64]) -> String {
 /// Every summary of every direction.
 pub(super) fn statistics(m: &Measurement, page: &mut String) {
     page.push_str(
-        "<details><summary>Every statistic</summary>\n<div class=\"scroll\"><table><thead><tr><th></th><th>count</th><th>min</th>\
+        "<details><summary>Every statistic</summary>\n<div class=\"scroll broad\"><table><thead><tr><th></th><th>count</th><th>min</th>\
          <th>p25</th><th>median</th><th>p75</th><th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th>\
          <th>mean</th><th>95 % interval of the mean</th><th>stddev</th></tr></thead>\n",
     );

@@ -1,18 +1,18 @@
 //! Several runs on the same axes, with what differs.
 
 use romer_record::Fate;
+use romer_record::comparison::Comparison;
 
 use super::{chart, data, page};
 use crate::ReportError;
 use crate::chart::Shape;
-use crate::comparison::{Figure as Compared, Subject, compare, text as comparison_text};
+use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
 use crate::figure::{
-    Axis, Figure, Ink, Labels, Layer, Times, as_float, at, delays, ends, share, steps, thin,
+    Axis, Figure, Ink, Labels, Layer, Times, as_float, at, capital, delays, ends, share, steps, thin,
 };
 use crate::number::{Unit, count, time};
 use crate::table::Way;
-use crate::text::TextStyle;
 
 /// The most runs whose colours can be told apart.
 pub const MOST: usize = 5;
@@ -149,20 +149,46 @@ fn distribution(subjects: &[Subject<'_>], way: Way) -> Option<Figure> {
     })
 }
 
-/// How each later run differs from the first.
+/// How each later run differs from the first, judged and told as `compare` does.
 fn differences(subjects: &[Subject<'_>], by: Compared, body: &mut String) {
     let Some((first, others)) = subjects.split_first() else { return };
-    let style = TextStyle { width: 100, unicode: true, color: false };
+    let mut methods: Vec<String> = Vec::new();
     for (other, number) in others.iter().zip(2..) {
         body.push_str(&format!("<section><h2>{number} against 1</h2>\n"));
         match compare(first, other, by) {
             Some(comparison) => {
-                let text = comparison_text(&comparison, &style);
-                let lines: Vec<String> = text.lines().map(markup).collect();
-                body.push_str(&format!("<div class=\"scroll\"><pre>{}</pre></div>\n", lines.join("\n")));
+                difference(&comparison, number, body);
+                if !methods.contains(&comparison.method) {
+                    methods.push(comparison.method);
+                }
             }
             None => body.push_str("<p>They have no direction in common.</p>\n"),
         }
         body.push_str("</section>\n");
+    }
+    for method in methods {
+        body.push_str(&format!("<p class=\"when\">{}.</p>\n", markup(&method)));
+    }
+}
+
+fn difference(comparison: &Comparison, number: usize, body: &mut String) {
+    body.push_str(&format!("<p class=\"when\">A is 1, B is {number}.</p>\n"));
+    for direction in &comparison.directions {
+        body.push_str(&format!("<p><strong>{}</strong></p>\n", markup(&capital(&direction.words))));
+    }
+    for warning in &comparison.warnings {
+        body.push_str(&format!("<p class=\"bad\">{}.</p>\n", markup(&capital(warning))));
+    }
+    for direction in comparison.directions.iter().filter(|direction| !direction.figures.is_empty()) {
+        body.push_str(&format!(
+            "<div class=\"scroll\"><table><thead><tr><th>{}</th><th>A</th><th>B</th><th>B − A</th><th>95 % of B − A</th></tr></thead>\n<tbody>\n",
+            direction.direction.replace('_', " ")
+        ));
+        for figure in &direction.figures {
+            let [name, rest @ ..] = cells(figure, true);
+            let rest: String = rest.iter().map(|cell| format!("<td>{}</td>", markup(cell))).collect();
+            body.push_str(&format!("<tr><th>{}</th>{rest}</tr>\n", markup(&name)));
+        }
+        body.push_str("</tbody></table></div>\n");
     }
 }

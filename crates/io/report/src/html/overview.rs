@@ -10,11 +10,12 @@ use crate::words::reach;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     let part = if m.partial { " · a part only: the run was interrupted" } else { "" };
+    let when = [WORDS.moment(&m.started), WORDS.traffic(&m.traffic)];
+    let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
     page.push_str(&format!(
-        "<header><h1>Path to {}</h1>\n<p class=\"when\">{} · {}{part}</p>\n<p class=\"verdict\">{}</p></header>\n",
+        "<header><h1>Path to {}</h1>\n<p class=\"when\">{}{part}</p>\n<p class=\"verdict\">{}</p></header>\n",
         markup(target),
-        markup(&WORDS.moment(&m.started)),
-        markup(&WORDS.traffic(&m.traffic)),
+        markup(&when.join(" · ")),
         markup(&WORDS.verdict(m)),
     ));
 }
@@ -168,7 +169,9 @@ pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     if let Some(seed) = m.traffic.seed {
         items.push(("Seed", seed.map(|part| part.to_string()).join(",")));
     }
-    items.push(("Host", format!("{}, {}", meta.host, meta.kernel)));
+    let host = [meta.host.as_str(), meta.kernel.as_str()].map(str::trim);
+    let host = host.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
+    items.extend(Some(host).filter(|host| !host.is_empty()).map(|host| ("Host", host)));
     items.extend(meta.nic_driver.clone().map(|driver| ("Network driver", driver)));
     items.extend(meta.clock_source.clone().map(|source| ("Clock source", source)));
     items.extend(meta.responder_software.clone().map(|software| ("Responder", software)));

@@ -20,7 +20,8 @@
   };
   const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
   const number = (value, span) => {
-    const digits = span >= 5 ? 0 : span >= 0.5 ? 1 : span >= 0.05 ? 2 : span >= 0.005 ? 3 : 4;
+    let digits = 0;
+    while (digits < 9 && span * 10 ** digits < 4.999) digits += 1;
     const [whole, part] = Math.abs(value).toFixed(digits).split('.');
     const shown = group(whole) + (part ? '.' + part : '');
     return value < 0 && Number(shown.replace(/\u202f/g, '')) !== 0 ? '\u2212' + shown : shown;
@@ -35,6 +36,8 @@
     if (axis.labels === 'shares') return Number((100 * 10 ** value).toPrecision(2)) + '\u00a0%';
     return number(value, span);
   };
+  // What the tip says: the number with its unit.
+  const told = (axis, value, span) => label(axis, value, span) + (axis.labels === 'numbers' && axis.unit ? '\u00a0' + axis.unit : '');
   // Round places for marks; the end has one too where there is room.
   const ticks = (axis, from, to, most) => {
     const places = [];
@@ -49,9 +52,10 @@
   };
   const draw = (state) => {
     const { figure, box, view } = state;
-    const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(320, 150 + width * 0.16));
+    const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(440, 150 + width * 0.16));
     const bare = figure.y.labels === 'none';
-    const left = bare ? 8 : 58, right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
+    const wanted = ticks(figure.y, view[2], view[3], 4).map((y) => label(figure.y, y, view[3] - view[2]).length);
+    const left = bare ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, ...wanted)), right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
     const [x0, x1, y0, y1] = view;
     const px = (x) => left + (x - x0) / (x1 - x0) * (right - left);
     const py = (y) => bottom - (y - y0) / (y1 - y0) * (bottom - top);
@@ -132,8 +136,8 @@
     }
     state.tip.replaceChildren();
     const span = (view[1] - view[0]) / 50;
-    plain('b', {}, state.tip, label(figure.x, x, span));
-    for (const [layer, point] of lines) plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, label(figure.y, point[1], (view[3] - view[2]) / 50));
+    plain('b', {}, state.tip, told(figure.x, x, span));
+    for (const [layer, point] of lines) plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, told(figure.y, point[1], (view[3] - view[2]) / 50));
     state.tip.hidden = false;
     const place = (at / g.width) * box.width;
     state.tip.style.left = Math.min(Math.max(0, place + 12), box.width - state.tip.offsetWidth) + 'px';
@@ -224,6 +228,13 @@
     waiting = true;
     requestAnimationFrame(() => { waiting = false; states.forEach(draw); });
   });
+  // On paper nothing can be opened: all is, and is closed again afterwards.
+  let closed = [];
+  addEventListener('beforeprint', () => {
+    closed = [...document.querySelectorAll('details:not([open])')];
+    for (const part of closed) part.open = true;
+  });
+  addEventListener('afterprint', () => { for (const part of closed) part.open = false; closed = []; });
   const save = (name, type, text) => {
     const link = document.createElement('a');
     link['href'] = URL.createObjectURL(new Blob([text], { type }));
