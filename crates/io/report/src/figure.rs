@@ -8,6 +8,7 @@ mod clocks;
 mod distributions;
 pub(crate) mod emulated;
 mod over_time;
+mod several;
 mod shapes;
 mod strips;
 mod thin;
@@ -20,6 +21,7 @@ use crate::{Passages, Stream};
 use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;
+pub(crate) use several::{Laid, overlaid};
 use thin::thin_marks;
 pub(crate) use thin::{MOST_POINTS, thin};
 

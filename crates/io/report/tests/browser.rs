@@ -129,6 +129,23 @@ fn both_themes_are_drawn_all_is_open_on_paper_and_the_tip_has_units() {
     assert!(night != day, "both pictures are the same");
 }
 
+/// Opens every part, and writes down whether anything is wider than the paper.
+const PAPER: &str = r"
+for (const part of document.querySelectorAll('details')) part.open = true;
+const told = [...document.querySelectorAll('table')].map((table) => table.getBoundingClientRect().right <= innerWidth);
+told.push(document.documentElement.scrollWidth <= innerWidth);
+document.documentElement.dataset.paper = told.every((fits) => fits) && told.length > 3;
+";
+
+#[test]
+fn on_paper_nothing_is_cut() {
+    let page = html::report(&[make(&bad()).stream()]).unwrap().replace("@media print{", "@media all{");
+    // As wide as a sheet of A4 without its margins.
+    let (dom, said) = opened(&with_scripts(&page, "", PAPER), "716,1000");
+    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+    assert_eq!(between(&dom, "data-paper=\"", "\""), "true");
+}
+
 #[test]
 fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_screen() {
     let page = html::report(&[make(&bad()).stream()]).unwrap();

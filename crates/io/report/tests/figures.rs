@@ -181,12 +181,61 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
     for way in ["forward", "reverse", "round-trip"] {
         let delays = named(&figures, &format!("delay-{way}")).unwrap();
         let distribution = named(&figures, &format!("distribution-{way}")).unwrap();
-        for figure in [delays, distribution] {
-            assert_eq!(figure["layers"].as_array().unwrap().len(), 3, "{way}");
+        let all = ["tail", "histogram", "jitter"].map(|kind| {
+            named(&figures, &format!("{kind}-{way}")).unwrap_or_else(|| panic!("no {kind} of {way}"))
+        });
+        for figure in [delays, distribution].into_iter().chain(all) {
+            let series = figure["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] != "above");
+            assert_eq!(series.count(), 3, "{way}");
             let legend: Vec<_> =
                 figure["legend"].as_array().unwrap().iter().map(|one| one[1].clone()).collect();
             assert_eq!(legend.len(), 3);
             assert!(legend[0] != legend[1] && legend[1] != legend[2], "colours tell them apart");
+        }
+        // Only the second loses packets: every packet that it lost is in its strip, in its colour.
+        let loss = named(&figures, &format!("loss-{way}")).unwrap();
+        assert!(bars(loss, "forward").is_empty() && bars(loss, "round").is_empty(), "{way}");
+        let strip = bars(loss, "reverse");
+        let of_second = match way {
+            "forward" => &made[1].forward,
+            "reverse" => &made[1].reverse,
+            _ => &made[1].round_trip,
+        };
+        let lost: Vec<f64> = of_second
+            .iter()
+            .filter(|one| one.fate == Fate::Lost)
+            .map(|one| one.sequence as f64 / 3_999.0)
+            .collect();
+        let column = 1.0 / 400.0;
+        let shown = |at: &f64| strip.iter().any(|[from, to, _]| (from - 1e-4..=to + 1e-4).contains(at));
+        assert!(!lost.is_empty() && lost.iter().all(shown), "{way}: {lost:?} {strip:?}");
+        let dark: f64 = strip.iter().map(|[from, to, _]| to - from).sum();
+        assert!(dark < column * (lost.len() as f64 + 0.5), "{way}: only where some were lost");
+        // Nothing that lies beyond the axis is dropped: each run's longest is a point or a mark at the edge.
+        let end = delays["y"]["to"].as_f64().unwrap();
+        for (run, ink) in ["forward", "reverse", "round"].iter().enumerate() {
+            let of = |kind: &str| -> Vec<Value> {
+                let layers = delays["layers"].as_array().unwrap().iter();
+                let layers = layers.filter(|layer| layer["kind"] == kind && layer["ink"] == **ink);
+                layers.flat_map(|layer| layer["points"].as_array().unwrap().clone()).collect()
+            };
+            let passages = match way {
+                "forward" => &made[run].forward,
+                "reverse" => &made[run].reverse,
+                _ => &made[run].round_trip,
+            };
+            let longest =
+                passages.iter().filter_map(|passage| passage.delay).max().unwrap().as_nanos() as f64;
+            let unit = match delays["y"]["unit"].as_str().unwrap() {
+                "µs" => 1e3,
+                "ms" => 1e6,
+                other => panic!("{other}"),
+            };
+            let drawn = of("points").iter().map(|point| point[1].as_f64().unwrap()).fold(0.0, f64::max);
+            assert_eq!(of("above").is_empty(), longest / unit <= end, "{way} {run}");
+            assert!(
+                drawn <= end && (!of("above").is_empty() || (drawn - longest / unit).abs() < 1e-3 * drawn)
+            );
         }
         // The slower path lies to the right of the others, which are one path.
         let middle = |run: usize| {

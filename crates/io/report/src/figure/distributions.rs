@@ -105,7 +105,9 @@ fn common_end(m: &Measurement) -> Option<f64> {
 pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     let end = common_end(m)?;
     let unit = Unit::of(end);
-    of_outlines(m, end, unit, outlines(sorted, end, unit))
+    let ways = Way::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
+    let ways = ways.filter(|(_, delays)| delays.len() > 1);
+    of_outlines(m, end, unit, ways.map(|(way, delays)| (way, outline(delays, end, unit))).collect())
 }
 
 /// The histogram of a stream whose packets are not at hand: with the bins of the document.
@@ -122,21 +124,30 @@ fn of_outlines(
     unit: Unit,
     outlines: Vec<(Way, Vec<(f64, f64)>)>,
 ) -> Option<Figure> {
+    let rows = outlines.into_iter().map(|(way, outline)| (way.label(m), way.into(), outline));
+    density_figure(rows.collect(), end, unit, beyond_note(m, end))
+}
+
+/// A histogram's name, its colour and its outline.
+pub(super) type Outlined = (String, Ink, Vec<(f64, f64)>);
+
+/// Outlines of histograms over each other.
+pub(super) fn density_figure(rows: Vec<Outlined>, end: f64, unit: Unit, caption: String) -> Option<Figure> {
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     let mut top: f64 = 0.0;
-    for (way, outline) in outlines {
+    for (name, ink, outline) in rows {
         if outline.len() > 2 {
             top = outline.iter().map(|(_, y)| *y).fold(top, f64::max);
-            layers.push(Layer::Area(way.into(), outline));
-            legend.push((way.label(m), way.into()));
+            layers.push(Layer::Area(ink, outline));
+            legend.push((name, ink));
         }
     }
     layers.first()?;
     Some(Figure {
         name: "histogram",
         title: "Distribution of the delay".into(),
-        caption: beyond_note(m, end),
+        caption,
         x: delay_axis(end, unit),
         y: Axis {
             title: format!("% of packets per {}", unit.name(true)),
@@ -223,25 +234,20 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     })
 }
 
-/// The counts of each way in bins of one width between 0 and `end`, as outlines in percent a unit; with the bins' width.
-fn outlines(sorted: &Sorted, end: f64, unit: Unit) -> Vec<(Way, Vec<(f64, f64)>)> {
+/// The counts of sorted delays in bins of one width between 0 and `end`, as an outline in percent a unit.
+pub(super) fn outline(delays: &[f64], end: f64, unit: Unit) -> Vec<(f64, f64)> {
     let width = end / share(BINS, 1);
-    let ways = Way::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
-    ways.filter(|(_, delays)| delays.len() > 1)
-        .map(|(way, delays)| {
-            let mut outline = Vec::with_capacity(2 * BINS + 2);
-            for bin in 0..BINS {
-                let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
-                let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
-                let count = below(to) - below(from);
-                let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
-                outline.push((from / unit.nanos(), height));
-                outline.push((to / unit.nanos(), height));
-            }
-            outline.push((end / unit.nanos(), 0.0));
-            (way, outline)
-        })
-        .collect()
+    let mut outline = Vec::with_capacity(2 * BINS + 2);
+    for bin in 0..BINS {
+        let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
+        let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
+        let count = below(to) - below(from);
+        let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
+        outline.push((from / unit.nanos(), height));
+        outline.push((to / unit.nanos(), height));
+    }
+    outline.push((end / unit.nanos(), 0.0));
+    outline
 }
 
 /// The distribution function of sorted values, in percent.

@@ -27,7 +27,9 @@ pub(super) fn delays(
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     let mut beyond = 0;
-    for way in ways {
+    // A way of which nothing is known has no place in the legend.
+    let ways: Vec<Way> = ways.iter().copied().filter(|way| !sorted.of_way(*way).is_empty()).collect();
+    for way in &ways {
         let points = received(passages.of(*way))
             .filter_map(|p| Some((times.of_probe(p.sequence)?, as_float(p.delay?.as_nanos()))));
         let count = sorted.of_way(*way).partition_point(|delay| *delay <= end);

@@ -8,6 +8,7 @@ use romer_record::document::Measurement;
 
 use super::distributions::deviations;
 use super::over_time::Spaced;
+use super::several::Row;
 use super::{Axis, Changes, Figure, Ink, Labels, Layer, Sorted, at, share, sorted, steps};
 use crate::Passages;
 use crate::number::{NO_BREAK, Unit, time};
@@ -18,10 +19,14 @@ const TAIL: usize = 400;
 
 /// The share of packets that took longer, on a logarithmic axis: the tail that a distribution function hides.
 pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
-    let series: Vec<(Way, &[f64])> =
-        Way::ALL.into_iter().map(|way| (way, sorted.of_way(way))).filter(|(_, all)| all.len() > 10).collect();
-    let end = series.iter().filter_map(|(_, all)| all.last().copied()).fold(0.0, f64::max);
-    let most = series.iter().map(|(_, all)| all.len()).max()?;
+    tail_of(&Way::ALL.map(|way| (way.label(m), Ink::from(way), sorted.of_way(way))))
+}
+
+/// The same of series of delays, each ascending.
+pub(super) fn tail_of(rows: &[Row<'_>]) -> Option<Figure> {
+    let series: Vec<&Row<'_>> = rows.iter().filter(|(_, _, all)| all.len() > 10).collect();
+    let end = series.iter().filter_map(|(_, _, all)| all.last().copied()).fold(0.0, f64::max);
+    let most = series.iter().map(|(_, _, all)| all.len()).max()?;
     if end <= 0.0 {
         return None;
     }
@@ -64,8 +69,8 @@ pub(super) fn tail(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
             to: 0.0,
             labels: Labels::Shares,
         },
-        layers: series.iter().map(|(way, all)| Layer::Line((*way).into(), line(all))).collect(),
-        legend: series.iter().map(|(way, _)| (way.label(m), (*way).into())).collect(),
+        layers: series.iter().map(|(_, ink, all)| Layer::Line(*ink, line(all))).collect(),
+        legend: series.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect(),
         low: false,
     })
 }
@@ -100,6 +105,7 @@ pub(super) fn jitters(
         "Of {}. The same packets give different jitters by different definitions.{range}{single}",
         way.label(m)
     );
+    let rows = rows.map(|(name, ink, values)| (name.to_owned(), ink, values));
     logarithmic("jitter", "Jitter by its definitions", caption, rows.into())
 }
 
@@ -143,11 +149,11 @@ pub(super) fn between(spaced: &Spaced) -> Option<Figure> {
 }
 
 /// Distribution functions over a logarithmic axis of time.
-fn logarithmic(
+pub(super) fn logarithmic(
     name: &'static str,
     title: &str,
     caption: String,
-    rows: Vec<(&'static str, Ink, Cow<'_, [f64]>)>,
+    rows: Vec<(String, Ink, Cow<'_, [f64]>)>,
 ) -> Option<Figure> {
     let rows: Vec<_> = rows.into_iter().filter(|(_, _, values)| values.len() > 1).collect();
     let greatest = rows.iter().filter_map(|(_, _, values)| values.last().copied()).fold(0.0, f64::max);
@@ -172,7 +178,7 @@ fn logarithmic(
         },
         y: Axis { title: "% with no more".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers: layers.collect(),
-        legend: rows.iter().map(|(name, ink, _)| ((*name).into(), *ink)).collect(),
+        legend: rows.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect(),
         low: false,
     })
 }

@@ -3,12 +3,15 @@
 use romer_metrics::reordering;
 use romer_record::{Fate, Passage};
 
-use super::{Axis, Figure, Ink, Labels, Layer, Times, share};
+use super::{Axis, Figure, Ink, Labels, Laid, Layer, Times, share};
 use crate::Passages;
+use crate::number::Unit;
 use crate::table::Way;
 
 /// Columns of a strip.
 const STRIP: usize = 400;
+const SHADE: &str =
+    "The shade tells the share lost of the probes sent in that moment: under 10 %, under 50 %, more.";
 
 /// When those probes were sent that did not arrive in time and are not among `others`.
 pub(super) fn lost_at(passages: &[Passage], times: &Times, others: &[Fate]) -> Vec<f64> {
@@ -28,14 +31,7 @@ pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
         ("lost on the way back", Ink::Reverse, lost_at(passages.reverse, times, &unknown)),
         ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
     ];
-    let figure = Figure {
-        name: "loss",
-        title: "Losses".into(),
-        caption:
-            "The shade tells the share lost of the probes sent in that moment: under 10 %, under 50 %, more."
-                .into(),
-        ..bare(times)
-    };
+    let figure = Figure { name: "loss", title: "Losses".into(), caption: SHADE.into(), ..bare(times) };
     stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times)
 }
 
@@ -64,11 +60,48 @@ fn stripes(mut figure: Figure, mut rows: Vec<(String, Ink, Vec<f64>)>, times: &T
     let sent = per_column(times.moments(), end);
     for (index, (_, ink, marks)) in rows.iter().enumerate() {
         let marked = per_column(marks.iter().copied(), end);
-        let edges = [share(index, rows.len()) + 0.06, share(index + 1, rows.len()) - 0.06];
-        figure.layers.push(Layer::Bars(*ink, strip(&marked, &sent, end, edges)));
+        figure.layers.push(Layer::Bars(*ink, strip(&marked, &sent, end, edges(index, rows.len()))));
     }
     figure.legend = rows.into_iter().map(|(name, ink, _)| (name, ink)).collect();
     Some(figure)
+}
+
+/// Where a strip of several lies, from the bottom to the top.
+fn edges(index: usize, of: usize) -> [f64; 2] {
+    [share(index, of) + 0.06, share(index + 1, of) - 0.06]
+}
+
+/// A strip for each run: where packets of `way` were lost, by when each run sent them. `None` where none was.
+pub(super) fn several_losses(runs: &[Laid<'_>], way: Way, length: f64, name: &'static str) -> Option<Figure> {
+    let unit = Unit::of(length);
+    let end = length / unit.nanos();
+    let lost: Vec<Vec<f64>> =
+        runs.iter().map(|run| lost_at(run.passages.of(way), &run.times, &[Fate::Unknown])).collect();
+    if lost.iter().all(Vec::is_empty) {
+        return None;
+    }
+    // The first run is the uppermost strip, as in the legend.
+    let layers = runs.iter().zip(&lost).enumerate().map(|(index, (run, lost))| {
+        let scale = run.times.unit.nanos() / unit.nanos();
+        let lost = per_column(lost.iter().map(|x| x * scale), end);
+        let sent = per_column(run.times.moments().map(|x| x * scale), end);
+        Layer::Bars(run.ink, strip(&lost, &sent, end, edges(runs.len() - 1 - index, runs.len())))
+    });
+    Some(Figure {
+        name,
+        title: format!("Losses, {}", way.name()),
+        caption: SHADE.into(),
+        x: Axis {
+            title: format!("time since each run's first probe, {}", unit.name(true)),
+            from: 0.0,
+            to: end,
+            labels: Labels::Numbers,
+        },
+        y: Axis { title: String::new(), from: 0.0, to: 1.0, labels: Labels::Nothing },
+        layers: layers.collect(),
+        legend: runs.iter().map(|run| (run.name.clone(), run.ink)).collect(),
+        low: true,
+    })
 }
 
 /// The columns with losses as bars between `edges`; neighbours of one shade are one bar.

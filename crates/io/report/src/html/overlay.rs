@@ -1,17 +1,12 @@
 //! Several runs on the same axes, with what differs.
 
-use romer_record::Fate;
 use romer_record::comparison::Comparison;
 
 use super::{chart, data, page};
 use crate::ReportError;
-use crate::chart::Shape;
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
-use crate::figure::{
-    Axis, Figure, Ink, Labels, Layer, Times, as_float, at, capital, delays, ends, share, steps, thin,
-};
-use crate::number::{Unit, count, time};
+use crate::figure::{Ink, Laid, Times, capital, overlaid};
 use crate::table::Way;
 
 /// The most runs whose colours can be told apart.
@@ -19,7 +14,7 @@ pub const MOST: usize = 5;
 /// The colours of the runs.
 const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
 
-/// The page of up to [`MOST`] measurements: the delays of each direction on the same axes, and how each differs from the
+/// The page of up to [`MOST`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
 /// first, with intervals. What came from outside is escaped.
 ///
 /// # Errors
@@ -38,7 +33,12 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared) -> Result<String, ReportE
     }
     body.push_str("</ol>\n");
     for way in Way::ALL {
-        for figure in [over_time(subjects, way), distribution(subjects, way)].into_iter().flatten() {
+        let runs: Option<Vec<Laid<'_>>> = subjects
+            .iter()
+            .zip(INKS.into_iter().enumerate())
+            .map(|(subject, (number, ink))| laid(subject, number, ink, way))
+            .collect();
+        for figure in overlaid(&runs.unwrap_or_default(), way) {
             chart(&figure, &mut drawn, &mut body)?;
         }
     }
@@ -49,104 +49,12 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared) -> Result<String, ReportE
     Ok(page("Several runs", &body, footer, &data::document(&streams), drawn))
 }
 
-/// Who is who.
-fn legend(subjects: &[Subject<'_>], way: Way) -> Vec<(String, Ink)> {
-    let name = |(subject, (number, ink)): (&Subject<'_>, (usize, Ink))| {
-        let kind = way.label(subject.stream.measurement);
-        (format!("{}. {} ({kind})", number + 1, subject.name), ink)
-    };
-    subjects.iter().zip(INKS.into_iter().enumerate()).map(name).collect()
-}
-
-/// The delays of a direction, each run from its first probe on.
-fn over_time(subjects: &[Subject<'_>], way: Way) -> Option<Figure> {
-    let mut series = Vec::new();
-    let (mut all, mut length) = (Vec::new(), 0.0);
-    for subject in subjects {
-        let passages = subject.stream.passages?;
-        let times = Times::of(&passages);
-        let points: Vec<(f64, f64)> = passages
-            .of(way)
-            .iter()
-            .filter(|passage| passage.fate == Fate::Arrived)
-            .filter_map(|passage| {
-                Some((times.since_first(passage.sequence)?, as_float(passage.delay?.as_nanos())))
-            })
-            .collect();
-        length = f64::max(length, times.end);
-        let kept = thin(&points, 2 * Shape::Wide.most_points());
-        all.extend(kept.iter().map(|(_, y)| *y));
-        series.push(kept);
-    }
-    all.sort_unstable_by(f64::total_cmp);
-    all.first()?;
-    let (_, end) = ends(&all);
-    let (unit, seconds) = (Unit::of(end), Unit::of(length));
-    let beyond = all.iter().filter(|value| **value > end).count();
-    let layers = series.into_iter().zip(INKS).map(|(points, ink)| {
-        let within = points.into_iter().filter(|(_, y)| *y <= end);
-        Layer::Points(ink, within.map(|(x, y)| (x / seconds.nanos(), y / unit.nanos())).collect())
-    });
-    Some(Figure {
-        name: match way {
-            Way::Forward => "delay-forward",
-            Way::Reverse => "delay-reverse",
-            Way::RoundTrip => "delay-round-trip",
-        },
-        title: format!("Delay, {}", way.name()),
-        caption: if beyond > 0 {
-            format!("Not shown: {} above {}.", count(beyond as u64), time(end, true))
-        } else {
-            String::new()
-        },
-        x: Axis {
-            title: format!("time since each run's first probe, {}", seconds.name(true)),
-            from: 0.0,
-            to: length / seconds.nanos(),
-            labels: Labels::Numbers,
-        },
-        y: Axis {
-            title: format!("delay, {}", unit.name(true)),
-            from: 0.0,
-            to: end / unit.nanos(),
-            labels: Labels::Numbers,
-        },
-        layers: layers.collect(),
-        legend: legend(subjects, way),
-        low: false,
-    })
-}
-
-fn distribution(subjects: &[Subject<'_>], way: Way) -> Option<Figure> {
-    let mut sorted = Vec::new();
-    for subject in subjects {
-        sorted.push(delays(subject.stream.passages?.of(way)));
-    }
-    let end = sorted.iter().filter_map(|values| Some(1.15 * at(values, 0.99)?)).reduce(f64::max)?.max(1.0);
-    let unit = Unit::of(end);
-    let layers = sorted.iter().zip(INKS).map(|(values, ink)| {
-        let within = steps(values).into_iter().filter(|(delay, _)| *delay <= end);
-        Layer::Line(ink, within.map(|(delay, y)| (delay / unit.nanos(), y)).collect())
-    });
-    Some(Figure {
-        name: match way {
-            Way::Forward => "distribution-forward",
-            Way::Reverse => "distribution-reverse",
-            Way::RoundTrip => "distribution-round-trip",
-        },
-        title: format!("Share of packets that took no longer, {}", way.name()),
-        caption: String::new(),
-        x: Axis {
-            title: format!("delay, {}", unit.name(true)),
-            from: 0.0,
-            to: end / unit.nanos(),
-            labels: Labels::Numbers,
-        },
-        y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0 * share(1, 1), labels: Labels::Numbers },
-        layers: layers.collect(),
-        legend: legend(subjects, way),
-        low: false,
-    })
+/// A run as figures have it; `None` where its packets are not at hand.
+fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: Way) -> Option<Laid<'a>> {
+    let passages = subject.stream.passages?;
+    let kind = way.label(subject.stream.measurement);
+    let name = format!("{}. {} ({kind})", number + 1, subject.name);
+    Some(Laid { name, ink, passages, times: Times::of(&passages) })
 }
 
 /// How each later run differs from the first, judged and told as `compare` does.

@@ -1,0 +1,190 @@
+//! The same figures of several runs, on the same axes.
+
+use romer_metrics::{jitter, received};
+
+use super::distributions::{density_figure, outline};
+use super::shapes::{logarithmic, tail_of};
+use super::strips::several_losses;
+use super::thin::Thinning;
+use super::{
+    Axis, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share, sorted,
+    steps, thin_marks,
+};
+use crate::Passages;
+use crate::number::{Unit, count, time};
+use crate::table::Way;
+
+/// A run that is laid over others.
+pub(crate) struct Laid<'a> {
+    /// As the legend names it.
+    pub(crate) name: String,
+    pub(crate) ink: Ink,
+    pub(crate) passages: Passages<'a>,
+    pub(crate) times: Times,
+}
+
+/// What is drawn of one way: every figure of a single run's page that has a place for several.
+pub(crate) fn overlaid(runs: &[Laid<'_>], way: Way) -> Vec<Figure> {
+    let delays: Vec<Vec<f64>> = runs.iter().map(|run| delays(run.passages.of(way))).collect();
+    let rows: Vec<Row<'_>> = runs
+        .iter()
+        .zip(&delays)
+        .filter(|(_, delays)| delays.len() > 1)
+        .map(|(run, delays)| (run.name.clone(), run.ink, &delays[..]))
+        .collect();
+    let length = runs.iter().map(|run| run.times.end).fold(1.0, f64::max);
+    let mut figures = Vec::new();
+    figures.extend(over_time(runs, &rows, way, length));
+    figures.extend(several_losses(runs, way, length, name("loss", way)));
+    figures.extend(histogram(&rows, way));
+    figures.extend(distribution(&rows, way));
+    figures.extend(tail_of(&rows).map(|figure| Figure {
+        name: name("tail", way),
+        title: format!("{}, {}", figure.title, way.name()),
+        ..figure
+    }));
+    figures.extend(changes(runs, way));
+    figures
+}
+
+/// A run's name, its colour, and its delays, ascending.
+pub(super) type Row<'a> = (String, Ink, &'a [f64]);
+
+fn name(kind: &str, way: Way) -> &'static str {
+    const NAMES: [[&str; 3]; 6] = [
+        ["delay-forward", "delay-reverse", "delay-round-trip"],
+        ["loss-forward", "loss-reverse", "loss-round-trip"],
+        ["histogram-forward", "histogram-reverse", "histogram-round-trip"],
+        ["distribution-forward", "distribution-reverse", "distribution-round-trip"],
+        ["tail-forward", "tail-reverse", "tail-round-trip"],
+        ["jitter-forward", "jitter-reverse", "jitter-round-trip"],
+    ];
+    let place = Way::ALL.iter().position(|one| *one == way).unwrap_or(0);
+    NAMES.iter().map(|names| names[place]).find(|name| name.starts_with(kind)).unwrap_or("")
+}
+
+pub(super) fn legend(rows: &[Row<'_>]) -> Vec<(String, Ink)> {
+    rows.iter().map(|(name, ink, _)| (name.clone(), *ink)).collect()
+}
+
+/// The delays of a direction, each run from its first probe on.
+fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Option<Figure> {
+    rows.first()?;
+    let all: Vec<&[f64]> = rows.iter().map(|(_, _, delays)| *delays).collect();
+    let (from, end) = ends_of(&all);
+    let (unit, seconds) = (Unit::of(end), Unit::of(length));
+    let (mut layers, mut beyond) = (Vec::new(), 0u64);
+    for run in runs {
+        let passages = run.passages.of(way);
+        let mut within = Thinning::new(passages.len(), MOST_POINTS);
+        let mut above = Vec::new();
+        for passage in received(passages) {
+            let Some((at, delay)) = run.times.since_first(passage.sequence).zip(passage.delay) else {
+                continue;
+            };
+            let (x, y) = (at / seconds.nanos(), as_float(delay.as_nanos()));
+            if y <= end {
+                within.push((x, y / unit.nanos()));
+            } else {
+                beyond += 1;
+                above.push(x);
+            }
+        }
+        layers.push(Layer::Points(run.ink, within.finish()));
+        layers.push(Layer::Above(run.ink, thin_marks(above)));
+    }
+    let mut caption = Vec::new();
+    if from > 0.0 {
+        caption.push("The scale does not begin at zero.".to_owned());
+    }
+    if beyond > 0 {
+        let lie = if beyond == 1 { "1 lies".to_owned() } else { format!("{} lie", count(beyond)) };
+        caption.push(format!("{lie} above {}, marked at the upper edge.", time(end, true)));
+    }
+    Some(Figure {
+        name: name("delay", way),
+        title: format!("Delay, {}", way.name()),
+        caption: caption.join(" "),
+        x: Axis {
+            title: format!("time since each run's first probe, {}", seconds.name(true)),
+            from: 0.0,
+            to: length / seconds.nanos(),
+            labels: Labels::Numbers,
+        },
+        y: Axis {
+            title: format!("delay, {}", unit.name(true)),
+            from: from / unit.nanos(),
+            to: end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        layers,
+        legend: legend(rows),
+        low: false,
+    })
+}
+
+/// The end of an axis of delays: a little beyond the slowest hundredth of the slowest run, or all.
+fn end_of(rows: &[Row<'_>]) -> Option<f64> {
+    let end = |delays: &[f64]| Some((1.15 * at(delays, 0.99)?).min(*delays.last()?));
+    rows.iter().filter_map(|(_, _, delays)| end(delays)).reduce(f64::max).filter(|end| *end > 0.0)
+}
+
+/// Which delays an axis that ends there does not reach.
+fn not_shown(rows: &[Row<'_>], end: f64) -> String {
+    let beyond = rows.iter().filter_map(|(name, _, delays)| {
+        let most = delays.last().copied().filter(|most| *most > end)?;
+        Some(format!("of {name} up to {}", time(most, true)))
+    });
+    let beyond: Vec<String> = beyond.collect();
+    if beyond.is_empty() {
+        return String::new();
+    }
+    format!("Beyond the right edge are the longest delays, {}.", beyond.join(", "))
+}
+
+fn histogram(rows: &[Row<'_>], way: Way) -> Option<Figure> {
+    let end = end_of(rows)?;
+    let unit = Unit::of(end);
+    let outlines = rows.iter().map(|(name, ink, delays)| (name.clone(), *ink, outline(delays, end, unit)));
+    let figure = density_figure(outlines.collect(), end, unit, not_shown(rows, end))?;
+    let title = format!("{}, {}", figure.title, way.name());
+    Some(Figure { name: name("histogram", way), title, ..figure })
+}
+
+fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
+    let end = end_of(rows)?;
+    let unit = Unit::of(end);
+    let layers = rows.iter().map(|(_, ink, values)| {
+        let within = steps(values).into_iter().filter(|(delay, _)| *delay <= end);
+        Layer::Line(*ink, within.map(|(delay, y)| (delay / unit.nanos(), y)).collect())
+    });
+    Some(Figure {
+        name: name("distribution", way),
+        title: format!("Share of packets that took no longer, {}", way.name()),
+        caption: not_shown(rows, end),
+        x: Axis {
+            title: format!("delay, {}", unit.name(true)),
+            from: 0.0,
+            to: end / unit.nanos(),
+            labels: Labels::Numbers,
+        },
+        y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0 * share(1, 1), labels: Labels::Numbers },
+        layers: layers.collect(),
+        legend: legend(rows),
+        low: false,
+    })
+}
+
+/// By how much delays change from packet to packet.
+fn changes(runs: &[Laid<'_>], way: Way) -> Option<Figure> {
+    let rows = runs.iter().map(|run| {
+        let changes = sorted(jitter::delay_difference(run.passages.of(way)));
+        (run.name.clone(), run.ink, changes.into())
+    });
+    logarithmic(
+        name("jitter", way),
+        &format!("Change of delay from packet to packet, {}", way.name()),
+        "|IPDV| (RFC 3393): by how much a packet's delay differs from that of the one before it.".into(),
+        rows.collect(),
+    )
+}
