@@ -92,9 +92,13 @@ impl Notes {
                 self.negative
             )
         });
-        say(self.duplicates, &|| format!("{} lines repeat a sequence number: duplicates", self.duplicates));
+        say(self.duplicates, &|| match self.duplicates {
+            1 => "1 line repeats a sequence number: a duplicate".to_owned(),
+            several => format!("{several} lines repeat a sequence number: duplicates"),
+        });
         say(self.reordered, &|| {
-            format!("{} packets arrived after one with a higher number: reordered", self.reordered)
+            let packets = if self.reordered == 1 { "packet" } else { "packets" };
+            format!("{} {packets} arrived after one with a higher number: reordered", self.reordered)
         });
         for (step, whose) in [(self.sent_back, "sender's"), (self.received_back, "receiver's")] {
             if let Some((line, units)) = step {
@@ -511,8 +515,8 @@ mod tests {
         assert_eq!(found(&format!("{GOOD}1500:1530:30:64:5\n")).lost, [3, 4], "a gap is a loss");
         says("1000:1030:31:64:0\n1100:1190:90:64:1\n", "1 latencies are not");
         says("1000:30:-970:64:0\n1100:140:-960:64:1\n", "2 raw latencies are below zero");
-        says(&format!("{GOOD}1100:1290:190:64:1\n"), "1 lines repeat");
-        says("1000:1030:30:64:0\n1200:1260:60:64:2\n1100:1290:190:64:1\n", "1 packets arrived after");
+        says(&format!("{GOOD}1100:1290:190:64:1\n"), "1 line repeats");
+        says("1000:1030:30:64:0\n1200:1260:60:64:2\n1100:1290:190:64:1\n", "1 packet arrived after");
         says(&format!("{GOOD}500:1330:830:64:3\n"), "sender's clock stepped back");
         says(&format!("{GOOD}1300:730:-570:64:3\n"), "receiver's clock stepped back");
         assert_eq!(says(&format!("{GOOD}1300:13"), "octet 54").entries.len(), 3);
