@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use romer_record::emulation::{Emulated, EmulatedCounts, Leg};
+use romer_record::emulation::{Emulated, EmulatedCounts, Leg, mean_between};
 
 use crate::emulation::{Emulation, Stood};
 use crate::runs::kept;
@@ -76,14 +76,6 @@ fn between(before: &Stood, after: &Stood, way: usize) -> EmulatedCounts {
         total_delay_mean_ns: mean(was.total_delay_mean_ns, is.total_delay_mean_ns),
         rate_queue_mean_ns: between(rated, was.rate_queue_mean_ns, is.rate_queue_mean_ns),
     }
-}
-
-/// The mean of what came to a sample, whose number and mean are known before and after.
-#[expect(clippy::cast_precision_loss, reason = "counts of packets, as weights")]
-fn mean_between(was: (u64, Option<f64>), is: (u64, Option<f64>)) -> Option<f64> {
-    let came = is.0.checked_sub(was.0).filter(|came| *came > 0)?;
-    let before = was.1.map_or(0.0, |mean| mean * was.0 as f64);
-    Some((is.1? * is.0 as f64 - before) / came as f64)
 }
 
 #[cfg(test)]

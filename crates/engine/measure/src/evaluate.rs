@@ -11,7 +11,7 @@ use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, W
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
-use romer_record::{Fate, RoundTrip};
+use romer_record::{Fate, Passage, RoundTrip};
 use romer_timebase::astray::astray;
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks_by;
@@ -116,6 +116,11 @@ pub(crate) fn gather<'r, P: Iterator<Item = Cow<'r, [RoundTrip]>>>(
 }
 
 impl Gathered {
+    /// The way there, with the clocks' error in it.
+    pub(crate) fn into_forward(self) -> Vec<Passage> {
+        self.related.forward
+    }
+
     /// The document, where `clocks` takes the clocks' error out of the delays and gives warnings.
     pub(crate) fn conclude(
         self,

@@ -219,3 +219,12 @@ pub struct EmulatedPacket {
     /// Whether it was lost.
     pub is_lost: bool,
 }
+
+/// The mean of what came to a sample, whose number and mean are known before and after; `None` where nothing came, or fewer
+/// are known of than before.
+#[expect(clippy::cast_precision_loss, reason = "counts of packets, as weights")]
+pub fn mean_between(was: (u64, Option<f64>), is: (u64, Option<f64>)) -> Option<f64> {
+    let came = is.0.checked_sub(was.0).filter(|came| *came > 0)?;
+    let before = was.1.map_or(0.0, |mean| mean * was.0 as f64);
+    Some((is.1? * is.0 as f64 - before) / came as f64)
+}

@@ -8,7 +8,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::widgets::{Block, Paragraph, Row, Table, Wrap};
 use romer_record::document::Summary;
-use romer_record::emulation::{EmulatedDirection, Emulation};
+use romer_record::emulation::{EmulatedDirection, Emulation, mean_between};
 use romer_report::{count, maybe_time, percent};
 
 use super::{Panel, Picture, Points, Shared, panels, share};
@@ -46,20 +46,14 @@ impl Second {
             [|one| &one.requested_delay_ns, |one| &one.total_delay_ns, |one| &one.rate_queue_ns];
         Self {
             rates: [0, 1, 2].map(|what: usize| now[what].saturating_sub(before[what]) as f64 / seconds),
-            delays: delays.map(|of| mean_between(of(was), of(is))),
+            delays: delays.map(|of| mean_since(of(was), of(is))),
         }
     }
 }
 
 /// The mean of what came to a sample; after the summaries were begun anew, of all since.
-#[expect(clippy::cast_precision_loss, reason = "counts of packets, as weights")]
-fn mean_between(was: &Summary, is: &Summary) -> Option<f64> {
-    let (count, mean) = (is.count as f64, is.mean?);
-    match was.mean.filter(|_| was.count <= is.count) {
-        Some(_) if was.count == is.count => None,
-        Some(before) => Some((mean * count - before * was.count as f64) / (count - was.count as f64)),
-        None => Some(mean),
-    }
+fn mean_since(was: &Summary, is: &Summary) -> Option<f64> {
+    if is.count < was.count { is.mean } else { mean_between((was.count, was.mean), (is.count, is.mean)) }
 }
 
 impl EmulationPicture {
@@ -315,9 +309,9 @@ mod tests {
     #[test]
     fn a_mean_is_of_what_came_and_after_a_new_beginning_of_all_since() {
         let of = |count, mean| Summary { count, mean: Some(mean), ..Summary::default() };
-        assert_eq!(mean_between(&of(10, 5.0), &of(20, 10.0)), Some(15.0));
-        assert_eq!(mean_between(&of(10, 5.0), &of(10, 5.0)), None);
-        assert_eq!(mean_between(&of(10, 5.0), &of(3, 7.0)), Some(7.0));
+        assert_eq!(mean_since(&of(10, 5.0), &of(20, 10.0)), Some(15.0));
+        assert_eq!(mean_since(&of(10, 5.0), &of(10, 5.0)), None);
+        assert_eq!(mean_since(&of(10, 5.0), &of(3, 7.0)), Some(7.0));
     }
 
     #[test]

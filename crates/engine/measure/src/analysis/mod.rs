@@ -173,7 +173,7 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
     Ok(read_log(analysis)?.evaluated)
 }
 
-/// The same, with the packets.
+/// The same, with where its packets are.
 ///
 /// # Errors
 /// As [`analyze`].
@@ -196,10 +196,10 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     }
     let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
-        Some((file, back)) => both_ways(analysis, &there, file, &back),
+        Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back),
         None => {
-            let steps = set_back::steps(there.packets.firsts(), there.shape);
-            of_table(analysis, &analysis.file, there, steps, |related| relate_clocks(related, &analysis.skew))
+            stream.events = set_back::steps(there.packets.firsts(), there.shape);
+            of_table(&stream, there, |related| relate_clocks(related, &analysis.skew))
         }
     };
     let m = &mut evaluated.measurement;
@@ -212,37 +212,35 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     Ok(PacketLog { evaluated, stream, files })
 }
 
-/// The document of two tables that each go one way: their clocks are related by both together.
-fn both_ways(analysis: &Analysis, there: &Table, file: &Path, back: &Table) -> Evaluated {
+/// The document of two tables that each go one way: their clocks are related by both together. The `stream` is that of the
+/// first, and takes up what happened to the clocks.
+fn both_ways(
+    analysis: &Analysis,
+    stream_there: &mut Stream,
+    there: &Table,
+    file: &Path,
+    back: &Table,
+) -> Evaluated {
     // What both clocks show together, the estimate sees by itself; the departures tell when one was set back, and what
     // arrived by that clock is of the other file.
     let [own, theirs] = [there, back].map(|table| set_back::steps(table.packets.firsts(), Shape::FourStamps));
     let steps = |own: &[Event], other: &[Event]| -> Vec<Event> {
         own.iter().cloned().chain(other.iter().map(set_back::of_responder)).collect()
     };
-    let (there_steps, back_steps) = (steps(&own, &theirs), steps(&theirs, &own));
-    let raw = |file: &Path, table: &Table, steps: &[Event]| {
-        of_table(analysis, file, table, steps.to_vec(), |_| Vec::new()).related.forward
+    stream_there.events = steps(&own, &theirs);
+    let stream_back = Stream { events: steps(&theirs, &own), ..stream(analysis, file, back) };
+    let raw = |stream: &Stream, table: &Table| {
+        gather(stream, || table.packets.parts(), table.packets.len()).into_forward()
     };
-    let (estimate, warnings) = usable(
-        &analysis.skew,
-        &raw(&analysis.file, there, &there_steps),
-        &raw(file, back, &back_steps),
-        &InTurn,
-    );
+    let (estimate, warnings) =
+        usable(&analysis.skew, &raw(stream_there, there), &raw(&stream_back, back), &InTurn);
     let mut least = [None; 2];
     let [first, second] = &mut least;
     let method = &analysis.skew.method;
-    let mut evaluated = of_table(
-        analysis,
-        &analysis.file,
-        there,
-        there_steps,
-        by(Heading::Forward, &estimate, method, first),
-    );
+    let mut evaluated = of_table(stream_there, there, by(Heading::Forward, &estimate, method, first));
     add_reverse(
         &mut evaluated,
-        of_table(analysis, file, back, back_steps, by(Heading::Reverse, &estimate, method, second)),
+        of_table(&stream_back, back, by(Heading::Reverse, &estimate, method, second)),
     );
     evaluated.related.corrections.clone_from(&estimate.corrections);
     let related = &evaluated.related;
@@ -288,21 +286,18 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     evaluated.related.reverse = back.related.forward;
 }
 
-/// The document of one file alone, with `events` of the clocks.
+/// The document of one file alone, whose `stream` has what happened to the clocks.
 fn of_table(
-    analysis: &Analysis,
-    file: &Path,
+    stream: &Stream,
     table: impl Borrow<Table>,
-    events: Vec<Event>,
     clocks: impl FnOnce(&mut Related) -> Vec<String>,
 ) -> Evaluated {
     let one = table.borrow();
     let (shape, missing, about) = (one.shape, one.packets.missing(), one.about.clone());
-    let stream = Stream { events, ..stream(analysis, file, one) };
-    let passed = gather(&stream, || one.packets.parts(), one.packets.len());
+    let passed = gather(stream, || one.packets.parts(), one.packets.len());
     // A file that nobody needs any more makes room for what is computed of it.
     drop(table);
-    let mut evaluated = passed.conclude(&stream, clocks);
+    let mut evaluated = passed.conclude(stream, clocks);
     let m = &mut evaluated.measurement;
     m.source = Some(m.target.clone());
     if shape == Shape::OneWay {
@@ -318,14 +313,14 @@ fn of_table(
 
 /// What a manifest would say of the stream, so far as the file tells.
 fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
-    let departures = || table.packets.firsts().filter_map(|first| first.departure);
-    let started = departures().min().filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
+    let (traffic, first) = traffic(analysis, file, table);
+    let started = first.filter(|first| TIME_OF_DAY.contains(first)).map(time_of_day);
     let told = Some(table.about.started.clone()).filter(|started| !started.is_empty());
     Stream {
         target: file.to_string_lossy().into_owned(),
         started: told.or(started).unwrap_or_default(),
         ended: None,
-        traffic: traffic(analysis, file, table),
+        traffic,
         metadata: Metadata {
             command: analysis.command.clone(),
             software: SOFTWARE.into(),
@@ -346,7 +341,8 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
     }
 }
 
-fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> Traffic {
+/// What was sent, and when the first packet was.
+fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> (Traffic, Option<i64>) {
     let (mut count, mut octets, mut least, mut most) = (0_u64, 0_u64, u32::MAX, 0);
     let (mut number, mut first, mut last) = (0i64, i64::MAX, i64::MIN);
     for packet in table.packets.firsts() {
@@ -359,7 +355,7 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> Traffic {
         }
     }
     let varying = |octets| (least < most).then_some(octets);
-    Traffic {
+    let traffic = Traffic {
         model: format!("trace:{}", file.to_string_lossy()),
         interval_ns: table
             .about
@@ -374,7 +370,8 @@ fn traffic(analysis: &Analysis, file: &Path, table: &Table) -> Traffic {
         protocol: table.about.protocol.clone(),
         direction: if table.shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip },
         ..Traffic::default()
-    }
+    };
+    (traffic, (number > 0).then_some(first))
 }
 
 fn time_of_day(nanos: i64) -> String {

@@ -141,16 +141,22 @@ impl Packets {
 
     /// Numbers between the first and the last that no packet has.
     pub(super) fn missing(&self) -> u64 {
-        let (mut first, mut last, mut there) = (None, 0, 0_u64);
-        for part in self.parts() {
-            for packet in part.chunk_by(|a, b| a.sequence == b.sequence) {
-                first.get_or_insert(packet[0].sequence);
-                last = packet[0].sequence;
-                there += 1;
-            }
+        match &self.kind {
+            Kind::Lines { lines, .. } => between(lines.iter().map(|line| line.sequence)),
+            Kind::Rows(rows) => between(rows.iter().map(|row| row.sequence)),
         }
-        first.map_or(0, |first| (last - first).saturating_sub(there.saturating_sub(1)))
     }
+}
+
+/// How many numbers are missing between the first and the last of these, which ascend.
+fn between(mut numbers: impl Iterator<Item = u64>) -> u64 {
+    let mut last = numbers.next().unwrap_or_default();
+    let mut missing = 0;
+    for number in numbers {
+        missing += (number - last).saturating_sub(1);
+        last = number;
+    }
+    missing
 }
 
 fn rows_of(part: &[Line], way: Way, far_log: Far, seen: &[u64]) -> Vec<RoundTrip> {
