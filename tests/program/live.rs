@@ -61,6 +61,28 @@ fn the_whole_terminal_is_taken_and_given_back() {
 }
 
 #[test]
+fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let measured = |options: &[&str], name: &str| {
+        let mut command = lab.romer("A", ["measure", FAR, "--duration", "1h", "--out"]);
+        command.arg(home.path().join(name)).args(options);
+        command
+    };
+    // A panel that is drawn when there are delays, and not before.
+    let command = measured(&["--direction", "both", "--tui"], "drawn");
+    let (drawn, code) = on_a_terminal(&command, "delays", b"q");
+    assert_eq!(code, Some(130), "{drawn}");
+    let command = measured(&["--direction", "forward", "--live-delays"], "line");
+    let (drawn, code) = on_a_terminal(&command, "jitter", b"\x03");
+    assert_eq!(code, Some(130), "{drawn}");
+    assert!(drawn.contains("delays and clocks at the end") && drawn.contains("there "), "{drawn}");
+    let ended = process::run(&mut measured(&["--live-delays"], "wrong")).with_code(2);
+    assert!(ended.stderr.contains("leave --live-delays out"), "{}", ended.stderr);
+}
+
+#[test]
 fn the_manual_has_a_page_for_each_command_and_completions_for_each_shell() {
     let folder = tempfile::tempdir().unwrap();
     let ended = process::run(romer(["manual"]).arg(folder.path())).with_code(0);

@@ -92,6 +92,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         calibration: None,
         location: Location::Folder { path: folder.to_path_buf(), force: false },
         threads: ThreadOptions::default(),
+        live_delays: false,
         report_every: Duration::from_secs(3_600),
     })
 }

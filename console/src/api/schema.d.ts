@@ -759,6 +759,12 @@ export interface components {
              */
             limits: string[];
             /**
+             * @description Of packets that go one way: the other end's log comes at the end only. Otherwise it comes while they do, some 40
+             *     octets a packet on the way from there, so that delays, jitter and losses are told live.
+             * @default false
+             */
+            log_at_end: boolean;
+            /**
              * @description Six numbers for random schedules.
              * @default null
              */
@@ -1941,6 +1947,11 @@ export interface components {
         /** @description A way within an interval; `null` where it is not known. */
         IntervalWay: {
             /**
+             * Format: uint64
+             * @description Those of them that have, as far as it is known.
+             */
+            arrived: number | null;
+            /**
              * Format: double
              * @description Interarrival jitter (RFC 3550) since the start.
              */
@@ -1955,6 +1966,11 @@ export interface components {
              * @description 99 % quantile of the delays.
              */
             p99_ns: number | null;
+            /**
+             * Format: uint64
+             * @description One-way packets so far of which it is time that they have arrived.
+             */
+            sent: number | null;
         };
         /** @description The jitters: seed 003's four methods in its order and on its terms, and RFC 3550's. */
         Jitter: {
@@ -2097,7 +2113,7 @@ export interface components {
              * @description Since the start of the measurement.
              */
             elapsed_ns: number;
-            /** @description From here to the other end, of round trips. */
+            /** @description From here to the other end. */
             forward: components["schemas"]["LiveWay"];
             /** @description Times between arrivals here. */
             inter_arrival_ns: components["schemas"]["TickSummary"];
@@ -2113,6 +2129,11 @@ export interface components {
         };
         /** @description A way within an interval; nothing where it cannot be known yet. */
         LiveWay: {
+            /**
+             * Format: uint64
+             * @description Those of them that have, as far as it is known.
+             */
+            arrived: number | null;
             /** @description Delays of the packets that came within the interval. */
             delay_ns: components["schemas"]["TickSummary"];
             /**
@@ -2120,6 +2141,13 @@ export interface components {
              * @description Interarrival jitter (RFC 3550, section 6.4.1), since the start.
              */
             jitter_rfc3550_ns: number | null;
+            /**
+             * Format: uint64
+             * @description One-way packets since the start of which it is time that they have arrived: a later one has, or, where that is known
+             *     at once because they come here, they left two seconds before the last. `null` of round trips, and before the other
+             *     end has told of any.
+             */
+            sent: number | null;
         };
         /** @description A load, in the units in which people ask for it. */
         Load: {

@@ -3,7 +3,6 @@
 import type { components } from '../api/schema';
 
 type Schemas = components['schemas'];
-type Summary = Schemas['TickSummary'];
 
 /** Intervals that are kept of each stream. */
 export const MOST = 1200;
@@ -12,6 +11,8 @@ export interface Way {
   median: number | null;
   p99: number | null;
   jitter: number | null;
+  /** Share of one-way packets that is missing of those of which it is time that they have arrived, up to then. */
+  lost: number | null;
 }
 
 export interface Point {
@@ -30,9 +31,10 @@ export interface Point {
 export type Points = Record<number, Point[]>;
 
 const value = (number: number | null | undefined): number | null => number ?? null;
-const NOTHING: Way = { median: null, p99: null, jitter: null };
-const way = (delay: Summary | undefined, jitter: number | null | undefined): Way =>
-  delay ? { median: value(delay.median), p99: value(delay.p99), jitter: value(jitter) } : NOTHING;
+const NOTHING: Way = { median: null, p99: null, jitter: null, lost: null };
+const lost = (of: { sent?: number | null; arrived?: number | null }): number | null => (of.sent ? Math.max(0, 1 - (of.arrived ?? 0) / of.sent) : null);
+const way = (live: Schemas['LiveWay'] | undefined): Way =>
+  live ? { median: value(live.delay_ns.median), p99: value(live.delay_ns.p99), jitter: value(live.jitter_rfc3550_ns), lost: lost(live) } : NOTHING;
 
 /** With what a measurement tells now; the same object where that is nothing new. */
 export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'live'>): Points {
@@ -44,10 +46,10 @@ export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'liv
     const live = job.live.find((one) => one.stream === stream.stream && one.elapsed_ns === stream.elapsed_ns);
     const point: Point = {
       x,
-      forward: way(live?.forward.delay_ns, live?.forward.jitter_rfc3550_ns),
-      reverse: way(live?.reverse.delay_ns, live?.reverse.jitter_rfc3550_ns),
+      forward: way(live?.forward),
+      reverse: way(live?.reverse),
       // What the log does not tell (it could not be read) the measurement itself does.
-      roundTrip: live ? way(live.round_trip.delay_ns, live.round_trip.jitter_rfc3550_ns) : { median: value(stream.round_trip_delay_ns.median), p99: value(stream.round_trip_delay_ns.p99), jitter: null },
+      roundTrip: live ? way(live.round_trip) : { ...NOTHING, median: value(stream.round_trip_delay_ns.median), p99: value(stream.round_trip_delay_ns.p99) },
       between: { median: value(live?.inter_arrival_ns.median), max: value(live?.inter_arrival_ns.max) },
       missing: stream.sent > 0 ? Math.max(0, 1 - stream.returned / stream.sent) : null,
     };
@@ -59,7 +61,7 @@ export function taken(before: Points, job: Pick<Schemas['Job'], 'streams' | 'liv
 /** The points of what the server has kept of a measurement, and of what came meanwhile. */
 export function past(kept: readonly Schemas['Interval'][], since: Points): Points {
   const points: Points = {};
-  const of = (found: Schemas['IntervalWay']): Way => ({ median: value(found.median_ns), p99: value(found.p99_ns), jitter: value(found.jitter_rfc3550_ns) });
+  const of = (found: Schemas['IntervalWay']): Way => ({ median: value(found.median_ns), p99: value(found.p99_ns), jitter: value(found.jitter_rfc3550_ns), lost: lost(found) });
   for (const one of kept) {
     (points[one.stream] ??= []).push({
       x: one.elapsed_ns / 1e9, forward: of(one.forward), reverse: of(one.reverse), roundTrip: of(one.round_trip),

@@ -175,6 +175,30 @@ async function run() {
   const points = await page.evaluate(async (id) => (await (await fetch(`/api/measurements/${id}/intervals`)).json()).length, job.id);
   assert(points >= 3, `${points} intervals are kept`);
 
+  step('delays, jitter and losses of packets that go both ways at once are drawn while they go');
+  await page.getByLabel('Direction', { exact: true }).selectOption('both');
+  await page.getByLabel('Comment', { exact: true }).fill('both ways at once');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await until('curves of both ways are drawn', async () => {
+    const now = await drawn(page);
+    return ['Delay there', 'Delay here', 'Jitter', 'Lost'].every((title) => now.some((one) => one.startsWith(title)));
+  });
+  const twofold = await until('it ends', () =>
+    page.evaluate(async () => {
+      const [last] = await (await fetch('/api/measurements')).json();
+      return last.asked.direction === 'both' && last.state !== 'running' ? last : null;
+    }),
+  );
+  assert.match(twofold.command, /--direction both .*--live-delays/);
+  const both = (await page.evaluate(async (id) => (await fetch(`/api/measurements/${id}/intervals`)).json(), twofold.id)).filter((one) => one.forward.sent > 500);
+  assert(both.length > 0 && both.every((one) => one.forward.median_ns === null || one.forward.median_ns >= 20e6), JSON.stringify(both));
+  const { forward, reverse } = both.at(-1);
+  // More than 500 probes of this chain, as above: a standard deviation below 0.02.
+  assert(Math.abs(1 - forward.arrived / forward.sent - 0.1) < 0.1 && reverse.sent > 0 && reverse.arrived === reverse.sent, JSON.stringify(both.at(-1)));
+  await clean(page, 'a measurement of both ways at once');
+  assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, twofold.run), 204);
+  await page.getByLabel('Direction', { exact: true }).selectOption('round_trip');
+
   step('Live shows the ledger, balanced, and the loss');
   await open(page, 'Live');
   await page.getByRole('row', { name: /a → b/ }).first().waitFor();

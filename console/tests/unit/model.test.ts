@@ -400,16 +400,21 @@ describe('measurements that run', () => {
   const summary = (median: number | null) => ({ count: median === null ? 0 : 9, mean: median, median, p99: median, max: median });
   const stream = (number: number, elapsed_ns: number, sent: number, returned: number) => ({ stream: number, elapsed_ns, sent, returned, round_trip_delay_ns: summary(50) }) as never;
   const live = (number: number, elapsed_ns: number) => {
-    const way = (median: number) => ({ delay_ns: summary(median), jitter_rfc3550_ns: median / 10 });
+    const way = (median: number) => ({ delay_ns: summary(median), jitter_rfc3550_ns: median / 10, sent: null, arrived: null });
     return { stream: number, elapsed_ns, delay_kind: 'variable' as const, forward: way(10), reverse: way(20), round_trip: way(40), inter_arrival_ns: summary(5) };
   };
   it('give a point for each interval and stream, in both directions', () => {
     const first = taken({}, { streams: [stream(0, 5e8, 10, 9), stream(1, 5e8, 4, 4)], live: [live(0, 5e8), live(1, 5e8)] });
-    expect(first[0]?.[0]).toEqual({ x: 0.5, forward: { median: 10, p99: 10, jitter: 1 }, reverse: { median: 20, p99: 20, jitter: 2 }, roundTrip: { median: 40, p99: 40, jitter: 4 }, between: { median: 5, max: 5 }, missing: expect.closeTo(0.1, 12) });
+    expect(first[0]?.[0]).toEqual({ x: 0.5, forward: { median: 10, p99: 10, jitter: 1, lost: null }, reverse: { median: 20, p99: 20, jitter: 2, lost: null }, roundTrip: { median: 40, p99: 40, jitter: 4, lost: null }, between: { median: 5, max: 5 }, missing: expect.closeTo(0.1, 12) });
     expect(first[1]).toHaveLength(1);
     // The same told again is nothing new.
     expect(taken(first, { streams: [stream(0, 5e8, 10, 9)], live: [live(0, 5e8)] })).toBe(first);
     expect(taken(first, { streams: [stream(0, 1e9, 20, 20)], live: [live(0, 1e9)] })[0]?.map((point) => point.x)).toEqual([0.5, 1]);
+  });
+  it('have the losses of packets that go one way, and none before the other end has told of any', () => {
+    const both = { ...live(0, 5e8), forward: { ...live(0, 5e8).forward, sent: 200, arrived: 190 }, reverse: { ...live(0, 5e8).reverse, sent: 100, arrived: 100 } };
+    const [point] = taken({}, { streams: [stream(0, 5e8, 300, 290)], live: [both] })[0] ?? [];
+    expect([point?.forward.lost, point?.reverse.lost, point?.roundTrip.lost]).toEqual([expect.closeTo(0.05, 12), 0, null]);
   });
   it('have the round trip from the measurement itself where its log tells nothing', () => {
     const [point] = taken({}, { streams: [stream(0, 5e8, 0, 0)], live: [] })[0] ?? [];

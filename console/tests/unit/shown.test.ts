@@ -63,13 +63,15 @@ describe('delays of a second', () => {
 });
 
 describe('what came of a measurement', () => {
-  const there = { median_ns: 5, p99_ns: 7, jitter_rfc3550_ns: null };
+  const there = { median_ns: 5, p99_ns: 7, jitter_rfc3550_ns: null, sent: null, arrived: null };
   const interval = (elapsed: number, stream = 0) => ({ stream, elapsed_ns: elapsed * 1e9, sent: 10, returned: 9, forward: there, reverse: there, round_trip: there, between_median_ns: 2, between_max_ns: 3 });
   it('is there again after a reload, with what came meanwhile behind it', () => {
     const now = past([interval(1), interval(2), interval(1, 1)], {});
     expect(now[0]?.map((point) => point.x)).toEqual([1, 2]);
     expect(now[0]?.[0]).toMatchObject({ forward: { median: 5, p99: 7, jitter: null }, between: { median: 2, max: 3 } });
     expect(now[0]?.[0]?.missing).toBeCloseTo(0.1, 12);
+    const [apart] = past([{ ...interval(1), forward: { ...interval(1).forward, sent: 100, arrived: 97 } }], {})[0] ?? [];
+    expect([apart?.forward.lost, apart?.reverse.lost]).toEqual([expect.closeTo(0.03, 12), null]);
     const later = past([interval(1), interval(2)], { 0: [2, 3].map((x) => ({ ...now[0]![0]!, x })) });
     expect(later[0]?.map((point) => point.x)).toEqual([1, 2, 3]);
   });

@@ -250,6 +250,7 @@ fn inside(arguments: &DemoArgs, target: &Target) -> Result<u8, Failure> {
         location: location(arguments.keep.out.as_deref(), arguments.output.force, "demo")?,
         threads: ThreadOptions::default(),
         report_every: Duration::from_millis(250),
+        live_delays: false,
     };
     let interrupted = signals::interruption()?;
     let talk = Talk { quiet: arguments.output.quiet, stream: false, color: arguments.output.color };

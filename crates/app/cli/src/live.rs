@@ -7,6 +7,7 @@ use romer_measure::measure::Observer;
 use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
+use romer_server::Follower;
 use romer_units::Duration;
 
 use crate::output::{self, Color};
@@ -27,6 +28,8 @@ pub(crate) struct Narrator {
     talk: Talk,
     view: LiveView,
     screen: Option<Screen>,
+    way: Way,
+    follower: Option<Follower>,
 }
 
 impl Narrator {
@@ -37,6 +40,8 @@ impl Narrator {
             talk,
             view: LiveView::new(way, expected.map(Duration::as_nanos), waiting.as_nanos()),
             screen: shown.then(Screen::default),
+            way,
+            follower: None,
         }
     }
 
@@ -102,6 +107,9 @@ impl Observer for Narrator {
                 text: format!("run kept in {folder}"),
             });
         }
+        // What is measured there and back tells its delays by itself.
+        let follows = self.screen.is_some() && self.way.is_one_way();
+        self.follower = follows.then(|| Follower::new(folder));
         self.draw();
     }
 
@@ -122,6 +130,10 @@ impl Observer for Narrator {
             print_line(&StreamLine::Interval(Box::new(interval.clone())));
         }
         self.view.take(interval);
+        let follower = self.follower.as_mut();
+        if let Some(live) = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns)) {
+            self.view.take_ways(interval.stream, &live.ways());
+        }
         self.draw();
     }
 }

@@ -60,6 +60,12 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
              under --out; take them there, or write them all to standard output (--json -)",
         ));
     }
+    if arguments.live_delays && Way::from(arguments.direction) == Way::RoundTrip {
+        return Err(Failure::usage(
+            "two arguments contradict each other (--live-delays, --direction round-trip): delays there and back are known as \
+             each packet returns; leave --live-delays out, or name the one way",
+        ));
+    }
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     if arguments.tui {
         tui::check()?;
@@ -244,6 +250,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         },
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
+        live_delays: arguments.live_delays || arguments.tui,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
 }

@@ -1,8 +1,10 @@
 //! What can be told of a measurement's delays while it runs: its packet log is followed as it grows.
 //!
 //! The log is the truth that the document is made of at the end; here each of its round trips is looked at once, as soon
-//! as both ends of each way are known. The responder's own log comes at the end, so that of streams in one direction
-//! nothing is known meanwhile but when the packets that come here arrive.
+//! as both ends of each way are known. Of probes that go one way the log has both ends where the responder is asked for its
+//! own during the run; where it is not, nothing is known meanwhile but when the packets that come here arrive.
+
+mod one_way;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
-use romer_record::document::DelayKind;
+use romer_record::document::{DelayKind, Way};
 use romer_record::log::Entry;
-use romer_record::manifest::ClockRelation;
+use romer_record::manifest::{self, ClockRelation, StampRequest};
+use romer_report::live::OneWayDelay;
 use romer_store::{Frame, LogReader, Run};
 use romer_timebase::WatchedDelays;
 use romer_units::Timestamp;
@@ -21,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::emulation::TickSummary;
+use one_way::{Arrives, OneWay};
 
 /// Values of one interval that are summarised: the last ones.
 const SUMMARISED: usize = 4_096;
@@ -37,7 +41,7 @@ pub struct LiveStream {
     /// What the delays of `forward` and `reverse` are: absolute, or above the least that came so far. How far one clock
     /// runs from the other is still in the latter; the report takes it out.
     delay_kind: DelayKind,
-    /// From here to the other end, of round trips.
+    /// From here to the other end.
     pub(crate) forward: LiveWay,
     /// From the other end to here.
     pub(crate) reverse: LiveWay,
@@ -54,10 +58,16 @@ pub struct LiveWay {
     delay_ns: TickSummary,
     /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
     jitter_rfc3550_ns: Option<f64>,
+    /// One-way packets since the start of which it is time that they have arrived: a later one has, or, where that is known
+    /// at once because they come here, they left two seconds before the last. `null` of round trips, and before the other
+    /// end has told of any.
+    sent: Option<u64>,
+    /// Those of them that have, as far as it is known.
+    arrived: Option<u64>,
 }
 
 impl LiveStream {
-    /// From here to the other end, of round trips.
+    /// From here to the other end.
     pub const fn forward(&self) -> &LiveWay {
         &self.forward
     }
@@ -70,6 +80,16 @@ impl LiveStream {
     /// There and back, without the time at the other end.
     pub const fn round_trip(&self) -> &LiveWay {
         &self.round_trip
+    }
+
+    /// What is known of each way of packets that go one way: there and here.
+    pub fn ways(&self) -> [OneWayDelay; 2] {
+        [&self.forward, &self.reverse].map(|way| OneWayDelay {
+            median: way.delay_ns.median,
+            jitter: way.jitter_rfc3550_ns,
+            counts: way.counts(),
+            above_least: self.is_above_least(),
+        })
     }
 
     /// Whether the delays of one way are above the least that came so far, rather than absolute.
@@ -93,6 +113,11 @@ impl LiveWay {
     pub const fn jitter(&self) -> Option<f64> {
         self.jitter_rfc3550_ns
     }
+
+    /// One-way packets so far of which it is time that they have arrived, and those that have.
+    pub fn counts(&self) -> Option<[u64; 2]> {
+        self.sent.zip(self.arrived).map(<[u64; 2]>::from)
+    }
 }
 
 /// A probe of which something is missing yet.
@@ -111,6 +136,9 @@ struct Back {
 }
 
 struct Stream {
+    /// Of probes that go one way: there and here.
+    one_way: Option<[OneWay; 2]>,
+    kernel: bool,
     awaited: BTreeMap<u64, Probe>,
     /// Whether the kernel tells when probes leave.
     stamped: bool,
@@ -123,8 +151,13 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(relation: ClockRelation) -> Self {
+    fn new(way: Way, relation: ClockRelation, stamps: StampRequest) -> Self {
+        // A network card's are not known yet while it runs.
+        let kernel = stamps != StampRequest::User;
+        let of = |arrives| OneWay::new(arrives, relation, kernel);
         Self {
+            one_way: (way != Way::RoundTrip).then(|| [of(Arrives::There), of(Arrives::Here)]),
+            kernel,
             awaited: BTreeMap::new(),
             stamped: false,
             forward: WatchedDelays::new(relation),
@@ -136,25 +169,49 @@ impl Stream {
         }
     }
 
+    fn of(stream: &manifest::Stream) -> Self {
+        Self::new(stream.traffic.direction, stream.clock_relation, stream.stamp_request)
+    }
+
     fn take(&mut self, entry: &Entry) {
+        match &mut self.one_way {
+            Some(ways) => Self::take_half(ways, entry),
+            None => self.take_round_trip(entry),
+        }
+        if let Entry::Came { user_ns, kernel_ns, .. } = *entry {
+            self.arrived(kernel_ns.unwrap_or(user_ns));
+        }
+    }
+
+    fn take_half([there, here]: &mut [OneWay; 2], entry: &Entry) {
+        match *entry {
+            Entry::Sent { sequence, user_ns, .. } => there.sent(sequence, user_ns),
+            Entry::SentStamp { sequence, kernel_ns } => there.stamped(sequence, kernel_ns),
+            Entry::Far(far) => there.came(far.sequence, far.t2_user_ns, far.t2_kernel_ns),
+            Entry::FarSent(sent) => here.told(&sent),
+            Entry::Came { sequence, user_ns, kernel_ns, .. } => here.came(sequence, user_ns, kernel_ns),
+            Entry::NotSent { .. } | Entry::Returned { .. } | Entry::Card(_) => {}
+        }
+    }
+
+    fn take_round_trip(&mut self, entry: &Entry) {
         match *entry {
             Entry::Sent { sequence, user_ns, .. } => {
                 self.probe(sequence, |probe| probe.user_ns = Some(user_ns));
             }
-            Entry::SentStamp { sequence, kernel_ns } => {
+            Entry::SentStamp { sequence, kernel_ns } if self.kernel => {
                 self.stamped = true;
                 self.probe(sequence, |probe| probe.kernel_ns = Some(kernel_ns));
             }
             Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, .. } => {
-                let here_ns = kernel_ns.unwrap_or(user_ns);
+                let here_ns = kernel_ns.filter(|_| self.kernel).unwrap_or(user_ns);
                 self.arrived(here_ns);
                 let back = Back { there_ns: told_t2_ns.zip(told_t3_ns), here_ns };
                 // Of several copies the first.
                 self.probe(sequence, |probe| probe.back = probe.back.or(Some(back)));
             }
-            Entry::Came { user_ns, kernel_ns, .. } => self.arrived(kernel_ns.unwrap_or(user_ns)),
             // What is shown live is of the kernel's stamps; the document has the cards'.
-            Entry::NotSent { .. } | Entry::Far(_) | Entry::FarSent(_) | Entry::Card(_) => {}
+            _ => {}
         }
     }
 
@@ -205,20 +262,23 @@ impl Stream {
 
     fn interval(&mut self, stream: u16, elapsed_ns: i64) -> LiveStream {
         self.settle();
-        let way = |watched: &mut WatchedDelays| LiveWay {
-            delay_ns: last(&watched.fresh()),
-            jitter_rfc3550_ns: watched.jitter(),
+        let of = |delays: &[i64], jitter_rfc3550_ns| LiveWay {
+            delay_ns: last(delays),
+            jitter_rfc3550_ns,
+            sent: None,
+            arrived: None,
+        };
+        let [forward, reverse] = match &mut self.one_way {
+            Some(ways) => ways.each_mut().map(OneWay::interval),
+            None => [&mut self.forward, &mut self.reverse].map(|way| of(&way.fresh(), way.jitter())),
         };
         let told = LiveStream {
             stream,
             elapsed_ns,
             delay_kind: self.forward.kind(),
-            forward: way(&mut self.forward),
-            reverse: way(&mut self.reverse),
-            round_trip: LiveWay {
-                delay_ns: last(&self.round_trips),
-                jitter_rfc3550_ns: self.round_trip_jitter.value(),
-            },
+            forward,
+            reverse,
+            round_trip: of(&self.round_trips, self.round_trip_jitter.value()),
             inter_arrival_ns: last(&self.between),
         };
         self.round_trips.clear();
@@ -255,7 +315,7 @@ impl Follower {
             let run = Run::open(&self.folder).ok()?;
             self.streams = (0..)
                 .zip(&run.manifest().streams)
-                .map(|(number, stream)| (number, Stream::new(stream.clock_relation)))
+                .map(|(number, stream)| (number, Stream::of(stream)))
                 .collect();
             self.log = LogReader::open(&run.log_path()).ok();
         }
@@ -275,6 +335,8 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::log::{Far, FarSent};
+
     use super::*;
 
     /// The other end's clock is an hour ahead.
@@ -303,7 +365,7 @@ mod tests {
     }
 
     fn of(entries: &[Entry]) -> Stream {
-        let mut stream = Stream::new(ClockRelation::Unknown);
+        let mut stream = Stream::new(Way::RoundTrip, ClockRelation::Unknown, StampRequest::Best);
         entries.iter().for_each(|entry| stream.take(entry));
         stream
     }
@@ -356,11 +418,16 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_comes_twice_counts_once_and_one_way_packets_have_their_arrivals() {
+    fn a_packet_that_comes_twice_counts_once() {
         let mut entries = sent(0, 0).to_vec();
         entries.extend([back(0, 0, 1_000, 7_000), back(0, 0, 1_000, 9_000)]);
         let told = of(&entries).interval(0, 0);
         assert_eq!(told.round_trip.delay_ns.count(), 1);
+    }
+
+    #[test]
+    fn streams_of_both_ways_have_their_delays_and_losses_apart_though_their_numbers_are_the_same() {
+        let mut stream = Stream::new(Way::Both, ClockRelation::Shared, StampRequest::Best);
         let came = |sequence, at| Entry::Came {
             sequence,
             size: 64,
@@ -369,7 +436,39 @@ mod tests {
             ttl: None,
             tos: None,
         };
-        let told = of(&[came(0, 10), came(1, 30), came(2, 60)]).interval(0, 0);
-        assert_eq!((told.inter_arrival_ns.count(), told.forward.delay_ns.count()), (2, 0));
+        for sequence in 0..3 {
+            sent(sequence, 0).iter().for_each(|entry| stream.take(entry));
+        }
+        [came(0, 1_000), came(1, 3_000)].iter().for_each(|entry| stream.take(entry));
+        let told = stream.interval(0, 0);
+        let counts = |told: &LiveStream| [&told.forward, &told.reverse].map(LiveWay::counts);
+        assert_eq!((told.inter_arrival_ns.count(), told.forward.delay_ns.count()), (1, 0));
+        assert_eq!(counts(&told), [None, None], "the other end has told nothing");
+        let far = |sequence, at| {
+            Entry::Far(Far { sequence, t2_user_ns: at + 9, t2_kernel_ns: Some(at), ..Far::default() })
+        };
+        let left = |sequence, at| {
+            Entry::FarSent(FarSent { sequence, user_ns: at - 9, kernel_ns: Some(at), ..FarSent::default() })
+        };
+        [far(0, 5_040), far(2, 6_040), left(0, 300), left(1, 900)]
+            .iter()
+            .for_each(|entry| stream.take(entry));
+        let told = stream.interval(0, 1);
+        assert_eq!(maxima(&told), serde_json::json!([6_000.0, 2_100.0, null]));
+        assert_eq!(counts(&told), [Some([3, 2]), Some([2, 2])]);
+        assert!(told.forward.jitter_rfc3550_ns.is_some() && told.reverse.jitter_rfc3550_ns.is_some());
+        assert!(!told.is_above_least());
+    }
+
+    #[test]
+    fn where_the_programs_stamps_are_asked_for_the_kernels_are_not_taken() {
+        let [departure, stamp] = sent(0, 0);
+        let arrival = back(0, 0, 1_000, 7_000);
+        let of = |asked| {
+            let mut stream = Stream::new(Way::RoundTrip, ClockRelation::Unknown, asked);
+            [departure, stamp, arrival].iter().for_each(|entry| stream.take(entry));
+            maxima(&stream.interval(0, 0))[2].clone()
+        };
+        assert_eq!([of(StampRequest::Best), of(StampRequest::User)], [8_000.0, 8_940.0]);
     }
 }

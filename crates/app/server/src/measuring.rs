@@ -66,6 +66,10 @@ pub(crate) struct Asked {
     /// A reflector that is not romer: no control channel.
     #[serde(default)]
     pub(crate) stamp_only: bool,
+    /// Of packets that go one way: the other end's log comes at the end only. Otherwise it comes while they do, some 40
+    /// octets a packet on the way from there, so that delays, jitter and losses are told live.
+    #[serde(default)]
+    pub(crate) log_at_end: bool,
     /// Limits that the results are held against: `forward.delay_ns.p99<30ms`.
     #[serde(default)]
     pub(crate) limits: Vec<String>,
@@ -321,6 +325,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         calibration: calibration(),
         location: runs.location(&name),
         report_every: Duration::from_millis(500),
+        live_delays: !asked.log_at_end,
         threads: romer_measure::ThreadOptions::default(),
     })
 }
@@ -406,6 +411,9 @@ fn command(asked: &Asked, drawn: Option<Seed>) -> String {
     }
     if asked.stamp_only {
         words.push("--stamp-only".into());
+    }
+    if asked.direction != Way::RoundTrip && !asked.log_at_end {
+        words.push("--live-delays".into());
     }
     romer_measure::shell(&words)
 }

@@ -44,12 +44,17 @@ pub(crate) struct IntervalWay {
     p99_ns: Option<f64>,
     /// Interarrival jitter (RFC 3550) since the start.
     jitter_rfc3550_ns: Option<f64>,
+    /// One-way packets so far of which it is time that they have arrived.
+    sent: Option<u64>,
+    /// Those of them that have, as far as it is known.
+    arrived: Option<u64>,
 }
 
 impl From<&LiveWay> for IntervalWay {
     fn from(way: &LiveWay) -> Self {
         let [median_ns, p99_ns] = way.quantiles();
-        Self { median_ns, p99_ns, jitter_rfc3550_ns: way.jitter() }
+        let [sent, arrived] = way.counts().map_or([None; 2], |counts| counts.map(Some));
+        Self { median_ns, p99_ns, jitter_rfc3550_ns: way.jitter(), sent, arrived }
     }
 }
 
@@ -59,7 +64,7 @@ impl Interval {
         let whole = IntervalWay {
             median_ns: told.round_trip_delay_ns.median,
             p99_ns: told.round_trip_delay_ns.p99,
-            jitter_rfc3550_ns: None,
+            ..IntervalWay::default()
         };
         let of = |way: fn(&LiveStream) -> &LiveWay| live.map(|live| IntervalWay::from(way(live)));
         let [between_median_ns, between_max_ns] = live.map_or([None; 2], LiveStream::between);

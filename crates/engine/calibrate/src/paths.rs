@@ -164,6 +164,7 @@ fn options(
         key: None,
         ecn: Ecn::NotEct,
         threads: ThreadOptions::default(),
+        live_delays: false,
         report_every: Duration::from_secs(3_600),
     })
 }

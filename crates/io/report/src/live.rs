@@ -32,12 +32,53 @@ struct Watched {
     latest: StreamInterval,
     /// The last delays that were told.
     delay: Delay,
+    /// Of packets that go one way: there and here.
+    ways: [OneWayDelay; 2],
     /// Medians of the last intervals.
     medians: VecDeque<f64>,
     /// When how many had been sent, as far back as a reflection is waited for.
     sent: VecDeque<(i64, u64)>,
     /// Of those that had been sent a waiting time ago.
     due: u64,
+}
+
+/// What is known of packets that go one way, while they go.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OneWayDelay {
+    /// Median of the last interval, nanoseconds.
+    pub median: Option<f64>,
+    /// Interarrival jitter of RFC 3550 since the start, nanoseconds.
+    pub jitter: Option<f64>,
+    /// Packets of which it is time that they have arrived, and those that have.
+    pub counts: Option<[u64; 2]>,
+    /// The delay is above the least so far, because the clocks of both ends are not one.
+    pub above_least: bool,
+}
+
+impl OneWayDelay {
+    /// With what is new; what is not known now is as it was.
+    fn or(self, before: Self) -> Self {
+        Self {
+            median: self.median.or(before.median),
+            jitter: self.jitter.or(before.jitter),
+            counts: self.counts.or(before.counts),
+            ..self
+        }
+    }
+
+    fn words(&self, name: &str, unicode: bool) -> Option<String> {
+        let delay = self.median?;
+        let sign = if self.above_least { "+" } else { "" };
+        let jitter = self
+            .jitter
+            .map_or_else(String::new, |jitter| format!(" jitter {}", maybe_time(Some(jitter), unicode)));
+        let lost = self.counts.filter(|[sent, _]| *sent > 0).map_or_else(String::new, |[sent, arrived]| {
+            #[expect(clippy::cast_precision_loss, reason = "a share of two digits")]
+            let ratio = sent.saturating_sub(arrived) as f64 / sent as f64;
+            format!(" lost {}", percent(ratio))
+        });
+        Some(format!("{name} {sign}{}{jitter}{lost}", maybe_time(Some(delay), unicode)))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +105,7 @@ impl LiveView {
             self.streams.push(Watched {
                 latest: interval.clone(),
                 delay: Delay::default(),
+                ways: Default::default(),
                 medians: VecDeque::new(),
                 sent: VecDeque::new(),
                 due: 0,
@@ -72,6 +114,14 @@ impl LiveView {
         });
         if let Some(stream) = self.streams.get_mut(place) {
             stream.take(interval, self.waiting_ns);
+        }
+    }
+
+    /// Takes in what is known of each way of a stream's packets, there and here, that go one way.
+    pub fn take_ways(&mut self, stream: u16, ways: &[OneWayDelay; 2]) {
+        if let Some(one) = self.streams.iter_mut().find(|one| one.latest.stream == stream) {
+            let [there, here] = one.ways;
+            one.ways = [ways[0].or(there), ways[1].or(here)];
         }
     }
 
@@ -139,16 +189,27 @@ impl Watched {
         (self.due > 0).then_some(ratio)
     }
 
+    /// What the two ends' stamps say together is known at the end, unless the far end tells its own meanwhile.
+    fn one_way(&self, loss: &str, unicode: bool) -> String {
+        let words = |(way, name): (&OneWayDelay, &str)| way.words(name, unicode);
+        let ways: Vec<_> = self.ways.iter().zip(["there", "here"]).filter_map(words).collect();
+        if ways.is_empty() {
+            let latest = &self.latest;
+            let counts = format!("{} sent, {} arrived", count(latest.sent), count(latest.returned));
+            return format!("{counts}{loss}  delays and clocks at the end");
+        }
+        let least =
+            if self.ways.iter().any(|way| way.above_least) { "  (+ above the least so far)" } else { "" };
+        format!("{}{least}", ways.join("  "))
+    }
+
     fn line(&self, style: &TextStyle, named: bool, way: Way) -> String {
         let name =
             if named { format!("{:<20.20}  ", escape::terminal(&self.latest.target)) } else { String::new() };
         let loss = self.loss().map_or_else(String::new, |ratio| format!("  lost {}", percent(ratio)));
         let bars = if style.unicode { format!("  {}", bars(&self.medians)) } else { String::new() };
         if way.is_one_way() {
-            // What the two ends' stamps say together is known at the end.
-            let latest = &self.latest;
-            let counts = format!("{} sent, {} arrived", count(latest.sent), count(latest.returned));
-            return format!("{name}{counts}{loss}  delays and clocks at the end").replace(NO_BREAK, " ");
+            return format!("{name}{}", self.one_way(&loss, style.unicode)).replace(NO_BREAK, " ");
         }
         format!(
             "{name}round trip {:>8}  spread (iqr) {:>8}{loss}{}{bars}",
@@ -273,6 +334,33 @@ mod tests {
         view.take(&told(Some(known)));
         let line = view.lines(&plain(120)).swap_remove(1);
         assert!(line.contains("clocks -12.346 ppm (± 0.050)"), "{line}");
+    }
+
+    #[test]
+    fn packets_that_go_one_way_have_their_delays_as_soon_as_the_far_end_tells_them() {
+        let mut view = LiveView::new(Way::Both, None, 2_000_000_000);
+        view.take(&interval(0, 1, 100, 90, 0.0));
+        let line = |view: &LiveView| view.lines(&plain(140)).swap_remove(1);
+        assert!(
+            line(&view).contains("100 sent, 90 arrived  delays and clocks at the end"),
+            "{}",
+            line(&view)
+        );
+        let there = OneWayDelay {
+            median: Some(12e6),
+            jitter: Some(5e5),
+            counts: Some([200, 199]),
+            above_least: true,
+        };
+        let here = OneWayDelay { median: Some(8e6), above_least: true, ..OneWayDelay::default() };
+        view.take_ways(0, &[there, here]);
+        let told = "there +12.0 ms jitter 500 µs lost 0.50 %  here +8.00 ms  (+ above the least so far)";
+        assert!(line(&view).contains(told), "{}", line(&view));
+        // An interval without news leaves what was told.
+        view.take_ways(0, &[OneWayDelay { above_least: true, ..OneWayDelay::default() }; 2]);
+        assert!(line(&view).contains(told), "{}", line(&view));
+        view.take_ways(0, &[there, here].map(|way| OneWayDelay { above_least: false, ..way }));
+        assert!(line(&view).contains("there 12.0 ms") && !line(&view).contains('+'), "{}", line(&view));
     }
 
     #[test]

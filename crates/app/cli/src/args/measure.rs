@@ -101,6 +101,10 @@ pub(crate) struct MeasureArgs {
     /// Write one JSON object a line to standard output while running
     #[arg(long, help_heading = "Output")]
     pub(crate) stream: bool,
+    /// Have the far end tell its stamps while the run goes on and not at its end, so that delays, jitter and losses of packets
+    /// that go one way are shown meanwhile: takes some 40 octets a packet of the way from there. --tui always has it
+    #[arg(long, help_heading = "Output")]
+    pub(crate) live_delays: bool,
     /// Draw it on the whole terminal while it runs: delay as curves, and each stream; q ends, p holds the picture
     #[arg(long, help_heading = "Output", conflicts_with_all = ["stream", "quiet"])]
     pub(crate) tui: bool,

@@ -56,25 +56,38 @@ struct Point {
     at: f64,
     /// Median and 99th percentile of the round trips.
     round_trip: Option<(f64, f64)>,
-    /// Medians of the delays there and back.
+    /// Medians of the delays there and back, and 99th percentiles.
     ways: [Option<f64>; 2],
+    highest: [Option<f64>; 2],
     /// Jitter (RFC 3550) so far: there, back, there and back.
     jitters: [Option<f64>; 3],
     /// Share of what was sent that is not known to have come.
     missing: Option<f64>,
+    /// Of packets that go one way, those that are known to be missing: there and back.
+    lost: [Option<f64>; 2],
+}
+
+type Of = fn(&Point) -> Option<f64>;
+
+fn curve(stream: &Stream, of: Of) -> Points {
+    stream.points.iter().filter_map(|point| Some((point.at, of(point)?))).collect()
 }
 
 impl Point {
     fn of(interval: &StreamInterval, live: Option<&LiveStream>) -> Self {
         let delay = &interval.round_trip_delay_ns;
         let ways = live.map(|live| [live.forward(), live.reverse(), live.round_trip()]);
-        let [there, back, _] = ways.map_or([None; 3], |ways| ways.map(|way| way.quantiles()[0]));
+        let [there, back, _] = ways.map_or([[None; 2]; 3], |ways| ways.map(LiveWay::quantiles));
+        let lost =
+            |way: &LiveWay| way.counts().and_then(|[sent, came]| share(sent.saturating_sub(came), sent));
         Self {
             at: seconds(interval.elapsed_ns),
             round_trip: delay.median.zip(delay.p99.or(delay.max)),
-            ways: [there, back],
+            ways: [there[0], back[0]],
+            highest: [there[1], back[1]],
             jitters: ways.map_or([None; 3], |ways| ways.map(LiveWay::jitter)),
             missing: share(interval.sent.saturating_sub(interval.returned), interval.sent),
+            lost: live.map_or([None; 2], |live| [live.forward(), live.reverse()].map(lost)),
         }
     }
 }
@@ -102,16 +115,57 @@ impl MeasurementPicture {
         stream.points.push_back(Point::of(interval, live));
     }
 
+    /// The curve of each stream.
+    fn each(&self, of: Of) -> Vec<(&str, Points)> {
+        let some = self.streams.iter().take(super::COLOURS.len());
+        some.map(|one| (one.latest.target.as_str(), curve(one, of))).collect()
+    }
+
     /// What is drawn. One stream shows its spread and its ways; of several, each has its median, jitter and losses.
     fn panels(&self) -> Vec<Panel<'_>> {
-        type Of = fn(&Point) -> Option<f64>;
-        let curve = |stream: &Stream, of: Of| -> Points {
-            stream.points.iter().filter_map(|point| Some((point.at, of(point)?))).collect()
+        if self.way.is_one_way() { self.one_way_panels() } else { self.round_trip_panels() }
+    }
+
+    /// Of packets that go one way: of one stream both ways, as far as it has them; of several the way there, or here where
+    /// none go there.
+    fn one_way_panels(&self) -> Vec<Panel<'_>> {
+        let there = self.way != Way::Reverse;
+        let of = |ways: [Of; 2]| match self.streams.as_slice() {
+            [one] => ["there", "here"]
+                .into_iter()
+                .zip(ways.map(|of| curve(one, of)))
+                .filter(|(_, points)| !points.is_empty())
+                .collect(),
+            _ => self.each(ways[usize::from(!there)]),
         };
-        let each = |of: Of| {
-            let some = self.streams.iter().take(super::COLOURS.len());
-            some.map(|one| (one.latest.target.as_str(), curve(one, of))).collect::<Vec<_>>()
+        let missing = match self.streams.as_slice() {
+            [one] => vec![("", curve(one, |point| point.missing))],
+            _ => self.each(|point| point.missing),
         };
+        let delays = of([|point| point.ways[0], |point| point.ways[1]]);
+        let title = if delays.iter().all(|(_, points)| points.is_empty()) {
+            "one-way delay: known when the stamps of both ends are here"
+        } else {
+            self.ways_title()
+        };
+        let time: fn(f64) -> String = |value| maybe_time(Some(value), true);
+        let lost = of([|point| point.lost[0], |point| point.lost[1]]);
+        let jitters = of([|point| point.jitters[0], |point| point.jitters[1]]);
+        let highest = of([|point| point.highest[0], |point| point.highest[1]]);
+        let panel = |title, curves, show, zero| Panel { title, curves, show, zero };
+        let missing = panel("not known to have arrived", missing, percent, true);
+        let lost = panel("lost", lost, percent, true);
+        let known = !lost.is_empty();
+        vec![
+            panel(title, delays, time, false),
+            if known { lost } else { missing },
+            panel("jitter (RFC 3550)", jitters, time, true),
+            panel("99 % of the delays", highest, time, false),
+        ]
+    }
+
+    fn round_trip_panels(&self) -> Vec<Panel<'_>> {
+        let each = |of: Of| self.each(of);
         let median: Of = |point| point.round_trip.map(|(median, _)| median);
         let missing: Of = |point| point.missing;
         let (round_trips, ways, jitters, missing) = match self.streams.as_slice() {
@@ -134,15 +188,9 @@ impl MeasurementPicture {
             _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(missing)),
         };
         let time: fn(f64) -> String = |value| maybe_time(Some(value), true);
-        let delay = if self.way.is_one_way() {
-            "one-way delay: known at the end, when the stamps of both ends are here"
-        } else {
-            "round-trip delay"
-        };
-        let come = if self.way.is_one_way() { "not known to have arrived" } else { "not back" };
         vec![
-            Panel { title: delay, curves: round_trips, show: time, zero: false },
-            Panel { title: come, curves: missing, show: percent, zero: true },
+            Panel { title: "round-trip delay", curves: round_trips, show: time, zero: false },
+            Panel { title: "not back", curves: missing, show: percent, zero: true },
             Panel { title: "jitter (RFC 3550)", curves: jitters, show: time, zero: true },
             Panel { title: self.ways_title(), curves: ways, show: time, zero: false },
         ]
@@ -150,11 +198,13 @@ impl MeasurementPicture {
 
     /// What delays of one way are: the far clock's offset is in them where both ends do not read one clock.
     const fn ways_title(&self) -> &'static str {
-        match (self.above_least, self.streams.len()) {
-            (false, 0 | 1) => "one-way delay",
-            (false, _) => "delay there",
-            (true, 0 | 1) => "one-way delay above the least",
-            (true, _) => "delay there above the least",
+        match (self.above_least, self.streams.len(), self.way) {
+            (false, 0 | 1, _) => "one-way delay",
+            (false, _, Way::Reverse) => "delay here",
+            (false, _, _) => "delay there",
+            (true, 0 | 1, _) => "one-way delay above the least",
+            (true, _, Way::Reverse) => "delay here above the least",
+            (true, _, _) => "delay there above the least",
         }
     }
 
@@ -187,7 +237,8 @@ impl MeasurementPicture {
     fn table(&self, width: u16) -> Table<'static> {
         let [come, missing] =
             if self.way.is_one_way() { ["arrived", "not yet"] } else { ["back", "not back"] };
-        let heads = ["target", "sent", come, missing, "median", "99 %", self.clocks()];
+        let delays = if self.way.is_one_way() { ["there", "here"] } else { ["median", "99 %"] };
+        let heads = ["target", "sent", come, missing, delays[0], delays[1], self.clocks()];
         let longest = self.streams.iter().map(|one| one.latest.target.chars().count()).max().unwrap_or(0);
         let target = u16::try_from(longest).unwrap_or(u16::MAX).clamp(6, LONGEST_TARGET);
         let widths = [target, 10, 10, 9, 8, 8, if self.clocks().is_empty() { 0 } else { CLOCKS }];
@@ -203,14 +254,20 @@ impl MeasurementPicture {
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
             let missing = share(latest.sent.saturating_sub(latest.returned), latest.sent);
-            let delay = &latest.round_trip_delay_ns;
+            let whole = &latest.round_trip_delay_ns;
+            let last = |of: fn(&Point) -> Option<f64>| one.points.iter().rev().find_map(of);
+            let delays = if self.way.is_one_way() {
+                [last(|point| point.ways[0]), last(|point| point.ways[1])]
+            } else {
+                [whole.median, whole.p99.or(whole.max)]
+            };
             let cells = [
                 romer_report::escape::terminal(&latest.target),
                 count(latest.sent),
                 count(latest.returned),
                 missing.map_or_else(|| "-".into(), percent),
-                maybe_time(delay.median, true),
-                maybe_time(delay.p99.or(delay.max), true),
+                maybe_time(delays[0], true),
+                maybe_time(delays[1], true),
                 latest.clock.as_ref().map_or_else(String::new, |clock| skew(clock, true)),
             ];
             Row::new(shown.iter().map(|place| cells[*place].clone()).collect::<Vec<_>>())
@@ -357,6 +414,36 @@ mod tests {
         assert!(!text.contains("┌median"), "no legend hides a curve:\n{text}");
         let small = shown(&picture, 80, 18);
         assert!(small.contains("round-trip delay") && !small.contains("jitter"), "{small}");
+    }
+
+    #[test]
+    fn packets_of_both_ways_have_their_delays_losses_and_jitter_as_soon_as_the_other_end_tells() {
+        let picture = MeasurementPicture::new(Way::Both, None);
+        let mut picture = picture.lock().unwrap();
+        picture.take(&interval(0, 1, 100, 75, 0.0), None);
+        let before = shown(&*picture, 160, 40).replace('\u{a0}', " ");
+        assert!(before.contains("not known to have arrived ─  25"), "{before}");
+        picture.above_least = true;
+        for second in 2..=5_u32 {
+            picture.take(&interval(0, i64::from(second), 100, 75, 0.0), None);
+            let last = picture.streams[0].points.back_mut().unwrap();
+            last.ways = [Some(12e6), Some(8e6)];
+            last.highest = [Some(15e6), None];
+            last.lost = [Some(0.03), Some(0.02)];
+            last.jitters = [Some(1e6), Some(2e6), None];
+        }
+        let text = shown(&*picture, 160, 40).replace('\u{a0}', " ");
+        for part in [
+            "one-way delay above the least ─ there 12",
+            "─ here 8",
+            "lost ─ there 3",
+            "─ here 2",
+            "jitter (RFC 3550) ─ there 1",
+            "99 % of the delays ─ there 15",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing:\n{text}");
+        }
+        assert!(!text.contains("round-trip") && !text.contains("not known to have arrived"), "{text}");
     }
 
     #[test]

@@ -108,8 +108,8 @@ impl Live {
         }
     }
 
-    /// Takes in what came, and tells it when the interval is over.
-    pub(super) fn look(&mut self, observer: &mut dyn Observer) {
+    /// Takes in what came, and tells it when the interval is over. Gives whether it was.
+    pub(super) fn look(&mut self, observer: &mut dyn Observer) -> bool {
         while let Ok(seen) = self.seen.try_recv() {
             let Some(stream) = self.streams.get_mut(usize::from(seen.stream)) else { continue };
             if stream.delays.len() < REMEMBERED {
@@ -120,7 +120,8 @@ impl Live {
             }
         }
         let now = clock::monotonic_now();
-        if now >= self.next {
+        let is_over = now >= self.next;
+        if is_over {
             self.estimate(now);
             self.tell(now, observer);
             // A look that came late does not make the following ones late.
@@ -128,6 +129,7 @@ impl Live {
                 self.next = self.next + self.every;
             }
         }
+        is_over
     }
 
     /// Tells what is left.

@@ -30,7 +30,7 @@ use romer_record::document::{Measurement, StreamInterval, Way};
 use romer_record::event::Event;
 use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
-use romer_session::control::{KEEP_ALIVE, Message};
+use romer_session::control::{FETCH, KEEP_ALIVE, Message};
 use romer_store::{Finished, LogSender, LogThread, NewRun, StoreError};
 use romer_units::{Duration, Monotonic, Timestamp};
 
@@ -179,7 +179,9 @@ fn exchange(
                 keep_open(streams);
             }
             take_news(streams, options, &log.sender(), began, &mut happenings, observer);
-            live.look(observer);
+            if live.look(observer) && options.live_delays {
+                fetch(streams);
+            }
             happenings.look(observer);
             if shared.iter().all(|stream| stream.is_done(clock::monotonic_now(), options.waiting_time)) {
                 break;
@@ -223,6 +225,19 @@ fn keep_open(streams: &mut [Prepared]) {
         if let Some(conversation) = &mut stream.conversation {
             conversation.ask(StdDuration::ZERO);
             let _ = stream.shared.associate();
+        }
+    }
+}
+
+/// Has the far ends tell what they know by now of one-way probes: just after an interval was told, so that it is here for
+/// the next.
+fn fetch(streams: &mut [Prepared]) {
+    let one_way = streams.iter_mut().filter(|stream| stream.shared.way.is_one_way());
+    for stream in one_way.filter(|stream| !stream.resuming.is_trying()) {
+        if let Some(conversation) = &mut stream.conversation
+            && conversation.welcome.has(FETCH)
+        {
+            conversation.tell(&Message::Fetch);
         }
     }
 }

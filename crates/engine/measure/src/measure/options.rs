@@ -91,6 +91,10 @@ pub struct MeasureOptions {
     pub location: Location,
     /// Time between two interval lines.
     pub report_every: Duration,
+    /// Have the far ends tell their stamps of one-way probes at every interval, so that whoever follows the log has their
+    /// delays while the run goes on. That takes some 40 octets a probe of the way from there, which is not without effect
+    /// on narrow ones; far ends of earlier versions tell them at the end all the same.
+    pub live_delays: bool,
     /// How the threads that send and receive are run.
     pub threads: ThreadOptions,
 }

@@ -35,6 +35,7 @@ const RESUMED: u8 = 19;
 const RECEIVED: u8 = 20;
 const PART: u8 = 21;
 const CARDS: u8 = 22;
+const FETCH: u8 = 23;
 const CHALLENGE: u8 = 32;
 const PROOF: u8 = 33;
 
@@ -87,6 +88,7 @@ impl Message {
             Self::Halt => out.push(HALT),
             Self::Ask => out.push(ASK),
             Self::Heard(body) => json(HEARD, body, out),
+            Self::Fetch => out.push(FETCH),
             Self::Departures(records) => {
                 out.push(DEPARTURES);
                 for record in records.iter().take(Self::RECORDS_IN_A_FRAME) {
@@ -147,6 +149,7 @@ impl Message {
             HALT => Self::Halt,
             ASK => Self::Ask,
             HEARD => Self::Heard(unjson(kind, body)?),
+            FETCH => Self::Fetch,
             DEPARTURES => Self::Departures(
                 log::decode_far_sent(body)
                     .map_err(|why: LogError| CodecError::Body { kind, why: why.to_string() })?,
@@ -286,6 +289,7 @@ mod tests {
             Message::Start,
             Message::Halt,
             Message::Ask,
+            Message::Fetch,
             Message::Heard(Heard { received: 1, departed: 2 }),
             Message::Cards(vec![
                 Card {

@@ -18,6 +18,8 @@
 //!                           <-  associated (the address it came from)
 //!   ask, every few seconds  ->
 //!                           <-  heard (how far a one-way session has come)
+//!   fetch                   ->  where somebody looks on: the records that there are by now
+//!                           <-  log, departures (records)
 //!   association datagram ~~~>   again every few seconds: it keeps a NAT's mapping, and tells a new one
 //!                           <-  associated (where it came from now)
 //!   ... test packets over UDP; records when the responder's buffer fills ...
@@ -81,7 +83,7 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 4] = [ONE_WAY, RESUME, TRACE, CARDS];
+pub const FEATURES: [&str; 5] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
@@ -90,6 +92,8 @@ pub const RESUME: &str = "resume";
 pub const TRACE: &str = "trace";
 /// Stamps of network cards in the log that is brought back.
 pub const CARDS: &str = "card-stamps";
+/// The log comes home in parts during the run, when it is asked for.
+pub const FETCH: &str = "fetch";
 /// Of a responder alone: it has such stamps to give, because a network card of its takes them.
 pub const HAS_CARD: &str = "takes-card-stamps";
 /// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute
@@ -388,6 +392,8 @@ pub enum Message {
     Ask,
     /// So far.
     Heard(Heard),
+    /// The records that there are by now are to come, and not only at the end.
+    Fetch,
     /// Records of the responder's departures.
     Departures(Vec<FarSent>),
     /// All probes of the responder have left.

@@ -358,6 +358,9 @@ impl Server {
             (State::Associating { .. } | State::Running { .. }, Message::Ask) => {
                 actions.push(Action::Send(Message::Heard(self.heard_of)));
             }
+            (State::Associating { .. } | State::Running { .. }, Message::Fetch) => {
+                actions.extend(self.drain());
+            }
             (_, Message::Unknown(kind)) => actions.push(complain(
                 ComplaintCode::UnknownType,
                 format!("frames of type {kind} are not known to version {VERSION}"),
@@ -575,8 +578,7 @@ impl Server {
         let arrivals = records.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Log(some.to_vec()));
         let departures =
             departures.chunks(Message::RECORDS_IN_A_FRAME).map(|some| Message::Departures(some.to_vec()));
-        let cards = self.drained_cards();
-        arrivals.chain(departures).chain(cards).map(|message| self.say_once(message)).collect()
+        arrivals.chain(departures).chain(self.drained_cards()).map(|message| self.say_once(message)).collect()
     }
 
     /// Says something that must not be lost with the connection. While there is none it is only kept.

@@ -171,6 +171,34 @@ fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted
     assert_eq!(sent, 20);
 }
 
+#[test]
+fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
+    let mut server = server(Limits::default());
+    say(&mut server, &hello_of_one_that_can_resume());
+    let untimely = say(&mut server, &Message::Fetch);
+    assert!(matches!(&untimely[..], [Action::Send(Message::Complaint(c))] if c.code == ComplaintCode::State));
+    say(&mut server, &Message::Request(Request { direction: Way::Forward, ..request() }));
+    server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+    assert_eq!(say(&mut server, &Message::Fetch), [], "there is nothing yet");
+    let records = [0, 1, 2].map(|sequence| Far { sequence, ..Far::default() });
+    for record in &records[..2] {
+        assert!(server.on_record(*record).is_empty());
+    }
+    assert_eq!(say(&mut server, &Message::Fetch), [Action::Send(Message::Log(records[..2].to_vec()))]);
+    assert_eq!(say(&mut server, &Message::Fetch), [], "each comes once");
+    server.on_departure(FarSent { sequence: 9, ..FarSent::default() });
+    assert!(
+        matches!(&say(&mut server, &Message::Fetch)[..], [Action::Send(Message::Departures(sent))] if sent.len() == 1)
+    );
+    server.on_record(records[2]);
+    say(&mut server, &Message::Stop);
+    let last = server.finish();
+    assert_eq!(last[0], Action::Send(Message::Log(records[2..].to_vec())));
+    assert!(matches!(last[1], Action::Send(Message::End(End { received: 3, records_lost: 0, .. }))));
+    // What was fetched must not be lost with the connection either.
+    assert!(server.on_bytes(&bytes(&Message::Fetch), false, at(2)).is_empty(), "it is over");
+}
+
 fn stream() -> FarStream {
     FarStream {
         model: "periodic".into(),
