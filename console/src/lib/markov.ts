@@ -24,6 +24,31 @@ export function reachable(matrix: Matrix, start: number): boolean[] {
   return seen;
 }
 
+/** The parts of the chain that it never leaves once it is in them, of the states that it can enter; none where each comes again. */
+export function absorbing(matrix: Matrix, start = 0): number[][] {
+  if (matrix.some((row) => row.length !== matrix.length || rowFault(row) !== null)) return [];
+  const from = matrix.map((_, state) => reachable(matrix, state));
+  return matrix.flatMap((_, state) => {
+    const part = matrix.flatMap((_, to) => (from[state]?.[to] ? [to] : []));
+    const closed = from[start]?.[state] && part[0] === state && part.every((to) => from[to]?.[state]);
+    return closed && part.length < matrix.length ? [part] : [];
+  });
+}
+
+/** That the chain ends in a part of its states, in words; null where it does not. */
+export function absorbingWords(matrix: Matrix, start = 0): string | null {
+  const parts = absorbing(matrix, start);
+  const words = (part: number[]) => {
+    const numbers = part.map((state) => String(state + 1));
+    return numbers.length === 1 ? `state ${numbers[0]}` : `states ${numbers.slice(0, -1).join(', ')} and ${numbers.at(-1)}`;
+  };
+  const [only, ...others] = parts;
+  if (!only) return null;
+  if (others.length > 0) return `The chain comes to stay in ${parts.map(words).join(' or in ')}, by chance, and leaves it no more: no share follows in the long run.`;
+  if (only.includes(start)) return `The chain begins in ${words(only)} and never leaves ${only.length > 1 ? 'them' : 'it'}.`;
+  return `Sooner or later the chain stays in ${words(only)} and leaves ${only.length > 1 ? 'them' : 'it'} no more.`;
+}
+
 /**
  * In the long run, which share of the visits each state has, from `start`; null where the rows are no distributions or
  * the chain, from there, ends in one of several closed parts.

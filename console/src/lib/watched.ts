@@ -89,6 +89,15 @@ export function standing(job: Parameters<typeof come>[0]): { words: string; tone
   return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
 }
 
+/** The last value that is known: of packets that go one way the last interval's is told an interval later, and at the end not at all. */
+export function latest(points: readonly Point[] | undefined, of: (point: Point) => number | null): number | null {
+  for (let i = (points?.length ?? 0) - 1; i >= 0; i--) {
+    const found = of(points?.[i] as Point);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
 /** Whether any of the points has such a value. */
 export const has = (points: Point[], of: (point: Point) => number | null): boolean => points.some((point) => of(point) !== null);
 

@@ -5,7 +5,7 @@ import { did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
-import { fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
+import { absorbing, absorbingWords, fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { axis, clock, moment, zone } from '../../src/lib/moment';
 import { named } from '../../src/lib/named';
 import { distribution, present } from '../../src/lib/overlay';
@@ -317,6 +317,21 @@ describe('displacements', () => {
     // Up to 0.5, which is half a standard deviation below the mean.
     expect(normal[0]?.[1]).toBeCloseTo(0.308538, 5);
     expect(displacements({ model: 'uniform', low: 4, high: 1 })).toBeNull();
+  });
+});
+
+describe('a chain that ends in a part of its states', () => {
+  it('is told with that part, however many states it has', () => {
+    expect(absorbingWords([[0.5, 0.5], [0, 1]])).toBe('Sooner or later the chain stays in state 2 and leaves it no more.');
+    expect(absorbingWords([[0.9, 0.1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])).toBe('Sooner or later the chain stays in states 2 and 3 and leaves them no more.');
+    expect(absorbingWords([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])).toBe('The chain begins in states 1 and 2 and never leaves them.');
+    expect(absorbing([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]])).toEqual([[1], [2]]);
+    expect(absorbingWords([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]])).toContain('in state 2 or in state 3, by chance');
+  });
+  it('is none where each state comes again, where there is one alone, or while a row is wrong', () => {
+    for (const matrix of [[[0.9, 0.1], [0.1, 0.9]], [[1]], linearSequence(4), [[0.5, 0.4], [0, 1]]]) expect(absorbingWords(matrix)).toBeNull();
+    // What is never entered is of no account.
+    expect(absorbingWords([[0.5, 0.5, 0], [1, 0, 0], [0, 0, 1]])).toBe('The chain begins in states 1 and 2 and never leaves them.');
   });
 });
 

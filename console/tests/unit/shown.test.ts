@@ -8,7 +8,7 @@ import { plain } from '../../src/lib/plain';
 import { leftWords } from '../../src/lib/plan';
 import { second, type Tick } from '../../src/lib/rates';
 import { samples } from '../../src/lib/samples';
-import { come, past, standing } from '../../src/lib/watched';
+import { come, latest, past, standing } from '../../src/lib/watched';
 
 describe('axes', () => {
   it('of shares span no more than there can be, and of a constant 0 something', () => {
@@ -71,6 +71,9 @@ describe('what came of a measurement', () => {
     expect(now[0]?.[0]).toMatchObject({ forward: { median: 5, p99: 7, jitter: null }, between: { median: 2, max: 3 } });
     expect(now[0]?.[0]?.missing).toBeCloseTo(0.1, 12);
     const [apart] = past([{ ...interval(1), forward: { ...interval(1).forward, sent: 100, arrived: 97 } }], {})[0] ?? [];
+    expect([latest(now[0], (point) => point.forward.median), latest(now[0], (point) => point.forward.jitter), latest(undefined, (point) => point.x)]).toEqual([5, null, null]);
+    const unknown = { ...now[0]![0]!, forward: { ...now[0]![0]!.forward, median: null } };
+    expect(latest([now[0]![0]!, unknown], (point) => point.forward.median)).toBe(5);
     expect([apart?.forward.lost, apart?.reverse.lost]).toEqual([expect.closeTo(0.03, 12), null]);
     const later = past([interval(1), interval(2)], { 0: [2, 3].map((x) => ({ ...now[0]![0]!, x })) });
     expect(later[0]?.map((point) => point.x)).toEqual([1, 2, 3]);

@@ -101,22 +101,41 @@ impl Chain {
         self.durations.iter().copied().max().unwrap_or(0)
     }
 
-    /// The states (from 0) that are never left once they are entered, among those that can be entered at all; of a
-    /// chain of one state none.
-    pub fn absorbing(&self) -> Vec<usize> {
+    /// The parts of the chain (states from 0) that are never left once they are entered, among the states that can be
+    /// entered at all; none where each state comes again and again. Of several parts the chain ends in one, by chance.
+    pub fn absorbing(&self) -> Vec<Vec<usize>> {
+        let n = self.durations.len();
+        let reached: Vec<Vec<bool>> = (0..n).map(|state| self.reached(state)).collect();
+        let entered = (0..n).filter(|state| reached[self.initial][*state]);
+        entered
+            .filter_map(|state| {
+                let part: Vec<usize> = (0..n).filter(|to| reached[state][*to]).collect();
+                // Its first state speaks for it.
+                let closed = part.first() == Some(&state) && part.iter().all(|to| reached[*to][state]);
+                (closed && part.len() < n).then_some(part)
+            })
+            .collect()
+    }
+
+    /// Where the chain begins, from 0.
+    pub const fn initial(&self) -> usize {
+        self.initial
+    }
+
+    /// The states that can be entered from `state`, itself included.
+    fn reached(&self, state: usize) -> Vec<bool> {
         let n = self.durations.len();
         let leads = |from: usize, to: usize| {
             let row = &self.cumulative[from * n..(from + 1) * n];
             row[to] > to.checked_sub(1).map_or(0.0, |before| row[before])
         };
-        let (mut seen, mut open) = (vec![false; n], vec![self.initial]);
+        let (mut seen, mut open) = (vec![false; n], vec![state]);
         while let Some(state) = open.pop() {
             if !std::mem::replace(&mut seen[state], true) {
                 open.extend((0..n).filter(|next| leads(state, *next)));
             }
         }
-        let stays = |state: &usize| seen[*state] && (0..n).all(|next| next == *state || !leads(*state, next));
-        (0..n).filter(|_| n > 1).filter(stays).collect()
+        seen
     }
 
     fn next(&self, state: usize, unit: f64) -> usize {

@@ -21,7 +21,7 @@ mod stages;
 
 use std::sync::Arc;
 
-use romer_impair::chain::SHORTEST_STATE;
+use romer_impair::chain::{Chain, SHORTEST_STATE};
 use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Setting, TimelineStep};
 use romer_impair::trace::{self, By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
@@ -444,6 +444,42 @@ fn shown(nanos: f64) -> Duration {
 /// A recorded link that lets nothing through for so long may be in another unit than milliseconds.
 const LONG_SILENCE: i64 = 60_000_000_000;
 
+/// What is to be known of a chain of losses that ends in a part of its states.
+fn absorbed<'a>(chain: &'a Chain, states: &'a [Decision]) -> impl Iterator<Item = String> + 'a {
+    let parts = chain.absorbing();
+    let several = parts.len() > 1;
+    parts.into_iter().map(move |part| {
+        let numbers: Vec<String> = part.iter().map(|state| (state + 1).to_string()).collect();
+        let (named, lose) = match numbers.as_slice() {
+            [one] => (format!("state {one}"), "loses"),
+            [some @ .., last] => (format!("states {} and {last}", some.join(", ")), "lose"),
+            [] => (String::new(), ""),
+        };
+        let shares = part.iter().map(|state| match &states[*state] {
+            Decision::Bernoulli { probability } => Some(*probability),
+            _ => None,
+        });
+        let lost = match shares.collect::<Option<Vec<f64>>>() {
+            Some(shares) => {
+                let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = shares.iter().copied().fold(0.0, f64::max);
+                let percent = |share: f64| (share * 1e8).round() / 1e6;
+                let from = if least < most { format!("{} % to ", percent(least)) } else { String::new() };
+                format!("{lose} {from}{} % of the packets", percent(most))
+            }
+            None => format!("{} over the packets", if part.len() > 1 { "decide" } else { "decides" }),
+        };
+        let stays = if part.contains(&chain.initial()) {
+            "the chain begins in"
+        } else if several {
+            "the chain may come to stay in"
+        } else {
+            "sooner or later the chain stays in"
+        };
+        format!("{stays} {named}, which it never leaves and which {lost}")
+    })
+}
+
 fn notes(config: &Config) -> Vec<String> {
     let mut notes = Vec::new();
     let empty = Path::default();
@@ -463,18 +499,7 @@ fn notes(config: &Config) -> Vec<String> {
                 ));
             }
             if let Model::Markov { chain, states } = &path.loss {
-                for state in chain.absorbing() {
-                    let lost = match &states[state] {
-                        Decision::Bernoulli { probability } => {
-                            format!("loses {} % of the packets", probability * 100.0)
-                        }
-                        _ => "decides over the packets".into(),
-                    };
-                    notes.push(format!(
-                        "{name}.loss: sooner or later the chain stays in state {}, which it never leaves and which {lost}",
-                        state + 1
-                    ));
-                }
+                notes.extend(absorbed(chain, states).map(|note| format!("{name}.loss: {note}")));
             }
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
                 let cut = variable.law().cut();

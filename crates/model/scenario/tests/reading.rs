@@ -325,6 +325,29 @@ fn a_recorded_link_that_is_silent_for_long_is_told() {
     };
     assert!(chain("[0.0,1.0]").contains("stays in state 2, which it never leaves and which loses 100 %"));
     assert_eq!(chain("[0.1,0.9]"), "");
+    // Parts of several states, and several parts.
+    let chain = |transition: &str| {
+        let state = |share: f64| format!("[[a_to_b.loss.state]]\nduration=1\nprobability={share:?}\n");
+        let states: String = [0.0, 0.07, 1.0].map(state).concat();
+        let text =
+            format!("[a_to_b.loss]\nmodel=\"markov\"\nstep=\"packets\"\ntransition=[{transition}]\n{states}");
+        read(&text).unwrap().notes.join("\n")
+    };
+    assert_eq!(
+        chain("[0.9,0.1,0.0],[0.0,0.5,0.5],[0.0,0.5,0.5]"),
+        "a_to_b.loss: sooner or later the chain stays in states 2 and 3, which it never leaves and which lose 7 % to 100 % of \
+         the packets"
+    );
+    assert_eq!(
+        chain("[0.0,0.5,0.5],[0.0,1.0,0.0],[0.0,0.0,1.0]"),
+        "a_to_b.loss: the chain may come to stay in state 2, which it never leaves and which loses 7 % of the packets\n\
+         a_to_b.loss: the chain may come to stay in state 3, which it never leaves and which loses 100 % of the packets"
+    );
+    assert!(
+        chain("[0.5,0.5,0.0],[0.5,0.5,0.0],[0.0,0.5,0.5]")
+            .contains("begins in states 1 and 2, which it never leaves")
+    );
+    assert_eq!(chain("[0.0,1.0,0.0],[0.0,0.0,1.0],[1.0,0.0,0.0]"), "", "each comes again");
     assert!(notes("late.up").join("\n").contains("a_to_b.trace: nothing leaves for the first 10800s"));
     assert!(notes("t.up").is_empty());
 }
