@@ -189,6 +189,8 @@ async function run() {
       return last.asked.direction === 'both' && last.state !== 'running' ? last : null;
     }),
   );
+  const [counted] = twofold.streams;
+  assert(counted.returned <= counted.sent && counted.returned > counted.sent / 2, JSON.stringify(counted));
   assert.match(twofold.command, /--direction both .*--live-delays/);
   const both = (await page.evaluate(async (id) => (await fetch(`/api/measurements/${id}/intervals`)).json(), twofold.id)).filter((one) => one.forward.sent > 500);
   assert(both.length > 0 && both.every((one) => one.forward.median_ns === null || one.forward.median_ns >= 20e6), JSON.stringify(both));

@@ -526,7 +526,7 @@ impl Server {
         }
         self.totals.received += 1;
         self.totals.reflected += u64::from(record.t3_user_ns.is_some());
-        self.heard_of.received += 1;
+        self.heard_of.received += u64::from(!self.is_one_way());
         self.totals.stamps_missing += u64::from(record.t3_user_ns.is_some() && record.t3_kernel_ns.is_none());
         if self.records.len() >= self.limits.buffered_records {
             self.totals.records_lost += 1;

@@ -172,6 +172,26 @@ fn a_half_full_buffer_is_sent_back_during_the_run_and_an_overfull_one_is_counted
 }
 
 #[test]
+fn an_arrival_counts_once_whichever_way_the_session_goes() {
+    for (direction, received) in [(Way::Forward, 3), (Way::RoundTrip, 4)] {
+        let mut server = server(Limits::default());
+        say(&mut server, &hello());
+        say(&mut server, &Message::Request(Request { direction, ..request() }));
+        server.on_associated("192.0.2.1:9".parse().unwrap(), at(1));
+        for sequence in 0..3 {
+            if direction.is_one_way() {
+                server.on_first_arrival();
+            }
+            server.on_record(Far { sequence, ..Far::default() });
+        }
+        // A copy: of round trips all that is in the log counts.
+        server.on_record(Far { sequence: 2, ..Far::default() });
+        let heard = Heard { received, departed: 0 };
+        assert_eq!(say(&mut server, &Message::Ask), [Action::Send(Message::Heard(heard))]);
+    }
+}
+
+#[test]
 fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     let mut server = server(Limits::default());
     say(&mut server, &hello_of_one_that_can_resume());
@@ -195,8 +215,7 @@ fn what_is_fetched_during_the_run_comes_once_and_the_rest_at_the_end() {
     let last = server.finish();
     assert_eq!(last[0], Action::Send(Message::Log(records[2..].to_vec())));
     assert!(matches!(last[1], Action::Send(Message::End(End { received: 3, records_lost: 0, .. }))));
-    // What was fetched must not be lost with the connection either.
-    assert!(server.on_bytes(&bytes(&Message::Fetch), false, at(2)).is_empty(), "it is over");
+    assert!(say(&mut server, &Message::Fetch).is_empty(), "it is over");
 }
 
 fn stream() -> FarStream {
@@ -382,6 +401,18 @@ fn a_session_goes_on_over_another_connection_and_nothing_that_was_said_is_lost()
         matches!(&last[..], [Action::Send(Message::Log(log)), Action::Send(Message::End(end)), Action::Close]
             if log.len() == 1 && end.records_lost == 0 && end.received == 5)
     );
+}
+
+#[test]
+fn what_was_fetched_and_did_not_come_is_said_again_over_another_connection() {
+    let mut server = resumable(&Message::Request(request()));
+    server.on_record(Far::default());
+    let fetched = say(&mut server, &Message::Fetch);
+    let [Action::Send(log @ Message::Log(_))] = &fetched[..] else { panic!("{fetched:?}") };
+    assert!(server.on_lost_connection(at(10)));
+    let asked = resume([9; 16], 0);
+    let actions = server.resume(&mut asking(&asked), &asked, [5; 16], at(20)).unwrap();
+    assert_eq!(actions[1], Action::Repeat(bytes(log)));
 }
 
 #[test]
