@@ -25,11 +25,12 @@ fn assert_kinds(document: &Value, kinds: &[&str]) {
 
 /// Probes that did not leave are counted as such, and what was sent came back but for what was just on its way.
 fn assert_not_taken_for_loss(document: &Value) {
-    let [sent, received, lost, not_sent] = ["sent", "received", "lost", "not_sent"]
+    let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
         .map(|name| count(document, &format!("/round_trip/packets/{name}")));
-    assert_eq!(received + lost, sent, "{document:#}");
+    assert_eq!(received + lost + astray, sent, "{document:#}");
     assert!(not_sent > 0, "{document:#}");
-    assert!(lost * 2 < sent, "{document:#}");
+    // A busy machine may lose one itself, and one may have been on its way.
+    assert!(lost <= 3, "{document:#}");
 }
 
 #[test]
@@ -88,13 +89,14 @@ fn move_house(lab: &Lab, measuring: &mut Measuring) {
     measuring.await_more();
 }
 
-/// A session that moved is whole: both logs, and what was lost went astray.
+/// A session that moved is whole: both logs, and what did not arrive went astray, which is no loss.
 fn assert_whole(document: &Value, way: &str) {
     let [sent, received, lost, astray] =
         ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
-    assert_eq!(received + lost, sent, "{way}: {document:#}");
+    assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
     // A busy machine may lose one itself.
-    assert!(astray <= lost && lost <= astray + 3, "{way}: {document:#}");
+    assert!(lost <= 3, "{way}: {document:#}");
+    assert!(astray > 0 || way != "reverse", "{way}: {document:#}");
     assert!(received > 100, "{way}: {document:#}");
     let warnings = at(document, "/warnings").as_array().unwrap();
     let broken = |warning: &Value| warning.as_str().unwrap().contains("did not come back whole");
@@ -161,9 +163,9 @@ fn probes_that_the_responder_could_not_send_while_its_link_was_down_are_not_lost
     ]);
     measuring.await_more();
     let document = measuring.end();
-    let [sent, received, lost, not_sent] = ["sent", "received", "lost", "not_sent"]
+    let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
         .map(|name| count(&document, &format!("/reverse/packets/{name}")));
-    assert_eq!(received + lost, sent, "{document:#}");
+    assert_eq!(received + lost + astray, sent, "{document:#}");
     assert!(not_sent > lost, "{document:#}");
 }
 
@@ -173,7 +175,7 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     let responder = lab.respond(&[]);
     let mut measuring = Measuring::begin(&lab, FAR, &[]);
     responder.signal("STOP");
-    // Longer than what counts as standing still.
+    // Longer than what counts as standing still, and than the waiting time.
     std::thread::sleep(Duration::from_secs(3));
     responder.signal("CONT");
     measuring.await_told(&["the responder stood still for"]);
@@ -195,10 +197,20 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     for way in ["forward", "round_trip"] {
         let astray = count(&document, &format!("/{way}/packets/astray"));
         assert!((80..=150).contains(&astray), "{way}: {document:#}");
+        // Nor is it one that the program there stood still.
+        assert!(count(&document, &format!("/{way}/packets/lost")) <= 3, "{way}: {document:#}");
     }
     let events = at(&document, "/events").as_array().unwrap();
     let theirs = events.iter().filter(|event| kinds.iter().any(|kind| event["kind"] == *kind));
     assert!(theirs.clone().all(|event| event["side"] == "responder"), "{document:#}");
+    // When it happened, not when the network let the far end tell of it: the interface was down for a second.
+    let moment = |kind: &str| {
+        let event =
+            events.iter().find(|event| event["kind"] == kind && event["side"] == "responder").unwrap();
+        event["at_ns"].as_i64().unwrap()
+    };
+    let down = moment("link-up") - moment("link-down");
+    assert!((900_000_000..10_000_000_000).contains(&down), "{down}: {document:#}");
     responder.signal("TERM");
     let ended = responder.wait().with_code(0);
     let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();

@@ -36,8 +36,8 @@ fn each_turn_is_a_run_of_its_own_and_those_that_were_missed_are_told() {
         let runs = runs(&folder);
         assert_eq!(runs.len(), 3, "{ended:?}");
         assert!(!missing || missed > 0, "{ended:?}");
-        let told = serde_json::Deserializer::from_str(&ended.stdout).into_iter::<serde_json::Value>();
-        assert_eq!(told.collect::<Result<Vec<_>, _>>().unwrap(), runs, "a document of each run");
+        let told = ended.stdout.lines().map(serde_json::from_str::<serde_json::Value>);
+        assert_eq!(told.collect::<Result<Vec<_>, _>>().unwrap(), runs, "a document of each run, on a line");
         for run in &runs {
             assert_eq!(at(run, "/partial"), false);
             let command = at(run, "/metadata/command").as_str().unwrap();

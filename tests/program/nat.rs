@@ -111,8 +111,9 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
         assert!(!warnings.contains("did not come back whole"), "{direction}: {warnings}");
         for way in ways(direction) {
             let packets = at(&document, &format!("/{way}/packets"));
-            let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(packets, name));
-            assert_eq!(received + lost, sent, "{direction}, {way}: {packets}");
+            let [sent, received, lost, astray] =
+                ["/sent", "/received", "/lost", "/astray"].map(|name| count(packets, name));
+            assert_eq!(received + lost + astray, sent, "{direction}, {way}: {packets}");
         }
     }
 }
@@ -146,9 +147,9 @@ fn a_port_that_nobody_takes_packets_at_any_more_is_told_as_an_event_and_not_as_l
     let events = at(&document, "/events").as_array().unwrap();
     let refused = events.iter().filter(|event| event["kind"] == "not-sent" && event["side"] == "responder");
     assert!(refused.count() > 0, "{events:?}");
-    let [sent, received, lost, not_sent] = ["sent", "received", "lost", "not_sent"]
+    let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
         .map(|name| count(&document, &format!("/reverse/packets/{name}")));
-    assert_eq!(received + lost, sent);
+    assert_eq!(received + lost + astray, sent);
     assert!(not_sent > 0, "{document:#}");
 }
 
@@ -172,8 +173,12 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
         );
         for way in ways(direction) {
             let packets = at(&document, &format!("/{way}/packets"));
-            let [sent, received, lost] = ["/sent", "/received", "/lost"].map(|name| count(packets, name));
-            assert_eq!(received + lost, sent, "{direction}, {way}: {packets}");
+            let [sent, received, lost, astray] =
+                ["/sent", "/received", "/lost", "/astray"].map(|name| count(packets, name));
+            assert_eq!(received + lost + astray, sent, "{direction}, {way}: {packets}");
+            // What the responder sent to a mapping that was no more is no loss of the path. A busy machine may lose one
+            // itself.
+            assert!(lost <= 3, "{direction}, {way}: {packets}");
             assert!(received > 100, "{direction}, {way}: {packets}");
         }
     }

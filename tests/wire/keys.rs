@@ -47,6 +47,36 @@ fn measure(control: &str, folder: &Path, key: Option<&Path>) -> Ended {
 }
 
 #[test]
+fn what_the_control_channel_refuses_is_told_and_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let told = home.path().join("totals.json");
+    let (responder, control) = respond(&["--sessions", "1", "--json", told.to_str().unwrap()]);
+    let mut long = romer([
+        "measure",
+        &control,
+        "--interval",
+        "10ms",
+        "--duration",
+        "1m",
+        "--no-route",
+        "--stream",
+        "--out",
+    ]);
+    let mut holding = Process::start(long.arg(home.path().join("long")));
+    assert!(holding.line().contains("romer/"), "it has the one session that there is");
+    let refused = measure(&control, home.path(), None).with_code(5);
+    assert!(refused.stderr.contains("all sessions are taken"), "{refused:?}");
+    holding.signal("INT");
+    holding.wait();
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+    let totals: Value = serde_json::from_str(&fs::read_to_string(told).unwrap()).unwrap();
+    schema::assert_valid(&totals, "respond");
+    assert_eq!(count(&totals, "/sessions/refused/busy"), 1);
+    assert_eq!(count(&totals, "/sessions/refused/unheard"), 0);
+}
+
+#[test]
 fn only_who_has_the_responders_key_is_spoken_to_and_measured_with() {
     let home = tempfile::tempdir().unwrap();
     let ours = key(home.path(), "ours", &[7; 32]);

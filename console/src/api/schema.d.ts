@@ -2376,9 +2376,9 @@ export interface components {
         Packets: {
             /**
              * Format: uint64
-             * @description Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
-             *     (an event `address-change` with a length), or would have arrived while the interface of the host there was down
-             *     (`link-down`). They say nothing of the path.
+             * @description Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
+             *     the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
+             *     host there was down (`link-down`).
              * @default null
              */
             astray: number | null;
@@ -2419,7 +2419,7 @@ export interface components {
             reordered: number | null;
             /**
              * Format: uint64
-             * @description Left the sending host.
+             * @description Left the sending host: those that were received, that were lost, and that went astray.
              */
             sent: number | null;
         };

@@ -136,7 +136,11 @@ fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
         output::print(&report::summary(&measurements, arguments.output.color, Some(&outcome.folder)));
     }
     if let Some(file) = &arguments.output.json {
-        let text = document_of(&measurements).map_err(Failure::own)?;
+        let mut text = document_of(&measurements).map_err(Failure::own)?;
+        if arguments.turns.every.is_some() {
+            // One after the other, so that who reads lines has a document in each. A line break is in no string.
+            text = text.lines().map(str::trim_start).collect::<String>() + "\n";
+        }
         output::write_document(file, &text, arguments.output.force)
             .map_err(|failure| failure.but_kept(&outcome.folder))?;
     }

@@ -139,6 +139,7 @@ fn words(totals: &Totals) -> String {
         (counts.tlvs_malformed, "with malformed TLVs"),
         (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
         (totals.refused_proofs, "senders without the key"),
+        (totals.refused_sessions.all(), "sessions not granted"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.not_sent, "replies not sent"),
         (totals.kernel_drops, "dropped by the kernel"),

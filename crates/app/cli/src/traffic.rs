@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use romer_traffic::{Limit, Request, Trace};
+use romer_traffic::{Limit, Request, Trace, TrafficModel};
 use romer_units::Duration;
 use romer_units::random::Seed;
 
@@ -27,7 +27,8 @@ pub(crate) const HELP: &str = "When probes leave, and how large they are:
   imix:simple, imix:seed003, imix:GENOME
                         frame sizes in turn; a genome of RFC 6985 such as
                         aaafg, 20(abcd)5(ggga) or AAZ,A=70B,Z=1400B
-  trace:FILE            as recorded: lines of offset_ns,size or a packet log
+  trace:FILE            as recorded: a table with the header offset_ns,size, or
+                        a packet log
   token-bucket:RATE,DEPTH
                         as fast as the bucket lets packets of --size pass;
                         both count payload: token-bucket:16kBps,64B
@@ -35,6 +36,8 @@ pub(crate) const HELP: &str = "When probes leave, and how large they are:
 
 /// How long is measured when nothing is said.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// The same of messages, of which there is one in five seconds.
+const MESSAGES_DURATION: Duration = Duration::from_secs(120);
 /// The largest trace that is read, in octets.
 const LARGEST: u64 = 64 << 20;
 
@@ -45,6 +48,7 @@ pub(crate) fn request(arguments: &TrafficArgs, seed: Seed) -> Result<Request, Fa
         (Some(count), _, _) => Limit::Count(count),
         (None, Some(duration), _) => Limit::Duration(duration),
         (None, None, Some(trace)) => Limit::Count(trace.len()),
+        (None, None, None) if arguments.model == TrafficModel::Messages => Limit::Duration(MESSAGES_DURATION),
         (None, None, None) => Limit::Duration(DEFAULT_DURATION),
     };
     Ok(Request {

@@ -180,7 +180,7 @@ impl Way<'_> {
         let stamps =
             if self.table == "a_to_b" { "t1_ns,t2_ns,t3_ns,t4_ns" } else { "t3_ns,t4_ns,t1_ns,t2_ns" };
         let mut content = format!("sequence,size,{stamps}\n");
-        for passage in self.passages {
+        for passage in self.passages.iter().filter(|passage| passage.fate != Fate::Astray) {
             let Some(departure) = passage.departure.map(Timestamp::as_nanos) else { continue };
             let arrival = match (passage.fate, passage.delay) {
                 (Fate::Arrived, Some(delay)) => (departure + delay.as_nanos()).to_string(),
@@ -206,9 +206,9 @@ impl Way<'_> {
         format!("{}{}", if self.source.only_udp { "flow." } else { "" }, self.table)
     }
 
-    /// First copies.
+    /// First copies of what says something of the path.
     fn firsts(&self) -> impl Iterator<Item = &Passage> {
-        self.passages.iter().filter(|passage| passage.copy == 0)
+        self.passages.iter().filter(|passage| passage.copy == 0 && passage.fate != Fate::Astray)
     }
 
     fn blank(&self, name: &str) -> DirectionModel {

@@ -2,17 +2,16 @@
 //! be made again from a run folder at any time.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use crate::limits::Limit;
+use happened::{in_place, mark_astray};
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
-use romer_record::event::{Event, EventKind, Side};
+use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
-use romer_record::{Fate, Passage, RoundTrip};
-use romer_timebase::astray::astray;
+use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
@@ -29,6 +28,7 @@ pub(crate) use workers::Workers;
 
 mod cards;
 mod figures;
+mod happened;
 mod standstill;
 mod under_way;
 mod workers;
@@ -286,9 +286,11 @@ fn concluded(
     } = gathered;
     let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
     let clock_warnings = clocks(&mut related);
+    related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
+    let astray = mark_astray(stream, &mut related);
     let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
@@ -307,7 +309,7 @@ fn concluded(
         reverse: figures.reverse,
         round_trip: figures.round_trip,
         clock: with_steps(&stream.events, related.clock.clone()),
-        events: stream.events.clone(),
+        events: in_place(stream, &related),
         findings: figures.findings,
         voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
@@ -318,7 +320,7 @@ fn concluded(
         measurement.warnings.extend(cards::warnings(stream, &selection, &cards, any));
     }
     measurement.stamps.nic = selection.uses_cards().then(|| cards.document());
-    count_astray(stream, &related, &mut measurement);
+    measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
     measurement.warnings.extend(standstill.words());
     let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
@@ -369,48 +371,6 @@ fn late_departures(m: &Measurement) -> Vec<String> {
         ))
     });
     late.collect()
-}
-
-/// Counts, of the probes that are lost, those that are not the path's losses, and says so.
-fn count_astray(stream: &Stream, related: &Related, measurement: &mut Measurement) {
-    let one_clock = stream.clock_relation == ClockRelation::Shared;
-    let mut there = BTreeSet::new();
-    for (passages, direction, ends, name) in [
-        (&related.forward, &mut measurement.forward, [Side::Sender, Side::Responder], "on the way there"),
-        (&related.reverse, &mut measurement.reverse, [Side::Responder, Side::Sender], "on the way back"),
-        (&related.round_trip, &mut measurement.round_trip, [Side::Sender; 2], "on the round trip"),
-    ] {
-        let Some(lost) = direction.packets.lost else { continue };
-        let mut gone = BTreeSet::new();
-        if stream
-            .events
-            .iter()
-            .any(|event| matches!(event.kind, EventKind::AddressChange | EventKind::LinkDown))
-        {
-            let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
-            gone = astray(passages, &stream.events, ends, longest);
-            if one_clock {
-                gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
-            }
-            match ends {
-                [Side::Sender, Side::Responder] => there.clone_from(&gone),
-                // What did not get there does not come back.
-                [Side::Sender, Side::Sender] => {
-                    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost);
-                    gone.extend(lost.map(|passage| passage.sequence).filter(|number| there.contains(number)));
-                }
-                _ => {}
-            }
-        }
-        let count = u64::try_from(gone.len()).unwrap_or(u64::MAX);
-        direction.packets.astray = Some(count);
-        if count > 0 {
-            measurement.warnings.push(format!(
-                "{count} of the {lost} probes that were lost {name} were under way while a host's address changed or its \
-                 interface was down: they went astray, and say nothing of the path"
-            ));
-        }
-    }
 }
 
 /// What a call over the path would be worth.

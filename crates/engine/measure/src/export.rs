@@ -13,7 +13,7 @@ use crate::evaluate::Evaluated;
 
 /// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
-/// `lost-there`, `lost-back`, and `lost` where the way is not known; of a one-way stream whose far end's log did not come
+/// `lost-there`, `lost-back`, and `lost` where the way is not known; `astray` of what did not arrive for no fault of the path; of a one-way stream whose far end's log did not come
 /// back, `unknown`.
 ///
 /// # Errors
@@ -28,11 +28,17 @@ pub fn csv(
 ) -> io::Result<Written> {
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
-    let late = late(match way {
+    let passages = match way {
         Way::Forward => &evaluated.related.forward,
         Way::Reverse => &evaluated.related.reverse,
         Way::RoundTrip | Way::Both => &evaluated.related.round_trip,
-    });
+    };
+    let late = late(passages);
+    let astray: HashSet<u64> = passages
+        .iter()
+        .filter(|passage| passage.fate == Fate::Astray)
+        .map(|passage| passage.sequence)
+        .collect();
     let complete = stream.far_log && stream.far_log_complete;
     let fate = |row: &RoundTrip| -> &'static str {
         let arrival = match way {
@@ -44,6 +50,7 @@ pub fn csv(
             _ if arrival.is_some_and(|arrival| late.contains(&(row.sequence, arrival))) => "late",
             RoundTrip { returned: true, .. } => "arrived",
             RoundTrip { way: Way::Forward, seen_by_responder: true, .. } => "arrived",
+            _ if astray.contains(&row.sequence) => "astray",
             RoundTrip { way: Way::Reverse, .. } => "lost-back",
             RoundTrip { seen_by_responder: true, .. } => "lost-back",
             _ if complete => "lost-there",

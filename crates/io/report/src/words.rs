@@ -107,6 +107,8 @@ impl Words {
             _ => format!("Probes come back{from}, but their stamps are missing."),
         };
         let leg = match (m.forward.packets.lost, m.reverse.packets.lost) {
+            // What came back too late may have taken its time at the far end.
+            (Some(0), Some(0)) => "",
             (Some(0), Some(_)) => ", all on the way back",
             (Some(_), Some(0)) => ", all on the way there",
             (Some(_), Some(_)) => ", on both ways",
@@ -228,6 +230,7 @@ impl Words {
             (None, _) => parts.push("losses not known for this direction".to_owned()),
         }
         for (number, what) in [
+            (p.astray, "astray"),
             (p.late, "late"),
             (p.duplicated, "duplicated"),
             (p.reordered, "out of order"),
@@ -390,14 +393,16 @@ impl Words {
 /// How many of how many were lost, and where: `leg` is for several.
 fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> String {
     let Some(lost) = direction.packets.lost else { return "How many were lost is not known.".into() };
-    let of = counted(sent, one, &format!("{one}s"));
+    let astray = direction.packets.astray.unwrap_or(0);
+    let of = counted(sent.saturating_sub(astray), one, &format!("{one}s"));
+    let more = if astray > 0 { format!("; {} went astray", count(astray)) } else { String::new() };
     if lost == 0 {
-        return format!("None of {of} was lost.");
+        return format!("None of {of} was lost{more}.");
     }
     let share = direction.loss.ratio.map_or_else(String::new, |ratio| format!(" ({})", percent(ratio)));
     let was = if lost == 1 { "was" } else { "were" };
     let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
-    format!("{} of {of} {was} lost{share}{leg}.", count(lost))
+    format!("{} of {of} {was} lost{share}{leg}{more}.", count(lost))
 }
 
 /// Stamps that did not come, if any did not.

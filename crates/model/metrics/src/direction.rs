@@ -243,9 +243,10 @@ fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
 fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
-    let (mut count, mut late, mut arrived, mut duplicated) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let (mut count, mut late, mut astray, mut arrived, mut duplicated) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
     for passage in sent(passages) {
         count += 1;
+        astray += u64::from(passage.fate == Fate::Astray);
         late += u64::from(passage.fate == Fate::Late);
         arrived += u64::from(passage.fate == Fate::Arrived);
     }
@@ -259,8 +260,9 @@ fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
         lost: None,
         duplicated: Some(duplicated),
         reordered: None,
-        astray: None,
-        late: (context.delay_kind == DelayKind::Absolute).then_some(late),
+        astray: context.complete.then_some(astray),
+        // By the part above the least delay some may be known to be late, though others may be late as well.
+        late: (context.delay_kind == DelayKind::Absolute || late > 0).then_some(late),
         corrupted: None,
         not_sent: context.not_sent,
     }

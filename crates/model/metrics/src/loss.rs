@@ -10,7 +10,7 @@ use crate::summary::{finite, real};
 /// Which packets of a stream were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossPattern {
-    /// Packets sent.
+    /// Packets sent, those that went astray left out.
     pub sent: usize,
     /// Packets lost, the late ones included (RFC 7680 section 2.4).
     pub lost: usize,
@@ -25,12 +25,11 @@ pub struct LossPattern {
 pub fn loss_pattern(passages: &[Passage]) -> Option<LossPattern> {
     let mut pattern = LossPattern::default();
     let mut last: Option<usize> = None;
-    for passage in sent(passages) {
-        let place = pattern.sent;
-        pattern.sent += 1;
+    for (place, passage) in sent(passages).enumerate() {
+        pattern.sent += usize::from(passage.fate != Fate::Astray);
         match passage.fate {
             Fate::Unknown => return None,
-            Fate::Arrived => {}
+            Fate::Arrived | Fate::Astray => {}
             Fate::Late | Fate::Lost => {
                 pattern.lost += 1;
                 let distance = last.map(|last| (place - last) as u64);

@@ -65,6 +65,7 @@ fn of_way(
             loss_basis = LossBasis::RoundTrip;
         }
         let gone = match passage.fate {
+            Fate::Astray => continue,
             Fate::Arrived => delay(passage).is_some_and(|delay| delay > last),
             Fate::Late | Fate::Lost | Fate::Unknown => true,
         };

@@ -129,6 +129,35 @@ pub struct RespondTlvs {
     pub auth_fail: u64,
 }
 
+/// Sessions that a responder's control channel did not grant, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RespondSessionsRefused {
+    /// All sessions, or all that one address may have, were taken.
+    pub busy: u64,
+    /// Asked for more packets a second than one address may send.
+    pub rate: u64,
+    /// Asked for more time than a session may take.
+    pub length: u64,
+    /// Asked for larger packets than the responder sends.
+    pub size: u64,
+    /// Asked for what there cannot be.
+    pub invalid: u64,
+    /// Was to go on, and is not there any more.
+    pub gone: u64,
+    /// From outside the allowed ranges.
+    pub not_allowed: u64,
+    /// Conversations that were cut off unheard, because there were too many.
+    pub unheard: u64,
+}
+
+impl RespondSessionsRefused {
+    /// All of them.
+    pub const fn all(&self) -> u64 {
+        let Self { busy, rate, length, size, invalid, gone, not_allowed, unheard } = *self;
+        busy + rate + length + size + invalid + gone + not_allowed + unheard
+    }
+}
+
 /// Sessions of a responder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RespondSessions {
@@ -136,6 +165,9 @@ pub struct RespondSessions {
     pub granted: u64,
     /// Control conversations whose sender did not prove that it has the key.
     pub proofs_refused: u64,
+    /// Sessions that the control channel did not grant, by cause.
+    #[serde(default)]
+    pub refused: RespondSessionsRefused,
     /// Sessions remembered now: those that are numbered, or guarded against replays.
     pub remembered: u64,
     /// How many can be.

@@ -93,6 +93,9 @@ pub enum Fate {
     Late,
     /// It did not arrive.
     Lost,
+    /// It did not arrive, and that says nothing of the path: an end of it was not to be found under its address then, or its
+    /// interface was down.
+    Astray,
     /// It cannot be known: the reflection did not return, and nothing says which way it was lost.
     Unknown,
 }

@@ -1,5 +1,5 @@
 //! Losses that are none of the path's: what left while the other end was looked for under an address that it had no more,
-//! and what would have arrived while the interface there was down.
+//! by a mapping of a NAT that was gone, and what would have arrived while the interface there was down.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,23 @@ use crate::steps::downs;
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
+/// A new mapping of a NAT is told of within this time of the first packet that comes by it.
+const TOLD_WITHIN_NS: u64 = 1_000_000_000;
+/// The sender asks anew for its packets every three seconds; without a mapping for longer, it was not that.
+const CLOSED_AT_MOST_NS: i64 = 4_000_000_000;
+
+/// Says of the packets of `passages` with these sequence `numbers` that did not arrive that they went astray.
+pub fn mark(passages: &mut [Passage], numbers: &BTreeSet<u64>) {
+    let lost = passages.iter_mut().filter(|passage| passage.fate == Fate::Lost);
+    lost.filter(|passage| numbers.contains(&passage.sequence))
+        .for_each(|passage| passage.fate = Fate::Astray);
+}
 
 /// The sequence numbers of those of `passages` that are lost, and left while an address changed, by `events` of the host at
 /// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
 /// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, whose
-/// clock the arrivals are on: as long after their departure as the one before them that arrived.
+/// clock the arrivals are on: as long after their departure as the one before them that arrived. Of what the responder sends,
+/// those besides that were lost one after the other until packets came by a new mapping of a NAT: the old one was gone.
 pub fn astray(
     passages: &[Passage],
     events: &[Event],
@@ -32,7 +44,13 @@ pub fn astray(
         })
         .collect();
     let down = downs(events, receiving);
-    if moved.is_empty() && down.is_empty() {
+    let mapped: Vec<i64> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::AddressChange && event.side == Side::Path)
+        .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
+        .map(|event| event.clock_ns)
+        .collect();
+    if moved.is_empty() && down.is_empty() && mapped.is_empty() {
         return BTreeSet::new();
     }
     let took = |passage: &Passage| {
@@ -55,7 +73,27 @@ pub fn astray(
             astray.insert(passage.sequence);
         }
     }
+    for moment in mapped {
+        astray.extend(before_mapping(passages, moment));
+    }
     astray
+}
+
+/// What was lost without a break before the first packet that came by a mapping that was told of at `moment` by the receiver's
+/// clock.
+fn before_mapping(passages: &[Passage], moment: i64) -> Vec<u64> {
+    let firsts: Vec<&Passage> = passages.iter().filter(|passage| passage.copy == 0).collect();
+    let ends = firsts.windows(2).enumerate().filter_map(|(place, pair)| {
+        let came = pair[1].arrival.filter(|_| pair[0].fate == Fate::Lost && pair[1].fate == Fate::Arrived)?;
+        Some((came.as_nanos().abs_diff(moment), place + 1)).filter(|(apart, _)| *apart <= TOLD_WITHIN_NS)
+    });
+    let Some((_, end)) = ends.min() else { return Vec::new() };
+    let last = firsts[end].departure.map(Timestamp::as_nanos);
+    let closed = |passage: &&&Passage| {
+        let before = last.zip(passage.departure).map(|(last, left)| last.saturating_sub(left.as_nanos()));
+        passage.fate == Fate::Lost && before.is_none_or(|before| before <= CLOSED_AT_MOST_NS)
+    };
+    firsts[..end].iter().rev().take_while(closed).map(|passage| passage.sequence).collect()
 }
 
 #[cfg(test)]
@@ -110,6 +148,35 @@ mod tests {
         assert_eq!(window(Side::Sender, None), 0, "it had no length");
         let unknown = [passage(0, Some(6_000 * MS), Fate::Unknown), passage(1, None, Fate::Lost)];
         assert!(astray(&unknown, &[moved(Side::Sender, Some(9_000 * MS))], ends, longest).is_empty());
+    }
+
+    #[test]
+    fn what_was_lost_until_a_new_mapping_was_there_went_astray_and_nothing_else() {
+        // One every 100 ms from the responder, 20 ms on the way; those of 3.0 to 5.4 s are lost, one long before, and one after.
+        let passages: Vec<Passage> = (0..100)
+            .map(|n: i64| {
+                let lost = (30..55).contains(&n) || n == 10 || n == 57;
+                let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                let mut one = passage(n.unsigned_abs(), Some(n * 100 * MS), fate);
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(n * 100 * MS + 20 * MS));
+                one
+            })
+            .collect();
+        let ends = [Side::Responder, Side::Sender];
+        let told = |side, clock_ns: i64| Event { clock_ns: clock_ns * MS, ..moved(side, None) };
+        let gone = |event: Event, ends| astray(&passages, &[event], ends, Duration::from_millis(20));
+        assert_eq!(gone(told(Side::Path, 5_400), ends), (30..55).collect());
+        assert!(gone(told(Side::Path, 8_000), ends).is_empty(), "nothing was lost before it");
+        assert!(gone(told(Side::Path, 5_400), [Side::Sender, Side::Responder]).is_empty());
+        assert!(gone(told(Side::Sender, 5_400), ends).is_empty(), "another's event, and it has no length");
+        // Without a mapping for longer than the sender lets pass, it was something else that took the first of them.
+        let mut long = passages.clone();
+        long[11..30].iter_mut().for_each(|passage| (passage.fate, passage.arrival) = (Fate::Lost, None));
+        let gone = astray(&long, &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
+        assert_eq!(gone, (15..55).collect());
+        mark(&mut long, &gone);
+        assert_eq!(long.iter().filter(|passage| passage.fate == Fate::Astray).count(), 40);
+        assert_eq!((long[10].fate, long[55].fate, long[57].fate), (Fate::Lost, Fate::Arrived, Fate::Lost));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
 use romer_record::{Fate, Passage, RoundTrip, Stamps};
-use romer_units::{Clock, Duration, Place, Sender, Timestamp};
+use romer_units::{Clock, Duration, Place, Responder, Sender, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::selection::{self, Selection, arrived_there, replied};
@@ -54,13 +54,28 @@ pub struct Related {
     pub reverse_complete: bool,
 }
 
+impl Related {
+    /// Where the two clocks are not known to be one, a one-way delay is known above the least one only; what is more than
+    /// `waiting_time` even so is late, whatever the clocks' offset.
+    pub fn find_late(&mut self, waiting_time: Duration) {
+        if self.delay_kind != DelayKind::Variable {
+            return;
+        }
+        for passage in self.forward.iter_mut().chain(&mut self.reverse) {
+            if passage.fate == Fate::Arrived && passage.delay.is_some_and(|delay| delay > waiting_time) {
+                passage.fate = Fate::Late;
+            }
+        }
+    }
+}
+
 /// Relates the stamps of `rows`, which are in order of sequence and copy as
 /// [`assemble`](romer_record::assemble) gives them, on the two clocks.
 ///
 /// Copies are numbered by arrival. Rows that share their `forward_copy` are duplicates made on the way back, and
 /// are one arrival in `forward`. A passage without one of its stamps has no delay, but its fate is known: a
-/// round trip that took longer than `waiting_time` on the sender's clock is [`Fate::Late`], and so is a one-way
-/// passage, where the clocks allow to say it.
+/// round trip that took longer than `waiting_time` on the sender's clock, without the time at the responder, is
+/// [`Fate::Late`], and so is a one-way passage, where the clocks allow to say it.
 ///
 /// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log: without it, or where
 /// a partial one does not have the probe, the forward fate is [`Fate::Unknown`], and nothing is said in
@@ -405,12 +420,15 @@ impl Stream {
         length(away - there)
     }
 
-    /// Whether the reflection came back after the waiting time. That is known by the user stamps also where the
-    /// selected ones are missing.
+    /// Whether the reflection came back after the waiting time, the time that it lay at the responder taken off: a
+    /// responder that stood still is not the path. That is known by the user stamps also where the selected ones are missing.
     fn is_late(&self, row: &RoundTrip) -> bool {
         let selected = row.t1.at(self.selection.t1).zip(row.t4.at(self.selection.t4));
         let stamps: Option<(Timestamp<Sender>, _)> = selected.or(row.t1.user.zip(row.t4.user));
-        stamps.is_some_and(|(t1, t4)| elapsed(t1, t4) > i128::from(self.waiting_time.as_nanos()))
+        let there = row.t2.at(self.selection.t2).zip(row.t3.at(self.selection.t3));
+        let there: Option<(Timestamp<Responder>, _)> = there.or(row.t2.user.zip(row.t3.user));
+        let lay = there.map_or(0, |(t2, t3)| elapsed(t2, t3).max(0));
+        stamps.is_some_and(|(t1, t4)| elapsed(t1, t4) - lay > i128::from(self.waiting_time.as_nanos()))
     }
 
     /// The passages of a probe that the responder sent by itself.

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use romer_record::document::DelayKind;
 use romer_record::log::{Entry, Far};
 use romer_record::manifest::{ClockRelation, StampRequest};
-use romer_record::{Fate, Passage, RoundTrip, assemble};
+use romer_record::{Fate, Passage, RoundTrip, Stamps, assemble};
 use romer_timebase::{FarLog, Related, Selection, location_errors, relate};
-use romer_units::{Duration, Place, Timestamp};
+use romer_units::{Clock, Duration, Place, Timestamp};
 
 const INTERVAL: i64 = 1_000_000;
 const TURNAROUND: i64 = 40_000;
@@ -321,12 +321,13 @@ fn the_departure_error_is_that_of_waking_and_of_the_way_to_the_wire() {
 #[test]
 fn a_round_trip_beyond_the_waiting_time_is_late() {
     let wait = WAIT.as_nanos();
-    let entries = one(20_000, 30_000, 10_000 + wait + 1);
+    // It left at 10 us, and lay there for 10 us, which are not the path's.
+    let entries = one(20_000, 30_000, 20_000 + wait + 1);
     let found = related(&assemble(&entries), ClockRelation::Unknown, FarLog::Complete);
     assert_eq!(found.round_trip[0].fate, Fate::Late);
     assert_eq!(found.reverse[0].fate, Fate::Arrived, "how long one way took is not known");
     let found =
-        related(&assemble(&one(20_000, 30_000, 10_000 + wait)), ClockRelation::Unknown, FarLog::Complete);
+        related(&assemble(&one(20_000, 30_000, 20_000 + wait)), ClockRelation::Unknown, FarLog::Complete);
     assert_eq!(found.round_trip[0].fate, Fate::Arrived, "exactly the waiting time is in time");
     let entries = one(20_000, 30_000, 30_001 + wait);
     let found = related(&assemble(&entries), ClockRelation::Shared, FarLog::Complete);
@@ -443,4 +444,54 @@ fn location_errors_are_positive_where_the_kernel_is_nearer_to_the_wire() {
     let mut rows = assemble(&one(20_000, 30_000, 40_000));
     rows[0].t1.kernel = None;
     assert_eq!(location_errors(&rows).sender.departure.count, 0);
+}
+
+/// A round trip of 40 ms there, `lay` at the responder and 40 ms back, the responder's clock an hour ahead.
+fn round_trip(sequence: u64, lay: i64) -> RoundTrip {
+    fn at<C: Clock>(nanos: i64) -> Stamps<C> {
+        Stamps {
+            kernel: Some(Timestamp::from_nanos(nanos)),
+            user: Some(Timestamp::from_nanos(nanos)),
+            ..Stamps::default()
+        }
+    }
+    const LEG: i64 = 40_000_000;
+    const HOUR: i64 = 3_600_000_000_000;
+    let t1 = i64::try_from(sequence).unwrap() * 10_000_000;
+    RoundTrip {
+        sequence,
+        t1: at(t1),
+        t2: at(t1 + LEG + HOUR),
+        t3: at(t1 + LEG + HOUR + lay),
+        t4: at(t1 + 2 * LEG + lay),
+        returned: true,
+        seen_by_responder: true,
+        ..RoundTrip::default()
+    }
+}
+
+#[test]
+fn a_responder_that_stands_still_makes_no_probe_late() {
+    let second = 1_000_000_000;
+    let rows = [round_trip(0, 1_000), round_trip(1, 30 * second), round_trip(2, 2_000)];
+    let found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    assert!(found.round_trip.iter().all(|passage| passage.fate == Fate::Arrived), "{:?}", found.round_trip);
+    assert!(found.round_trip.iter().all(|passage| passage.delay == Some(Duration::from_millis(80))));
+    // The same time on the way is another matter.
+    let mut rows = rows;
+    rows[1].t3 = rows[0].t3;
+    assert_eq!(related(&rows, ClockRelation::Unknown, FarLog::Complete).round_trip[1].fate, Fate::Late);
+}
+
+#[test]
+fn more_than_the_waiting_time_above_the_least_delay_is_late_whatever_the_offset() {
+    let rows: Vec<RoundTrip> = (0..3).map(|n| round_trip(n, 0)).collect();
+    let mut found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    let above = [0, WAIT.as_nanos(), WAIT.as_nanos() + 1].map(Duration::from_nanos);
+    for (passage, delay) in found.forward.iter_mut().zip(above) {
+        passage.delay = Some(delay);
+    }
+    found.find_late(WAIT);
+    let fates: Vec<Fate> = found.forward.iter().map(|passage| passage.fate).collect();
+    assert_eq!(fates, [Fate::Arrived, Fate::Arrived, Fate::Late]);
 }

@@ -133,7 +133,7 @@ pub(crate) struct TrafficArgs {
     /// Send so many probes
     #[arg(long, value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "duration")]
     pub(crate) count: Option<u64>,
-    /// Send for so long, or `forever` [default: 10s, and a trace to its end]
+    /// Send for so long, or `forever` [default: 10s, im: 2m, and a trace to its end]
     #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// Mean time between probes, in talk where the traffic falls silent [default: 100ms; codecs have their own]
@@ -166,7 +166,7 @@ pub(crate) struct TurnArgs {
     /// Begin at this time (UTC, 2026-11-22T09:00:00Z) or after so long (+10s)
     #[arg(long, value_name = "TIME|+D", value_parser = turns::start)]
     pub(crate) start: Option<Start>,
-    /// Measure again and again, each run in a folder of its own under --out, with --json - a document each; runs do not overlap
+    /// Measure again and again, each run in a folder of its own under --out, with --json - a document each, on a line; runs do not overlap
     #[arg(long, value_name = "D", value_parser = values::every, allow_hyphen_values = true)]
     pub(crate) every: Option<Duration>,
     /// So many runs of --every [default: until interrupted]

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use romer_host::clock::{self, Realtime};
-use romer_host::socket::{MAX_WAITED, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any};
+use romer_host::socket::{
+    MAX_WAITED, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any,
+};
 use romer_host::thread::Role;
 use romer_record::document::Way;
 use romer_record::log::{CardMoment, Entry};
@@ -228,7 +230,12 @@ fn collect_stamps(
                 unplaced.push(stream.number, record, Arc::clone(card), stamp.card);
             }
         }
-        let errors = u64::try_from(events.path_errors().len()).unwrap_or(0);
+        // What this host itself would not send for its length is not of the path: the call that sends has said so.
+        let own = |error: &&PathError| {
+            error.reporter.is_none() && matches!(error.kind, PathErrorKind::TooLong { .. })
+        };
+        let errors = events.path_errors().iter().filter(|error| !own(error)).count();
+        let errors = u64::try_from(errors).unwrap_or(0);
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
     }

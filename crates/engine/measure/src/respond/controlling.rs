@@ -16,7 +16,8 @@ use romer_host::{clock, host_info};
 use romer_record::document::Way;
 use romer_record::event::EventKind;
 use romer_session::control::{
-    Action, FEATURES, FarStream, HAS_CARD, Limits, Server, Session, VERSION, Welcome, possession,
+    Action, FEATURES, FarStream, HAS_CARD, Limits, Message, RefusalCode, Server, Session, VERSION, Welcome,
+    possession,
 };
 use romer_session::reflector::Prefix;
 use romer_units::{Dscp, Duration};
@@ -34,6 +35,8 @@ use resuming::Moved;
 
 /// Conversations at a time beside those that have a session.
 const WITHOUT_SESSION: usize = 512;
+/// Further conversations of an address that has all its sessions, which are told so.
+const TOLD_WHY: usize = 8;
 /// Records of which each session may hold a share, so that many sessions do not take more memory than a few; whose
 /// share is smaller sends them back earlier. A record takes about 90 octets.
 const MOST_RECORDS: usize = 1 << 18;
@@ -187,10 +190,13 @@ impl Controlling {
         while let Ok((stream, address)) = self.listeners[index].accept() {
             let peer = address.ip().to_canonical();
             let from_one = self.connections.iter().filter(|one| one.peer == peer).count();
+            let for_one = (self.most_sessions / 4).max(1);
             if self.connections.len() >= self.most_sessions + WITHOUT_SESSION
-                || from_one >= (self.most_sessions / 4).max(1)
+                || from_one >= for_one + TOLD_WHY
                 || stream.set_patience(None).is_err()
             {
+                self.links.totals.lock().unwrap_or_else(PoisonError::into_inner).refused_sessions.unheard +=
+                    1;
                 continue;
             }
             // Small frames go at once; a failure only makes them slower.
@@ -206,6 +212,9 @@ impl Controlling {
             server = server.with_resumption(random());
             if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains(peer)) {
                 server = server.shut();
+            }
+            if from_one >= for_one {
+                server = server.full();
             }
             if let Some(key) = &self.key {
                 server = server.locked(Arc::clone(key), [random(), random()]);
@@ -280,6 +289,9 @@ impl Controlling {
         for action in actions {
             match action {
                 Action::Send(message) => {
+                    if let Message::Refused(refused) = &message {
+                        self.count_refusal(refused.code);
+                    }
                     let connection = &mut self.connections[index];
                     if connection.outbox.len() > LONGEST_OUTBOX {
                         // It does not read what it asked for.
@@ -306,6 +318,20 @@ impl Controlling {
             }
         }
         self.write_out(index);
+    }
+
+    fn count_refusal(&self, code: RefusalCode) {
+        let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = &mut totals.refused_sessions;
+        *match code {
+            RefusalCode::Busy => &mut refused.busy,
+            RefusalCode::Rate => &mut refused.rate,
+            RefusalCode::Length => &mut refused.length,
+            RefusalCode::Size => &mut refused.size,
+            RefusalCode::Invalid => &mut refused.invalid,
+            RefusalCode::Session => &mut refused.gone,
+            RefusalCode::Address => &mut refused.not_allowed,
+        } += 1;
     }
 
     fn sender(&self, index: usize) -> Option<&FarSender> {

@@ -23,6 +23,7 @@ impl Responder {
             one_way,
             sessions,
             refused_proofs,
+            refused_sessions,
             remembered,
         } = self.totals();
         let written = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
@@ -74,6 +75,7 @@ impl Responder {
             sessions: RespondSessions {
                 granted: sessions,
                 proofs_refused: refused_proofs,
+                refused: refused_sessions,
                 remembered: number(remembered),
                 places: number(PLACES),
                 without_place: counts.without_place,

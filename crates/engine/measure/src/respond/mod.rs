@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 use romer_host::HostError;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
-use romer_record::respond::Respond;
+use romer_record::respond::{Respond, RespondSessionsRefused};
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
@@ -104,6 +104,8 @@ pub struct Totals {
     pub sessions: u64,
     /// Control conversations that ended because the sender did not prove that it has the key.
     pub refused_proofs: u64,
+    /// Sessions that were not granted.
+    pub refused_sessions: RespondSessionsRefused,
     /// Sessions that the reflector remembers.
     pub remembered: usize,
 }

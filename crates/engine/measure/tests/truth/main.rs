@@ -37,6 +37,16 @@ fn refused(world: &World) -> u64 {
     world.probes.values().filter(|probe| probe.left.is_none()).count() as u64
 }
 
+/// On two clocks a delay is known above the least one only: what is longer than the waiting time even so is late.
+fn judged(mut packets: Vec<Packet>, shared: bool) -> Vec<Packet> {
+    let delays = |packet: &Packet| packet.copies.iter().filter_map(|copy| copy.delay).min();
+    let least = packets.iter().filter_map(delays).min().unwrap_or(0);
+    for packet in packets.iter_mut().filter(|_| !shared) {
+        packet.late = is_late(packet.copies.first().and_then(|copy| copy.delay).map(|delay| delay - least));
+    }
+    packets
+}
+
 fn forward(world: &World, shared: bool) -> Truth {
     let packet = |(number, probe, left): (u64, &Probe, i64)| {
         let came: Vec<Came> = probe.there.iter().map(|(came, _)| came.clone()).collect();
@@ -46,7 +56,7 @@ fn forward(world: &World, shared: bool) -> Truth {
         Packet { number, departed, behind, copies, late }
     };
     Truth {
-        packets: sent(world).map(packet).collect(),
+        packets: judged(sent(world).map(packet).collect(), shared),
         refused: Some(refused(world)),
         variable: !shared,
         tos_sent: Some(world.tos >> 2),
@@ -74,7 +84,7 @@ fn reverse(world: &World, shared: bool) -> Truth {
         Packet { number: *number, departed, behind: None, copies, late }
     };
     Truth {
-        packets: replies.iter().zip(&numbers).map(packet).collect(),
+        packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),
         refused: None,
         variable: !shared,
         tos_sent: None,
@@ -85,14 +95,17 @@ fn reverse(world: &World, shared: bool) -> Truth {
 fn round_trip(world: &World) -> Truth {
     let packet = |(number, probe, left): (u64, &Probe, i64)| {
         let mut copies: Vec<Copy> = Vec::new();
+        // When each came, and how long it had lain at the reflector.
+        let mut lay: Vec<(i64, i64)> = Vec::new();
         for (there, reply) in &probe.there {
             let Some(reply) = reply else { continue };
+            lay.extend(reply.came.iter().map(|one| (one.at, reply.left - there.at)));
             let known = probe.stamped && reply.stamped;
             let own = |one: &Came| known.then_some(one.at - left - (reply.left - there.at));
             copies.extend(self::copies(&reply.came, own));
         }
         copies.sort_by_key(|copy| copy.at);
-        let late = is_late(copies.first().map(|copy| copy.at - left));
+        let late = is_late(lay.iter().min().map(|(at, lay)| at - left - lay));
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
         Packet { number, departed, behind, copies, late }
     };

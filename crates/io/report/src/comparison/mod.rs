@@ -76,7 +76,10 @@ impl Series {
             Self::DelayDifference => ipdv(passages).into_iter().map(|value| value.saturating_abs()).collect(),
             Self::InterDeparture => inter_departures(passages),
             Self::InterArrival => inter_arrivals(passages),
-            Self::Loss => sent(passages).map(|passage| i64::from(passage.fate != Fate::Arrived)).collect(),
+            Self::Loss => sent(passages)
+                .filter(|passage| passage.fate != Fate::Astray)
+                .map(|passage| i64::from(passage.fate != Fate::Arrived))
+                .collect(),
         };
         #[expect(clippy::cast_precision_loss, reason = "statistics, not a clock")]
         let reals = values.into_iter().map(|value| value as f64).collect();

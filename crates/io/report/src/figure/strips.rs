@@ -24,12 +24,19 @@ pub(super) fn lost_at(passages: &[Passage], times: &Times, others: &[Fate]) -> V
 
 /// Where packets were lost.
 pub(super) fn losses(passages: &Passages<'_>, times: &Times) -> Option<Figure> {
-    let unknown = [Fate::Unknown];
-    let known = [Fate::Lost, Fate::Late];
+    let unknown = [Fate::Unknown, Fate::Astray];
+    let known = [Fate::Lost, Fate::Late, Fate::Astray];
+    let not_astray = [Fate::Lost, Fate::Late, Fate::Unknown];
+    let astray = |passages| lost_at(passages, times, &not_astray);
+    let mut gone_astray = [astray(passages.forward), astray(passages.reverse)].concat();
+    if gone_astray.is_empty() {
+        gone_astray = astray(passages.round_trip);
+    }
     let rows = [
         ("lost on the way there", Ink::Forward, lost_at(passages.forward, times, &unknown)),
         ("lost on the way back", Ink::Reverse, lost_at(passages.reverse, times, &unknown)),
         ("lost, not known where", Ink::Lost, lost_at(passages.forward, times, &known)),
+        ("astray, which is none of the path's doing", Ink::Text, gone_astray),
     ];
     let figure = Figure { name: "loss", title: "Losses".into(), caption: SHADE.into(), ..bare(times) };
     stripes(figure, rows.map(|(name, ink, marks)| (name.into(), ink, marks)).into(), times)
@@ -75,8 +82,10 @@ fn edges(index: usize, of: usize) -> [f64; 2] {
 pub(super) fn several_losses(runs: &[Laid<'_>], way: Way, length: f64, name: &'static str) -> Option<Figure> {
     let unit = Unit::of(length);
     let end = length / unit.nanos();
-    let lost: Vec<Vec<f64>> =
-        runs.iter().map(|run| lost_at(run.passages.of(way), &run.times, &[Fate::Unknown])).collect();
+    let lost: Vec<Vec<f64>> = runs
+        .iter()
+        .map(|run| lost_at(run.passages.of(way), &run.times, &[Fate::Unknown, Fate::Astray]))
+        .collect();
     if lost.iter().all(Vec::is_empty) {
         return None;
     }

@@ -55,7 +55,7 @@ const ROWS: [(&str, Cell); 20] = [
         d.reordering.ratio.filter(|ratio| *ratio > 0.0).map_or_else(String::new, percent)
     }),
     ("damaged", |d| number(d.packets.corrupted)),
-    ("astray while an address changed or an interface was down", |d| {
+    ("astray while an address changed or an interface was down, not lost", |d| {
         number(d.packets.astray.filter(|count| *count > 0))
     }),
     ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),

@@ -292,6 +292,25 @@ fn loss_periods_and_distances_are_those_of_rfc_3357() {
 }
 
 #[test]
+fn what_went_astray_is_neither_received_nor_lost() {
+    // Of ten, 1 is lost, 2 to 4 went astray, 5 is lost: two losses, each by itself.
+    let packet = |n: u64| match n {
+        1 | 5 => gone(n, 0, Fate::Lost),
+        2..=4 => gone(n, 0, Fate::Astray),
+        _ => arrived(n, 0, 1),
+    };
+    let passages: Vec<_> = (0..10).map(packet).collect();
+    let document = direction(&passages, &CONTEXT);
+    let packets = &document.packets;
+    assert_eq!(
+        (packets.sent, packets.received, packets.lost, packets.astray),
+        (Some(10), Some(5), Some(2), Some(3))
+    );
+    assert_eq!(document.loss.ratio, Some(2.0 / 7.0));
+    assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
+}
+
+#[test]
 fn wilsons_interval_is_that_of_the_formula() {
     // 10 of 100, worked by hand.
     let [low, high] = wilson_interval(10, 100).unwrap();

@@ -58,7 +58,7 @@ pub struct Direction {
 /// Packet counts of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Packets {
-    /// Left the sending host.
+    /// Left the sending host: those that were received, that were lost, and that went astray.
     pub sent: Option<u64>,
     /// Arrived in time, each counted once.
     pub received: Option<u64>,
@@ -68,9 +68,9 @@ pub struct Packets {
     pub duplicated: Option<u64>,
     /// Arrived after a packet with a higher number (RFC 4737).
     pub reordered: Option<u64>,
-    /// Of the lost, those that went astray: they left while one end did not know the other's address, which had changed
-    /// (an event `address-change` with a length), or would have arrived while the interface of the host there was down
-    /// (`link-down`). They say nothing of the path.
+    /// Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
+    /// the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
+    /// host there was down (`link-down`).
     #[serde(default)]
     pub astray: Option<u64>,
     /// Arrived after the waiting time; among the lost.

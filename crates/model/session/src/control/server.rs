@@ -151,6 +151,7 @@ pub struct Server {
     lock: Option<Lock>,
     proof_refused: bool,
     is_shut: bool,
+    is_full: bool,
     key: Option<[u8; 16]>,
     last_word: Timestamp<Monotonic>,
     connected: Timestamp<Monotonic>,
@@ -191,6 +192,7 @@ impl Server {
             lock: None,
             proof_refused: false,
             is_shut: false,
+            is_full: false,
             key: None,
             last_word: now,
             connected: now,
@@ -213,6 +215,12 @@ impl Server {
     #[must_use]
     pub fn shut(self) -> Self {
         Self { is_shut: true, ..self }
+    }
+
+    /// The same conversation with a peer that has as many sessions as one address may have: it is told so in place of one more.
+    #[must_use]
+    pub fn full(self) -> Self {
+        Self { is_full: true, ..self }
     }
 
     /// The same conversation, held only with a sender that has `key`. The `nonces` are fresh and random.
@@ -452,7 +460,7 @@ impl Server {
                 None,
             ))));
         }
-        if let Some(refused) = refusal(&request, &self.limits, busy, self.key.is_some()) {
+        if let Some(refused) = refusal(&request, &self.limits, busy || self.is_full, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }

@@ -547,6 +547,15 @@ fn what_is_over_a_limit_is_refused_with_the_limit_and_can_be_asked_again() {
 }
 
 #[test]
+fn a_peer_that_has_all_it_may_have_is_told_so() {
+    let mut server = server(Limits::default()).full();
+    say(&mut server, &hello());
+    let refused = say(&mut server, &Message::Request(request()));
+    let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
+}
+
+#[test]
 fn a_peer_that_is_not_answered_is_told_so() {
     let mut server = server(Limits::default()).shut();
     say(&mut server, &hello());
