@@ -457,7 +457,7 @@ fn round_trip(sequence: u64, lay: i64) -> RoundTrip {
     }
     const LEG: i64 = 40_000_000;
     const HOUR: i64 = 3_600_000_000_000;
-    let t1 = i64::try_from(sequence).unwrap() * 10_000_000;
+    let t1 = i64::try_from(sequence).unwrap_or(0) * 10_000_000;
     RoundTrip {
         sequence,
         t1: at(t1),
