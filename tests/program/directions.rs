@@ -178,6 +178,11 @@ fn what_cannot_be_sent_one_way_is_refused_in_words_before_anything_is_sent() {
         (&["--direction", "reverse", "--size", "8B"], 2, "at least 9B"),
         (&["--direction", "forward", "--packet-size", "36B"], 2, "at least 37B"),
         (&["--direction", "sideways"], 2, "round-trip"),
+        (
+            &["--direction", "both", "--limit", "round_trip.delay_ns.p99<1s"],
+            2,
+            "begin with forward or reverse",
+        ),
         (&["--direction", "reverse", "--interval", "900us"], 5, "1000"),
         (&["--direction", "reverse", "--duration", "1000h"], 5, "long"),
     ] {

@@ -1994,6 +1994,8 @@ export interface components {
         Job: {
             /** @description What was asked for. */
             asked: components["schemas"]["Asked"];
+            /** @description Limits that do not hold, in words. */
+            broken: string[];
             /** @description The command line that does the same. */
             command: string;
             /** @description Why it failed, or why there is only a part. */
@@ -2080,6 +2082,8 @@ export interface components {
         };
         /** @description A run in the list. */
         Listed: {
+            /** @description Limits that do not hold, in words. */
+            broken: string[];
             /** @description The user's words. */
             comment: string | null;
             /** @description When it was begun, RFC 3339; empty where that cannot be read. */

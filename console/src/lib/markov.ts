@@ -123,7 +123,17 @@ export function gilbert(loss: number, burst: number): { p: number; r: number } |
   if (!(loss > 0 && loss < 1 && burst >= 1)) return null;
   const r = 1 / burst;
   const p = (r * loss) / (1 - loss);
-  return p <= 1 ? { p, r } : null;
+  // What rounding adds to 1 is nothing.
+  return p <= 1 + 1e-9 ? { p: Math.min(1, p), r } : null;
+}
+
+/** Why there are none, by the number that is wrong; null where there are. */
+export function gilbertFault(loss: number | null, burst: number | null): { loss?: string; burst?: string } | null {
+  if (typeof loss !== 'number' || !(loss > 0 && loss < 1)) return { loss: 'write a number between 0 and 1: of none, or of all packets, there are no bursts' };
+  if (typeof burst !== 'number' || !(burst >= 1)) return { burst: 'write 1 or more: a loss has one packet at the least' };
+  // A single packet arrives between two bursts at the least: the share lost is burst / (burst + 1) at the most.
+  const least = loss / (1 - loss);
+  return gilbert(loss, burst) ? null : { burst: `so much loss takes bursts of ${Number((Math.ceil(least * 1000 - 1e-6) / 1000).toPrecision(6))} packets or more: between two of them one packet arrives at the least` };
 }
 
 /** The loss ratio of Gilbert and Elliott's model. */

@@ -142,5 +142,11 @@ export function curves<P extends Point>(points: readonly P[], size: string, of: 
   return { x, cases };
 }
 
-/** How much time is left of what was told `elapsed` milliseconds ago, in whole seconds. */
-export const leftWords = (ns: number, elapsed: number): string => `${Math.max(0, Math.ceil(ns / 1e9 - elapsed / 1000))} s`;
+/** How much time is left of what was foreseen `elapsed` milliseconds ago, in whole seconds; or that it takes longer. */
+export function leftWords(ns: number, elapsed: number): string {
+  const left = Math.ceil(ns / 1e9 - elapsed / 1000);
+  return left > 0 ? `${left} s left` : 'longer than foreseen';
+}
+
+/** What is wrong with a plan, without where it stands in the text that a form makes, and with no option's name. */
+export const faultWords = (text: string): string => text.replace(/^\(plan:\d+:\d+\):?\s*/, '').replace(/^bad value \(--[a-z-]+\): /, '');

@@ -30,19 +30,29 @@ class Shared {
 
   /** Begins: with the token of the address where it has one, which is then taken out of it. */
   async begin(): Promise<void> {
-    const token = /^#token=([0-9A-Za-z._~+/=-]+)$/.exec(location.hash)?.[1];
-    if (token) {
-      history.replaceState(null, '', location.pathname);
-      if (!(await openSession(token))) {
-        this.link = 'locked';
-        return;
-      }
-    }
-    await this.connect();
+    if (await this.enter()) await this.connect();
     setInterval(() => {
       // Something comes every five seconds at the least.
       if (this.link === 'open' && Date.now() - this.heard > 12_000) this.lose();
     }, 1000);
+  }
+
+  /**
+   * Takes the token out of the address and tries it. False where it is wrong and nothing else opens the page; one that is
+   * wrong does not shut a page that is open.
+   */
+  private async enter(): Promise<boolean> {
+    const token = tokenIn(location.hash);
+    if (!token) return true;
+    history.replaceState(null, '', location.pathname);
+    if (await openSession(token)) return true;
+    if (this.link !== 'open') this.link = 'locked';
+    return this.link === 'open';
+  }
+
+  /** The address that was printed is opened in this very tab: only what stands behind its # changes. */
+  async readdressed(): Promise<void> {
+    if ((await this.enter()) && this.link !== 'open') await this.connect();
   }
 
   /** Tries a token that was typed in. */
@@ -141,6 +151,9 @@ class Shared {
 function renewed<T extends { id: number }>(list: readonly T[], one: T): T[] {
   return [one, ...list.filter((other) => other.id !== one.id)].sort((a, b) => b.id - a.id);
 }
+
+/** The token that an address carries behind its #; null where it has none. */
+export const tokenIn = (hash: string): string | null => /^#token=([0-9A-Za-z._~+/=-]+)$/.exec(hash)?.[1] ?? null;
 
 export const shared = new Shared();
 

@@ -84,7 +84,9 @@ export function come(job: Pick<Schemas['Job'], 'state' | 'streams'> & { asked: P
 }
 
 /** How a measurement stands, in words, and in which colour. */
-export function standing(job: Parameters<typeof come>[0]): { words: string; tone: string } {
+export function standing(job: Parameters<typeof come>[0] & { broken?: readonly string[] }): { words: string; tone: string } {
+  const broken = job.broken?.length ?? 0;
+  if (broken > 0 && job.state !== 'running') return { words: `${job.state}, ${broken === 1 ? 'a limit is' : `${broken} limits are`} broken`, tone: 'bad' };
   if (come(job) === 'nothing') return { words: 'done, nothing came back', tone: 'bad' };
   return { words: job.state, tone: { running: '', done: 'good', partial: 'warn', failed: 'bad' }[job.state] };
 }

@@ -57,11 +57,12 @@ async function run() {
   await clean(page, 'the locked page');
 
   step('the address that was printed opens it, and the token leaves the address');
-  // A new document: a change of the fragment alone would be none.
-  await page.goto('about:blank');
-  await page.goto(url);
-  await page.getByText('connected to').waitFor();
-  assert(!page.url().includes('token'), page.url());
+  // In the tab that asks for it: only the fragment changes. And again in a page that is open, also with a wrong one.
+  for (const address of [url, url, url.replace(TOKEN, 'wrong')]) {
+    await page.evaluate((to) => void (location.href = to), address);
+    await until('the token has left the address', () => !page.url().includes('token'));
+    await page.getByText('connected to').waitFor();
+  }
 
   step('an emulation starts, with what the screen shows');
   await page.getByLabel('Port a', { exact: true }).fill(`${prefix}E/e0`);
@@ -88,6 +89,10 @@ async function run() {
   await loss.getByLabel('From state 1 to 1').fill('0.9');
   await loss.getByText(/sums to/).first().waitFor();
   for (const [label, value] of entries) await loss.getByLabel(label).fill(value);
+  await loss.getByLabel('States', { exact: true }).fill('65');
+  await loss.getByText('write a whole number from 1 to 64; the chain still has 2').waitFor();
+  assert.equal(await loss.getByLabel('States', { exact: true }).getAttribute('aria-invalid'), 'true');
+  await loss.getByLabel('States', { exact: true }).fill('2');
   await loss.getByLabel('Duration of state 2').fill('2');
   // Visits 0.9 to 0.05; weighted by 1 and 2 packets, a tenth.
   await loss.getByText('overall loss rate is 10 %').waitFor();
@@ -135,6 +140,16 @@ async function run() {
   await page.getByRole('button', { name: 'Redo' }).click();
   await page.getByText('The emulator does what the screen shows.').or(page.getByText('Applied.')).first().waitFor();
 
+  step('another seed waits for the next start and is told so, and what is no seed is marked');
+  const seed = page.getByLabel('Seed 1 of 6', { exact: true });
+  await seed.fill('7');
+  await page.getByText('Not in force: this run goes by').waitFor();
+  await seed.fill('abc');
+  await until('the field is marked', async () => (await seed.getAttribute('aria-invalid')) === 'true');
+  assert(await page.getByRole('button', { name: /^Apply/ }).isDisabled(), 'what cannot be applied is not offered');
+  await seed.fill('0');
+  await until('it is as it was', async () => (await seed.getAttribute('aria-invalid')) === 'false');
+
   step('a measurement is started from the page, and its loss agrees with what was asked for');
   await open(page, 'Measure');
   await page.getByLabel('Target', { exact: true }).fill('198.18.0.3');
@@ -178,6 +193,10 @@ async function run() {
   step('delays, jitter and losses of packets that go both ways at once are drawn while they go');
   await page.getByLabel('Direction', { exact: true }).selectOption('both');
   await page.getByLabel('Comment', { exact: true }).fill('both ways at once');
+  await page.getByLabel('Limits', { exact: true }).fill('round_trip.delay_ns.p99<1ms');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByText(/could never hold; begin with forward or reverse/).first().waitFor();
+  await page.getByLabel('Limits', { exact: true }).fill('forward.delay_ns.p99<1ms');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await until('curves of both ways are drawn', async () => {
     const now = await drawn(page);
@@ -197,6 +216,11 @@ async function run() {
   const { forward, reverse } = both.at(-1);
   // More than 500 probes of this chain, as above: a standard deviation below 0.02.
   assert(Math.abs(1 - forward.arrived / forward.sent - 0.1) < 0.1 && reverse.sent > 0 && reverse.arrived === reverse.sent, JSON.stringify(both.at(-1)));
+  await page.getByText('done, a limit is broken').first().waitFor();
+  await page.getByText(/^Does not hold: forward.delay_ns.p99<1ms, and the value is/).waitFor();
+  const [listed] = await page.evaluate(async () => (await fetch('/api/runs')).json());
+  assert.equal(listed.broken.length, 1, JSON.stringify(listed));
+  await page.getByLabel('Limits', { exact: true }).fill('');
   await clean(page, 'a measurement of both ways at once');
   assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, twofold.run), 204);
   await page.getByLabel('Direction', { exact: true }).selectOption('round_trip');
@@ -528,6 +552,10 @@ async function run() {
       );
       assert.fail(`${screen} is ${last} pixels wide: ${found.join(' ')}`);
     });
+    if (screen === 'Runs') {
+      const edges = await page.getByRole('button', { name: /^(Open|Delete) / }).evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
+      assert(edges.length > 0 && edges.every((right) => right <= 360), `what is done with runs ends at ${edges.join(', ')}`);
+    }
     await clean(page, `${screen}, dark and narrow`);
     await shot(page, `narrow-${screen.toLowerCase()}`);
   }

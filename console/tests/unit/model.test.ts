@@ -5,7 +5,7 @@ import { did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
-import { absorbing, absorbingWords, fourStateLoss, fourStateMatrix, gilbert, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
+import { absorbing, absorbingWords, fourStateLoss, fourStateMatrix, gilbert, gilbertFault, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { axis, clock, moment, zone } from '../../src/lib/moment';
 import { named } from '../../src/lib/named';
 import { distribution, present } from '../../src/lib/overlay';
@@ -317,6 +317,16 @@ describe('displacements', () => {
     // Up to 0.5, which is half a standard deviation below the mean.
     expect(normal[0]?.[1]).toBeCloseTo(0.308538, 5);
     expect(displacements({ model: 'uniform', low: 4, high: 1 })).toBeNull();
+  });
+});
+
+describe('loss and burst length', () => {
+  it('that no chain has are told with what is wrong', () => {
+    expect(gilbertFault(0.02, 4)).toBeNull();
+    expect(gilbertFault(0.1, 0.5)?.burst).toContain('1 or more');
+    expect(gilbertFault(0.9, 1)?.burst).toContain('bursts of 9 packets or more');
+    expect(gilbertFault(0.9, 9)).toBeNull();
+    for (const loss of [0, 1, null]) expect(gilbertFault(loss, 4)?.loss).toContain('between 0 and 1');
   });
 });
 

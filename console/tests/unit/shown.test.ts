@@ -5,7 +5,7 @@ import { legend, range } from '../../src/lib/axis';
 import { rowFault } from '../../src/lib/markov';
 import { title } from '../../src/lib/named';
 import { plain } from '../../src/lib/plain';
-import { leftWords } from '../../src/lib/plan';
+import { faultWords, leftWords } from '../../src/lib/plan';
 import { second, type Tick } from '../../src/lib/rates';
 import { samples } from '../../src/lib/samples';
 import { come, latest, past, standing } from '../../src/lib/watched';
@@ -82,6 +82,8 @@ describe('what came of a measurement', () => {
     const job = (returned: number, state: 'done' | 'partial', direction: 'round_trip' | 'forward') => ({ state, streams: [{ returned }], asked: { direction } }) as unknown as Parameters<typeof standing>[0];
     expect(standing(job(0, 'done', 'round_trip'))).toEqual({ words: 'done, nothing came back', tone: 'bad' });
     expect(standing(job(1, 'done', 'round_trip'))).toEqual({ words: 'done', tone: 'good' });
+    expect(standing({ ...job(1, 'done', 'round_trip'), broken: ['a', 'b'] })).toEqual({ words: 'done, 2 limits are broken', tone: 'bad' });
+    expect(standing({ ...job(1, 'done', 'round_trip'), broken: [] }).tone).toBe('good');
     expect(come(job(0, 'done', 'forward'))).toBe('something');
     expect(standing(job(0, 'partial', 'round_trip'))).toEqual({ words: 'partial', tone: 'warn' });
   });
@@ -98,7 +100,11 @@ describe('words', () => {
   it('of a row that is no distribution say what it must be', () => {
     expect(rowFault([0.9, 0.47])).toBe('sums to 1.37; it must sum to 1');
   });
-  it('of what is left run down, and stop at nothing', () => {
-    expect([leftWords(5.72e9, 0), leftWords(5.72e9, 3000), leftWords(5.72e9, 9000)]).toEqual(['6 s', '3 s', '0 s']);
+  it('of a fault in a form\'s plan have no place in a text that nobody wrote', () => {
+    expect(faultWords('(plan:5:15): bad value (--frame-sizes): 63 is too small')).toBe('63 is too small');
+    expect(faultWords('the loads cannot be used (--loads): none')).toBe('the loads cannot be used (--loads): none');
+  });
+  it('of what is left run down, and tell when it takes longer', () => {
+    expect([leftWords(5.72e9, 0), leftWords(5.72e9, 3000), leftWords(5.72e9, 9000)]).toEqual(['6 s left', '3 s left', 'longer than foreseen']);
   });
 });

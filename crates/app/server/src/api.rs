@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -183,12 +184,19 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         let path = endpoint.path;
         let method = endpoint.method.to_string();
         let handler = Arc::new(endpoint.handler);
-        let route = on(filter, move |parameters: RawPathParams, request: Request| {
-            let (app, handler) = (Arc::clone(&app), Arc::clone(&handler));
-            async move {
-                respond(&app, &handler, &parameters, request).await.unwrap_or_else(Problem::into_response)
-            }
-        });
+        let route =
+            on(filter, move |parameters: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
+                let (app, handler) = (Arc::clone(&app), Arc::clone(&handler));
+                async move {
+                    let answer = match parameters {
+                        Ok(parameters) => respond(&app, &handler, &parameters, request).await,
+                        Err(_) => Err(Problem::not_found(
+                            "no name here is percent-encoded like this: it is not UTF-8",
+                        )),
+                    };
+                    answer.unwrap_or_else(Problem::into_response)
+                }
+            });
         let entry = paths.entry(path).or_default();
         entry.0 = std::mem::take(&mut entry.0).merge(route);
         entry.1.push(method);

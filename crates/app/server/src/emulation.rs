@@ -13,7 +13,7 @@ use romer_emulate::live::{
 };
 use romer_host::link::{Carried, Network};
 use romer_impair::Cause;
-use romer_port::PortName;
+use romer_port::{PortError, PortName};
 use romer_record::document::Summary;
 use romer_record::emulation::{EMULATED, Emulated, EmulatedCounts, Emulation as Document, Leg};
 use romer_units::Duration;
@@ -330,12 +330,9 @@ impl Emulation {
             Some(kept) => (&kept.text, &kept.notes),
             None => (&current.text, &current.notes),
         };
-        InForce {
-            version: current.revision,
-            passing: own.kept.is_some(),
-            seed: self.control.seed().0,
-            shown: Shown::of(text, &own.files, notes.clone()),
-        }
+        let seed = self.control.seed().0;
+        let shown = Shown::of(text, &own.files, notes.clone()).of_run(seed);
+        InForce { version: current.revision, passing: own.kept.is_some(), seed, shown }
     }
 
     /// Lets everything pass through untouched, and keeps the scenario.
@@ -538,6 +535,9 @@ pub(crate) fn refused(error: &LiveError) -> Problem {
                 "{error}; start romer with the right to use packet sockets (as root, or in a laboratory)"
             ),
         ),
+        LiveError::Port { source, .. } if matches!(**source, PortError::InUse(_)) => {
+            Problem::conflict("ports", format!("{error}; stop that one first, or choose another interface"))
+        }
         _ => Problem::unprocessable(
             "ports",
             format!("{error}; the doctor's page says what this machine can do"),

@@ -9,7 +9,7 @@ use romer_measure::MeasureError;
 use romer_measure::limits::Limit;
 use romer_measure::measure::{self, MeasureOptions, Observer, ProbeSize, StreamOptions, WAITING_TIME};
 use romer_measure::names::{Family, Target};
-use romer_record::document::{StreamInterval, Way};
+use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_store::{CalibrationFile, Runs};
@@ -119,6 +119,8 @@ pub(crate) struct Job {
     pub(crate) notes: Vec<String>,
     /// Why it failed, or why there is only a part.
     pub(crate) error: Option<String>,
+    /// Limits that do not hold, in words.
+    pub(crate) broken: Vec<String>,
     /// How each stream stands.
     pub(crate) streams: Vec<StreamInterval>,
     /// What its packets did within the last interval, by stream.
@@ -167,6 +169,7 @@ pub(crate) fn start(
         run: None,
         notes: Vec::new(),
         error: None,
+        broken: Vec::new(),
         streams: Vec::new(),
         live: Vec::new(),
         watched: Watched::default(),
@@ -197,6 +200,10 @@ impl Job {
                 if let Some(error) = &outcome.not_kept {
                     self.error = Some(error.to_string());
                 }
+                self.broken = broken(
+                    &outcome.measurements().iter().map(limits_of).collect::<Vec<_>>(),
+                    outcome.partial,
+                );
                 if outcome.partial || self.error.is_some() {
                     self.state = State::Partial;
                 }
@@ -206,6 +213,36 @@ impl Job {
                 self.error = Some(error.to_string());
             }
         }
+    }
+}
+
+/// A measurement's target, and the verdicts on its limits.
+pub(crate) fn limits_of(one: &Measurement) -> (&str, &[document::Limit]) {
+    (&one.target, &one.limits)
+}
+
+/// The limits of streams that do not hold, in words. Of a measurement that has ended before its time, what is not known
+/// may still hold.
+pub(crate) fn broken(streams: &[(&str, &[document::Limit])], partial: bool) -> Vec<String> {
+    let each = streams.iter().flat_map(|(target, limits)| limits.iter().map(move |limit| (target, limit)));
+    let broken = each.filter(|(_, limit)| !limit.held && (limit.value.is_some() || !partial));
+    broken
+        .map(|(target, limit)| {
+            let target = if streams.len() > 1 { format!("{target}: ") } else { String::new() };
+            format!("{target}{}, and the value is {}", limit.limit, value_of(limit))
+        })
+        .collect()
+}
+
+/// A limit's value with the unit of its path: times in the document are nanoseconds, shares are of 1.
+fn value_of(limit: &document::Limit) -> String {
+    match limit.value {
+        None => "not known".into(),
+        Some(value) if limit.limit.contains("_ns.") && !limit.limit.contains(".count") => {
+            romer_report::maybe_time(Some(value), true)
+        }
+        Some(value) if limit.limit.contains("ratio") => romer_report::percent(value),
+        Some(value) => value.to_string(),
     }
 }
 
@@ -292,6 +329,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         .filter(|text| !text.trim().is_empty())
         .map(|text| text.parse::<Limit>().map_err(|why| wrong("limits", &why.to_string())))
         .collect::<Result<Vec<_>, _>>()?;
+    limits.iter().try_for_each(|limit| limit.fits(asked.direction)).map_err(|why| wrong("limits", &why))?;
     let comment = asked.comment.as_ref().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(comment) = &comment
         && (comment.chars().count() > 500 || comment.chars().any(char::is_control))
@@ -431,6 +469,29 @@ impl From<&MeasureError> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_that_do_not_hold_are_told_with_the_value_in_its_unit() {
+        let limit = |limit: &str, value, held| document::Limit { limit: limit.into(), value, held };
+        let limits = [
+            limit("round_trip.delay_ns.p99<1ms", Some(57_300_000.0), false),
+            limit("forward.loss.ratio<1%", Some(0.1), false),
+            limit("forward.delay_ns.count>9", Some(3.0), false),
+            limit("reverse.packets.lost<1", Some(0.0), true),
+            limit("reverse.delay_ns.max<1s", None, false),
+        ];
+        let told = broken(&[("there", &limits)], false).join("\n").replace('\u{a0}', " ");
+        assert_eq!(
+            told,
+            "round_trip.delay_ns.p99<1ms, and the value is 57.3 ms\nforward.loss.ratio<1%, and the value is 10.0 %\n\
+             forward.delay_ns.count>9, and the value is 3\nreverse.delay_ns.max<1s, and the value is not known"
+        );
+        assert_eq!(
+            broken(&[("there", &limits), ("here", &limits)], true).len(),
+            6,
+            "of a part what is not known may still hold"
+        );
+    }
 
     #[test]
     fn that_packets_go_elsewhere_is_not_the_same_as_saying_nothing() {

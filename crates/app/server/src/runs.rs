@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::measuring;
 use crate::problem::Problem;
 use crate::scenario;
 
@@ -54,6 +55,8 @@ pub(crate) struct Listed {
     comment: Option<String>,
     /// Why it cannot be read.
     error: Option<String>,
+    /// Limits that do not hold, in words.
+    broken: Vec<String>,
     /// Where the folder is, of one that lies elsewhere and is listed here by a link; deleting it takes the link away.
     elsewhere: Option<String>,
 }
@@ -126,6 +129,7 @@ impl Listed {
             direction: None,
             comment: None,
             error: None,
+            broken: Vec::new(),
             elsewhere: elsewhere(folder),
         }
     }
@@ -149,11 +153,22 @@ fn measurement(listed: &romer_store::Listed) -> Listed {
                 traffic: first.map(|stream| stream.traffic.model.clone()),
                 direction: first.map(|stream| stream.traffic.direction),
                 comment: first.and_then(|stream| stream.metadata.comment.clone()),
+                broken: broken(run),
                 ..nothing
             }
         }
         Err(error) => Listed { error: Some(error.to_string()), ..nothing },
     }
+}
+
+/// The limits of a run that do not hold; its document is read only where it has any.
+fn broken(run: &Run) -> Vec<String> {
+    if run.manifest().streams.iter().all(|stream| stream.limits.is_empty()) {
+        return Vec::new();
+    }
+    let partial = run.state() != State::Complete;
+    let all = run.measurements().unwrap_or_default();
+    measuring::broken(&all.iter().map(measuring::limits_of).collect::<Vec<_>>(), partial)
 }
 
 fn unknown() -> Problem {

@@ -179,6 +179,21 @@ impl Shown {
         let files = files.iter().map(|(name, text)| NamedFile { name: name.clone(), octets: text.len() });
         Self { toml: text.into(), scenario: json_of(text), files: files.collect(), notes }
     }
+
+    /// The same of an emulation that goes by `seed`: where the scenario names another, that is noted. Six zeros name
+    /// none.
+    pub(crate) fn of_run(mut self, seed: [u32; 6]) -> Self {
+        let words = self.scenario.get("seed").and_then(Value::as_array);
+        let named: Vec<u64> = words.into_iter().flatten().filter_map(Value::as_u64).collect();
+        if named.iter().any(|word| *word != 0) && named != seed.map(u64::from) {
+            let [goes, named] = [seed.map(u64::from).to_vec(), named]
+                .map(|words| words.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+            self.notes.push(format!(
+                "seed: this run goes by {goes} from its start to its end; {named} counts when another is started"
+            ));
+        }
+        self
+    }
 }
 
 /// What comes with romer.
@@ -425,6 +440,16 @@ mod tests {
         let first = reading(Given { toml: Some(text.into()), ..Given::default() }).unwrap();
         let second = reading(Given { scenario: Some(json_of(text)), ..Given::default() }).unwrap();
         assert_eq!(first.scenario.config, second.scenario.config, "{}", second.toml);
+    }
+
+    #[test]
+    fn a_seed_that_is_not_the_runs_is_known() {
+        let of = |text: &str| Shown::of(text, &BTreeMap::new(), Vec::new()).of_run([1, 2, 3, 4, 5, 6]).notes;
+        let told = of("seed = [1, 2, 3, 4, 5, 7]\n").join("\n");
+        assert!(told.contains("goes by 1,2,3,4,5,6 ") && told.contains("; 1,2,3,4,5,7 counts"), "{told}");
+        for same in ["", "seed = [1, 2, 3, 4, 5, 6]\n", "seed = [0, 0, 0, 0, 0, 0]\n"] {
+            assert_eq!(of(same), [""; 0], "{same}");
+        }
     }
 
     #[test]

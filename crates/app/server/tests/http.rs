@@ -358,6 +358,7 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         (r#"{"targets":["h"],"size":"12"}"#, "size"),
         (r#"{"targets":["h"],"dscp":"99"}"#, "dscp"),
         (r#"{"targets":["h"],"limits":["x"]}"#, "limits"),
+        (r#"{"targets":["h"],"direction":"forward","limits":["round_trip.delay_ns.p99<1s"]}"#, "limits"),
         (r#"{"targets":["h"],"comment":"a\nb"}"#, "comment"),
     ] {
         let problem = console.send("POST /api/measurements", body).is_problem(422);
@@ -366,6 +367,9 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
     let through = console.send("POST /api/measurements", r#"{"targets":["h"],"emulated":"a_to_b"}"#);
     assert_eq!(through.is_problem(409)["errors"][0]["field"], "emulated");
     console.send("GET /api/measurements/1", "").is_problem(404);
+    for odd in ["runs/%c0%ae%c0%ae/report.html", "runs/%ff", "measurements/%ff", "benchmarks/%ff"] {
+        console.send(&format!("GET /api/{odd}"), "").is_problem(404);
+    }
     console.send("POST /api/measurements/x/stop", "").is_problem(404);
     let listed = console.send("GET /api/measurements", "");
     assert_eq!(listed.is(200).body, "[]");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use romer_record::document::{self, Direction, Measurement, Summary};
+use romer_record::document::{self, Direction, Measurement, Summary, Way};
 use romer_record::limit::{self, Relation, Written};
 use serde_json::Value;
 
@@ -43,6 +43,28 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
+    /// That a measurement whose packets go `way` can have its number.
+    ///
+    /// # Errors
+    /// In words, where the number is of a direction in which none go.
+    pub fn fits(&self, way: Way) -> Result<(), String> {
+        let ways: &[&str] = match way {
+            Way::RoundTrip => return Ok(()),
+            Way::Forward => &["forward"],
+            Way::Reverse => &["reverse"],
+            Way::Both => &["forward", "reverse"],
+        };
+        let first = self.path.first().map_or("", String::as_str);
+        if ways.contains(&first) {
+            return Ok(());
+        }
+        let ways = ways.join(" or ");
+        Err(format!(
+            "{:?}: no packets go that way, so that it could never hold; begin with {ways}",
+            self.text
+        ))
+    }
+
     /// The verdicts of `limits` on `measurement`. A value that is not known does not hold.
     pub fn judge_all(limits: &[Self], measurement: &Measurement) -> Vec<document::Limit> {
         if limits.is_empty() {
@@ -147,6 +169,18 @@ mod tests {
             let limit: Limit = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
             assert!((limit.bound - bound).abs() < 1e-12 * bound, "{text}: {}", limit.bound);
         }
+    }
+
+    #[test]
+    fn a_limit_on_a_way_that_no_packets_go_is_refused() {
+        let fits = |text: &str, way| text.parse::<Limit>().unwrap().fits(way);
+        for way in [Way::RoundTrip, Way::Forward, Way::Both] {
+            assert_eq!(fits("forward.packets.lost<5", way), Ok(()), "{way:?}");
+        }
+        let why = fits("round_trip.delay_ns.p99<30ms", Way::Both).unwrap_err();
+        assert!(why.contains("never hold; begin with forward or reverse"), "{why}");
+        assert!(fits("forward.packets.lost<5", Way::Reverse).is_err());
+        assert!(fits("reverse.packets.lost<5", Way::Forward).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
 use crate::MeasureError;
 use crate::card::Cards;
+use crate::limits::Limit;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -103,7 +104,12 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
                 .into(),
         ));
     }
-    Ok(())
+    let fits = |limit: &Limit| limit.fits(options.direction);
+    options
+        .limits
+        .iter()
+        .try_for_each(fits)
+        .map_err(|why| MeasureError::Usage(format!("a limit cannot be held (--limit): {why}")))
 }
 
 /// The stream of one direction. Where both ends send, the far end draws by the next seed, so that the two do not have
