@@ -280,3 +280,23 @@ fn port(field: &str, text: &str) -> Result<PortName, Problem> {
         Problem::unprocessable("ports", detail).about(about)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use romer_emulate::live::LiveError;
+    use romer_port::PortError;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_another_romer_has_taken_is_a_conflict_and_one_that_is_not_there_is_none() {
+        let refused = |source: PortError| {
+            let name: PortName = "eth7".parse().unwrap();
+            crate::emulation::refused(&LiveError::Port { name, source: Box::new(source) })
+        };
+        let taken = refused(PortError::InUse("eth7".into()));
+        assert_eq!(taken.status(), 409);
+        assert!(taken.detail().contains("taken by another romer"), "{}", taken.detail());
+        assert_eq!(refused(PortError::NotEthernet("eth7".into())).status(), 422);
+    }
+}
