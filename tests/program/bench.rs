@@ -3,6 +3,7 @@
 
 mod foreseen;
 mod held;
+mod sent;
 mod whose;
 
 use std::path::Path;
@@ -337,6 +338,15 @@ fn the_classes_of_a_scheduler_are_judged_each_by_itself() {
         verdicts(&found).iter().filter(|(subject, holds)| subject.starts_with("class") && !holds).count()
             >= 2
     );
+    // The laboratory's rate and the stated capacity count the same octets: 64 of the smallest frames, of which the kernel has 60.
+    let streams: Vec<&str> = streams.iter().flat_map(|stream| ["--stream", stream]).collect();
+    let small =
+        ["--discipline", "fifo", "--capacity", "1Mbit", "--frame-sizes", "64", "--line-rate", "4Mbit"];
+    let times = ["--loads", "60%", "--trial", "2s", "--settle", "300ms"];
+    let ended = bench(&lab, &[&["priority"], &small[..], &times, &streams].concat());
+    let trial = trials(&ended.document())[0].clone();
+    let sum: f64 = (0..3).map(|place| number(&trial, &format!("/per_stream/{place}/carried_l2_bps"))).sum();
+    assert!(sum < 1.04e6, "{:#}", trial["per_stream"]);
     // A router that takes the first for the last is caught, and both are named.
     lab.filter(
         "R",

@@ -909,7 +909,10 @@ export interface components {
         };
         /** @description What the trials of a case and a frame size come to. */
         BenchmarkResult: {
-            /** @description What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. */
+            /**
+             * @description What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. Where
+             *     there is no value (`count` is 0), that is why.
+             */
             bounded_by: string | null;
             /** @description The case. */
             case: string;
@@ -2031,9 +2034,20 @@ export interface components {
             expected: string;
             /** @description What was found, in words. */
             found: string;
+            /**
+             * Format: uint32
+             * @description Octets of the frames that it is about; `null` where it is about all, or about a mixture.
+             * @default null
+             */
+            frame_size: number | null;
             /** @description Whether it holds. */
             holds: boolean;
-            /** @description The class or stream. */
+            /**
+             * @description The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
+             * @default null
+             */
+            mixture: string | null;
+            /** @description The class or stream, and where it is about one trial, that trial. */
             subject: string;
         };
         /** @description The latency of every frame by the definitions of RFC 1242 and RFC 4689. */
@@ -2870,6 +2884,32 @@ export interface components {
             /** @description Its target. */
             target: string;
         };
+        /**
+         * @description Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one
+         *     together.
+         */
+        SizeResult: {
+            /**
+             * Format: uint32
+             * @description Octets of the smallest of them, with check sequence.
+             */
+            least_octets: number;
+            /**
+             * Format: uint64
+             * @description Frames that did not come.
+             */
+            lost: number;
+            /**
+             * Format: uint32
+             * @description Octets of the largest.
+             */
+            most_octets: number;
+            /**
+             * Format: uint64
+             * @description Frames given to the device.
+             */
+            offered: number;
+        };
         /** @description A place where a curve breaks from its neighbours. */
         SoftSpot: {
             /** @description The case. */
@@ -3130,6 +3170,11 @@ export interface components {
              * @default null
              */
             owed_l2_bps: number[] | null;
+            /**
+             * @description What became of its frames by their size, smallest first; empty where all have one size.
+             * @default []
+             */
+            per_size: components["schemas"]["SizeResult"][];
             /**
              * Format: uint64
              * @description Frames out of order.

@@ -17,9 +17,9 @@ use std::path::Path;
 use romer_bench::limits::Limit;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_bench::{BenchError, Progress, Watcher};
+use romer_host::netns;
 use romer_method::Frames;
 use romer_method::arrangement::Pace;
-use romer_method::campaign::Procedure;
 use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
 use romer_port::PortName;
@@ -185,6 +185,8 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     let (code, mend) = if told.device_away * 2 >= told.silent() {
         (5, "see to the device")
+    } else if document.procedure == "recovery" {
+        (4, "take a quieter host, or a longer --trial, in which the overload fills the device")
     } else {
         (4, "take a quieter host, a lower --line-rate or lower --loads")
     };
@@ -235,7 +237,7 @@ impl Watcher for Looker<'_> {
 
     fn begins(&mut self, progress: &Progress<'_>) {
         self.begin();
-        self.line.show(progress);
+        self.line.show(self.options, progress);
     }
 
     fn captured(&mut self, octets: &[u8]) -> Result<(), BenchError> {
@@ -284,18 +286,26 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     let tx = port(&arguments.tx, "--tx", "by which port frames leave")?;
     let rx = port(&arguments.rx, "--rx", "by which port frames are taken in")?;
+    for port in [&tx, &rx] {
+        // A laboratory that is not there would else be told as addresses that are missing.
+        if port.namespace().is_some_and(|name| matches!(netns::exists(name), Ok(false))) {
+            romer_port::look_at(port)
+                .map_err(|source| BenchError::Port { port: port.clone(), source: Box::new(source) })?;
+        }
+    }
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
     let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
     let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
     let destination = arguments.destination.or_else(|| lab.map(|lab| lab.destination));
     let load = &arguments.load;
+    let streams = streams(arguments, wanted)?;
+    asked::check_streams(arguments, wanted, &streams)?;
     let frames = match (&load.imix, &load.frame_sizes) {
         (Some(imix), _) => vec![Frames::Mixture(imix.clone())],
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
     let claims = claims(arguments, wanted)?;
-    let streams = streams(arguments, wanted)?;
     let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
     let loads = asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
     let (name, procedure, criterion) = asked::asked(arguments, wanted, &loads)?;
@@ -318,14 +328,6 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         }
     }
     asked::check_markings(&claims, &cases, &streams)?;
-    let is_fixed = |stream: &StreamOptions| matches!(stream.pace, Pace::Gap(_) | Pace::Bucket(_));
-    if matches!(&procedure, Procedure::Sweep { loads, .. } if loads.len() > 1) && streams.iter().all(is_fixed)
-    {
-        return Err(Failure::usage(
-            "there are several loads (--loads): the streams' pace says already how much is sent; give one load, or another \
-             pace",
-        ));
-    }
     let labels = arguments.trials.labels.iter().map(|label| (label.key.clone(), label.value.clone()));
     let mut options = BenchOptions {
         name,
@@ -358,6 +360,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         seed: arguments.trials.seed.unwrap_or_else(random_seed),
     };
     options.fit_sizes();
+    romer_bench::check(&options)?;
     Ok(options)
 }
 

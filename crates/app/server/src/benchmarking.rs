@@ -210,13 +210,16 @@ impl Plans {
     pub(crate) fn preview(self, planned: &Planned) -> Result<Preview, Problem> {
         let options = self.read(planned)?.options;
         let forecast = romer_bench::forecast(&options);
-        let trials = forecast.asks.iter().take(FORESEEN).map(|ask| Foreseen {
-            case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
-            frames: ask.frames.to_string(),
-            load_percent: ask.load() * 100.0,
-            pps: ask.frames.frames_per_second(options.line, ask.load()),
-            length_ns: ask.length().as_nanos(),
-            repeat: ask.repeat,
+        let trials = forecast.asks.iter().take(FORESEEN).map(|ask| {
+            let nominal = options.nominal(&ask.frames, ask.load());
+            Foreseen {
+                case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
+                frames: ask.frames.to_string(),
+                load_percent: nominal.load * 100.0,
+                pps: nominal.pps,
+                length_ns: ask.length().as_nanos(),
+                repeat: ask.repeat,
+            }
         });
         Ok(Preview {
             procedure: options.name.into(),
@@ -357,7 +360,7 @@ impl Watcher for Looker<'_> {
             progress.ask.load() * 100.0,
             progress.ask.length()
         );
-        let far = self.course.begins([progress.trial, progress.of], progress.left, words);
+        let far = self.course.begins([progress.trial, progress.of[1]], progress.left[1], words);
         self.hand.change(|job| {
             job.far = far;
             job.points.extend(progress.last.map(Point::from));

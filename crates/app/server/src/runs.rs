@@ -99,7 +99,7 @@ const fn state(state: State) -> &'static str {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let status = match &error {
-            StoreError::NotARun { .. } => StatusCode::NOT_FOUND,
+            StoreError::NotARun { .. } | StoreError::NotABenchmark { .. } => StatusCode::NOT_FOUND,
             StoreError::InUse { .. } => StatusCode::CONFLICT,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };

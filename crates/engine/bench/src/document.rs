@@ -88,7 +88,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
 pub(crate) fn frames_words(frames: &Frames) -> (Option<u32>, Option<String>) {
     match frames {
         Frames::Size(size) => (Some(size.octets()), None),
-        Frames::Mixture(imix) => (None, Some(imix.to_string())),
+        Frames::Mixture(_) | Frames::OfStreams { .. } => (None, Some(frames.to_string())),
     }
 }
 
@@ -187,11 +187,12 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
         for place in &places {
             let by_case: Vec<Vec<Option<f64>>> =
                 (0..options.cases.len()).map(|case| values(kept, case, place, options.repeats, of)).collect();
-            let load = Some(place.1 * 100.0);
+            let nominal = options.nominal(&place.0, place.1);
+            let load = Some(nominal.load * 100.0);
             for (case, values) in by_case.iter().enumerate() {
                 let theoretical = match name {
-                    "carried_percent" => Some((place.1 * 100.0).min(100.0)),
-                    "carried_pps" => Some(place.0.frames_per_second(options.line, place.1.min(1.0))),
+                    "carried_percent" => Some((nominal.load * 100.0).min(100.0)),
+                    "carried_pps" => Some(nominal.pps / nominal.load.max(1.0)),
                     _ => None,
                 };
                 let mut result = result(options, case, &place.0, load, name, values, theoretical);
@@ -257,7 +258,7 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
                     for found in here.iter().filter(|found| found.case == case) {
                         let place = usize::try_from(found.repeat).ok();
                         if let Some(value) = place.and_then(|repeat| values.get_mut(repeat)) {
-                            *value = Some(found.value * factor.unwrap_or(1.0));
+                            *value = found.value.map(|value| value * factor.unwrap_or(1.0));
                         }
                     }
                     values
@@ -273,10 +274,10 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
                 };
                 add(name, values, factor);
                 if quantity == "throughput" {
-                    let rate = frames.frames_per_second(options.line, 0.01);
+                    let all = options.nominal(frames, 1.0).pps;
                     let pps: Vec<Option<f64>> =
-                        values.iter().map(|value| value.map(|load| load * rate)).collect();
-                    add("throughput_pps", &pps, Some(rate * 100.0));
+                        values.iter().map(|value| value.map(|load| load * all / 100.0)).collect();
+                    add("throughput_pps", &pps, Some(all));
                 }
             }
             summed.differences.extend(differences(options, frames, None, name, &by_case));

@@ -4,32 +4,35 @@ use std::collections::BTreeMap;
 
 use romer_method::Ask;
 use romer_method::campaign::{Campaign, Procedure};
-use romer_record::benchmark::{BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, ForecastTrial};
+use romer_record::benchmark::{
+    BENCHMARK_FORECAST, Benchmark, BenchmarkForecast, BenchmarkResult, ForecastTrial,
+};
 use romer_units::Duration;
 
 use crate::document::frames_words;
 use crate::frames;
 use crate::options::BenchOptions;
-use crate::run::{around, design};
+use crate::run::{design, takes};
 
 /// A benchmark before its first trial.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     /// The trials; empty where each follows from the one before.
     pub asks: Vec<Ask>,
-    /// How many there will be at the most, as far as can be foreseen.
+    /// How many there will be at the most, without those that are made again; of a multiple loss ratio search, of devices that
+    /// lose frames by load and length of a trial alone.
     pub trials: u64,
-    /// The same where none can come beyond it but those that are made again.
-    pub trials_for_certain: Option<u64>,
     /// How long all of it takes at the most.
     pub time: Duration,
+    /// How many trials there will be where the device carries in long trials what it carries in short ones, and how long they
+    /// take; as much as at the most where short trials lead nowhere.
+    pub usual: (u64, Duration),
 }
 
 /// Every trial that can be foreseen, without making any.
 pub fn forecast(options: &BenchOptions) -> Forecast {
     let mut campaign = Campaign::new(&design(options));
-    let (_, trials) = campaign.progress();
-    let sending = campaign.time_left();
+    let outlook = campaign.outlook();
     let mut asks = Vec::new();
     if matches!(options.procedure, Procedure::Sweep { .. } | Procedure::Reset { .. }) {
         while let Some(ask) = campaign.next_trial() {
@@ -37,17 +40,10 @@ pub fn forecast(options: &BenchOptions) -> Forecast {
             asks.push(ask);
         }
     }
-    let bounded = matches!(
-        options.procedure,
-        Procedure::Sweep { .. } | Procedure::Reset { .. } | Procedure::FrameLoss { .. }
-    );
-    let around = around(options).checked_mul(i64::try_from(trials).unwrap_or(i64::MAX));
-    Forecast {
-        asks,
-        trials,
-        trials_for_certain: bounded.then_some(trials),
-        time: sending + around.unwrap_or(Duration::MAX) + crate::self_test::time(options),
-    }
+    let before = crate::self_test::time(options);
+    let [usual, most] =
+        [outlook.usual, outlook.most].map(|left| (left.trials, takes(options, left) + before));
+    Forecast { asks, trials: most.0, time: most.1, usual }
 }
 
 impl Forecast {
@@ -55,12 +51,13 @@ impl Forecast {
     pub fn document(&self, options: &BenchOptions) -> BenchmarkForecast {
         let trial = |ask: &Ask| {
             let (frame_size, mixture) = frames_words(&ask.frames);
+            let nominal = options.nominal(&ask.frames, ask.load());
             ForecastTrial {
                 case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
                 frame_size,
                 mixture,
-                load_percent: ask.load() * 100.0,
-                pps: ask.frames.frames_per_second(options.line, ask.load()),
+                load_percent: nominal.load * 100.0,
+                pps: nominal.pps,
                 duration_ns: ask.length().as_nanos(),
                 repeat: ask.repeat,
             }
@@ -80,6 +77,8 @@ impl Forecast {
             repeats: options.repeats,
             seed: options.seed.0,
             trials: self.asks.iter().map(trial).collect(),
+            trials_usual: self.usual.0,
+            time_usual_ns: self.usual.1.as_nanos(),
             trials_at_most: self.trials,
             time_at_most_ns: self.time.as_nanos(),
         }
@@ -115,7 +114,7 @@ impl Told {
 /// the tester could not offer the greatest loads is told with its result, and no fault.
 pub fn told(document: &Benchmark) -> Told {
     /// What trials that only lead somewhere are for.
-    const LEADING: [&str; 3] = ["search", "confirm", "burst"];
+    const LEADING: [&str; 4] = ["search", "confirm", "burst", "recovery"];
     let mut told = Told::default();
     let mut places = BTreeMap::new();
     for trial in document.trials.iter().filter(|trial| !LEADING.contains(&trial.purpose.as_str())) {
@@ -135,7 +134,19 @@ pub fn told(document: &Benchmark) -> Told {
             }
         }
     }
-    for found in document.results.iter().filter(|found| found.quantity == "throughput_percent") {
+    // Of a recovery the throughput only leads to it.
+    for found in document.results.iter().filter(|found| found.quantity == "recovery_ns") {
+        told.asked += u64::from(document.setup.repeats);
+        told.told += found.count;
+        if let Some(by) = found.bounded_by.as_deref().filter(|_| found.mean.is_none()) {
+            told.why = format!("no recovery was found, and what keeps it from that is {by}");
+            let away = by == romer_method::search::Beyond::Absence.words();
+            told.device_away += if away { u64::from(document.setup.repeats) } else { 0 };
+        }
+    }
+    let sought =
+        |found: &&BenchmarkResult| found.quantity == "throughput_percent" && document.procedure != "recovery";
+    for found in document.results.iter().filter(sought) {
         told.asked += found.count;
         let nothing = found.max.is_none_or(|most| most <= 0.0);
         match found.bounded_by.as_deref().filter(|_| nothing) {

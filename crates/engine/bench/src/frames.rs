@@ -125,6 +125,8 @@ pub(crate) fn sizes_of(frames: &Frames, least: u32) -> std::collections::BTreeSe
             let ranges = imix.shares().into_iter().map(|share| share.frame);
             ranges.flatten().map(|octets| octets.max(64).max(least)).collect()
         }
+        // They are with the streams.
+        Frames::OfStreams { .. } => std::collections::BTreeSet::new(),
     }
 }
 
@@ -196,7 +198,7 @@ pub(crate) fn words(stream: &StreamOptions) -> String {
     let dscp = if stream.dscp == Dscp::DEFAULT { String::new() } else { format!(", dscp {}", stream.dscp) };
     let tag =
         stream.tag.map_or(String::new(), |tag| format!(", vlan {} priority {}", tag.vlan(), tag.priority()));
-    format!("{}: {protocol}, share {:.4}{dscp}{tag}, {:?}", stream.name, stream.share, stream.pace)
+    format!("{}: {protocol}, share {:.4}{dscp}{tag}, {}", stream.name, stream.share, stream.pace)
 }
 
 #[cfg(test)]

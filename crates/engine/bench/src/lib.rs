@@ -7,6 +7,7 @@
 //!   over the device, has every trial kept as it ends, and makes the document.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod bed;
 mod capture;
 mod cases;
@@ -31,5 +32,5 @@ mod warnings;
 
 pub use error::BenchError;
 pub use forecast::{Forecast, Told, forecast, told};
-pub use run::{Past, Progress, Watcher, rfc3339, run};
+pub use run::{Past, Progress, Watcher, check, rfc3339, run};
 pub use self_test::self_test;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use romer_method::Frames;
-use romer_method::arrangement::Pace;
+use romer_method::arrangement::{Flow, Nominal, Pace, nominal};
 use romer_method::campaign::Procedure;
 use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
+use romer_method::{Frames, Phase};
 use romer_port::PortName;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate};
@@ -207,38 +207,25 @@ pub struct BenchOptions {
 }
 
 impl BenchOptions {
-    /// Everything that the trials depend on, in words, by the option that says it: two benchmarks in which all of it is
-    /// the same ask for the same trials.
-    pub fn asked(&self) -> BTreeMap<String, String> {
-        let cases = self.cases.iter().map(|case| format!("{}={:?}", case.name, case.command));
-        let all = [
-            ("procedure", self.name.to_owned()),
-            ("trials", format!("{:?}", self.procedure)),
-            ("tx", self.tx.to_string()),
-            ("rx", self.rx.to_string()),
-            ("source", self.source.to_string()),
-            ("destination", self.destination.to_string()),
-            ("next-hop", self.next_hop.map_or_else(|| "asked for".into(), |mac| mac.to_string())),
-            ("line-rate", self.line.bits().to_string()),
-            ("stream", format!("{:?}", self.streams)),
-            ("frame-sizes", format!("{:?}", self.frames)),
-            ("repeat", self.repeats.to_string()),
-            ("settle", self.settle.to_string()),
-            ("reset", format!("{:?}", self.reset)),
-            ("case", cases.collect::<Vec<_>>().join(", ")),
-            ("what the device is held to", format!("{:?}", self.claims)),
-            ("dut-label", format!("{:?}", self.labels)),
-            ("skip-self-test", self.self_test.is_none().to_string()),
-            ("subtract-baseline", self.subtract_baseline.to_string()),
-            ("seed", self.seed.to_string()),
-        ];
-        all.into_iter().map(|(name, words)| (name.to_owned(), words)).collect()
+    /// What a trial with these frames at this load is to send, all streams together: where some of them have a pace that says
+    /// itself how much, or sizes of their own, another load or number of frames than is asked for.
+    pub fn nominal(&self, frames: &Frames, load: f64) -> Nominal {
+        /// Shares in percent that sum up to nearly all are rounded.
+        const ROUNDING: f64 = 2e-3;
+        let phase = Phase { load, length: self.procedure.length() };
+        let found = nominal(&crate::frames::flows(self), frames, self.line, phase);
+        if (found.load - load).abs() <= ROUNDING * load { Nominal { load, ..found } } else { found }
     }
 
     /// Makes frames as large as the headers of the streams and the test data need, where all streams need as much: of IPv6
-    /// with UDP 84 octets. What the trials say of their size is then what they have.
+    /// with UDP 84 octets. What the trials say of their size is then what they have. Where every stream has sizes of its own,
+    /// those are the trials' frames.
     pub fn fit_sizes(&mut self) {
         let flows = crate::frames::flows(self);
+        if let Some(own) = of_streams(&flows) {
+            self.frames = vec![own];
+            return;
+        }
         let least =
             flows.iter().filter(|flow| flow.frames.is_none()).map(|flow| flow.least).min().unwrap_or(0);
         for frames in &mut self.frames {
@@ -270,6 +257,26 @@ impl BenchOptions {
     pub const fn real_line(&self) -> Option<LineRate> {
         if self.virtual_line { None } else { Some(self.line) }
     }
+}
+
+/// The frames of streams that all have their own: one size or mixture, where it is that of all. `None` where a stream has the
+/// trial's.
+fn of_streams(flows: &[Flow]) -> Option<Frames> {
+    let own: Vec<(&Frames, u32)> =
+        flows.iter().map(|flow| Some((flow.frames.as_ref()?, flow.least))).collect::<Option<_>>()?;
+    let (first, least) = own.first()?;
+    if own.iter().all(|one| one == &(*first, *least)) {
+        let size = first.size().and_then(|size| FrameSize::new(size.octets().max(*least)));
+        return Some(size.map_or_else(|| Frames::clone(first), Frames::Size));
+    }
+    let each = || flows.iter().zip(&own);
+    let share: f64 = each().map(|(flow, _)| flow.share).sum();
+    let frames: f64 = each()
+        .map(|(flow, (frames, least))| {
+            flow.share / (frames.mean_octets(*least) + f64::from(FrameSize::OVERHEAD))
+        })
+        .sum();
+    Some(Frames::OfStreams { mean_on_the_line: share / frames })
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
 use romer_host::host_info;
-use romer_method::Ask;
-use romer_method::analysis::Silence;
 use romer_method::campaign::{Campaign, Design, Procedure};
+use romer_method::{Ask, Left};
 use romer_record::benchmark::{
     BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, Setup, Trial,
 };
@@ -22,12 +21,10 @@ use crate::verdicts::verdicts;
 use crate::warnings::warnings;
 use crate::{BenchError, cases, frames};
 
-/// How long a device that forwards takes to show it.
-const PROMPT: Duration = Duration::from_secs(1);
-/// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
-/// between others that come.
-const AWAY: Duration = Duration::from_millis(500);
-const LEAST_AWAY: u64 = 50;
+mod presence;
+
+use presence::Standing;
+
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
 /// A device is reset when this part of its trial is over.
@@ -35,20 +32,16 @@ const RESET_AFTER: i64 = 5;
 /// A rate counts as proved up to so much above the one that was held: a test has whole frames only.
 const NEARLY: f64 = 1.001;
 
-/// Whether a device that carried nothing in this time was away.
-fn is_away(silence: &Silence) -> bool {
-    silence.length >= AWAY && silence.frames >= LEAST_AWAY
-}
-
 /// How far a benchmark is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// Number of the trial that begins, from 1.
     pub trial: u64,
-    /// How many there will be at the most, as things stand.
-    pub of: u64,
-    /// How long the rest takes at the most, as things stand.
-    pub left: Duration,
+    /// How many there will be as things stand, where the device carries in long trials what it carries in short ones, and at
+    /// the most.
+    pub of: [u64; 2],
+    /// How long the rest takes, likewise.
+    pub left: [Duration; 2],
     /// The trial.
     pub ask: &'a Ask,
     /// The name of its case.
@@ -58,8 +51,13 @@ pub struct Progress<'a> {
 }
 
 /// What a trial takes beside its sending: settling before and after, and looking whether the device forwards.
-pub(crate) fn around(options: &BenchOptions) -> Duration {
+fn around(options: &BenchOptions) -> Duration {
     options.settle + options.settle + Duration::from_millis(30)
+}
+
+/// How long these trials take, with what is around them.
+pub(crate) fn takes(options: &BenchOptions, left: Left) -> Duration {
+    left.time + Left::of(left.trials, around(options)).time
 }
 
 pub(crate) fn design(options: &BenchOptions) -> Design {
@@ -147,6 +145,7 @@ pub(crate) fn run_on<B: Bed>(
         begin: monotonic_now(),
         offset: Duration::ZERO,
         case: None,
+        gone_since: None,
         begun: false,
         proof: None,
         kept: Vec::new(),
@@ -175,6 +174,9 @@ struct Running<'a, B> {
     /// How long before that the benchmark began, where it was interrupted.
     offset: Duration,
     case: Option<usize>,
+    /// When the first frame did not come of a device that was away at the end of a trial, nanoseconds after the benchmark's
+    /// beginning.
+    gone_since: Option<i64>,
     /// A trial was made since the ports were opened.
     begun: bool,
     /// What the tester's own test came to.
@@ -184,13 +186,29 @@ struct Running<'a, B> {
 }
 
 /// What no thread should have to find out.
-pub(crate) fn check(options: &BenchOptions) -> Result<(), BenchError> {
+///
+/// # Errors
+/// [`BenchError::Usage`]: ports, addresses or streams that cannot be together.
+pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
     let refuse = |text: &str| Err(BenchError::Usage(text.into()));
     if options.source.is_ipv4() != options.destination.is_ipv4() {
         return refuse(
             "the addresses do not fit each other (--source, --destination): one is of IPv4 and one of IPv6; give two of \
              one version",
         );
+    }
+    for stream in &options.streams {
+        let [source, destination] = [
+            stream.source.map_or(options.source, |range| range.first()),
+            stream.destination.map_or(options.destination, |range| range.first()),
+        ];
+        if source.is_ipv4() != destination.is_ipv4() {
+            return Err(BenchError::Usage(format!(
+                "the addresses of a stream do not fit each other (--stream name={}): it sends from {source} to {destination}, of which \
+                 one is of IPv4 and one of IPv6; give two of one version",
+                stream.name
+            )));
+        }
     }
     if options.tx == options.rx {
         return refuse(
@@ -260,12 +278,13 @@ impl<B: Bed> Running<'_, B> {
     /// How far it is.
     fn tell(&mut self, campaign: &Campaign, ask: &Ask) {
         let options = self.options;
-        let (trial, left) = campaign.progress();
-        let rest = around(options).checked_mul(i64::try_from(left + 1).unwrap_or(i64::MAX));
-        let rest = campaign.time_left() + ask.length() + rest.unwrap_or(Duration::MAX);
+        let (trial, outlook) = (campaign.asked(), campaign.outlook());
+        let rest = [outlook.usual, outlook.most];
+        let left = rest.map(|rest| takes(options, rest + Left::of(1, ask.length())));
+        let of = rest.map(|rest| trial + rest.trials);
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         let last = self.kept.last().map(|kept| &kept.trial);
-        self.watcher.begins(&Progress { trial, of: trial + left, left: rest, ask, case, last });
+        self.watcher.begins(&Progress { trial, of, left, ask, case, last });
     }
 
     /// One trial, made again where it told nothing of the device; `None` where the benchmark ends.
@@ -285,7 +304,7 @@ impl<B: Bed> Running<'_, B> {
             if let Some(octets) = record.capture.take() {
                 self.watcher.captured(&octets)?;
             }
-            self.look_after(ask, &mut record)?;
+            self.look_after(ask, &mut record, at)?;
             let unproven = self.bound(ask, &mut record);
             if record.clock_set {
                 self.event("clock-set", "the host's clock was set during a trial".into())?;
@@ -388,100 +407,6 @@ impl<B: Bed> Running<'_, B> {
         }
     }
 
-    /// Waits until the device forwards. One that has never done so is an error, one that has stopped an event.
-    fn forwards(&mut self) -> Result<Standing, BenchError> {
-        let options = self.options;
-        let prompt = if self.begun { PROMPT } else { options.patience };
-        let before = monotonic_now();
-        let stopped = || self.stop.load(Ordering::Acquire);
-        let sent = match self.bed.probe(options, prompt, self.stop)? {
-            Ok(_) if stopped() => return Ok(Standing::Ends),
-            Ok(_) => return Ok(Standing::Forwards),
-            Err(sent) => sent,
-        };
-        if stopped() {
-            return Ok(Standing::Ends);
-        }
-        if !self.begun && self.kept.is_empty() {
-            return Err(self.silent(sent, prompt));
-        }
-        let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
-        self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
-        if self.bed.probe(options, options.patience, self.stop)?.is_err() {
-            if !stopped() {
-                let waited = options.patience;
-                self.event("device-gone", format!("the device did not forward again within {waited}"))?;
-            }
-            return Ok(Standing::Ends);
-        }
-        let away = (monotonic_now() - before).as_secs_f64();
-        if link.is_empty() {
-            self.event("device-back", format!("the device forwards again after {away:.1} s"))?;
-        } else {
-            let text = format!(
-                "the device forwards again after {away:.1} s, and its link had been down: it has rebooted, or the link \
-                 was taken from it"
-            );
-            self.event("device-rebooted", text)?;
-        }
-        Ok(Standing::IsBack)
-    }
-
-    fn silent(&self, sent: u64, waited: Duration) -> BenchError {
-        let BenchOptions { tx, rx, source, destination, .. } = self.options;
-        BenchError::Silent(format!(
-            "{tx} to {rx}): of {sent} frames from {source} to {destination} within {waited} none came"
-        ))
-    }
-
-    /// The device was away in a trial, which therefore tells nothing; it may have forgotten its case meanwhile.
-    fn was_away(
-        &mut self,
-        record: &mut TrialRecord,
-        silence: Silence,
-        and_then: &str,
-    ) -> Result<(), BenchError> {
-        let [from, length] =
-            [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
-        let frames = silence.frames;
-        self.event(
-            "device-away",
-            format!(
-                "the device carried none of {frames} frames for {length}, from {from} into a trial on, and {and_then}"
-            ),
-        )?;
-        record.away(format!("the device carried nothing for {length} of the trial"));
-        self.case = None;
-        Ok(())
-    }
-
-    /// A trial whose end is all lost is looked at: did the device carry too little, or had it gone?
-    fn look_after(&mut self, ask: &Ask, record: &mut TrialRecord) -> Result<(), BenchError> {
-        if let Some(silence) = record.figures.silence.filter(is_away)
-            && record.invalid.is_none()
-            && ask.purpose != Ask::RESET
-        {
-            self.was_away(record, silence, "then did again")?;
-        }
-        let outcome = &record.figures.outcome;
-        let tail = record.figures.tail.filter(is_away);
-        let suspicious =
-            outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
-        // Of a device that is reset nothing else is expected.
-        if !suspicious || record.invalid.is_some() || ask.purpose == Ask::RESET {
-            return Ok(());
-        }
-        let forwards = self.bed.probe(self.options, PROMPT, self.stop)?.is_ok();
-        if let Some(silence) = tail.filter(|_| forwards) {
-            return self.was_away(record, silence, "forwards again after its end");
-        }
-        if !forwards && !self.stop.load(Ordering::Acquire) {
-            record.away("the device stopped forwarding during the trial".into());
-            self.case = None;
-        }
-        Ok(())
-    }
-
     fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
         let event = BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text };
         self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
@@ -528,15 +453,6 @@ impl<B: Bed> Running<'_, B> {
     }
 }
 
-/// How the device stands before a trial.
-enum Standing {
-    Forwards,
-    /// It had stopped, and forwards again.
-    IsBack,
-    /// The benchmark ends here.
-    Ends,
-}
-
 /// A time of day as documents have it.
 pub fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_micros(time).to_string()
@@ -554,15 +470,6 @@ fn is_of(options: &BenchOptions, ask: &Ask, trial: &Trial) -> bool {
 
 pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
     let cases = options.cases.iter().map(|case| (case.name.clone(), case.command.clone()));
-    let trial = match &options.procedure {
-        Procedure::Sweep { length, .. }
-        | Procedure::FrameLoss { length, .. }
-        | Procedure::Reset { length, .. } => *length,
-        Procedure::Throughput(goal)
-        | Procedure::BackToBack { goal, .. }
-        | Procedure::Recovery { goal, .. } => goal.full,
-        Procedure::Mlr(plan) => plan.goals.last().map_or(Duration::ZERO, |goal| goal.final_length),
-    };
     Setup {
         tx: options.tx.to_string(),
         rx: options.rx.to_string(),
@@ -571,7 +478,7 @@ pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
         next_hop: bed.next_hop().to_string(),
         line_rate_bps: crate::tester::real(options.line.bits()),
         streams: options.streams.iter().map(frames::words).collect(),
-        trial_ns: trial.as_nanos(),
+        trial_ns: options.procedure.length().as_nanos(),
         settle_ns: options.settle.as_nanos(),
         repeats: options.repeats,
         cases: cases.collect(),

@@ -45,6 +45,8 @@ pub(crate) struct Sent {
     /// Times in which the loop did not run, while it should have.
     pub(crate) away: Duration,
     pub(crate) longest_away: Duration,
+    /// When a frame was refused for the first time, after the beginning.
+    pub(crate) refused_at: Option<Duration>,
     pub(crate) stopped: Option<Stopped>,
 }
 
@@ -163,6 +165,9 @@ fn flush(
             break;
         }
         let now = monotonic_now();
+        if stopped.is_some() {
+            sent.refused_at.get_or_insert(now - sending.begin);
+        }
         if matches!(stopped, Some(Stopped::Down | Stopped::Oversize)) || now > last {
             sent.stopped = stopped.or(Some(Stopped::Busy));
             for (due, _, _) in &batch.frames[first..] {

@@ -34,6 +34,7 @@ mod attributed;
 mod claimed;
 mod compared;
 mod mixtures;
+mod scheduled;
 
 /// 10 Mbit/s: 14,881 frames of 64 octets a second.
 const LINE: u64 = 10_000_000;
@@ -59,6 +60,8 @@ struct Simulated {
     absent: Option<(u32, std::ops::Range<i64>)>,
     /// In these trials, the tester stands still for these times, and then sends all at once.
     stands_still: Vec<(u32, std::ops::Range<i64>)>,
+    /// In the trial with this number, the link of its sending port is lost.
+    unplugged: Option<u32>,
     /// In the trial with this number, the tester drops unread what comes in this time, and the kernel counts it.
     overflows: Option<(u32, std::ops::Range<i64>)>,
     /// Of frames of so many octets one of so many is lost.
@@ -80,6 +83,7 @@ impl Simulated {
             loses_above: f64::INFINITY,
             absent: None,
             stands_still: Vec::new(),
+            unplugged: None,
             overflows: None,
             weak_at: None,
             corrupts: None,
@@ -160,7 +164,9 @@ impl Bed for Simulated {
         let (dropped, came): (Vec<Came>, Vec<Came>) =
             came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
         let received = Received { came, drops: dropped.len() as u64, ..Received::default() };
-        Ok(record(options, ask, manner.baseline, false, sent, received))
+        let link_lost = self.unplugged.filter(|when| *when == trial).map(|_| options.tx.clone());
+        let record = record(options, ask, manner.baseline, false, sent, received);
+        Ok(TrialRecord { link_lost, ..record })
     }
 
     /// Who is patient sees the device come back.

@@ -118,7 +118,7 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSp
     let case = options.cases.get(*case).map_or("", |case| case.name.as_str());
     let size = frames.size().map(romer_units::FrameSize::octets);
     let what = size.map_or("the mixture".to_owned(), |size| format!("frames of {size} octets"));
-    let load = load * 100.0;
+    let load = options.nominal(frames, *load).load * 100.0;
     SoftSpot {
         case: case.into(),
         frame_size: size,

@@ -57,6 +57,10 @@ pub(crate) struct TrialRecord {
     pub(crate) gaps: Gaps,
     /// A clock was set meanwhile.
     pub(crate) clock_set: bool,
+    /// The port whose link was lost meanwhile.
+    pub(crate) link_lost: Option<PortName>,
+    /// When the sending port first refused a frame that it did not take at once, after the beginning.
+    pub(crate) refused_at: Option<Duration>,
     /// What the policer did, where one is judged.
     pub(crate) policed: Option<policing::Verdict>,
     /// Times from each departure of the first stream to the next, nanoseconds.
@@ -147,6 +151,13 @@ impl Tester {
             overruns.unwrap_or_default()
         };
         of(&options.rx).received + of(&options.tx).sent
+    }
+
+    /// How often each port has lost its link since it was made; `None` where nobody counts that.
+    fn link_losses(options: &BenchOptions) -> [Option<u32>; 2] {
+        [&options.tx, &options.rx].map(|port| {
+            Network::open(port.namespace()).and_then(|network| network.carrier_losses(port.interface())).ok()
+        })
     }
 
     fn signature(&mut self) -> Signature {
@@ -271,12 +282,13 @@ impl Bed for Tester {
                 usize::try_from(one).unwrap_or(0)
             })
             .collect();
-        let interval = ask.frames.frames_per_second(options.line, ask.load()).max(1.0);
+        let interval = options.nominal(&ask.frames, ask.load()).pps.max(1.0);
         let begin = monotonic_now() + LEAD;
         let before = clocks_apart();
         let epoch = Realtime::from_nanos(begin.as_nanos() + before);
         let (done, count) = (AtomicBool::new(false), AtomicU64::new(0));
         let overruns = self.overruns(options);
+        let losses = Self::link_losses(options);
         let sending = Sending {
             arrangement: Arrangement::new(
                 &flows,
@@ -318,7 +330,12 @@ impl Bed for Tester {
         received.elsewhere = self.overruns(options).saturating_sub(overruns);
         let capture =
             manner.capture.then(|| capture::pcapng(options, epoch, signature, &mut store, &sent, &received));
-        Ok(TrialRecord { capture, ..record(options, ask, manner.baseline, clock_set, sent, received) })
+        let ports = [&options.tx, &options.rx].into_iter().zip(losses).zip(Self::link_losses(options));
+        // A port that has gone altogether has lost its link as well.
+        let mut lost = ports.filter(|((_, before), after)| before.is_some() && after != before);
+        let link_lost = lost.next().map(|((port, _), _)| port.clone());
+        let record = record(options, ask, manner.baseline, clock_set, sent, received);
+        Ok(TrialRecord { capture, link_lost, ..record })
     }
 
     fn prove(
@@ -430,6 +447,8 @@ pub(crate) fn record(
             longest_ns: Some(sent.longest_away.as_nanos()),
         },
         clock_set,
+        link_lost: None,
+        refused_at: sent.refused_at,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
@@ -447,6 +466,13 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
             "{} are of the {} that left in bursts that nobody asked for, or right after them (the tester stood still, {} at \
              the longest)",
             loss.disturbed_lost, loss.disturbed, longest_away
+        ));
+    }
+    if parts.is_empty() {
+        parts.push(format!(
+            "none left in a burst, but the tester stood still so often ({longest_away} at the longest) that {} of {} frames left in \
+             bursts that nobody asked for, or right after them: too few others tell what the device loses",
+            loss.disturbed, loss.offered
         ));
     }
     let [least, most] = loss.device;

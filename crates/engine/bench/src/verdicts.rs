@@ -1,7 +1,7 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
 use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
-use romer_record::benchmark::{Judgement, Policed, Trial};
+use romer_record::benchmark::{Judgement, Policed, SizeResult, Trial};
 
 use crate::classes::{classes, words};
 use crate::document::Kept;
@@ -9,7 +9,7 @@ use crate::options::BenchOptions;
 use crate::tester::real;
 
 /// How far a class may be from its expectation, as a share of the line's capacity.
-const TOLERANCE: f64 = 0.05;
+pub(crate) const TOLERANCE: f64 = 0.05;
 /// A policer may be wrong about so many frames of a thousand that were not at the edge.
 const WRONG: f64 = 0.001;
 
@@ -51,6 +51,8 @@ fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mu
         let others: Vec<String> = wrong.iter().map(|(out, count)| format!("{count} as {out}")).collect();
         verdicts.push(Judgement {
             case: case.into(),
+            frame_size: None,
+            mixture: None,
             subject: format!("code point {sent}"),
             expected: format!("comes out as {expected}"),
             found: if others.is_empty() {
@@ -69,6 +71,8 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         if count > 0 {
             verdicts.push(Judgement {
                 case: case.into(),
+                frame_size: None,
+                mixture: None,
                 subject: subject.into(),
                 expected: expected.into(),
                 found: format!("{count} frames"),
@@ -92,6 +96,7 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     let mut sizes: Vec<u32> = trials.iter().filter_map(|trial| trial.frame_size).collect();
     sizes.sort_unstable();
     sizes.dedup();
+    let mut dropped = std::collections::BTreeMap::<u32, u64>::new();
     for size in &sizes {
         let of = |wanted: bool| {
             let some = trials.iter().filter(|trial| (trial.frame_size == Some(*size)) == wanted);
@@ -99,9 +104,53 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         };
         let ((offered, carried), (_, others)) = (of(true), of(false));
         if offered > 0 && carried == 0 && others > 0 {
-            tell(&format!("frames of {size} octets"), "come out as others do; none did", offered);
+            dropped.insert(*size, offered);
         }
     }
+    for row in
+        trials.iter().flat_map(|trial| &trial.per_stream).flat_map(|stream| dropped_of(&stream.per_size))
+    {
+        *dropped.entry(row.least_octets).or_default() += row.offered;
+    }
+    verdicts.extend(dropped.into_iter().map(|(size, count)| Judgement {
+        case: case.into(),
+        frame_size: Some(size),
+        mixture: None,
+        subject: format!("frames of {size} octets"),
+        expected: "come out as others do; none did".into(),
+        found: format!("{count} frames"),
+        holds: false,
+    }));
+}
+
+/// The sizes of a stream in a trial of which no frame came, although nearly all of the others did: a device that is full drops
+/// large frames sooner than small ones, and loses more of the others than that.
+fn dropped_of(sizes: &[SizeResult]) -> impl Iterator<Item = &SizeResult> {
+    /// Of the others no more than this share is lost ...
+    const FEW: f64 = 0.01;
+    /// ... and at their ratio as many would be lost by chance more seldom than so.
+    const CHANCE: f64 = 1e-6;
+    let sum = |of: fn(&SizeResult) -> u64| sizes.iter().map(of).sum::<u64>();
+    let (offered, lost) = (sum(|row| row.offered), sum(|row| row.lost));
+    sizes.iter().filter(move |row| {
+        let [others, others_lost] = [offered - row.offered, lost - row.lost].map(real);
+        // One more lost than was seen: of few others little is known.
+        let ratio = (others_lost + 1.0) / (others + 1.0);
+        let by_chance = ratio.powf(real(row.offered));
+        row.least_octets == row.most_octets
+            && row.lost == row.offered
+            && others_lost <= FEW * others
+            && by_chance < CHANCE
+    })
+}
+
+/// Which trial a verdict is of.
+fn at(trial: &Trial) -> String {
+    let frames = trial.frame_size.map_or_else(
+        || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
+        |size| format!("{size} octets"),
+    );
+    format!("{frames}, at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1)
 }
 
 /// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a
@@ -114,7 +163,7 @@ fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
             + policed.excess_passed
             + policed.excess_stopped;
         let within = |wrong: u64| real(wrong) <= WRONG * real(judged.max(1));
-        let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
+        let at = at(trial);
         let stopped = policed.at_the_edge_stopped;
         let passed = policed.at_the_edge.saturating_sub(stopped);
         for (subject, expected, right, edge, wrong) in [
@@ -132,6 +181,8 @@ fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
             }
             verdicts.push(Judgement {
                 case: case.into(),
+                frame_size: trial.frame_size,
+                mixture: trial.mixture.clone(),
                 subject: format!("{subject}, {at}"),
                 expected: expected.into(),
                 found: format!(
@@ -173,7 +224,7 @@ fn priorities(
         let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
         let carried: Vec<f64> =
             trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
-        let at = format!("at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1);
+        let at = at(trial);
         for (verdict, class) in
             judge(discipline, 1.0, &classes, &carried, TOLERANCE).into_iter().zip(&classes)
         {
@@ -181,6 +232,8 @@ fn priorities(
             let owed = if low == high { low } else { format!("{low} to {high}") };
             verdicts.push(Judgement {
                 case: case.into(),
+                frame_size: trial.frame_size,
+                mixture: trial.mixture.clone(),
                 subject: format!("class {}, {at}", verdict.name),
                 expected: format!(
                     "carries {owed} % of the capacity by {by} (it offers {:.1} %)",
@@ -197,6 +250,8 @@ fn priorities(
                 overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
             verdicts.push(Judgement {
                 case: case.into(),
+                frame_size: trial.frame_size,
+                mixture: trial.mixture.clone(),
                 subject: format!("classes {} and {}, {at}", classes[high].name, classes[low].name),
                 expected,
                 found,
@@ -206,6 +261,8 @@ fn priorities(
         if let Some(pitfall) = explained {
             verdicts.push(Judgement {
                 case: case.into(),
+                frame_size: trial.frame_size,
+                mixture: trial.mixture.clone(),
                 subject: format!("weights, {at}"),
                 expected: "are shares of the octets that leave".into(),
                 found: format!("every class carries what it would of a scheduler that {}", pitfall.words()),

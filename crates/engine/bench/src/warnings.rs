@@ -6,7 +6,7 @@ use crate::document::Kept;
 use crate::frames::{flows, sizes_of};
 use crate::options::BenchOptions;
 use crate::self_test::Proof;
-use crate::verdicts::untested;
+use crate::verdicts::{TOLERANCE, untested};
 
 /// All of it, of a benchmark that has ended.
 pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
@@ -86,6 +86,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     for stream in unfit(options) {
         warnings.push(stream);
     }
+    warnings.extend(beyond_capacity(options, kept));
+    warnings.extend(too_short(kept));
     if options.claims.profile.is_some() {
         for (number, case) in options.cases.iter().enumerate() {
             let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
@@ -105,6 +107,38 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         ));
     }
     warnings
+}
+
+/// That trials have so few frames that their load is not the one that was asked for.
+fn too_short(kept: &[Kept]) -> Option<String> {
+    /// With as many, one more or less is a hundredth.
+    const ENOUGH: u64 = 100;
+    let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
+    let few = valid.filter(|trial| trial.purpose != "burst" && trial.intended_load.frames < ENOUGH);
+    let (trials, least) =
+        few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
+    (trials > 0).then(|| {
+        format!(
+            "{trials} trials had fewer than {ENOUGH} frames, one of them {least}: a frame more or less is a large part of the load and \
+             of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads"
+        )
+    })
+}
+
+/// That the classes carried more than the capacity that they are judged by.
+fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+    let (_, capacity) = options.claims.scheduler?;
+    let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
+    let carried = valid.map(|trial| trial.per_stream.iter().map(|stream| stream.carried_l2_bps).sum::<f64>());
+    let most = carried.fold(0.0, f64::max) / capacity;
+    (most > 1.0 + TOLERANCE).then(|| {
+        format!(
+            "the classes carried {:.1} % of the capacity together, and are judged by shares of it: the line carries more than was \
+             stated (--capacity), or its rate counts other octets (of frames without their check sequences, as Linux counts them, it \
+             is 4 octets a frame more; with preamble and gap, 20 less)",
+            most * 100.0
+        )
+    })
 }
 
 /// Streams whose headers leave no room for the test data in the smallest of their frames.

@@ -61,7 +61,7 @@ impl BenchmarkRun {
     /// The plan of the benchmark in `folder`.
     ///
     /// # Errors
-    /// [`StoreError::NotARun`], [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
+    /// [`StoreError::NotABenchmark`], [`StoreError::Malformed`], [`StoreError::Newer`], [`StoreError::Io`].
     pub fn plan(folder: &Path) -> Result<BenchmarkPlan, StoreError> {
         read_plan(folder)
     }
@@ -188,8 +188,8 @@ fn locked(log: File, folder: &Path) -> Result<File, StoreError> {
 fn read_plan(folder: &Path) -> Result<BenchmarkPlan, StoreError> {
     let path = folder.join(PLAN_FILE);
     if !path.is_file() {
-        let why = "it has no plan.json of a benchmark";
-        return Err(StoreError::NotARun { path: folder.to_path_buf(), why });
+        let why = if folder.is_dir() { "it has no plan.json" } else { "it does not exist" };
+        return Err(StoreError::NotABenchmark { path: folder.to_path_buf(), why });
     }
     let value = read_json(&path, BENCHMARK_PLAN)?;
     serde_json::from_value(value).map_err(|error| StoreError::malformed(&path, "document", error))
@@ -306,6 +306,6 @@ mod tests {
         assert!(BenchmarkRun::resume(&home).unwrap().1.is_empty());
         std::fs::remove_file(home.join(PLAN_FILE)).unwrap();
         assert!(matches!(BenchmarkRun::create(&forced, &plan()), Err(StoreError::NotReplaceable { .. })));
-        assert!(matches!(BenchmarkRun::plan(&home), Err(StoreError::NotARun { .. })));
+        assert!(matches!(BenchmarkRun::plan(&home), Err(StoreError::NotABenchmark { .. })));
     }
 }

@@ -90,6 +90,14 @@ pub enum StoreError {
         /// What is missing.
         why: &'static str,
     },
+    /// The folder is not a benchmark's.
+    #[error("this is not a benchmark ({}): {why}; name the folder that holds the benchmark's plan.json", Shown(.path))]
+    NotABenchmark {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        why: &'static str,
+    },
     /// A file's content is not what it must be.
     #[error("the file cannot be read ({}, {place}): {}; restore it from a copy, or measure again", Shown(.path), Shown(.why))]
     Malformed {
@@ -164,9 +172,11 @@ impl StoreError {
     /// The class of exit code that this error ends the program with.
     pub fn exit_class(&self) -> ExitClass {
         match self {
-            Self::NotARun { .. } | Self::Malformed { .. } | Self::Newer { .. } | Self::TooLarge { .. } => {
-                ExitClass::BadData
-            }
+            Self::NotARun { .. }
+            | Self::NotABenchmark { .. }
+            | Self::Malformed { .. }
+            | Self::Newer { .. }
+            | Self::TooLarge { .. } => ExitClass::BadData,
             Self::Exists { .. } | Self::NotAFolder { .. } | Self::NotReplaceable { .. } => ExitClass::Usage,
             Self::Io { .. } | Self::InUse { .. } | Self::NotKept { .. } | Self::NoHome => {
                 ExitClass::Environment

@@ -16,6 +16,7 @@ use romer_record::{Fate, Passage};
 use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
+use crate::by_size::per_size;
 use crate::policing::Policed;
 use crate::{Outcome, real};
 
@@ -345,6 +346,7 @@ fn stream(
         jitter_ns: jitters(passages, !reordered.is_empty()),
         jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
         dscp_out,
+        per_size: per_size(left, arrivals),
     }
 }
 

@@ -1,24 +1,53 @@
 //! The frames of a trial: of which stream, how large, and when each is due.
 
+use std::fmt;
+
 use romer_traffic::TokenBucket;
 use romer_units::random::{Seed, Stream as Random};
 use romer_units::{Duration, FrameSize, LineRate};
 
 use crate::{Frames, Phase};
 
-/// How the frames of a stream follow one another.
+/// Octets of preamble and start of frame.
+const PREAMBLE: f64 = 8.0;
+
+/// How the frames of a stream follow one another. Of frames of several sizes each takes the time of its own octets, so that
+/// the load is the stated one whatever their order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Evenly.
+    /// Evenly: each as long after the one before as that takes on a line which the stream would fill.
     Constant,
-    /// With exponentially distributed gaps.
+    /// A Poisson process: with exponentially distributed times from the beginning of a frame to that of the next, whose mean
+    /// does not depend on the size of either. Frames may be due before the one before has left the line.
     Poisson,
-    /// So many frames at the line's rate, then a pause that makes up for it.
+    /// So many frames, each right after the one before as the line lets them (where the load is greater than the line, as the
+    /// load does), then a pause that makes up for it.
     Burst(u32),
-    /// As a greedy source behind a token bucket, which counts payload; the trial's load does not matter.
+    /// As a greedy source behind a token bucket, which counts payload and is full at the beginning, and a line; the trial's load
+    /// does not matter.
     Bucket(TokenBucket),
     /// With so much time from the end of a frame to the beginning of the next; the trial's load does not matter.
     Gap(Duration),
+}
+
+impl Pace {
+    /// It says itself how much is sent, whatever the load.
+    pub const fn is_fixed(&self) -> bool {
+        matches!(self, Self::Bucket(_) | Self::Gap(_))
+    }
+}
+
+impl fmt::Display for Pace {
+    /// As it is asked for: `burst:16`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant => f.write_str("constant"),
+            Self::Poisson => f.write_str("poisson"),
+            Self::Burst(frames) => write!(f, "burst:{frames}"),
+            Self::Bucket(bucket) => write!(f, "token-bucket:{bucket}"),
+            Self::Gap(gap) => write!(f, "gap:{gap}"),
+        }
+    }
 }
 
 /// A stream as the arrangement sees it.
@@ -34,6 +63,40 @@ pub struct Flow {
     pub overhead: u32,
     /// The smallest frame that its headers allow; smaller ones are made so large.
     pub least: u32,
+}
+
+/// What streams come to in the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Nominal {
+    /// Share of the line rate by layer 1.
+    pub load: f64,
+    /// Frames a second.
+    pub pps: f64,
+}
+
+/// What all `flows` together are to send on a line in a phase. Of streams whose pace follows the load it is that load; of the
+/// others what their pace comes to, of random sizes in the mean.
+pub fn nominal(flows: &[Flow], frames: &Frames, line: LineRate, phase: Phase) -> Nominal {
+    let each = flows.iter().map(|flow| flow.nominal(frames, bits(line), phase));
+    each.fold(Nominal::default(), |sum, one| Nominal { load: sum.load + one.load, pps: sum.pps + one.pps })
+}
+
+impl Flow {
+    fn nominal(&self, frames: &Frames, line: f64, phase: Phase) -> Nominal {
+        let octets = self.frames.as_ref().unwrap_or(frames).mean_octets(self.least);
+        let on_line = (octets + f64::from(FrameSize::OVERHEAD)) * 8.0;
+        let pps = match self.pace {
+            Pace::Constant | Pace::Poisson | Pace::Burst(_) => line * phase.load * self.share / on_line,
+            Pace::Gap(gap) => 1e9 / ((octets + PREAMBLE) * 8e9 / line + nanos(gap)),
+            Pace::Bucket(bucket) => {
+                let payload = (octets - f64::from(self.overhead)).max(1.0);
+                let full = crate::real(bucket.depth()) / phase.length.as_secs_f64().max(1e-9);
+                let octets = crate::real(bucket.bits_per_second()) / 8.0 + full;
+                (octets / payload).min(line / on_line)
+            }
+        };
+        Nominal { load: pps * on_line / line, pps }
+    }
 }
 
 /// A frame that is to be sent.
@@ -54,14 +117,16 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// The frames of `flows` on a line, through the phases. Streams of equal rate take turns: they do not begin at
-    /// one moment.
+    /// The frames of `flows` on a line, through the phases. Streams that send evenly or in bursts take turns: of equal rate they
+    /// do not begin at one moment.
     pub fn new(flows: &[Flow], frames: &Frames, line: LineRate, phases: &[Phase], seed: Seed) -> Self {
         let count = flows.len().max(1);
         let sources = flows.iter().enumerate().map(|(number, flow)| {
+            let own = flow.frames.as_ref().unwrap_or(frames);
             let mut source = Source {
                 stream: u16::try_from(number).unwrap_or(u16::MAX),
-                sizes: Sizes::of(flow.frames.as_ref().unwrap_or(frames), flow.least, seed, number),
+                sizes: Sizes::of(own, flow.least, seed, number),
+                mean: (own.mean_octets(flow.least) + f64::from(FrameSize::OVERHEAD)) * 8.0,
                 pace: flow.pace,
                 share: flow.share,
                 overhead: flow.overhead,
@@ -77,6 +142,8 @@ impl Arrangement {
                 ordinal: 0,
                 in_phase: 0,
                 elapsed: 0.0,
+                mark: 0.0,
+                free: 0.0,
                 next: None,
             };
             source.advance();
@@ -87,24 +154,13 @@ impl Arrangement {
 
     /// Frames that there will be at the most, to make room for.
     pub fn most(flows: &[Flow], frames: &Frames, line: LineRate, phases: &[Phase]) -> u64 {
-        flows
-            .iter()
-            .map(|flow| {
-                let mean = flow.frames.as_ref().unwrap_or(frames).mean_on_the_line() * 8.0;
-                phases
-                    .iter()
-                    .map(|phase| {
-                        let seconds = phase.length.as_secs_f64();
-                        let rate = match flow.pace {
-                            // A gap or a bucket may fill the line.
-                            Pace::Gap(_) | Pace::Bucket(_) => bits(line) / (84.0 * 8.0),
-                            _ => bits(line) * phase.load * flow.share / mean,
-                        };
-                        whole(rate * seconds * 1.1) + 1_000
-                    })
-                    .sum::<u64>()
-            })
-            .sum()
+        let most = |flow: &Flow, phase: &Phase| {
+            let rate = flow.nominal(frames, bits(line), *phase).pps;
+            // A burst is begun as a whole.
+            let begun = if let Pace::Burst(frames) = flow.pace { u64::from(frames) } else { 0 };
+            whole(rate * phase.length.as_secs_f64() * 1.1) + begun + 1_000
+        };
+        flows.iter().flat_map(|flow| phases.iter().map(move |phase| most(flow, phase))).sum()
     }
 }
 
@@ -128,20 +184,26 @@ struct Source {
     pace: Pace,
     share: f64,
     overhead: u32,
+    /// Bits of a frame on the line, in the mean.
+    mean: f64,
     /// Bits a second of the line.
     line: f64,
     phases: Vec<Phase>,
     phase: usize,
     /// Nanoseconds after the beginning.
     phase_begin: f64,
-    /// What part of its first gap it waits.
+    /// What part of its first gap, or of the time of its first burst, it waits.
     turn: f64,
     gaps: Random,
     ordinal: u64,
     in_phase: u64,
     /// Of this phase: bits on the line up to now, or nanoseconds for random gaps and given ones, or octets of
-    /// payload for a bucket.
+    /// payload for a bucket since it was full.
     elapsed: f64,
+    /// The bits before this burst, or when the bucket was full, in nanoseconds of this phase.
+    mark: f64,
+    /// When the line has the whole of the last frame, for a bucket.
+    free: f64,
     next: Option<Due>,
 }
 
@@ -156,7 +218,8 @@ impl Source {
             let length = nanos(phase.length);
             let octets = self.sizes.size(self.ordinal);
             let rate = self.line * phase.load * self.share;
-            let at = if rate > 0.0 || !self.needs_load() { self.offset(octets, rate) } else { f64::INFINITY };
+            let at =
+                if rate > 0.0 || self.pace.is_fixed() { self.offset(octets, rate) } else { f64::INFINITY };
             if at < length {
                 self.next = Some(Due {
                     at: Duration::from_nanos(signed(self.phase_begin + at)),
@@ -170,12 +233,8 @@ impl Source {
             self.phase += 1;
             self.phase_begin += length;
             self.in_phase = 0;
-            self.elapsed = 0.0;
+            (self.elapsed, self.mark, self.free) = (0.0, 0.0, 0.0);
         }
-    }
-
-    const fn needs_load(&self) -> bool {
-        !matches!(self.pace, Pace::Bucket(_) | Pace::Gap(_))
     }
 
     /// When the next frame of this phase is due, nanoseconds after the phase's beginning; `rate` in bits a second.
@@ -186,34 +245,38 @@ impl Source {
                 // Whole numbers of bits: nothing is lost by adding.
                 let before = self.elapsed;
                 self.elapsed += on_line;
-                (before + self.turn * on_line) * 1e9 / rate
+                (before + self.turn * self.mean) * 1e9 / rate
             }
             Pace::Poisson => {
-                let mean = on_line * 1e9 / rate;
-                self.elapsed -= libm::log(1.0 - self.gaps.unit(self.ordinal)) * mean;
+                self.elapsed -= libm::log(1.0 - self.gaps.unit(self.ordinal)) * self.mean * 1e9 / rate;
                 self.elapsed
             }
             Pace::Burst(frames) => {
                 let frames = u64::from(frames.max(1));
-                let place = self.in_phase % frames;
-                // The burst keeps the line's own distance; the bits before it say when it begins.
-                if place == 0 {
-                    self.turn = self.elapsed * 1e9 / rate;
+                if self.in_phase.is_multiple_of(frames) {
+                    self.mark = self.elapsed;
                 }
-                let at = self.turn + crate::real(place) * on_line * 1e9 / self.line;
+                // The bits before the burst say when it begins, those of it before the frame how far it is.
+                let begin = self.mark + self.turn * self.mean * crate::real(frames);
+                let within = self.elapsed - self.mark;
                 self.elapsed += on_line;
-                at
+                begin * 1e9 / rate + within * 1e9 / self.line.max(rate)
             }
             Pace::Bucket(bucket) => {
-                let payload = octets.saturating_sub(self.overhead).max(1);
-                self.elapsed += f64::from(payload);
-                let wait = (self.elapsed - crate::real(bucket.depth())).max(0.0);
-                wait * 8e9 / crate::real(bucket.bits_per_second())
+                let (rate, depth) = (crate::real(bucket.bits_per_second()), crate::real(bucket.depth()));
+                if (self.free - self.mark) * rate >= self.elapsed * 8e9 {
+                    // The line was in the way for so long that the bucket is full once more.
+                    (self.mark, self.elapsed) = (self.free, 0.0);
+                }
+                self.elapsed += f64::from(octets.saturating_sub(self.overhead).max(1));
+                let earned = self.mark + (self.elapsed - depth).max(0.0) * 8e9 / rate;
+                let at = earned.max(self.free);
+                self.free = at + on_line * 1e9 / self.line;
+                at
             }
             Pace::Gap(gap) => {
                 let before = self.elapsed;
-                // Preamble and frame, then the gap.
-                self.elapsed += f64::from(octets + 8) * 8e9 / self.line + nanos(gap);
+                self.elapsed += (f64::from(octets) + PREAMBLE) * 8e9 / self.line + nanos(gap);
                 before
             }
         }
@@ -236,6 +299,8 @@ impl Sizes {
                 let own = Seed([a, b, c, d, e, f ^ u32::try_from(stream).unwrap_or(u32::MAX)]);
                 Self::Mixture { frames: imix.frames(own), least }
             }
+            // A stream without sizes of its own is none of these.
+            Frames::OfStreams { .. } => Self::One(least.max(FrameSize::MINIMUM.octets())),
         }
     }
 

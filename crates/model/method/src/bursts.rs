@@ -4,7 +4,7 @@
 use romer_units::{Duration, LineRate};
 
 use crate::search::{Beyond, Search};
-use crate::{Ask, Frames, Outcome, Phase};
+use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
 
 /// How bursts are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,20 +77,16 @@ impl Bursts {
         whole(self.rate() * self.limits.longest.as_secs_f64()).max(1)
     }
 
-    /// Trials that it will take at the most, as things stand.
-    pub fn trials_left(&self) -> u64 {
+    /// What is left of it.
+    pub fn outlook(&self) -> Outlook {
         if self.done {
-            return 0;
+            return Outlook::default();
         }
         let width = self.failed.unwrap_or_else(|| self.most()) - self.passed;
         let halvings = libm::log2((crate::real(width) / crate::real(self.limits.step.max(1))).max(1.0));
-        self.throughput.trials_left() + whole(libm::ceil(halvings)) + u64::from(self.failed.is_none())
-    }
-
-    /// How long these trials send at the most.
-    pub fn time_left(&self) -> Duration {
-        let trials = self.trials_left() - self.throughput.trials_left().min(self.trials_left());
-        self.throughput.time_left() + crate::campaign::times(self.limits.longest, trials)
+        // Of an odd number of frames the greater half may be left.
+        let bursts = whole(libm::ceil(halvings)) + u64::from(self.failed.is_none());
+        self.throughput.outlook() + Outlook::certain(Left::of(bursts, self.limits.longest))
     }
 
     /// The next trial; `None` at the end.
@@ -157,13 +153,14 @@ pub struct Recovery {
     lengths: [Duration; 2],
     asked: bool,
     found: Option<Duration>,
+    missed: Option<&'static str>,
     done: bool,
 }
 
 impl Recovery {
     /// A trial that is made when the throughput is found.
     pub const fn new(throughput: Search, lengths: [Duration; 2]) -> Self {
-        Self { throughput, lengths, asked: false, found: None, done: false }
+        Self { throughput, lengths, asked: false, found: None, missed: None, done: false }
     }
 
     /// The search for the throughput.
@@ -177,18 +174,18 @@ impl Recovery {
         self.found
     }
 
-    /// Trials that it will take at the most, as things stand.
-    pub fn trials_left(&self) -> u64 {
-        if self.done { 0 } else { self.throughput.trials_left() + 1 }
+    /// Why nothing was found, in words; `None` where it was, or may still be.
+    pub fn missed(&self) -> Option<&'static str> {
+        let nothing = self.throughput.found().filter(|found| found.passed <= 0.0);
+        self.missed.or_else(|| nothing.map(|found| found.beyond.map_or("that no load passes", Beyond::words)))
     }
 
-    /// How long these trials send at the most.
-    pub fn time_left(&self) -> Duration {
+    /// What is left of it.
+    pub fn outlook(&self) -> Outlook {
         if self.done {
-            Duration::ZERO
-        } else {
-            self.throughput.time_left() + self.lengths[0] + self.lengths[1]
+            return Outlook::default();
         }
+        self.throughput.outlook() + Outlook::certain(Left::of(1, self.lengths[0] + self.lengths[1]))
     }
 
     /// The next trial; `None` at the end.
@@ -215,7 +212,11 @@ impl Recovery {
             return;
         }
         self.done = true;
-        if outcome.tester_failed || outcome.lost == 0 {
+        self.missed = match Beyond::of(outcome) {
+            Some(beyond) => Some(beyond.words()),
+            None => (outcome.lost == 0).then_some("an overload that loses nothing"),
+        };
+        if self.missed.is_some() {
             return;
         }
         let after = outcome.last_loss_at.map(|last| last - self.lengths[0]);
@@ -341,5 +342,26 @@ mod tests {
             recovery.judge(&outcome);
         }
         assert_eq!((overloads, recovery.found()), (1, Some(Duration::from_millis(250))));
+        assert_eq!(recovery.missed(), None);
+    }
+
+    #[test]
+    fn that_no_recovery_was_found_has_a_reason() {
+        let why = |capacity: f64, overload: Outcome| {
+            let device = device(capacity, 10.0, LineRate::new(100_000_000).unwrap());
+            let mut recovery = Recovery::new(throughput(), [Duration::from_secs(1); 2]);
+            while let Some(ask) = recovery.next_trial() {
+                let outcome = if ask.purpose == "recovery" { overload.clone() } else { device(&ask) };
+                recovery.judge(&outcome);
+            }
+            assert_eq!(recovery.found(), None);
+            recovery.missed().unwrap()
+        };
+        let nothing = Outcome { offered: 1_000, ..Outcome::default() };
+        let failed = Outcome { tester_failed: true, ..nothing.clone() };
+        assert_eq!(why(0.5, nothing.clone()), "an overload that loses nothing");
+        assert_eq!(why(0.5, failed.clone()), "the tester");
+        assert_eq!(why(0.5, Outcome { device_away: true, ..failed }), "an absence of the device");
+        assert_eq!(why(0.0, nothing), "that no load passes");
     }
 }

@@ -9,7 +9,7 @@ use romer_units::random::{Seed, Stream};
 use crate::bursts::{Bursts, Limits, Recovery};
 use crate::reset::Reset;
 use crate::search::{Beyond, Goal, Search};
-use crate::{Ask, Frames, Outcome, Phase, mlr};
+use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, mlr};
 
 /// What is to be found out.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +59,17 @@ pub enum Procedure {
 }
 
 impl Procedure {
+    /// How long a trial sends that decides.
+    pub fn length(&self) -> Duration {
+        match self {
+            Self::Sweep { length, .. } | Self::FrameLoss { length, .. } | Self::Reset { length, .. } => {
+                *length
+            }
+            Self::Throughput(goal) | Self::BackToBack { goal, .. } | Self::Recovery { goal, .. } => goal.full,
+            Self::Mlr(plan) => plan.goals.last().map_or(Duration::ZERO, |goal| goal.final_length),
+        }
+    }
+
     /// The loss ratios up to which its trials pass; empty where it is told how much is lost, or when.
     pub fn criteria(&self) -> Vec<f64> {
         match self {
@@ -98,9 +109,9 @@ pub struct Finding {
     pub repeat: u32,
     /// What was found.
     pub quantity: &'static str,
-    /// How much: a share of the line rate, frames, or nanoseconds.
-    pub value: f64,
-    /// It is the tester's limit, or the greatest load that was tried, rather than the device's.
+    /// How much: a share of the line rate, frames, or nanoseconds; `None` where it was sought and not found.
+    pub value: Option<f64>,
+    /// It is the tester's limit, or the greatest load that was tried, rather than the device's; or why it was not found.
     pub bounded_by: Option<&'static str>,
 }
 
@@ -122,6 +133,10 @@ pub struct Campaign {
     tasks: std::collections::VecDeque<Task>,
     findings: Vec<Finding>,
     asked: u64,
+    /// The length of the trial that was asked for and is not judged.
+    outstanding: Option<Duration>,
+    /// What is left of a multiple loss ratio search that has not begun.
+    fresh: Outlook,
 }
 
 impl Campaign {
@@ -189,7 +204,11 @@ impl Campaign {
                 }
             }
         }
-        Self { tasks, findings: Vec::new(), asked: 0 }
+        let fresh = tasks.iter().find_map(|task| match task {
+            Task::Mlr(search) => Some(search.outlook()),
+            _ => None,
+        });
+        Self { tasks, findings: Vec::new(), asked: 0, outstanding: None, fresh: fresh.unwrap_or_default() }
     }
 
     /// The next trial; `None` at the end. Every one of them is to be followed by [`Campaign::judge`].
@@ -217,9 +236,10 @@ impl Campaign {
                         purpose: "measure",
                     }),
             };
-            if ask.is_some() {
+            if let Some(ask) = ask {
                 self.asked += 1;
-                return ask;
+                self.outstanding = Some(ask.length());
+                return Some(ask);
             }
             if let Some(task) = self.tasks.pop_front() {
                 self.findings.extend(conclude(&task));
@@ -230,6 +250,7 @@ impl Campaign {
 
     /// Takes the outcome of the trial that was asked for last.
     pub fn judge(&mut self, outcome: &Outcome) {
+        self.outstanding = None;
         match self.tasks.front_mut() {
             Some(Task::Search(search)) => search.judge(outcome),
             Some(Task::Mlr(search)) => search.judge(outcome),
@@ -249,38 +270,39 @@ impl Campaign {
         &self.findings
     }
 
-    /// Trials that were asked for up to now, and those that will be at the most, as things stand.
-    pub fn progress(&self) -> (u64, u64) {
-        let left = self.tasks.iter().map(|task| match task {
-            Task::Trials { left, .. } => left.len() as u64,
-            Task::Search(search) => search.trials_left(),
-            Task::Mlr(search) => search.trials_left(),
-            Task::Bursts(bursts) => bursts.trials_left(),
-            Task::Recovery(recovery) => recovery.trials_left(),
-            Task::Reset(reset) => reset.trials_left(),
-            Task::Loss { next, step, clean, .. } => {
-                if *clean >= 2 {
-                    0
-                } else {
-                    whole(libm::ceil(*next / *step - 1e-9))
-                }
-            }
-        });
-        (self.asked, left.sum())
+    /// Trials that were asked for up to now.
+    pub const fn asked(&self) -> u64 {
+        self.asked
     }
 
-    /// How long the trials that are left send at the most, as things stand.
-    pub fn time_left(&self) -> Duration {
-        let times = self.tasks.iter().map(|task| match task {
-            Task::Trials { left, length, .. } => times(*length, left.len() as u64),
-            Task::Search(search) => search.time_left(),
-            Task::Mlr(search) => search.time_left(),
-            Task::Bursts(bursts) => bursts.time_left(),
-            Task::Recovery(recovery) => recovery.time_left(),
-            Task::Reset(reset) => reset.time_left(),
-            Task::Loss { next, step, length, .. } => times(*length, whole(libm::ceil(*next / *step - 1e-9))),
+    /// What is left after the trial that was asked for last.
+    pub fn outlook(&self) -> Outlook {
+        let tasks = self.tasks.iter().map(|task| match task {
+            Task::Trials { left, length, .. } => Outlook::certain(Left::of(left.len() as u64, *length)),
+            Task::Search(search) => search.outlook(),
+            // One that has not begun is as any other.
+            Task::Mlr(search) if search.spent() == Duration::ZERO => self.fresh,
+            Task::Mlr(search) => search.outlook(),
+            Task::Bursts(bursts) => bursts.outlook(),
+            Task::Recovery(recovery) => recovery.outlook(),
+            Task::Reset(reset) => reset.outlook(),
+            Task::Loss { clean: 2.., .. } => Outlook::default(),
+            Task::Loss { next, step, length, .. } => {
+                Outlook::certain(Left::of(whole(libm::ceil(*next / *step - 1e-9)), *length))
+            }
         });
-        times.fold(Duration::ZERO, |sum, time| sum + time)
+        let all = tasks.fold(Outlook::default(), |sum, one| sum + one);
+        // A list of trials is shorter by what was asked for; others count it until it is judged.
+        let Some(length) =
+            self.outstanding.filter(|_| !matches!(self.tasks.front(), Some(Task::Trials { .. })))
+        else {
+            return all;
+        };
+        let less = |left: Left| Left {
+            trials: left.trials.saturating_sub(1),
+            time: (left.time - length).max(Duration::ZERO),
+        };
+        Outlook { usual: less(all.usual), most: less(all.most) }
     }
 }
 
@@ -291,7 +313,7 @@ fn conclude(task: &Task) -> Vec<Finding> {
         frames: subject.1.clone(),
         repeat: subject.2,
         quantity,
-        value,
+        value: Some(value),
         bounded_by,
     };
     let throughput = |search: &Search| {
@@ -339,6 +361,8 @@ fn conclude(task: &Task) -> Vec<Finding> {
             let mut found: Vec<Finding> = throughput(recovery.throughput()).into_iter().collect();
             if let Some(time) = recovery.found() {
                 found.push(finding(subject, "recovery_ns", time.as_secs_f64() * 1e9, None));
+            } else if let Some(why) = recovery.missed() {
+                found.push(Finding { value: None, ..finding(subject, "recovery_ns", 0.0, Some(why)) });
             }
             found
         }
@@ -350,10 +374,6 @@ fn conclude(task: &Task) -> Vec<Finding> {
                 .into()
         }
     }
-}
-
-pub(crate) fn times(length: Duration, count: u64) -> Duration {
-    length.checked_mul(i64::try_from(count).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number of trials")]
@@ -408,7 +428,7 @@ mod tests {
     fn a_sweep_is_every_case_size_and_load_as_often_as_asked_in_random_order() {
         let (asks, campaign) = all(&sweep(), |_| Outcome::default());
         assert_eq!(asks.len(), 3 * 3 * 3 * 4);
-        assert_eq!(campaign.progress(), (108, 0));
+        assert_eq!((campaign.asked(), campaign.outlook()), (108, Outlook::default()));
         for case in 0..3 {
             for repeat in 0..4 {
                 let of = asks.iter().filter(|ask| (ask.case, ask.repeat) == (case, repeat)).count();
@@ -445,7 +465,8 @@ mod tests {
         assert_eq!(campaign.findings().len(), 3 * 3 * 4);
         for found in campaign.findings() {
             let truth = 0.3 + 0.2 * f64::from(u8::try_from(found.case).unwrap());
-            assert!(found.value <= truth && truth - found.value <= 0.01, "{found:?}");
+            let value = found.value.unwrap();
+            assert!(value <= truth && truth - value <= 0.01, "{found:?}");
             assert_eq!(found.bounded_by, None);
         }
     }

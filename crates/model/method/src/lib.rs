@@ -4,7 +4,8 @@
 //! the same machine drives an engine with real ports and a simulated device whose truth is known.
 //!
 //! * [`arrangement`]: the frames of a trial: streams, sizes, and when each is due.
-//! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is.
+//! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is. `by_size`: which
+//!   sizes of a mixture it is of.
 //! * [`campaign`]: all trials of a benchmark in their order, for each procedure.
 //! * [`search`]: the highest rate that meets a criterion, by halving. [`mlr`]: the same by multiple loss ratio
 //!   search.
@@ -18,6 +19,7 @@ pub mod analysis;
 pub mod arrangement;
 pub mod attribution;
 pub mod bursts;
+mod by_size;
 pub mod campaign;
 pub mod mlr;
 pub mod policing;
@@ -28,42 +30,63 @@ pub mod soft;
 pub mod statistics;
 
 use std::fmt;
+use std::ops::Add;
 
 use romer_traffic::Imix;
 use romer_units::{Duration, FrameSize, LineRate};
 
 /// What the frames of a trial are like.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Frames {
     /// All of one size.
     Size(FrameSize),
     /// A mixture; frames below 64 octets are padded to that.
     Mixture(Imix),
+    /// Those of the streams, each of which has its own.
+    OfStreams {
+        /// Octets of a frame on the line (with preamble and gap) in the mean of all streams.
+        mean_on_the_line: f64,
+    },
 }
+
+/// What frames are called of which each stream has its own.
+pub const OF_STREAMS: &str = "of streams";
 
 impl fmt::Display for Frames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size(size) => f.pad(&format!("{} B", size.octets())),
             Self::Mixture(imix) => f.pad(&imix.to_string()),
+            Self::OfStreams { .. } => f.pad(OF_STREAMS),
         }
     }
 }
 
 impl Frames {
+    /// Octets of a frame with check sequence in the mean, where the smallest has `least` and smaller ones are padded to that,
+    /// and to 64.
+    pub fn mean_octets(&self, least: u32) -> f64 {
+        let least = least.max(FrameSize::MINIMUM.octets());
+        match self {
+            Self::Size(size) => f64::from(size.octets().max(least)),
+            Self::Mixture(imix) => {
+                let rows = imix.shares().into_iter();
+                rows.map(|share| share.ratio * padded(*share.frame.start(), *share.frame.end(), least)).sum()
+            }
+            Self::OfStreams { mean_on_the_line } => mean_on_the_line - f64::from(FrameSize::OVERHEAD),
+        }
+    }
+
     /// Octets of a frame on the line (with preamble and gap) in the mean.
     pub fn mean_on_the_line(&self) -> f64 {
-        match self {
-            Self::Size(size) => f64::from(size.on_the_line()),
-            Self::Mixture(imix) => mixture_mean(imix, |octets| f64::from(octets + FrameSize::OVERHEAD)),
-        }
+        self.mean_octets(0) + f64::from(FrameSize::OVERHEAD)
     }
 
     /// The one size, if it is one.
     pub const fn size(&self) -> Option<FrameSize> {
         match self {
             Self::Size(size) => Some(*size),
-            Self::Mixture(_) => None,
+            Self::Mixture(_) | Self::OfStreams { .. } => None,
         }
     }
 
@@ -74,15 +97,12 @@ impl Frames {
     }
 }
 
-/// The mean over a mixture of a value that is linear in the octets of a frame, padded to 64.
-fn mixture_mean(imix: &Imix, value: impl Fn(u32) -> f64) -> f64 {
-    imix.shares()
-        .into_iter()
-        .map(|share| {
-            let (low, high) = ((*share.frame.start()).max(64), (*share.frame.end()).max(64));
-            share.ratio * (value(low) + value(high)) / 2.0
-        })
-        .sum()
+/// The mean of the numbers from `low` to `high`, of which those below `least` are raised to it.
+fn padded(low: u32, high: u32, least: u32) -> f64 {
+    let (from, to) = (low.max(least), high.max(least));
+    let raised = f64::from(least.clamp(low, high) - low);
+    let others = f64::from(high - low) + 1.0 - raised;
+    (raised * f64::from(least) + others * f64::midpoint(f64::from(from), f64::from(to))) / (raised + others)
 }
 
 /// A stretch of a trial with one load.
@@ -121,6 +141,63 @@ impl Ask {
     /// The load of the first phase.
     pub fn load(&self) -> f64 {
         self.phases.first().map_or(0.0, |phase| phase.load)
+    }
+}
+
+/// Trials that are still to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// How many.
+    pub trials: u64,
+    /// How long they send, all together.
+    pub time: Duration,
+}
+
+impl Left {
+    /// So many trials of one length.
+    pub fn of(trials: u64, length: Duration) -> Self {
+        let time = length.checked_mul(i64::try_from(trials).unwrap_or(i64::MAX)).unwrap_or(Duration::MAX);
+        Self { trials, time }
+    }
+}
+
+impl Left {
+    /// The more trials, and the longer time, of two.
+    #[must_use]
+    pub fn or_greater(self, other: Self) -> Self {
+        Self { trials: self.trials.max(other.trials), time: self.time.max(other.time) }
+    }
+}
+
+impl Add for Left {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { trials: self.trials + more.trials, time: self.time + more.time }
+    }
+}
+
+/// What is left of a procedure, as things stand, without trials that are made again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Where the device carries in long trials what it carries in short ones.
+    pub usual: Left,
+    /// At the most.
+    pub most: Left,
+}
+
+impl Outlook {
+    /// Where it is foreseen.
+    pub const fn certain(left: Left) -> Self {
+        Self { usual: left, most: left }
+    }
+}
+
+impl Add for Outlook {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { usual: self.usual + more.usual, most: self.most + more.most }
     }
 }
 

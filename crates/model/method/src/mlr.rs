@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use romer_units::Duration;
 
 use crate::search::Beyond;
-use crate::{Ask, Frames, Outcome, Phase};
+use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
 
 /// A goal (section 5.3 of the draft).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -227,19 +227,50 @@ impl Search {
         self.tried.values().flatten().fold(Duration::ZERO, |sum, trial| sum + trial.length)
     }
 
-    /// Trials that it will take as things stand: some ten for every goal that is left.
-    pub fn trials_left(&self) -> u64 {
-        let left = self.stages.len() - self.stage.min(self.stages.len());
-        left as u64 * 4
+    /// What is left of it, for devices which lose frames above a capacity, and which have none or some of many buffers that
+    /// carry more than that for a while; one whose loss changes from trial to trial may take more.
+    pub fn outlook(&self) -> Outlook {
+        /// What buffers add to the capacity in the shortest trials, shares of the line.
+        const BUFFERS: [f64; 6] = [0.0, 0.03, 0.1, 0.3, 1.0, 3.0];
+        const CAPACITIES: u8 = 16;
+        let [least, most] = self.plan.loads;
+        let mut outlook = Outlook::default();
+        for buffer in BUFFERS {
+            for place in 0..=CAPACITIES {
+                let share = f64::from(place) / f64::from(CAPACITIES);
+                let capacity = least * libm::pow(most / least, share) * 0.999;
+                let left = self.clone().on(capacity, buffer);
+                outlook.most = outlook.most.or_greater(left);
+                if buffer <= 0.0 {
+                    outlook.usual = outlook.usual.or_greater(left);
+                }
+            }
+        }
+        // Capacities between those that were tried take one trial more or less of each stage.
+        let stages = self.stages.get(self.stage..).unwrap_or_default().iter();
+        let more =
+            stages.map(|stage| Left::of(1, stage.goal.final_length)).fold(Left::default(), |a, b| a + b);
+        Outlook { usual: outlook.usual, most: outlook.most + more }
     }
 
-    /// How long they send.
-    pub fn time_left(&self) -> Duration {
-        let stages = self.stages.get(self.stage..).unwrap_or_default();
-        stages.iter().fold(Duration::ZERO, |sum, stage| {
-            let longest = stage.goal.length_sum.max(stage.goal.final_length);
-            sum + crate::campaign::times(longest, 3)
-        })
+    /// What is left, with what was asked for already, of a device of this capacity and buffer.
+    fn on(mut self, capacity: f64, buffer: f64) -> Left {
+        /// No search takes as many.
+        const ENOUGH: u64 = 1_000;
+        let shortest = self.plan.first_length.as_secs_f64();
+        let mut left = Left::default();
+        let mut asked = self.asked;
+        loop {
+            let Some((load, length)) =
+                asked.take().or_else(|| self.next_trial().and(self.asked)).filter(|_| left.trials < ENOUGH)
+            else {
+                return left;
+            };
+            left = left + Left::of(1, length);
+            let carries = capacity + buffer * shortest / length.as_secs_f64().max(1e-9);
+            let lost = u64::from(share(load) > carries) * 1_000;
+            self.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
+        }
     }
 
     /// The next trial; `None` when all goals are done.
@@ -448,6 +479,30 @@ mod tests {
         assert!(found[0].lower > 0.999_999);
         let (found, _) = run(plan(vec![Goal::RFC2544]), |_| losing(1));
         assert!(found[0].lower.abs() < 1e-12);
+    }
+
+    #[test]
+    fn it_takes_no_more_trials_than_was_said() {
+        let draws = romer_units::random::Stream::new(romer_units::random::Seed([6; 6]), [0, 0]);
+        for (number, goals) in [vec![Goal::RFC2544], vec![Goal::TST009], vec![Goal::TST009, Goal::RFC2544]]
+            .into_iter()
+            .cycle()
+            .enumerate()
+            .take(24)
+        {
+            let draw = |which| draws.unit(number as u64 * 2 + which);
+            let (capacity, buffer) = (0.001 + 0.998 * draw(0), 2.0 * draw(1));
+            let mut search = Search::new(plan(goals), 0, Frames::Size(FrameSize::MINIMUM), 0);
+            let [first, mut made] = [search.outlook().most, Left::default()];
+            while let Some(ask) = search.next_trial() {
+                made = made + Left::of(1, ask.length());
+                let carries = capacity + buffer / ask.length().as_secs_f64();
+                search.judge(&losing(if ask.load() > carries { 1_000 } else { 0 }));
+            }
+            assert!(made.trials <= first.trials, "{capacity} {buffer}: {made:?} {first:?}");
+            assert!(made.time <= first.time, "{capacity} {buffer}: {made:?} {first:?}");
+            assert_eq!(search.outlook().most, Left::default());
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use romer_units::Duration;
 
-use crate::{Ask, Frames, Outcome, Phase, real};
+use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, real};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +40,9 @@ impl Reset {
         self.found
     }
 
-    /// Trials that are left.
-    pub const fn trials_left(&self) -> u64 {
-        if self.done { 0 } else { 1 }
-    }
-
-    /// How long they send.
-    pub const fn time_left(&self) -> Duration {
-        if self.done { Duration::ZERO } else { self.phase.length }
+    /// What is left of it.
+    pub fn outlook(&self) -> Outlook {
+        Outlook::certain(Left::of(u64::from(!self.done), self.phase.length))
     }
 
     /// The next trial; `None` at the end.

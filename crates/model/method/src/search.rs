@@ -5,7 +5,7 @@
 
 use romer_units::Duration;
 
-use crate::{Ask, Frames, Outcome, Phase};
+use crate::{Ask, Frames, Left, Outcome, Outlook, Phase};
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,24 +123,30 @@ impl Search {
         (self.case, &self.frames, self.repeat)
     }
 
-    /// Trials that it will take at the most as things stand, where no full trial contradicts a short one.
-    pub fn trials_left(&self) -> u64 {
+    /// What is left of it. What short trials led to may not last: then all is searched once more, in full ones.
+    pub fn outlook(&self) -> Outlook {
         if self.found.is_some() {
-            return 0;
+            return Outlook::default();
         }
-        let low = self.passed.map_or(self.goal.least, |(load, _)| load);
-        let width = self.failed.unwrap_or(self.goal.most) - low;
-        let halvings = libm::log2((width / self.goal.resolution).max(1.0));
-        whole(libm::ceil(halvings)) + 1 + u64::from(self.failed.is_none())
+        let goal = &self.goal;
+        let low = self.passed.map_or(0.0, |(load, _)| load);
+        let high = self.failed.unwrap_or(goal.most);
+        let untried = u64::from(self.passed.is_none() && self.failed.is_none());
+        let halvings = untried + self.halvings(high - low);
+        if self.thorough || goal.short >= goal.full {
+            return Outlook::certain(Left::of(halvings, goal.full));
+        }
+        if matches!(self.passed, Some((_, true))) {
+            return Outlook::default();
+        }
+        let usual = Left::of(halvings, goal.short) + Left::of(1, goal.full);
+        Outlook { usual, most: usual + Left::of(self.halvings(high), goal.full) }
     }
 
-    /// How long these trials send.
-    pub fn time_left(&self) -> Duration {
-        match self.trials_left() {
-            0 => Duration::ZERO,
-            trials if self.thorough => crate::campaign::times(self.goal.full, trials),
-            trials => crate::campaign::times(self.goal.short, trials - 1) + self.goal.full,
-        }
+    /// Trials that halve loads which are so far apart until they are near enough.
+    fn halvings(&self, width: f64) -> u64 {
+        // One that comes out even may not, by the last digit.
+        whole(libm::ceil(libm::log2((width / self.goal.resolution).max(1.0)) + 1e-9))
     }
 
     /// The next trial; `None` at the end.
@@ -241,6 +247,20 @@ mod tests {
         (search.found().unwrap(), trials)
     }
 
+    /// The trials of a search with such outcomes, and what was to be expected before each of them.
+    fn followed(goal: Goal, mut passes: impl FnMut(&Ask) -> bool) -> (Left, Vec<(Left, Outlook)>) {
+        let mut search = Search::new(goal, 0, Frames::Size(FrameSize::MINIMUM), 0);
+        let (mut made, mut before) = (Left::default(), vec![(Left::default(), search.outlook())]);
+        while let Some(ask) = search.next_trial() {
+            made = made + Left::of(1, ask.length());
+            let lost = u64::from(!passes(&ask));
+            search.judge(&Outcome { offered: 1_000, lost, ..Outcome::default() });
+            before.push((made, search.outlook()));
+            assert!(made.trials < 200, "the search does not end");
+        }
+        (made, before)
+    }
+
     fn lossless_up_to(capacity: f64) -> impl FnMut(&Ask) -> Outcome {
         move |ask| {
             let lost = if ask.load() > capacity { 1 } else { 0 };
@@ -249,6 +269,29 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn whatever_trials_come_to_there_are_no_more_than_was_said(
+            passes in proptest::collection::vec(any::<bool>(), 64), resolution in 0.001f64..0.2, full in 1i64..10,
+        ) {
+            let mut passes = passes.into_iter();
+            let goal = Goal { resolution, full: Duration::from_secs(full), ..goal() };
+            let (made, before) = followed(goal, |_| passes.next().unwrap_or(true));
+            for (already, outlook) in before {
+                let most = already + outlook.most;
+                prop_assert!(made.trials <= most.trials && made.time <= most.time, "{made:?} {most:?}");
+            }
+        }
+
+        #[test]
+        fn where_short_trials_tell_the_truth_it_takes_what_was_said(capacity in 0.01f64..0.999) {
+            let (made, before) = followed(goal(), |ask| ask.load() <= capacity);
+            for (already, outlook) in before {
+                let usual = already + outlook.usual;
+                prop_assert!(made.trials <= usual.trials && usual.trials <= made.trials + 2, "{made:?} {usual:?}");
+                prop_assert!(made.time <= usual.time);
+            }
+        }
+
         #[test]
         fn a_capacity_is_found_to_the_resolution_and_not_above(capacity in 0.01f64..0.999) {
             let (found, trials) = run(goal(), lossless_up_to(capacity));
@@ -279,6 +322,16 @@ mod tests {
             lossless_up_to(capacity)(ask)
         });
         assert!(found.passed <= 0.5 && found.passed > 0.495, "{found:?}");
+    }
+
+    #[test]
+    fn a_buffer_that_fools_short_trials_costs_no_more_than_was_said() {
+        let (made, before) =
+            followed(goal(), |ask| ask.load() <= if ask.length() >= goal().full { 0.5 } else { 0.8 });
+        let outlook = before[0].1;
+        assert!(made.trials > outlook.usual.trials && made.time > outlook.usual.time, "{made:?} {outlook:?}");
+        // 1 and 8 short ones, one full one, and 8 full ones more.
+        assert_eq!(outlook.most, Left { trials: 18, time: Duration::from_secs(9 + 10 + 80) });
     }
 
     #[test]

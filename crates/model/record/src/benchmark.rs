@@ -7,69 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Histogram, Jitter, Limit, Summary};
 
+mod forecast;
+
+pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
+
 /// The name of the benchmark document's schema.
 pub const BENCHMARK: &str = "romer/benchmark/1";
 
 /// The name of the schema of an interrupted benchmark's plan.
 pub const BENCHMARK_PLAN: &str = "romer/benchmark-plan/1";
-
-/// The name of the schema of what a benchmark would do (`--dry-run --json`).
-pub const BENCHMARK_FORECAST: &str = "romer/benchmark-forecast/1";
-
-/// What a benchmark would do, without anything having been sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BenchmarkForecast {
-    /// `romer/benchmark-forecast/1`.
-    pub schema: String,
-    /// As in the benchmark's document.
-    pub procedure: String,
-    /// By what a result would be found, in words.
-    pub criterion: String,
-    /// The interface that would send, `[NETNS/]IFACE`.
-    pub tx: String,
-    /// The interface that would receive.
-    pub rx: String,
-    /// Source address of the test frames.
-    pub source: String,
-    /// Their destination.
-    pub destination: String,
-    /// The rate that loads are percentages of, bits a second at layer 1 (with preamble and gap).
-    pub line_rate_bps: f64,
-    /// The streams, in words.
-    pub streams: Vec<String>,
-    /// The cases, and the commands that would set them.
-    pub cases: BTreeMap<String, Option<String>>,
-    /// How often each trial would be made.
-    pub repeats: u32,
-    /// Seed of the order of trials, of random sizes and gaps: with `--seed` the trials are these.
-    pub seed: [u32; 6],
-    /// The trials in their order; empty where each follows from what the one before comes to.
-    pub trials: Vec<ForecastTrial>,
-    /// How many trials there would be at the most, as far as can be foreseen.
-    pub trials_at_most: u64,
-    /// How long all of it would take at the most, with the tester's own test, settling times and looking whether the device
-    /// forwards, without setting cases and without trials that have to be made again.
-    pub time_at_most_ns: i64,
-}
-
-/// A trial that would be made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForecastTrial {
-    /// Its case.
-    pub case: String,
-    /// Octets of its frames with check sequence; `null` for a mixture.
-    pub frame_size: Option<u32>,
-    /// The mixture; `null` for frames of one size.
-    pub mixture: Option<String>,
-    /// The load, percent of the line rate.
-    pub load_percent: f64,
-    /// The same in frames a second, of frames as the trial has them.
-    pub pps: f64,
-    /// How long it would send.
-    pub duration_ns: i64,
-    /// Which repeat, from 0.
-    pub repeat: u32,
-}
 
 /// What a benchmark's folder says of what was asked for, so that it can go on after an interruption.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -428,6 +374,23 @@ pub struct StreamResult {
     pub jitter_rfc4689_ns: Summary,
     /// Code points that it came out with.
     pub dscp_out: BTreeMap<String, u64>,
+    /// What became of its frames by their size, smallest first; empty where all have one size.
+    #[serde(default)]
+    pub per_size: Vec<SizeResult>,
+}
+
+/// Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one
+/// together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeResult {
+    /// Octets of the smallest of them, with check sequence.
+    pub least_octets: u32,
+    /// Octets of the largest.
+    pub most_octets: u32,
+    /// Frames given to the device.
+    pub offered: u64,
+    /// Frames that did not come.
+    pub lost: u64,
 }
 
 /// What the trials of a case and a frame size come to.
@@ -462,7 +425,8 @@ pub struct BenchmarkResult {
     pub median_interval: Option<[f64; 2]>,
     /// The most that the line allows, in the unit of the quantity.
     pub theoretical: Option<f64>,
-    /// What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing.
+    /// What bounds the result beside the device's capacity: the tester, the line, an absence of the device; `null`: nothing. Where
+    /// there is no value (`count` is 0), that is why.
     pub bounded_by: Option<String>,
 }
 
@@ -500,7 +464,13 @@ pub struct Difference {
 pub struct Judgement {
     /// The case.
     pub case: String,
-    /// The class or stream.
+    /// Octets of the frames that it is about; `null` where it is about all, or about a mixture.
+    #[serde(default)]
+    pub frame_size: Option<u32>,
+    /// The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
+    #[serde(default)]
+    pub mixture: Option<String>,
+    /// The class or stream, and where it is about one trial, that trial.
     pub subject: String,
     /// What was expected, in words.
     pub expected: String,

@@ -162,17 +162,31 @@ impl Network {
         Ok(Overruns::from(&self.counts(name)?))
     }
 
+    /// How often the link `name` has lost its carrier since it was made: its other end, or itself, was switched off or unplugged.
+    ///
+    /// # Errors
+    /// There is none ([`HostError::Missing`]), or it does not count.
+    pub fn carrier_losses(&self, name: &str) -> Result<u32, HostError> {
+        self.count(name, |attribute| match attribute {
+            LinkAttribute::CarrierDownCount(count) => Some(*count),
+            _ => None,
+        })
+    }
+
     fn counts(&self, name: &str) -> Result<Stats64, HostError> {
+        self.count(name, |attribute| match attribute {
+            LinkAttribute::Stats64(counts) => Some(*counts),
+            _ => None,
+        })
+    }
+
+    /// What one of the attributes of the link `name` counts.
+    fn count<T>(&self, name: &str, of: impl Fn(&LinkAttribute) -> Option<T>) -> Result<T, HostError> {
         let missing = || HostError::Missing { what: "interface", name: name.into() };
         let request = self.handle.link().get().match_name(name);
         let messages = self.runtime.block_on(request.execute().try_collect::<Vec<_>>());
         let messages = messages.map_err(refused("read the counts of", name))?;
-        let counts =
-            messages.iter().flat_map(|message| &message.attributes).find_map(|attribute| match attribute {
-                LinkAttribute::Stats64(counts) => Some(*counts),
-                _ => None,
-            });
-        counts.ok_or_else(missing)
+        messages.iter().flat_map(|message| &message.attributes).find_map(of).ok_or_else(missing)
     }
 
     /// Makes a pair of virtual Ethernet links: `name` here, and `peer` in the namespace `peer_namespace`, or here

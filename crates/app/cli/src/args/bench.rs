@@ -131,17 +131,17 @@ pub(crate) struct BenchLoadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trials")]
 pub(crate) struct BenchTrialArgs {
-    /// How long a trial sends (RFC 2544 wants 60s of those that decide)
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = values::duration, allow_hyphen_values = true)]
+    /// How long a trial sends, up to a day (RFC 2544 wants 60s of those that decide)
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) trial: Duration,
     /// How long a trial sends that only leads a search [default: a tenth of --trial]
-    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) search_trial: Option<Duration>,
     /// How often all of it is done; intervals need two, that of the median six
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::rounds, allow_hyphen_values = true)]
     pub(crate) repeat: u32,
     /// How long is waited before each trial, and after it for frames under way [default: 2s, in a laboratory 200ms; with --profile as long as its bucket takes to fill]
-    #[arg(long, value_name = "D", value_parser = values::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) settle: Option<Duration>,
     /// How long a device that has stopped forwarding is waited for
     #[arg(long, value_name = "D", default_value = "60s", value_parser = values::duration, allow_hyphen_values = true)]

@@ -41,7 +41,7 @@ pub(crate) enum LabCommand {
         /// What the hosts' names begin with
         #[arg(long, default_value = "romer", value_name = "X")]
         prefix: String,
-        /// What the line carries that priority, weighted and small-passes share, with header and without check sequence
+        /// What the line carries that priority, weighted and small-passes share, of frames with check sequence (layer 2), as --capacity of a benchmark
         #[arg(long, default_value = "10Mbit", value_name = "RATE", value_parser = crate::bench::values::line_rate, allow_hyphen_values = true)]
         rate: romer_units::LineRate,
     },

@@ -135,6 +135,10 @@ pub(super) fn default_loads(
     (streams, frames): (&[StreamOptions], &[Frames]),
     real_line: bool,
 ) -> Vec<f64> {
+    if streams.iter().all(|stream| stream.pace.is_fixed()) {
+        // There is but one load: theirs.
+        return vec![1.0];
+    }
     let scheduler = claims.scheduler.filter(|_| name == ProcedureName::Priority);
     let Some((_, capacity)) = scheduler else {
         return (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect();
@@ -158,6 +162,42 @@ pub(super) fn default_loads(
     loads
 }
 
+/// Refuses sizes that no stream would have, and loads that no stream would follow.
+pub(super) fn check_streams(
+    arguments: &BenchArgs,
+    name: ProcedureName,
+    streams: &[StreamOptions],
+) -> Result<(), Failure> {
+    let load = &arguments.load;
+    if streams.iter().all(|stream| stream.frames.is_some()) {
+        let flag = [("--frame-sizes", load.frame_sizes.is_some()), ("--imix", load.imix.is_some())];
+        if let Some((flag, _)) = flag.into_iter().find(|(_, given)| *given) {
+            return Err(Failure::usage(format!(
+                "an argument does not apply ({flag}): every stream has sizes of its own; leave it out, or leave out frame-size= or \
+                 imix= of a stream"
+            )));
+        }
+    }
+    let Some(fixed) = streams.iter().find(|stream| stream.pace.is_fixed()) else { return Ok(()) };
+    let all = streams.iter().all(|stream| stream.pace.is_fixed());
+    let searches =
+        matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery);
+    if searches || (all && name == ProcedureName::FrameLoss) {
+        return Err(Failure::usage(format!(
+            "a pace does not apply (--stream name={},pace=): it says itself how much is sent, and this procedure chooses the load; \
+             give another, such as pace=burst:16",
+            fixed.name
+        )));
+    }
+    if all && load.loads.is_some() {
+        return Err(Failure::usage(
+            "an argument does not apply (--loads): the streams' paces say themselves how much is sent; leave it out, or give \
+             another pace",
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses a trial of which frames are wanted (`--pcapng-trial`) and which there will not be; what is to be known of it where
 /// only the trials before it tell whether there will be one. `made`: trials of a benchmark that goes on.
 pub(super) fn check_capture(
@@ -166,7 +206,7 @@ pub(super) fn check_capture(
     made: u64,
 ) -> Result<Option<String>, Failure> {
     let Some(number) = options.capture else { return Ok(None) };
-    let most = forecast.trials_for_certain.unwrap_or(forecast.trials);
+    let most = forecast.trials;
     if number > most || number <= made {
         return Err(Failure::usage(format!(
             "there is no such trial (--pcapng-trial {number}): those to be made are {} to {most}{}; name one of them",

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use romer_method::policing::{Profile, Unit};
 use romer_port::{PortError, PortName};
 use romer_scenario::nearest;
-use romer_units::{Dscp, FrameSize, LineRate, Rate};
+use romer_units::{Dscp, Duration, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
 
 use crate::args::{ProcedureName, Wish};
@@ -15,6 +15,8 @@ use crate::args::{ProcedureName, Wish};
 const MOST: usize = 1_000;
 /// The largest frame: jumbo, with header and check sequence.
 const LARGEST: u32 = 9_018;
+/// The longest trial.
+const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// A procedure, or the name of a plan.
 pub(crate) fn wish(text: &str) -> Result<Wish, String> {
@@ -34,6 +36,18 @@ pub(crate) fn wish(text: &str) -> Result<Wish, String> {
         );
         format!("{shown:?} is neither a procedure nor a plan (FILE.toml); {hint}")
     })
+}
+
+/// How long something in a trial lasts: up to a day.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let time = text.parse::<Duration>().map_err(|error| error.to_string())?;
+    if !(Duration::from_nanos(1)..=LONGEST).contains(&time) {
+        let shown: String = text.chars().take(40).collect();
+        return Err(format!(
+            "{shown:?} is not a time of a trial; write one above 0 and up to 24h, such as 10s"
+        ));
+    }
+    Ok(time)
 }
 
 /// What a policer lets through. A frame more or less is the edge.

@@ -5,12 +5,13 @@ use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
 use romer_bench::{Forecast, Progress};
+use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_units::Duration;
 
 /// What is about to be done.
 pub(super) fn beginning(options: &BenchOptions) -> String {
-    let time = romer_bench::forecast(options).time;
+    let forecast = romer_bench::forecast(options);
     format!(
         "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most, without what is made again; seed {}",
         options.name,
@@ -20,7 +21,7 @@ pub(super) fn beginning(options: &BenchOptions) -> String {
         options.destination,
         options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
         million(options.line.bits()),
-        people(time),
+        range([forecast.usual.1, forecast.time]),
         options.seed
     )
 }
@@ -48,17 +49,23 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
     }
     text.push('\n');
     if asks.is_empty() {
-        text.push_str("each trial follows from the one before; the time is that of the longest way\n");
+        text.push_str(
+            "each trial follows from the one before; there are more where the device carries less in long trials than in short ones\n",
+        );
+        if matches!(options.procedure, Procedure::Mlr(_)) {
+            text.push_str("a device whose loss changes from trial to trial may take still more\n");
+        }
     } else {
         for (number, ask) in asks.iter().enumerate() {
             let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
-            let pps = ask.frames.frames_per_second(options.line, ask.load());
+            let nominal = options.nominal(&ask.frames, ask.load());
             let _ = writeln!(
                 text,
-                "{:>5}  {case:<12} {:>9}  {:>7.2} %  {pps:>11.0} pps  {:>8}  repeat {}",
+                "{:>5}  {case:<12} {:>10}  {:>7.2} %  {:>11.0} pps  {:>8}  repeat {}",
                 number + 1,
                 ask.frames,
-                ask.load() * 100.0,
+                nominal.load * 100.0,
+                nominal.pps,
                 ask.length().to_string(),
                 ask.repeat + 1
             );
@@ -67,10 +74,21 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
     let _ = writeln!(
         text,
         "\n{} trials, {} at the most, without those that are made again",
-        forecast.trials,
-        people(forecast.time)
+        numbers([forecast.usual.0, forecast.trials]),
+        range([forecast.usual.1, forecast.time])
     );
     text
+}
+
+/// One number, or from one to another.
+fn numbers([usual, most]: [u64; 2]) -> String {
+    if usual == most { most.to_string() } else { format!("{usual} to {most}") }
+}
+
+/// One time, or from one to another.
+fn range([usual, most]: [Duration; 2]) -> String {
+    let [usual, most] = [usual, most].map(people);
+    if usual == most { most } else { format!("{usual} to {most}") }
 }
 
 /// A time as people say it.
@@ -100,18 +118,18 @@ impl Line {
         }
     }
 
-    pub(super) fn show(&self, progress: &Progress<'_>) {
+    pub(super) fn show(&self, options: &BenchOptions, progress: &Progress<'_>) {
         let last = progress.last.map_or(String::new(), |trial| {
             format!(" (before: {:.1} % carried, {} lost)", trial.carried.percent, trial.lost)
         });
         self.say(&format!(
             "trial {} of {}: {}, {}, {:.2} %; {} left{last}",
             progress.trial,
-            progress.of,
+            numbers(progress.of),
             progress.case,
             progress.ask.frames,
-            progress.ask.load() * 100.0,
-            people(progress.left)
+            options.nominal(&progress.ask.frames, progress.ask.load()).load * 100.0,
+            range(progress.left)
         ));
     }
 
@@ -161,6 +179,7 @@ pub(super) fn summary(document: &Benchmark) -> String {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
         let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
         let _ = write!(text, "{:<14} {size:>8} {load:>9}", first.case);
+        let mut bounds: Vec<String> = Vec::new();
         for column in columns {
             let found = document.results.iter().find(|result| {
                 result.quantity == *column
@@ -168,9 +187,10 @@ pub(super) fn summary(document: &Benchmark) -> String {
                         == (&first.case, first.frame_size, first.load_percent)
             });
             let _ = write!(text, " {:>30}", found.map(value).unwrap_or_default());
+            bounds.extend(found.and_then(|found| bound(found, *column == columns[0])));
         }
-        if let Some(bound) = &first.bounded_by {
-            let _ = write!(text, "  bounded by {bound}");
+        if !bounds.is_empty() {
+            let _ = write!(text, "  {}", bounds.join("; "));
         }
         text.push('\n');
     }
@@ -236,6 +256,15 @@ pub(super) fn kept(folder: &std::path::Path, partial: bool) -> String {
     let more =
         if partial { format!("; it goes on with: romer bench --resume {shown}") } else { String::new() };
     format!("kept in {shown}{more}\n")
+}
+
+/// What bounds a result: of the `first` column of a row, and of any other where it was not found at all.
+fn bound(result: &BenchmarkResult, first: bool) -> Option<String> {
+    let by = result.bounded_by.as_deref()?;
+    if result.count == 0 {
+        return Some(format!("{} was not found: what keeps it from that is {by}", result.quantity));
+    }
+    first.then(|| format!("bounded by {by}"))
 }
 
 fn value(result: &BenchmarkResult) -> String {

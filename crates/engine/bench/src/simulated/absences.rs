@@ -78,6 +78,45 @@ fn a_device_that_was_away_in_a_trial_is_brought_into_its_case_again() {
 }
 
 #[test]
+fn a_link_that_the_device_took_from_the_tester_is_no_standstill_of_the_tester() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cases");
+    let cases = vec![Case { name: "x".into(), command: Some(format!("echo set >> '{}'", file.display())) }];
+    let asked = BenchOptions { cases, ..sweep(&[0.1, 0.2, 0.3]) };
+    // What waited for the link leaves at once when it is back, and is more than the device holds; or nothing is lost at all.
+    for holds in [20, 5_000] {
+        let _ = std::fs::remove_file(&file);
+        let still = vec![(1, 100 * MILLI..700 * MILLI)];
+        let bed = Simulated { stands_still: still, ..Simulated::with(carries(1.0, holds)) };
+        let document = run(&asked, Simulated { unplugged: Some(1), ..bed.clone() });
+        assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
+        assert!(document.events[0].text.contains("the link of a was lost"), "{:?}", document.events);
+        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_away).collect();
+        assert_eq!(away, [false, true, false, false]);
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2, "the case is set again");
+        // Where no link was lost, it is the tester that stood still.
+        let _ = std::fs::remove_file(&file);
+        let document = run(&asked, bed);
+        assert!(!kinds(&document).contains(&"device-away"), "{:?}", document.events);
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+}
+
+#[test]
+fn an_absence_is_counted_from_the_first_frame_that_did_not_come() {
+    // It goes in the middle of a trial of a hundred seconds, and is there again as soon as somebody is patient.
+    let procedure = Procedure::Sweep { loads: vec![0.01, 0.02], length: Duration::from_secs(100) };
+    let bed = Simulated { reboots: Some(1), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&BenchOptions { procedure, ..sweep(&[0.1]) }, bed);
+    assert_eq!(kinds(&document), ["device-away", "trial-repeated", "device-silent", "device-rebooted"]);
+    assert!(document.events[0].text.contains("from 50.0 s into a trial on"), "{:?}", document.events);
+    // A simulated trial takes no time: by this host's clock the first frame that did not come has still to be sent.
+    let told = &document.events[3].text;
+    let away: f64 = told.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+    assert!(away < 0.0, "{told}");
+}
+
+#[test]
 fn what_was_gone_and_was_mended_is_finished_cleanly() {
     let asked = sweep(&[0.1, 0.2, 0.3, 0.4]);
     let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };

@@ -201,3 +201,51 @@ fn one_queue_that_counts_octets_is_judged_as_one() {
     assert!(!judged(Discipline::Fifo, Service::Fifo).is_empty());
     assert!(!judged(Discipline::FifoOctets, Service::Strict).is_empty());
 }
+
+#[test]
+fn a_verdict_says_which_frames_it_is_of() {
+    let policer = Policer { rate: 1_000.0, depth: 20.0, remark: None };
+    let both = BenchOptions { frames: sizes(&[64, 512]), ..policing() };
+    let document = run(&both, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }));
+    let mut subjects: Vec<(Option<u32>, &str)> =
+        document.verdicts.iter().map(|one| (one.frame_size, one.subject.as_str())).collect();
+    assert!(subjects.iter().any(|(size, text)| *size == Some(64) && text.contains(", 64 octets, at 40.0 %")));
+    assert!(
+        subjects.iter().any(|(size, text)| *size == Some(512) && text.contains(", 512 octets, at 40.0 %"))
+    );
+    subjects.sort_unstable();
+    let all = subjects.len();
+    subjects.dedup();
+    assert_eq!(subjects.len(), all, "no two are told alike: {subjects:?}");
+    let mixture = BenchOptions { frames: vec![Frames::Mixture("simple".parse().unwrap())], ..policing() };
+    let document = run(&mixture, Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) }));
+    let first = &document.verdicts[0];
+    assert_eq!((first.frame_size, first.mixture.as_deref()), (None, Some("simple")));
+    assert!(first.subject.contains("frames simple, at"), "{}", first.subject);
+}
+
+#[test]
+fn classes_that_carry_more_than_the_stated_capacity_are_told() {
+    let carried = |capacity: f64| {
+        let stream = |name: &str| StreamOptions {
+            name: name.into(),
+            share: 0.5,
+            pace: Pace::Poisson,
+            ..StreamOptions::default()
+        };
+        let claims = Claims { scheduler: Some((Discipline::Strict, capacity)), ..Claims::default() };
+        let asked = BenchOptions {
+            claims,
+            name: "priority",
+            streams: vec![stream("high"), stream("low")],
+            ..sweep(&[0.9])
+        };
+        let document = run(&asked, Simulated::with(Device { service: Service::Strict, ..carries(0.5, 20) }));
+        document.warnings.into_iter().find(|one| one.contains("of the capacity together"))
+    };
+    // 5 Mbit/s with preamble and gap, of frames of 128 octets.
+    let capacity = 5e6 * 128.0 / 148.0;
+    assert_eq!(carried(capacity), None);
+    let told = carried(capacity / 1.0667).unwrap();
+    assert!(told.starts_with("the classes carried 106.") && told.contains("(--capacity)"), "{told}");
+}

@@ -37,7 +37,13 @@ const COLOURS: [&str; 8] =
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 80.0;
+/// Room for the legend; where a name is longer, the figure has more.
 const RIGHT: f64 = 190.0;
+/// Of it, what is beside a name, and what a letter takes.
+const BESIDE: f64 = 42.0;
+const LETTER: f64 = 6.5;
+/// The longest name.
+const LONGEST: usize = 48;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
 
@@ -101,8 +107,16 @@ pub(super) fn svg(figure: &Figure) -> String {
     let y = Axis::over(all().map(|mark| mark.y));
     let across = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
     let down = |value: f64| HEIGHT - BOTTOM - y.share(value).clamp(-0.02, 1.02) * (HEIGHT - TOP - BOTTOM);
+    let name = |series: &Series| {
+        let cut = series.name.chars().count() > LONGEST;
+        let name: String = series.name.chars().take(if cut { LONGEST - 1 } else { LONGEST }).collect();
+        if cut { name + "\u{2026}" } else { name }
+    };
+    let letters = figure.series.iter().map(|series| name(series).chars().count()).max().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "a few letters")]
+    let wide = WIDTH + (BESIDE + LETTER * letters as f64 - RIGHT).max(0.0).ceil();
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" \
          font-size=\"12\"><title>{}</title><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
         markup(&figure.title)
     );
@@ -165,7 +179,7 @@ pub(super) fn svg(figure: &Figure) -> String {
             "<path d=\"M{legend:.1} {:.1}h20\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/><text x=\"{:.1}\" y=\"{at:.1}\">{}</text>",
             at - 4.0,
             legend + 26.0,
-            markup(&series.name.chars().take(24).collect::<String>())
+            markup(&name(series))
         );
     }
     svg.push_str("</svg>");

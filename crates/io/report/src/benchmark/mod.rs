@@ -6,6 +6,7 @@
 mod draw;
 mod figures;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::Benchmark;
@@ -153,6 +154,7 @@ pub fn page(document: &Benchmark) -> String {
         "Soft spots (corrected for all places, Holm: 1 % in all)",
         document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect(),
     );
+    list(&mut html, "Frames of a mixture that did not come, by size", by_size(document));
     list(&mut html, "Events", document.events.iter().map(|one| (one.text.clone(), false)).collect());
     list(
         &mut html,
@@ -165,6 +167,26 @@ pub fn page(document: &Benchmark) -> String {
     table(document, &mut html);
     html.push_str("</body></html>\n");
     html
+}
+
+/// What each case lost of each size, in all valid trials of several sizes; nothing of cases that lost none.
+fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
+    let mut rows: BTreeMap<(&str, u32, u32), [u64; 2]> = BTreeMap::new();
+    for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
+        for row in trial.per_stream.iter().flat_map(|stream| &stream.per_size) {
+            let [offered, lost] =
+                rows.entry((trial.case.as_str(), row.least_octets, row.most_octets)).or_default();
+            *offered += row.offered;
+            *lost += row.lost;
+        }
+    }
+    let loses = |case: &str| rows.iter().any(|((other, ..), [_, lost])| *other == case && *lost > 0);
+    let told = rows.iter().filter(|((case, ..), _)| loses(case));
+    told.map(|((case, least, most), [offered, lost])| {
+        let size = if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
+        (format!("{case}, {size} octets: {lost} of {offered}"), false)
+    })
+    .collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]

@@ -1,6 +1,8 @@
 use super::figures::METHODS;
 use super::*;
-use romer_record::benchmark::{BENCHMARK, BenchmarkResult, Device, Load, Setup, StreamResult, Trial};
+use romer_record::benchmark::{
+    BENCHMARK, BenchmarkResult, Device, Load, Setup, SizeResult, StreamResult, Trial,
+};
 
 /// A sweep of two cases whose names try to speak to the page.
 fn document() -> Benchmark {
@@ -68,6 +70,10 @@ fn every_figure_has_its_lines_and_none_is_empty() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), figures.len(), "each has a file of its own");
+    // No name is cut off, and there is room for it: 27 letters.
+    let by_method = figures.iter().find(|figure| figure.title.ends_with("jitter by method")).unwrap();
+    assert!(by_method.svg.contains(">2: inter-arrival difference</text>"), "{}", by_method.svg);
+    assert!(by_method.svg.contains("viewBox=\"0 0 748 360\""), "{}", by_method.svg);
     // The theoretical line is dashed.
     assert!(figures[0].svg.contains("stroke-dasharray"));
 }
@@ -103,6 +109,22 @@ fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
     assert_eq!(drawn.svg.matches("stroke-dasharray").count(), 4, "two lines, and two in the legend");
     assert_eq!(drawn.svg.matches("#d55e00").count(), drawn.svg.matches("#0072b2").count());
     assert!(!figures.iter().any(|figure| figure.title.contains("<script>") && figure.title.contains("owed")));
+}
+
+#[test]
+fn what_a_mixture_lost_is_listed_by_size() {
+    let size = |least_octets, most_octets, lost| SizeResult { least_octets, most_octets, offered: 100, lost };
+    let mut document = document();
+    assert!(!page(&document).contains("by size"), "of one size there is nothing to list");
+    let stream = StreamResult {
+        per_size: vec![size(64, 64, 0), size(512, 512, 7), size(65, 1_517, 2)],
+        ..StreamResult::default()
+    };
+    let trial = Trial { case: "none".into(), per_stream: vec![stream], ..Trial::default() };
+    document.trials = vec![trial.clone(), trial];
+    let page = page(&document);
+    assert!(page.contains("by size") && page.contains("<li>none, 512 octets: 14 of 200</li>"), "{page}");
+    assert!(page.contains("<li>none, all others, 65 to 1517 octets: 4 of 200</li>"), "{page}");
 }
 
 #[test]

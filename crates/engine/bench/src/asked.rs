@@ -1,0 +1,221 @@
+//! What was asked for in words, so that a benchmark goes on only as what it was begun as.
+
+use std::collections::BTreeMap;
+
+use romer_method::campaign::Procedure;
+use romer_method::mlr;
+use romer_method::policing::Unit;
+use romer_method::search::Goal;
+
+use crate::classes::words as discipline_words;
+use crate::options::{AddressRange, BenchOptions, Claims, Protocol, StreamOptions};
+
+impl BenchOptions {
+    /// Everything that the trials depend on, in words, by the option that says it: two benchmarks in which all of it is
+    /// the same ask for the same trials.
+    pub fn asked(&self) -> BTreeMap<String, String> {
+        let frames = self.frames.iter().map(ToString::to_string);
+        let labels = self.labels.iter().map(|(key, value)| format!("{key}={value}"));
+        let all =
+            [
+                ("procedure", self.name.to_owned()),
+                ("trials", trials(&self.procedure)),
+                ("tx", self.tx.to_string()),
+                ("rx", self.rx.to_string()),
+                ("source", self.source.to_string()),
+                ("destination", self.destination.to_string()),
+                ("next-hop", self.next_hop.map_or_else(|| "asked for".into(), |mac| mac.to_string())),
+                ("line-rate", format!("{} bit/s", self.line.bits())),
+                ("stream", listed(self.streams.iter().map(stream))),
+                ("frame-sizes", listed(frames)),
+                ("repeat", self.repeats.to_string()),
+                ("settle", self.settle.to_string()),
+                ("reset", self.reset.clone().unwrap_or_else(|| "none".into())),
+                (
+                    "case",
+                    listed(self.cases.iter().map(|case| {
+                        format!("{}={}", case.name, case.command.as_deref().unwrap_or_default())
+                    })),
+                ),
+                ("what the device is held to", claims(&self.claims)),
+                ("dut-label", listed(labels)),
+                ("skip-self-test", self.self_test.is_none().to_string()),
+                ("subtract-baseline", self.subtract_baseline.to_string()),
+                ("seed", self.seed.to_string()),
+            ];
+        all.into_iter().map(|(name, words)| (name.to_owned(), words)).collect()
+    }
+}
+
+fn listed(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    if all.is_empty() { "none".into() } else { all.join(", ") }
+}
+
+/// A share in percent, with all digits that tell it from another.
+fn percent(share: f64) -> String {
+    let digits = format!("{:.9}", share * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn trials(procedure: &Procedure) -> String {
+    match procedure {
+        Procedure::Sweep { loads, length } => {
+            format!("{} for {length} each", listed(loads.iter().map(|load| percent(*load))))
+        }
+        Procedure::Throughput(goal) => searched(goal),
+        Procedure::Mlr(mlr::Plan { goals, loads, width, first_length }) => {
+            let goals = goals.iter().map(|goal| {
+                format!(
+                    "trials of {}, {} together, {} of frames and {} of trials lost at the most",
+                    goal.final_length,
+                    goal.length_sum,
+                    percent(goal.loss_ratio),
+                    percent(goal.exceed_ratio)
+                )
+            });
+            let [least, most] = loads.map(percent);
+            format!(
+                "from {least} to {most} within {} of it, first for {first_length}: {}",
+                percent(*width),
+                listed(goals)
+            )
+        }
+        Procedure::BackToBack { goal, limits } => {
+            format!(
+                "bursts of {} at the most, to {} frames; before them {}",
+                limits.longest,
+                limits.step,
+                searched(goal)
+            )
+        }
+        Procedure::Recovery { goal, lengths: [over, under] } => {
+            format!("{over} of overload, {under} after it; before it {}", searched(goal))
+        }
+        Procedure::Reset { load, length } => format!("{} for {length}", percent(*load)),
+        Procedure::FrameLoss { step, most, length } => {
+            format!("from {} down by {} for {length} each", percent(*most), percent(*step))
+        }
+    }
+}
+
+fn searched(goal: &Goal) -> String {
+    format!(
+        "from {} to {} within {}, {} lost at the most, for {} and at the end for {}",
+        percent(goal.least),
+        percent(goal.most),
+        percent(goal.resolution),
+        percent(goal.loss_ratio),
+        goal.short,
+        goal.full
+    )
+}
+
+/// A stream as its option says it, with everything that is left out there.
+fn stream(stream: &StreamOptions) -> String {
+    let protocol = match stream.protocol {
+        Protocol::Udp => "udp",
+        Protocol::Tcp => "tcp",
+        Protocol::Ip => "ip",
+    };
+    let mut words = format!(
+        "name={},share={},weight={},protocol={protocol},dscp={},ecn={},source-ports={}-{},ports={}-{},pace={}",
+        stream.name,
+        percent(stream.share),
+        stream.weight,
+        stream.dscp,
+        stream.ecn.bits(),
+        stream.source_ports.start(),
+        stream.source_ports.end(),
+        stream.destination_ports.start(),
+        stream.destination_ports.end(),
+        stream.pace
+    );
+    if let Some(tag) = stream.tag {
+        words += &format!(",vlan={},pcp={}", tag.vlan(), tag.priority());
+    }
+    let range = |range: AddressRange| format!("{}-{}", range.first(), range.nth(range.count() - 1));
+    for (key, found) in [("source", stream.source), ("destination", stream.destination)] {
+        if let Some(found) = found {
+            words += &format!(",{key}={}", range(found));
+        }
+    }
+    if let Some(frames) = &stream.frames {
+        words += &format!(",frames={frames}");
+    }
+    words
+}
+
+fn claims(claims: &Claims) -> String {
+    let profile = claims.profile.map(|profile| {
+        let unit = match profile.unit {
+            Unit::Frames => "frames",
+            Unit::Octets => "octets",
+        };
+        format!("a profile of {} {unit} a second and {} at once", profile.rate, profile.depth)
+    });
+    let scheduler = claims
+        .scheduler
+        .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_words(discipline)));
+    let markings = claims.markings.iter().map(|(case, sent, out)| {
+        let of = case.as_ref().map_or_else(String::new, |case| format!("{case}:"));
+        format!("{of}{sent}={out}")
+    });
+    listed(profile.into_iter().chain(scheduler).chain(markings))
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_method::Frames;
+    use romer_method::arrangement::Pace;
+    use romer_units::{Duration, FrameSize};
+
+    use super::*;
+    use crate::simulated::sweep;
+
+    #[test]
+    fn what_was_asked_is_told_in_words_that_people_write() {
+        let streams = vec![StreamOptions {
+            name: "voice".into(),
+            share: 0.333,
+            pace: Pace::Gap(Duration::from_micros(100)),
+            frames: FrameSize::new(512).map(Frames::Size),
+            destination: AddressRange::new("198.19.0.2".parse().unwrap(), "198.19.0.9".parse().unwrap()),
+            ..StreamOptions::default()
+        }];
+        let asked = BenchOptions { streams, ..sweep(&[0.1, 0.333]) }.asked();
+        assert_eq!(asked["trials"], "10 %, 33.3 % for 1s each");
+        assert_eq!(asked["frame-sizes"], "128 B");
+        assert_eq!(asked["case"], "as it is=");
+        assert_eq!(
+            asked["stream"],
+            "name=voice,share=33.3 %,weight=1,protocol=udp,dscp=cs0,ecn=0,source-ports=50000-50000,ports=50001-50001,\
+             pace=gap:100us,destination=198.19.0.2-198.19.0.9,frames=512 B"
+        );
+        for words in asked.values() {
+            assert!(!words.contains('{') && !words.contains("Some(") && !words.contains('"'), "{words}");
+        }
+    }
+
+    #[test]
+    fn whatever_differs_is_told_otherwise() {
+        let first = sweep(&[0.1]);
+        let others = [
+            sweep(&[0.100_001]),
+            sweep(&[0.1, 0.2]),
+            BenchOptions { repeats: 2, ..sweep(&[0.1]) },
+            BenchOptions {
+                streams: vec![StreamOptions { weight: 2.0, ..StreamOptions::default() }],
+                ..sweep(&[0.1])
+            },
+            BenchOptions {
+                streams: vec![StreamOptions { pace: Pace::Burst(2), ..StreamOptions::default() }],
+                ..sweep(&[0.1])
+            },
+        ];
+        for other in others {
+            let differ = first.asked().iter().filter(|(key, words)| other.asked()[*key] != **words).count();
+            assert_eq!(differ, 1, "{:?}", other.asked());
+        }
+    }
+}

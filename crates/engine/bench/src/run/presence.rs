@@ -1,0 +1,163 @@
+//! Whether the device is there: between trials, and in them.
+
+use std::sync::atomic::Ordering;
+
+use romer_method::Ask;
+use romer_method::analysis::Silence;
+use romer_units::Duration;
+
+use super::Running;
+use crate::BenchError;
+use crate::bed::Bed;
+use crate::options::BenchOptions;
+use crate::tester::TrialRecord;
+
+/// How long a device that forwards takes to show it.
+const PROMPT: Duration = Duration::from_secs(1);
+/// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
+/// between others that come.
+const AWAY: Duration = Duration::from_millis(500);
+const LEAST_AWAY: u64 = 50;
+
+/// Whether a device that carried nothing in this time was away.
+fn is_away(silence: &Silence) -> bool {
+    silence.length >= AWAY && silence.frames >= LEAST_AWAY
+}
+
+/// How the device stands before a trial.
+pub(super) enum Standing {
+    Forwards,
+    /// It had stopped, and forwards again.
+    IsBack,
+    /// The benchmark ends here.
+    Ends,
+}
+
+impl<B: Bed> Running<'_, B> {
+    /// Waits until the device forwards. One that has never done so is an error, one that has stopped an event.
+    pub(super) fn forwards(&mut self) -> Result<Standing, BenchError> {
+        let options = self.options;
+        let prompt = if self.begun { PROMPT } else { options.patience };
+        let before = self.gone_since.take().unwrap_or_else(|| self.now());
+        let stopped = || self.stop.load(Ordering::Acquire);
+        let sent = match self.bed.probe(options, prompt, self.stop)? {
+            Ok(_) if stopped() => return Ok(Standing::Ends),
+            Ok(_) => return Ok(Standing::Forwards),
+            Err(sent) => sent,
+        };
+        if stopped() {
+            return Ok(Standing::Ends);
+        }
+        if !self.begun && self.kept.is_empty() {
+            return Err(self.silent(sent, prompt));
+        }
+        let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
+        self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
+        if self.bed.probe(options, options.patience, self.stop)?.is_err() {
+            if !stopped() {
+                let waited = options.patience;
+                self.event("device-gone", format!("the device did not forward again within {waited}"))?;
+            }
+            return Ok(Standing::Ends);
+        }
+        let away = Duration::from_nanos(self.now() - before).as_secs_f64();
+        if link.is_empty() {
+            self.event("device-back", format!("the device forwards again after {away:.1} s"))?;
+        } else {
+            let text = format!(
+                "the device forwards again after {away:.1} s, and its link had been down: it has rebooted, or the link \
+                 was taken from it"
+            );
+            self.event("device-rebooted", text)?;
+        }
+        Ok(Standing::IsBack)
+    }
+
+    fn silent(&self, sent: u64, waited: Duration) -> BenchError {
+        let BenchOptions { tx, rx, source, destination, .. } = self.options;
+        BenchError::Silent(format!(
+            "{tx} to {rx}): of {sent} frames from {source} to {destination} within {waited} none came"
+        ))
+    }
+
+    /// The device was away in a trial, which therefore tells nothing; it may have forgotten its case meanwhile.
+    fn was_away(
+        &mut self,
+        record: &mut TrialRecord,
+        silence: Silence,
+        and_then: &str,
+    ) -> Result<(), BenchError> {
+        let [from, length] =
+            [silence.from, silence.length].map(|time| format!("{:.1} s", time.as_secs_f64()));
+        let frames = silence.frames;
+        self.event(
+            "device-away",
+            format!(
+                "the device carried none of {frames} frames for {length}, from {from} into a trial on, and {and_then}"
+            ),
+        )?;
+        record.away(format!("the device carried nothing for {length} of the trial"));
+        self.case = None;
+        Ok(())
+    }
+
+    /// A trial is looked at, which began at `at`: did the device carry too little, or had it gone? Of a device that is reset
+    /// nothing else is expected.
+    pub(super) fn look_after(
+        &mut self,
+        ask: &Ask,
+        record: &mut TrialRecord,
+        at: i64,
+    ) -> Result<(), BenchError> {
+        if ask.purpose == Ask::RESET {
+            return Ok(());
+        }
+        let tail = record.figures.tail.filter(is_away);
+        if let Some(port) = record.link_lost.clone() {
+            // What the tester could not send meanwhile, and then sent at once, is not its own fault.
+            let refused = record.refused_at;
+            let from = refused
+                .map_or_else(String::new, |at| format!(", {:.1} s after its beginning", at.as_secs_f64()));
+            self.event(
+                "device-away",
+                format!(
+                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link was taken from it"
+                ),
+            )?;
+            record.away(format!("the link of {port} was lost during the trial"));
+            self.gone_since = tail.map(|tail| tail.from).or(refused).map(|from| at + from.as_nanos());
+            self.case = None;
+            return Ok(());
+        }
+        if record.invalid.is_some() {
+            return Ok(());
+        }
+        if let Some(silence) = record.figures.silence.filter(is_away) {
+            return self.was_away(record, silence, "then did again");
+        }
+        let outcome = &record.figures.outcome;
+        let suspicious =
+            outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
+        if !suspicious {
+            return Ok(());
+        }
+        let from = tail.map(|tail| tail.from).or(outcome.first_loss_at).unwrap_or(Duration::ZERO);
+        let forwards = self.bed.probe(self.options, PROMPT, self.stop)?.is_ok();
+        if let Some(silence) = tail.filter(|_| forwards) {
+            return self.was_away(record, silence, "forwards again after its end");
+        }
+        if !forwards && !self.stop.load(Ordering::Acquire) {
+            self.event(
+                "device-away",
+                format!(
+                    "the device carried nothing from {:.1} s into a trial on, and did not forward after its end",
+                    from.as_secs_f64()
+                ),
+            )?;
+            record.away("the device stopped forwarding during the trial".into());
+            self.gone_since = Some(at + from.as_nanos());
+            self.case = None;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! What is sent: every pace with every mixture, streams with sizes of their own, and the load that all of it is told with.
+
+use romer_method::arrangement::Pace;
+
+use super::*;
+
+const MIXTURES: [&str; 5] = ["64", "1518", "simple", "aaafg", "seed003"];
+
+fn frames(text: &str) -> Frames {
+    text.parse().map_or_else(
+        |_| Frames::Mixture(text.parse().unwrap()),
+        |size| Frames::Size(FrameSize::new(size).unwrap()),
+    )
+}
+
+/// A stream of this pace, with these frames or those of the trial.
+fn stream(name: &str, share: f64, pace: Pace, own: Option<&str>) -> StreamOptions {
+    StreamOptions { name: name.into(), share, pace, frames: own.map(frames), ..StreamOptions::default() }
+}
+
+/// A sweep of trials of four seconds.
+fn asked(loads: &[f64], streams: Vec<StreamOptions>) -> BenchOptions {
+    let procedure = Procedure::Sweep { loads: loads.to_vec(), length: Duration::from_secs(4) };
+    let mut asked = BenchOptions { streams, ..options(procedure) };
+    asked.fit_sizes();
+    asked
+}
+
+/// A device that carries whatever the line does.
+fn sound() -> Simulated {
+    Simulated::with(carries(1.0, 100_000))
+}
+
+fn near(found: f64, expected: f64, tolerance: f64) -> bool {
+    (found / expected - 1.0).abs() < tolerance
+}
+
+#[test]
+fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
+    let bucket = "100kBps,3000B".parse().unwrap();
+    for pace in [
+        Pace::Constant,
+        Pace::Poisson,
+        Pace::Burst(16),
+        Pace::Gap(Duration::from_millis(1)),
+        Pace::Bucket(bucket),
+    ] {
+        for mixture in MIXTURES {
+            let what = format!("{pace} of {mixture}");
+            let options = asked(&[0.4], vec![stream("all", 1.0, pace, Some(mixture))]);
+            let document = run(&options, sound());
+            let trial = &document.trials[0];
+            // It leaves as it is due: nothing is the tester's fault.
+            assert_eq!((&trial.invalid, trial.lost, trial.disturbed), (&None, 0, 0), "{what}");
+            assert_eq!((trial.lateness_ns.max, document.trials.len()), (Some(0.0), 1), "{what}");
+            assert!(document.events.is_empty(), "{what}: {:?}", document.events);
+            assert!(!document.warnings.iter().any(|one| one.contains("host was away")), "{what}");
+            // The load that it is told with is the one that it had: of 1,300 frames or more of chance within five deviations.
+            let chance = pace == Pace::Poisson || mixture == "seed003";
+            let tolerance = if chance { 0.15 } else { 0.02 };
+            let result = |quantity: &str| {
+                document
+                    .results
+                    .iter()
+                    .find(|result| result.quantity == quantity)
+                    .unwrap_or_else(|| panic!("{what}"))
+            };
+            let carried = result("carried_percent");
+            let load = carried.load_percent.unwrap();
+            assert_eq!(pace.is_fixed(), (load - 40.0).abs() > 1e-9, "{what}: {load}");
+            assert!(
+                near(trial.intended_load.percent, load, tolerance),
+                "{what}: {load} {:?}",
+                trial.intended_load
+            );
+            assert_eq!(carried.theoretical, Some(load), "{what}");
+            assert!(near(carried.mean.unwrap(), load, tolerance), "{what}: {carried:?}");
+            let pps = result("carried_pps");
+            assert!(near(pps.mean.unwrap(), pps.theoretical.unwrap(), tolerance), "{what}: {pps:?}");
+            let foreseen = &crate::forecast(&options).document(&options).trials[0];
+            assert!(near(foreseen.pps, trial.intended_load.pps, tolerance), "{what}: {foreseen:?}");
+            assert!((foreseen.load_percent - load).abs() < 1e-9, "{what}: {foreseen:?}");
+        }
+    }
+}
+
+#[test]
+fn streams_with_and_without_a_pace_of_their_own_have_the_load_of_both() {
+    let own = stream("own", 0.5, Pace::Gap(Duration::from_millis(1)), None);
+    let options = BenchOptions {
+        frames: sizes(&[512]),
+        ..asked(&[0.2, 0.4], vec![own, stream("rest", 0.5, Pace::Constant, None)])
+    };
+    let document = run(&options, sound());
+    // 520 octets take 416 us, and the gap 1,000: 706.2 frames a second of 532 octets are 30.06 % of the line.
+    let loads: Vec<f64> = document
+        .results
+        .iter()
+        .filter(|result| result.quantity == "carried_percent")
+        .map(|result| {
+            let load = result.load_percent.unwrap();
+            assert!(near(result.mean.unwrap(), load, 0.005), "{result:?}");
+            assert_eq!(result.theoretical, Some(load));
+            load
+        })
+        .collect();
+    assert!((loads[0] - 40.056).abs() < 0.01 && (loads[1] - 50.056).abs() < 0.01, "{loads:?}");
+    let foreseen = crate::forecast(&options).document(&options).trials;
+    assert!(foreseen.iter().all(|trial| loads.iter().any(|load| near(trial.load_percent, *load, 1e-9))));
+}
+
+#[test]
+fn streams_with_sizes_of_their_own_are_swept_once() {
+    let two = vec![
+        stream("small", 0.5, Pace::Constant, Some("64")),
+        stream("large", 0.5, Pace::Constant, Some("1518")),
+    ];
+    let mut options = BenchOptions { frames: sizes(&[64, 128, 256]), ..asked(&[0.2, 0.4], two) };
+    options.fit_sizes();
+    let document = run(&options, sound());
+    assert_eq!(document.trials.len(), 2, "one for each load");
+    for trial in &document.trials {
+        assert_eq!((trial.frame_size, trial.mixture.as_deref()), (None, Some("of streams")));
+        // Half of the load in frames of 84 octets on the line, half of 1,538.
+        let pps = trial.intended_load.percent / 100.0 * 1e7 / 8.0 * 0.5 * (1.0 / 84.0 + 1.0 / 1_538.0);
+        assert!(near(trial.intended_load.pps, pps, 0.002), "{pps} {:?}", trial.intended_load);
+        assert!(near(
+            options.frames[0].frames_per_second(options.line, trial.intended_load.percent / 100.0),
+            pps,
+            0.002
+        ));
+    }
+    for trial in crate::forecast(&options).document(&options).trials {
+        let made =
+            document.trials.iter().find(|made| near(made.intended_load.percent, trial.load_percent, 0.01));
+        assert!(near(trial.pps, made.unwrap().intended_load.pps, 0.002), "{trial:?}");
+    }
+    // Where all have one size, it is the trials'; and where their headers need more, that.
+    let one = asked(&[0.2], vec![stream("all", 1.0, Pace::Constant, Some("512"))]);
+    assert_eq!(run(&one, sound()).trials[0].frame_size, Some(512));
+    let v6 = |address: &str| {
+        Some(crate::options::AddressRange::from(address.parse::<std::net::IpAddr>().unwrap()))
+    };
+    let wide = StreamOptions {
+        source: v6("2001:2::1"),
+        destination: v6("2001:2::2"),
+        ..stream("all", 1.0, Pace::Constant, Some("64"))
+    };
+    assert_eq!(run(&asked(&[0.2], vec![wide]), sound()).trials[0].frame_size, Some(84));
+    // One that has none of its own has the trials'.
+    let part = asked(
+        &[0.2],
+        vec![stream("a", 0.5, Pace::Constant, Some("64")), stream("b", 0.5, Pace::Constant, None)],
+    );
+    assert_eq!(part.frames, sizes(&[128]));
+}
+
+#[test]
+fn a_search_takes_no_more_trials_and_time_than_was_foreseen() {
+    let second = Duration::from_secs(1);
+    let goal = Goal { resolution: 0.02, short: Duration::from_millis(100), full: second, ..goal(0.0) };
+    let limits = Limits { longest: second, step: 8, line: LineRate::new(LINE).unwrap() };
+    let plan = mlr::Plan {
+        goals: vec![mlr::Goal {
+            final_length: second,
+            length_sum: second,
+            loss_ratio: 0.0,
+            exceed_ratio: 0.0,
+        }],
+        loads: [0.01, 1.0],
+        width: 0.02,
+        first_length: Duration::from_millis(100),
+    };
+    for procedure in [
+        Procedure::Throughput(goal),
+        Procedure::Mlr(plan),
+        Procedure::BackToBack { goal, limits },
+        Procedure::Recovery { goal, lengths: [second, second] },
+    ] {
+        // What it holds is a large part of a short trial and a small one of a full one.
+        for buffer in [5, 100, 400] {
+            let options = options(procedure.clone());
+            let foreseen = crate::forecast(&options);
+            let document = run(&options, Simulated::with(carries(0.3, buffer)));
+            let made = document.trials.len() as u64;
+            let time: i64 = document.trials.iter().map(|trial| trial.duration_ns).sum();
+            assert!(made <= foreseen.trials, "{procedure:?}, {buffer}: {made} of {}", foreseen.trials);
+            assert!(time <= foreseen.time.as_nanos(), "{procedure:?}, {buffer}: {time} of {}", foreseen.time);
+            assert!(foreseen.usual.0 <= foreseen.trials && foreseen.usual.1 <= foreseen.time);
+            if buffer == 5 && matches!(procedure, Procedure::Throughput(_)) {
+                assert!(made <= foreseen.usual.0, "{made} of {:?}", foreseen.usual);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recovery_that_was_not_found_is_said_to_be_so() {
+    let procedure = Procedure::Recovery { goal: goal(0.0), lengths: [Duration::from_secs(1); 2] };
+    let asked = BenchOptions { name: "recovery", ..options(procedure) };
+    // It carries nothing at all.
+    let document = run(&asked, Simulated::with(Device { noise: 1.0, ..carries(1.0, 10) }));
+    let found = document.results.iter().find(|result| result.quantity == "recovery_ns").unwrap();
+    assert_eq!((found.count, found.mean), (0, None));
+    assert_eq!(found.bounded_by.as_deref(), Some("that no load passes"));
+    let told = crate::told(&document);
+    assert!(!told.is_enough() && told.why.contains("no recovery was found"), "{told:?}");
+    let sound = run(&asked, Simulated::with(carries(0.5, 10)));
+    assert!(crate::told(&sound).is_enough());
+}
