@@ -1,4 +1,4 @@
-//! A relay of datagrams that holds each for a known time and notes when.
+//! A relay of datagrams that holds each for a known time and notes when, or loses it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,9 @@ impl Crossing {
     }
 }
 
+/// Whether a datagram is lost, by whether it goes there and the number that it begins with.
+pub(crate) type Loses = fn(bool, u64) -> bool;
+
 type Crossings = Arc<Mutex<Vec<Crossing>>>;
 
 /// A relay between whoever sends to it first and a target.
@@ -40,6 +43,11 @@ pub(crate) struct Relay {
 impl Relay {
     /// A relay to `target` that holds datagrams for these times on the way there and back.
     pub(crate) fn start(target: SocketAddr, holds: [Duration; 2]) -> Self {
+        Self::losing(target, holds, |_, _| false)
+    }
+
+    /// The same, which loses some.
+    pub(crate) fn losing(target: SocketAddr, holds: [Duration; 2], loses: Loses) -> Self {
         let front = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         let back = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         back.connect(target).unwrap();
@@ -64,7 +72,11 @@ impl Relay {
                     if forward {
                         *asker.lock().unwrap() = Some(peer);
                     }
-                    let _ = sender.send((Instant::now() + hold, came, buffer[..length].to_vec()));
+                    let payload = buffer[..length].to_vec();
+                    let number = payload.first_chunk().map_or(0, |number| u32::from_be_bytes(*number).into());
+                    if !loses(forward, number) {
+                        let _ = sender.send((Instant::now() + hold, came, payload));
+                    }
                 }
             }));
             threads.push(thread::spawn(move || {

@@ -173,3 +173,54 @@ fn romer_measures_an_authenticated_reflector_of_others_alike() {
     let key = key.to_str().unwrap();
     measure_stamp_suite(8_621, &["-A", "A", "--hmac-key-file", key], &["--key-file", key]);
 }
+
+/// The probes, and by stamp-suite's own numbers the replies, that the relay loses.
+const LOST_THERE: [u64; 4] = [2, 7, 8, 13];
+const LOST_BACK: [u64; 2] = [3, 8];
+
+#[test]
+fn the_numbers_of_a_stateful_reflector_of_others_tell_on_which_way_probes_were_lost() {
+    let (program, target) = (stamp_suite(), own_address(8_622));
+    let _reflector = Process::start(
+        Command::new(program)
+            .args(["-i", "--stateful-reflector", "-S", &target.ip().to_string(), "-o", "8622"])
+            .stderr(Stdio::null()),
+    );
+    await_bound(target);
+    let loses =
+        |there, number| if there { LOST_THERE.contains(&number) } else { LOST_BACK.contains(&number) };
+    let relay = Relay::losing(target, HOLDS, loses);
+    let home = tempfile::tempdir().unwrap();
+    let run = home.path().join("run");
+    let mut command = romer(["measure", &relay.address().to_string(), "--stamp-only", "--json", "-"]);
+    command
+        .args(["--no-route", "--count", &PROBES.to_string(), "--interval", "10ms"])
+        .args(["--waiting-time", "2s", "--out"])
+        .arg(&run);
+    let found = process::run(&mut command).with_code(0).document();
+    let [there, back] = relay.finish();
+    assert_eq!([there.len(), back.len()], [16, 14], "what the relay let pass");
+    assert_eq!(
+        [count(&found, "/forward/packets/lost"), count(&found, "/reverse/packets/lost")],
+        [4, 2],
+        "{found:#}"
+    );
+    assert_eq!(count(&found, "/reverse/packets/sent"), 16);
+
+    let mut command = romer(["report", "--quiet", "--csv", "-", "--fates"]);
+    let table = process::run(command.arg(&run)).with_code(0).stdout;
+    let fates: Vec<&str> = table.lines().skip(1).map(|line| line.rsplit(',').next().unwrap()).collect();
+    let crossed = |way: &[Crossing], at: usize, probe: u64| {
+        let number = |one: &Crossing| u32::from_be_bytes(one.payload[at..at + 4].try_into().unwrap());
+        way.iter().any(|one| u64::from(number(one)) == probe)
+    };
+    for (fate, probe) in fates.iter().zip(0..) {
+        // A reply has the probe's number behind its own and four stamps.
+        let truth = match (crossed(&there, 0, probe), crossed(&back, 24, probe)) {
+            (true, true) => "arrived",
+            (true, false) => "lost-back",
+            (false, _) => "lost-there",
+        };
+        assert_eq!(*fate, truth, "{probe}: {fates:?}");
+    }
+}

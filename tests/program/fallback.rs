@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, is_inside};
+use crate::common::process::romer;
 use crate::common::{at, count, process, schema};
 
 /// What is known, and what is not, where the far end keeps no log and `lost` of the probes did not come back.
@@ -119,4 +120,107 @@ fn where_nobody_answers_the_exit_code_says_so_and_the_run_is_kept() {
     assert_eq!(count(&document, "/round_trip/packets/lost"), 3);
     assert!(at(&document, "/forward/packets/lost").is_null());
     assert!(run.folder().join("packets.parquet").exists());
+}
+
+/// The probes that are to be lost on the way there, and those whose replies are. Of 300 to 302 two are lost there and one
+/// back, between the same two replies.
+const LOST_THERE: [u64; 13] = [40, 41, 42, 43, 44, 100, 150, 200, 201, 202, 203, 300, 301];
+const LOST_BACK: [u64; 6] = [60, 61, 62, 120, 302, 350];
+
+/// Rules that lose them: the probes by their numbers, the replies by those that the reflector counts.
+fn losing(there: &[u64], back: &[u64]) -> String {
+    let set = |numbers: &mut dyn Iterator<Item = u64>| {
+        numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let counted = |probe: &u64| *probe - there.iter().filter(|lost| *lost < probe).count() as u64;
+    format!(
+        "iifname e0 udp dport 862 @th,64,32 {{ {} }} counter name there drop
+         iifname e1 udp sport 862 @th,64,32 {{ {} }} counter name back drop",
+        set(&mut there.iter().copied()),
+        set(&mut back.iter().map(counted))
+    )
+}
+
+#[test]
+fn a_reflector_that_counts_its_replies_tells_on_which_way_probes_were_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--stateful"]);
+    lab.bridge(&losing(&LOST_THERE, &LOST_BACK));
+    let run = lab.measure(&[
+        "--stamp-only",
+        "--count",
+        "400",
+        "--interval",
+        "2ms",
+        "--waiting-time",
+        "500ms",
+        "198.18.0.3:862",
+    ]);
+    let [there, back] = ["there", "back"].map(|counter| lab.counted("E", "bridge", counter));
+    assert_eq!([there, back], [13, 6], "the kernel's own count");
+    let again = process::run(romer(["report", "--quiet", "--json", "-"]).arg(run.folder())).with_code(0);
+    for document in [run.document(), again.document()] {
+        let packets = |way: &str| at(&document, &format!("/{way}/packets")).clone();
+        for (way, sent, lost) in
+            [("forward", 400, there), ("reverse", 400 - there, back), ("round_trip", 400, there + back)]
+        {
+            let found = packets(way);
+            assert_eq!((count(&found, "/sent"), count(&found, "/lost")), (sent, lost), "{way}: {found}");
+            assert_eq!(count(&found, "/received"), sent - lost, "{way}");
+            let exact = |count: u64| f64::from(u32::try_from(count).unwrap());
+            let ratio = at(&document, &format!("/{way}/loss/ratio")).as_f64().unwrap();
+            assert!((ratio - exact(lost) / exact(sent)).abs() < 1e-12, "{way}: {ratio}");
+        }
+        assert_eq!(at(&document, "/reverse/loss/periods"), &Value::from(vec![3, 1, 1, 1]));
+        assert_eq!(
+            at(&document, "/forward/loss/periods"),
+            &Value::from(Vec::<u64>::new()),
+            "which is not known"
+        );
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(
+            warnings
+                .contains("13 were lost on the way there, or not answered, and 6 were lost on the way back")
+        );
+        assert!(warnings.contains("of 3 of these it is known how many were lost on which way"), "{warnings}");
+        assert!(!warnings.contains("the direction of a loss is not known"), "{warnings}");
+    }
+    let mut command = romer(["report", "--quiet", "--csv", "-", "--fates"]);
+    let table = process::run(command.arg(run.folder())).with_code(0).stdout;
+    for line in table.lines().skip(1) {
+        let probe: u64 = line.split(',').next().unwrap().parse().unwrap();
+        let fate = match probe {
+            300..=302 => "lost",
+            _ if LOST_THERE.contains(&probe) => "lost-there",
+            _ if LOST_BACK.contains(&probe) => "lost-back",
+            _ => "arrived",
+        };
+        assert_eq!(line.rsplit(',').next(), Some(fate), "{line}");
+    }
+}
+
+#[test]
+fn behind_the_last_reply_the_way_of_a_loss_is_not_known_and_what_is_known_is_told() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&["--stateful"]);
+    lab.bridge(&losing(&[10, 99], &[20, 98]));
+    let run = lab.measure(&[
+        "--stamp-only",
+        "--count",
+        "100",
+        "--interval",
+        "2ms",
+        "--waiting-time",
+        "300ms",
+        "198.18.0.3:862",
+    ]);
+    let document = run.document();
+    for way in ["forward", "reverse"] {
+        assert!(at(&document, &format!("/{way}/packets/lost")).is_null(), "{way}");
+        assert_eq!(count(&document, &format!("/{way}/packets/lost_at_least")), 1, "{way}");
+    }
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("of 2 of these the direction is not known"), "{warnings}");
+    let told = process::run(romer(["report", "--color", "never"]).arg(run.folder())).with_code(0).stdout;
+    assert!(told.contains("at least 1 lost"), "{told}");
 }

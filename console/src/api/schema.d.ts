@@ -2211,9 +2211,12 @@ export interface components {
         };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
-            /** @description Distances between consecutive losses, in packets. */
+            /** @description Distances between consecutive losses, in packets; empty with `periods`. */
             distances: number[];
-            /** @description Lengths of the loss periods, in packets. */
+            /**
+             * @description Lengths of the loss periods, in packets. Empty also where it is known how many were lost, and not which: then they do
+             *     not add up to what was lost.
+             */
             periods: number[];
             /**
              * Format: double
@@ -2420,6 +2423,11 @@ export interface components {
              * @description Did not arrive in time; `null` where the direction of the loss cannot be known.
              */
             lost: number | null;
+            /**
+             * Format: uint64
+             * @description Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.
+             */
+            lost_at_least?: number | null;
             /**
              * Format: uint64
              * @description The host itself refused to send; neither sent nor lost.

@@ -41,7 +41,7 @@ pub(crate) fn far(sequence: u64) -> Far {
 
 /// One entry of each kind, as full and as empty as it can be.
 pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
-    let returned = |filled: bool| Entry::Returned {
+    let returned = |filled: bool, reply_number| Entry::Returned {
         sequence: 7,
         user_ns: 1_795_000_000_000_100_000,
         kernel_ns: filled.then_some(1_795_000_000_000_080_000),
@@ -50,6 +50,7 @@ pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
         ttl: filled.then_some(62),
         tos: filled.then_some(0),
         told_ttl: filled.then_some(255),
+        reply_number,
     };
     vec![
         (
@@ -62,8 +63,10 @@ pub(crate) fn examples() -> Vec<(&'static str, Entry)> {
         ),
         ("sent_stamp", Entry::SentStamp { sequence: 7, kernel_ns: 1_795_000_000_000_002_000 }),
         ("not_sent", Entry::NotSent { sequence: 8, size: 44, errno: 101, user_ns: -1 }),
-        ("returned", returned(true)),
-        ("returned_with_little", returned(false)),
+        ("returned", returned(true, None)),
+        ("returned_with_little", returned(false, None)),
+        ("returned_numbered", returned(true, Some(u32::MAX))),
+        ("returned_numbered_with_little", returned(false, Some(0))),
         ("far", Entry::Far(far(7))),
         ("far_with_little", Entry::Far(Far { sequence: 9, ..Far::default() })),
     ]

@@ -361,6 +361,7 @@ mod tests {
             ttl: None,
             tos: None,
             told_ttl: None,
+            reply_number: None,
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) use workers::Workers;
 mod cards;
 mod figures;
 mod happened;
+mod numbers;
 mod standstill;
 mod under_way;
 mod workers;
@@ -446,12 +447,9 @@ fn warnings(
         "the far end went away before the end: what it had not told by then is not known".into(),
     );
     warn(!any, "no probe was sent: there are no statistics".into());
-    warn(
-        !stream.far_log && any,
-        "the far end keeps no log for us: the direction of a loss is not known, and its departure stamp is taken \
-         before sending"
-            .into(),
-    );
+    if !stream.far_log && any {
+        numbers::words(related.numbers.as_ref()).into_iter().for_each(|words| warn(true, words));
+    }
     let one_way = stream.traffic.direction.is_one_way();
     warn(
         one_way && !stream.far_log_complete,

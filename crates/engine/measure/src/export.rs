@@ -13,7 +13,8 @@ use crate::evaluate::Evaluated;
 
 /// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
-/// `lost-there`, `lost-back`, and `lost` where the way is not known; `astray` of what did not arrive for no fault of the path; of a one-way stream whose far end's log did not come
+/// `lost-there`, `lost-back`, and `lost` where the way is not known (the far end keeps no log, and what its numbers prove
+/// does not tell of this probe); `astray` of what did not arrive for no fault of the path; of a one-way stream whose far end's log did not come
 /// back, `unknown`.
 ///
 /// # Errors
@@ -55,7 +56,11 @@ pub fn csv(
             RoundTrip { seen_by_responder: true, .. } => "lost-back",
             _ if complete => "lost-there",
             _ if way == Way::Forward => "unknown",
-            _ => "lost",
+            _ => match fate_there(&evaluated.related.forward, row.sequence) {
+                Some(Fate::Lost) => "lost-there",
+                Some(Fate::Arrived | Fate::Late) => "lost-back",
+                Some(Fate::Unknown | Fate::Astray) | None => "lost",
+            },
         }
     };
     if !way.is_one_way() {
@@ -63,6 +68,12 @@ pub fn csv(
     }
     let these = rows.iter().filter(|row| row.way == way);
     csv::one_way(out, these, places, way == Way::Reverse, name_fates, fate)
+}
+
+/// What became of a probe on the way there, of passages in order of sequence.
+fn fate_there(forward: &[Passage], sequence: u64) -> Option<Fate> {
+    let place = forward.binary_search_by_key(&sequence, |passage| passage.sequence).ok()?;
+    Some(forward[place].fate)
 }
 
 /// The late packets, by number and arrival.

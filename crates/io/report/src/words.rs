@@ -227,7 +227,10 @@ impl Words {
                 parts.push(format!("{} lost ({})", count(lost), percent(ratio)));
             }
             (Some(lost), _) => parts.push(format!("{} lost", count(lost))),
-            (None, _) => parts.push("losses not known for this direction".to_owned()),
+            (None, _) => parts.push(p.lost_at_least.map_or_else(
+                || "losses not known for this direction".to_owned(),
+                |least| format!("at least {} lost", count(least)),
+            )),
         }
         for (number, what) in [
             (p.astray, "astray"),

@@ -212,17 +212,46 @@ static CARD_COLUMNS: [Column; 5] = [
     },
 ];
 
-/// The columns of a file with network cards' stamps, or without.
-fn columns(cards: bool) -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().chain(CARD_COLUMNS.iter().filter(move |_| cards))
+/// The number of the reply, in the files of runs with reflections.
+static NUMBER_COLUMNS: [Column; 1] = [Column::Maybe {
+    name: "reply_number",
+    kind: U32,
+    get: |row| row.row.reply_number.map(i64::from),
+    set: |row, value| {
+        row.row.reply_number = Some(u32::try_from(value).ok()?);
+        Some(())
+    },
+}];
+
+/// The columns that only some files have, in their order behind the others.
+static SOMETIMES: [&[Column]; 2] = [&CARD_COLUMNS, &NUMBER_COLUMNS];
+
+/// Which of [`SOMETIMES`] a file has.
+type Has = [bool; SOMETIMES.len()];
+
+/// The columns of a file.
+fn columns(has: Has) -> impl Iterator<Item = &'static Column> {
+    let sometimes = SOMETIMES.iter().zip(has).filter(|(_, has)| *has);
+    COLUMNS.iter().chain(sometimes.flat_map(|(columns, _)| *columns))
 }
 
-/// Whether a row has stamps of network cards.
-fn has_cards(row: &RoundTrip) -> bool {
-    CARD_COLUMNS.iter().any(|column| match column {
-        Column::Maybe { get, .. } => get(&Row { stream: 0, row: *row }).is_some(),
-        Column::Whole { .. } | Column::Flag { .. } => false,
-    })
+/// What rows have of those columns.
+fn had_by<'a>(rows: impl IntoIterator<Item = &'a RoundTrip>) -> Has {
+    let mut has = Has::default();
+    for row in rows {
+        let row = Row { stream: 0, row: *row };
+        for (has, columns) in has.iter_mut().zip(SOMETIMES) {
+            *has = *has
+                || columns.iter().any(|column| match column {
+                    Column::Maybe { get, .. } => get(&row).is_some(),
+                    Column::Whole { .. } | Column::Flag { .. } => false,
+                });
+        }
+        if has.iter().all(|has| *has) {
+            break;
+        }
+    }
+    has
 }
 
 impl Column {
@@ -245,19 +274,19 @@ impl Column {
     }
 }
 
-fn schema(cards: bool) -> Result<TypePtr, ParquetError> {
-    let fields: String = columns(cards).map(Column::declaration).collect();
+fn schema(has: Has) -> Result<TypePtr, ParquetError> {
+    let fields: String = columns(has).map(Column::declaration).collect();
     parse_message_type(&format!("message packets {{ {fields} }}")).map(Arc::new)
 }
 
-fn properties(cards: bool) -> WriterProperties {
+fn properties(has: Has) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("romer ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_key_value_metadata(Some(vec![KeyValue::new(SCHEMA_KEY.to_owned(), PACKETS_SCHEMA.to_owned())]));
-    for column in columns(cards) {
+    for column in columns(has) {
         let encoding = match column {
             Column::Flag { .. } => Encoding::RLE,
             Column::Whole { .. } | Column::Maybe { .. } => Encoding::DELTA_BINARY_PACKED,
@@ -275,9 +304,9 @@ fn properties(cards: bool) -> WriterProperties {
 pub fn write_rows(path: &Path, streams: &BTreeMap<u16, Vec<RoundTrip>>) -> Result<(), StoreError> {
     let rows =
         streams.iter().flat_map(|(stream, rows)| rows.iter().map(|row| Row { stream: *stream, row: *row }));
-    let cards = streams.values().flatten().any(has_cards);
+    let has = had_by(streams.values().flatten());
     durable::put(path, |file| {
-        write_file(file, rows, cards)
+        write_file(file, rows, has)
             .map_err(|error| StoreError::io("write the packet log", path)(into_io(error)))
     })
 }
@@ -292,16 +321,16 @@ fn into_io(error: ParquetError) -> std::io::Error {
     }
 }
 
-fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>, cards: bool) -> Result<(), ParquetError> {
-    let properties = Arc::new(properties(cards));
-    let mut writer = SerializedFileWriter::new(Summed::new(file), schema(cards)?, properties)?;
+fn write_file(file: &mut File, mut rows: impl Iterator<Item = Row>, has: Has) -> Result<(), ParquetError> {
+    let properties = Arc::new(properties(has));
+    let mut writer = SerializedFileWriter::new(Summed::new(file), schema(has)?, properties)?;
     loop {
         let group: Vec<Row> = rows.by_ref().take(GROUP_ROWS).collect();
         if group.is_empty() {
             break;
         }
         let mut writers = writer.next_row_group()?;
-        for column in columns(cards) {
+        for column in columns(has) {
             write_column(&mut writers, column, &group)?;
         }
         writers.close()?;

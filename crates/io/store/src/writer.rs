@@ -11,7 +11,7 @@ use crate::frame::{self, HEAD};
 
 /// A frame is written when it has grown to this many octets, if no one asks for it earlier.
 const FRAME_TARGET: usize = 32 << 10;
-/// More than any entry takes (the longest is 51 octets and its tag).
+/// More than any entry takes (the longest is 56 octets).
 const ENTRY_ROOM: usize = 96;
 
 /// Where a log is written to: a file, or in tests one that fails.

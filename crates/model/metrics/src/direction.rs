@@ -25,12 +25,31 @@ pub struct DirectionContext {
     /// The passages hold every packet that was sent in this direction. Where packets may have been sent and lost
     /// of which nothing is known, it cannot be said how many were sent, or lost.
     pub complete: bool,
+    /// What is known of the number of the lost where it is not known of each packet whether it was.
+    pub lost: Option<KnownLost>,
     /// Packets that the sending host refused to send; `None` where it does not say.
     pub not_sent: Option<u64>,
     /// The code point with which the packets were sent; `None` where it is not known.
     pub dscp_sent: Option<Dscp>,
     /// The ECN bits with which the packets were sent; `None` where they are not known.
     pub ecn_sent: Option<Ecn>,
+}
+
+/// How many packets did not arrive, those that went astray among them, where of some it is not known whether they did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownLost {
+    /// So many.
+    Exactly(u64),
+    /// So many or more.
+    AtLeast(u64),
+}
+
+impl KnownLost {
+    const fn least(self) -> u64 {
+        match self {
+            Self::Exactly(lost) | Self::AtLeast(lost) => lost,
+        }
+    }
 }
 
 /// A part of a direction's statistics, which is computed by itself: those who have several processors compute several at
@@ -172,9 +191,33 @@ impl Sample {
 fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
     let seen = Seen::of(passages);
+    let packets = packets(passages, context);
+    let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
+    let of = |fate| sent(passages).filter(|passage| passage.fate == fate).count() as u64;
+    let (astray, late) = (of(Fate::Astray), of(Fate::Late));
+    let counted = match context.lost {
+        Some(KnownLost::Exactly(lost)) if pattern.is_none() && context.complete => {
+            Some(lost.saturating_sub(astray) + late)
+        }
+        _ => None,
+    };
+    // What went astray is neither received nor lost.
+    let judged = packets.sent.map(|sent| sent.saturating_sub(astray));
+    direction.loss = match counted.zip(judged) {
+        Some((lost, sent)) => loss::of_number(lost, sent),
+        None => loss::document(pattern.as_ref()),
+    };
+    let lost = lost.or(counted);
+    let least = || {
+        let known = of(Fate::Lost) + late;
+        let told = context.lost.map_or(0, |lost| lost.least().saturating_sub(astray) + late);
+        Some(known.max(told)).filter(|least| *least > 0)
+    };
+    // Of those of which it is not known, the rest arrived.
+    let received = counted.zip(judged).map(|(lost, sent)| sent.saturating_sub(lost));
+    let received = received.or(packets.received);
     direction.packets =
-        Packets { lost: pattern.as_ref().map(|pattern| pattern.lost as u64), ..packets(passages, context) };
-    direction.loss = loss::document(pattern.as_ref());
+        Packets { lost, received, lost_at_least: if lost.is_none() { least() } else { None }, ..packets };
     direction.duplicates = Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) };
     direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
     direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
@@ -258,6 +301,7 @@ fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
         sent: context.complete.then_some(count),
         received: is_known.then_some(arrived),
         lost: None,
+        lost_at_least: None,
         duplicated: Some(duplicated),
         reordered: None,
         astray: context.complete.then_some(astray),

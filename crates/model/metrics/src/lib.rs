@@ -26,7 +26,7 @@ mod seen;
 mod summary;
 pub mod voice;
 
-pub use direction::{DirectionContext, Part, Piece, direction};
+pub use direction::{DirectionContext, KnownLost, Part, Piece, direction};
 pub use histogram::histogram;
 pub use interval::student_975;
 pub use loss::{LossPattern, loss_pattern, wilson_interval};

@@ -62,6 +62,17 @@ pub fn wilson_interval(events: usize, of: usize) -> Option<[f64; 2]> {
     Some([low, high])
 }
 
+/// Where it is known how many were lost, and not which: without a pattern.
+pub(crate) fn of_number(lost: u64, sent: u64) -> Loss {
+    let whole = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let (lost, sent) = (whole(lost), whole(sent));
+    Loss {
+        ratio: finite(real(lost) / real(sent)),
+        ratio_interval: wilson_interval(lost, sent),
+        ..Loss::default()
+    }
+}
+
 pub(crate) fn document(pattern: Option<&LossPattern>) -> Loss {
     let Some(pattern) = pattern else { return Loss::default() };
     Loss {

@@ -210,6 +210,7 @@ mod tests {
             &crate::DirectionContext {
                 delay_kind: DelayKind::Absolute,
                 complete: true,
+                lost: None,
                 not_sent: None,
                 dscp_sent: None,
                 ecn_sent: None,

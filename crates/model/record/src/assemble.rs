@@ -142,9 +142,24 @@ fn note(probe: &mut Probe, entry: &Entry) {
             probe.first.size = size;
             probe.first.not_sent = true;
         }
-        Entry::Returned { user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl, .. } => {
-            let mut copy =
-                RoundTrip { returned: true, reverse_ttl: ttl, reverse_tos: tos, ..RoundTrip::default() };
+        Entry::Returned {
+            user_ns,
+            kernel_ns,
+            told_t2_ns,
+            told_t3_ns,
+            ttl,
+            tos,
+            told_ttl,
+            reply_number,
+            ..
+        } => {
+            let mut copy = RoundTrip {
+                returned: true,
+                reverse_ttl: ttl,
+                reverse_tos: tos,
+                reply_number,
+                ..RoundTrip::default()
+            };
             copy.t4.user = Some(Timestamp::from_nanos(user_ns));
             copy.t4.kernel = kernel_ns.map(Timestamp::from_nanos);
             copy.t2.told = told_t2_ns.map(Timestamp::from_nanos);
@@ -167,7 +182,7 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
             claimed[index] = true;
             add_far(copy, &probe.far[index]);
         }
-        let arrival = record.map_or(Arrival::Told(copy.t2.told), Arrival::Recorded);
+        let arrival = record.map_or(Arrival::Told(copy.t2.told, copy.reply_number), Arrival::Recorded);
         copy.forward_copy = numbered(&mut arrivals, arrival);
     }
     for (index, record) in probe.far.iter().enumerate().filter(|(index, _)| !claimed[*index]) {
@@ -195,8 +210,9 @@ fn rows(mut probe: Probe) -> Vec<RoundTrip> {
 enum Arrival {
     /// The responder's record with this index.
     Recorded(usize),
-    /// What the reflection tells, where there is no record.
-    Told(Option<Timestamp<Responder>>),
+    /// What the reflection tells, where there is no record: when it arrived, and the number of the reply to it. A copy made
+    /// on the way back has both of the first; one made on the way there has a number of its own where they are counted.
+    Told(Option<Timestamp<Responder>>, Option<u32>),
 }
 
 /// The number of this arrival among the distinct arrivals seen so far. Arrivals of which nothing is known are
@@ -303,6 +319,7 @@ mod tests {
             ttl: Some(64),
             tos: Some(0),
             told_ttl: Some(63),
+            reply_number: None,
         }
     }
     fn far(sequence: u64, t2: i64) -> Entry {
@@ -368,6 +385,20 @@ mod tests {
         assert_eq!((rows[0].forward_copy, rows[1].forward_copy), (0, 0), "one arrival there");
     }
 
+    #[test]
+    fn replies_that_are_counted_tell_copies_apart_that_arrived_within_one_tick() {
+        let counted = |number: u32, t4: i64| {
+            let mut back = returned(0, Some(5_000), t4);
+            if let Entry::Returned { reply_number, .. } = &mut back {
+                *reply_number = Some(number);
+            }
+            back
+        };
+        let rows = assemble(&[sent(0), counted(8, 9_000), counted(9, 9_100), counted(8, 9_200)]);
+        let told: Vec<_> = rows.iter().map(|row| (row.forward_copy, row.reply_number)).collect();
+        assert_eq!(told, [(0, Some(8)), (1, Some(9)), (0, Some(8))]);
+    }
+
     fn left_there(sequence: u64, t3: i64) -> Entry {
         Entry::FarSent(FarSent {
             sequence,
@@ -428,12 +459,12 @@ mod tests {
             Entry::Far(far) => Entry::Far(Far { t3_user_ns: Some(t3), t3_kernel_ns: Some(t3 + 9), ..far }),
             other => other,
         };
-        let back = |t3: i64, t4: i64| match returned(0, Some(5_000), t4) {
-            Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, ttl, tos, told_ttl, .. } => {
-                let told_t3_ns = Some(t3);
-                Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl }
+        let back = |t3: i64, t4: i64| {
+            let mut back = returned(0, Some(5_000), t4);
+            if let Entry::Returned { told_t3_ns, .. } = &mut back {
+                *told_t3_ns = Some(t3);
             }
-            other => other,
+            back
         };
         // The reply to the first arrival was lost; that to the second came twice.
         let rows = assemble(&[sent(0), record(6_000), record(7_000), back(6_999, 9_000), back(6_999, 9_500)]);

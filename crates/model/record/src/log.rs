@@ -62,6 +62,9 @@ pub enum Entry {
         tos: Option<u8>,
         /// TTL with which the probe arrived at the reflector, as its packet says.
         told_ttl: Option<u8>,
+        /// The number that the reflector gave its reply: its own count, or the probe's number once more. `None` where the
+        /// packet is too short for both numbers, and in logs of before this was kept.
+        reply_number: Option<u32>,
     },
     /// The responder's own record of a probe, brought by the control channel.
     Far(Far),
@@ -171,6 +174,8 @@ const FAR: u8 = 5;
 const FAR_SENT: u8 = 6;
 const CAME: u8 = 7;
 const CARD: u8 = 8;
+/// [`RETURNED`] with the number of the reply behind it.
+const RETURNED_NUMBERED: u8 = 9;
 
 /// Appends `entry` of stream `stream` to `out`.
 pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
@@ -178,7 +183,8 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
         Entry::Sent { .. } => SENT,
         Entry::SentStamp { .. } => SENT_STAMP,
         Entry::NotSent { .. } => NOT_SENT,
-        Entry::Returned { .. } => RETURNED,
+        Entry::Returned { reply_number: None, .. } => RETURNED,
+        Entry::Returned { reply_number: Some(_), .. } => RETURNED_NUMBERED,
         Entry::Far(_) => FAR,
         Entry::FarSent(_) => FAR_SENT,
         Entry::Came { .. } => CAME,
@@ -203,7 +209,17 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
             out.extend_from_slice(&errno.to_le_bytes());
             out.extend_from_slice(&user_ns.to_le_bytes());
         }
-        Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl } => {
+        Entry::Returned {
+            sequence,
+            user_ns,
+            kernel_ns,
+            told_t2_ns,
+            told_t3_ns,
+            ttl,
+            tos,
+            told_ttl,
+            reply_number,
+        } => {
             out.extend_from_slice(&sequence.to_le_bytes());
             out.extend_from_slice(&user_ns.to_le_bytes());
             put_time(out, *kernel_ns);
@@ -212,6 +228,7 @@ pub fn encode(stream: u16, entry: &Entry, out: &mut Vec<u8>) {
             put_octet(out, *ttl);
             put_octet(out, *tos);
             put_octet(out, *told_ttl);
+            out.extend(reply_number.map(u32::to_le_bytes).into_iter().flatten());
         }
         Entry::Far(far) => encode_far(far, out),
         Entry::FarSent(sent) => encode_far_sent(sent, out),
@@ -441,7 +458,7 @@ fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
             errno: c.take().map(i32::from_le_bytes)?,
             user_ns: c.i64()?,
         },
-        RETURNED => Entry::Returned {
+        RETURNED | RETURNED_NUMBERED => Entry::Returned {
             sequence: c.u64()?,
             user_ns: c.i64()?,
             kernel_ns: c.some_i64()?,
@@ -450,6 +467,7 @@ fn read_entry(c: &mut Cursor<'_>) -> Result<(u16, Entry), LogError> {
             ttl: c.some_octet()?,
             tos: c.some_octet()?,
             told_ttl: c.some_octet()?,
+            reply_number: if tag == RETURNED_NUMBERED { Some(c.u32()?) } else { None },
         },
         FAR => Entry::Far(read_far(c)?),
         FAR_SENT => Entry::FarSent(read_far_sent(c)?),
@@ -492,8 +510,11 @@ mod tests {
         fn returned()(
             sequence: u64, user_ns: i64, kernel_ns: Option<i64>, told_t2_ns: Option<i64>,
             told_t3_ns: Option<i64>, ttl: Option<u8>, tos: Option<u8>, told_ttl: Option<u8>,
+            reply_number: Option<u32>,
         ) -> Entry {
-            Entry::Returned { sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl }
+            Entry::Returned {
+                sequence, user_ns, kernel_ns, told_t2_ns, told_t3_ns, ttl, tos, told_ttl, reply_number,
+            }
         }
     }
 
@@ -545,6 +566,23 @@ mod tests {
             }
             let back: Vec<_> = Entries::new(&bytes).collect::<Result<_, _>>().unwrap();
             prop_assert_eq!(back, entries);
+        }
+
+        #[test]
+        fn a_reflection_without_its_number_is_written_as_it_always_was(one in returned()) {
+            let (mut numbered, mut bare) = (Vec::new(), Vec::new());
+            let Entry::Returned { reply_number, .. } = one else { unreachable!() };
+            encode(7, &one, &mut numbered);
+            let mut before = one;
+            if let Entry::Returned { reply_number, .. } = &mut before {
+                *reply_number = None;
+            }
+            encode(7, &before, &mut bare);
+            prop_assert_eq!(bare[0], 4);
+            prop_assert_eq!(&numbered[1..bare.len()], &bare[1..]);
+            let number: Vec<u8> = reply_number.map(u32::to_le_bytes).into_iter().flatten().collect();
+            prop_assert_eq!(&numbered[bare.len()..], &number[..]);
+            prop_assert_eq!(Entries::new(&bare).next(), Some(Ok((7, before))));
         }
 
         #[test]

@@ -285,6 +285,8 @@ impl Returns {
                     ttl: arrival.ttl,
                     tos: arrival.tos,
                     told_ttl: packet.sender_ttl,
+                    // Too short a packet has one number, and that is taken for ours.
+                    reply_number: packet.sender_sequence.map(|_| packet.sequence),
                 })
             }
             Err(stray) => {

@@ -17,6 +17,7 @@ pub mod calibration;
 pub mod card;
 mod clocks;
 mod location;
+mod numbers;
 mod pretended;
 mod relate;
 mod selection;
@@ -29,6 +30,7 @@ pub use clocks::offset_bounds;
 pub use location::{
     LocationDifferences, LocationSeries, LocationShapes, LocationThinning, location_errors, put_together,
 };
+pub use numbers::{Numbering, ReplyNumbers};
 pub use pretended::{FoundOut, PretendedClock};
 pub use relate::{FarLog, Related, Relating, relate};
 pub use selection::{Selection, Tallies};

@@ -6,6 +6,7 @@ use romer_record::{Fate, Passage, RoundTrip, Stamps};
 use romer_units::{Clock, Duration, Place, Responder, Sender, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
+use crate::numbers::{self, Numbering, ReplyNumbers};
 use crate::selection::{self, Selection, arrived_there, replied};
 use crate::skew::Correction;
 
@@ -30,7 +31,7 @@ pub struct Related {
     /// way there neither reorders (the replies then share the probes' numbers out in their own order) nor
     /// duplicates (each further reply moves the numbers after it up by one). What happened on the way there is
     /// so not counted on the way back again. The order is by the responder's stamps, so that a step of its clock
-    /// backwards shows as reordering.
+    /// backwards shows as reordering; where a reflector without a log counts its replies, by its numbers.
     pub reverse: Vec<Passage>,
     /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4).
     pub round_trip: Vec<Passage>,
@@ -52,6 +53,8 @@ pub struct Related {
     /// `reverse` holds every reply that was sent. False where a reply may have been lost of which nothing is
     /// known: then it cannot be said how many were sent or lost.
     pub reverse_complete: bool,
+    /// What the numbers of the replies tell of the losses, where a reflector keeps no log.
+    pub numbers: Option<ReplyNumbers>,
 }
 
 impl Related {
@@ -77,9 +80,9 @@ impl Related {
 /// round trip that took longer than `waiting_time` on the sender's clock, without the time at the responder, is
 /// [`Fate::Late`], and so is a one-way passage, where the clocks allow to say it.
 ///
-/// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log: without it, or where
-/// a partial one does not have the probe, the forward fate is [`Fate::Unknown`], and nothing is said in
-/// `reverse`.
+/// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log, or a reflector that counts its
+/// replies ([`ReplyNumbers`]): without either, or where a partial log does not have the probe, the forward fate is
+/// [`Fate::Unknown`], and nothing is said in `reverse`.
 ///
 /// One-way probes have passages in their own direction only, under their own numbers, and none in `round_trip`.
 pub fn relate(
@@ -201,9 +204,15 @@ impl Relating {
     /// The same for those who take the clocks' error out next ([`relate_clocks`](crate::skew::relate_clocks)): of two clocks
     /// nothing is said yet, and there are no delays.
     pub fn finish_unrelated(self) -> Related {
-        let Stream { relation, far_log, .. } = self.stream;
+        let Stream { relation, far_log, waiting_time, .. } = self.stream;
         let mut forward = self.forward;
-        let mut reverse = self.replies.in_order();
+        let mut replies = self.replies;
+        let numbers = (far_log == FarLog::None && self.any && !self.one_way).then(|| {
+            let numbers = core::mem::take(&mut replies.numbers);
+            numbers::tell(&mut forward, &mut replies.passages, numbers, waiting_time)
+        });
+        let counted = numbers.filter(|numbers| numbers.numbering == Numbering::Own);
+        let mut reverse = if counted.is_some() { replies.passages } else { replies.in_order() };
         if reverse.is_empty() {
             reverse = self.theirs;
         } else {
@@ -224,7 +233,10 @@ impl Relating {
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
-            reverse_complete: far_log == FarLog::Complete || (!self.one_way && self.all_returned),
+            reverse_complete: far_log == FarLog::Complete
+                || counted.is_some_and(|counted| counted.all_back)
+                || (!self.one_way && self.all_returned),
+            numbers,
             forward,
             reverse,
             round_trip: self.round_trip,
@@ -277,6 +289,8 @@ struct Replies {
     /// How many further replies there were to the same probes, and the probe of the last.
     extra: u64,
     probe: Option<u64>,
+    /// What the reflector numbered them, of those that tell it.
+    numbers: Vec<u32>,
 }
 
 impl Replies {
@@ -497,6 +511,9 @@ impl Stream {
             passages.push(Passage { sequence, departure, ..bare(first, Fate::Lost) });
         }
         number_copies(&mut passages[from..]);
+        if self.far_log == FarLog::None {
+            replies.numbers.extend(first.reply_number);
+        }
         replies.end(from, self.departed_there(first));
     }
 

@@ -63,6 +63,7 @@ fn probe(sequence: u64, t1: i64, t2: i64, t3: i64, t4: i64) -> Vec<Entry> {
             ttl: Some(64),
             tos: Some(0),
             told_ttl: None,
+            reply_number: None,
         },
     ]
 }

@@ -85,6 +85,7 @@ fn returned(sequence: u64, t2: i64, t3: i64, t4: i64) -> Entry {
         ttl: Some(62),
         tos: Some(0),
         told_ttl: Some(63),
+        reply_number: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What takes time of a long run, in parts that do not depend on each other.
 
 use romer_metrics::findings::{Look, in_order, looks};
-use romer_metrics::{DirectionContext, Part, Piece, described};
+use romer_metrics::{DirectionContext, KnownLost, Part, Piece, described};
 use romer_record::Passage;
 use romer_record::document::{DelayKind, Direction, Histogram, LocationError, Summary, Way};
 use romer_record::finding::Finding;
@@ -83,10 +83,15 @@ fn forward(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     (stream.traffic.direction != Way::Reverse).then(|| DirectionContext {
         delay_kind: related.delay_kind,
         complete: true,
+        lost: related.numbers.map(|told| known_lost(told.there, told.all_there)),
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         ecn_sent: ecn_sent(stream),
     })
+}
+
+const fn known_lost(lost: u64, all: bool) -> KnownLost {
+    if all { KnownLost::Exactly(lost) } else { KnownLost::AtLeast(lost) }
 }
 
 fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
@@ -100,6 +105,7 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     Some(DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
+        lost: None,
         not_sent: own.then_some(related.reverse_not_sent),
         dscp_sent: stream.traffic.dscp.filter(|_| own).and_then(Dscp::new),
         ecn_sent: if own { ecn_sent(stream) } else { answered() },
@@ -110,6 +116,7 @@ fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     (!stream.traffic.direction.is_one_way()).then(|| DirectionContext {
         delay_kind: DelayKind::Absolute,
         complete: true,
+        lost: None,
         not_sent: Some(related.not_sent),
         dscp_sent: stream.traffic.dscp.and_then(Dscp::new),
         ecn_sent: ecn_sent(stream),

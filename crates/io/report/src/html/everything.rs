@@ -38,10 +38,11 @@ pub(super) fn packets(m: &Measurement, page: &mut String) {
 type Cell = fn(&Direction) -> String;
 
 /// A row shows where any direction has something to say.
-const ROWS: [(&str, Cell); 20] = [
+const ROWS: [(&str, Cell); 21] = [
     ("sent", |d| number(d.packets.sent)),
     ("arrived in time", |d| number(d.packets.received)),
     ("lost", |d| number(d.packets.lost)),
+    ("lost, at least", |d| number(d.packets.lost_at_least)),
     ("loss ratio", |d| d.loss.ratio.map_or_else(String::new, percent)),
     ("95 % interval of the ratio", |d| {
         d.loss

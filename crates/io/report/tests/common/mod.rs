@@ -385,6 +385,7 @@ fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Dir
             sent: Some(sent),
             received: Some(sent - lost),
             lost: Some(lost),
+            lost_at_least: None,
             duplicated: Some(0),
             reordered: Some(0),
             astray: Some(0),

@@ -13,7 +13,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnPath;
 use romer_record::RoundTrip;
 
-use super::{CARD_COLUMNS, COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION};
+use super::{COLUMNS, Column, Row, SCHEMA_FAMILY, SCHEMA_KEY, SCHEMA_VERSION, SOMETIMES};
 use crate::error::StoreError;
 use crate::guard::{self, Verdict};
 
@@ -113,8 +113,9 @@ impl RowsFile {
         let claimed = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         let names = group.metadata().columns();
         let is_there = |column: &Column| names.iter().any(|one| one.column_path().string() == column.name());
-        let mut columns = Vec::with_capacity(COLUMNS.len() + CARD_COLUMNS.len());
-        for column in COLUMNS.iter().chain(CARD_COLUMNS.iter().filter(|column| is_there(column))) {
+        let sometimes = SOMETIMES.iter().flat_map(|columns| *columns);
+        let mut columns = Vec::with_capacity(names.len());
+        for column in COLUMNS.iter().chain(sometimes.filter(|column| is_there(column))) {
             columns.push(Source::open(&*group, column).map_err(|why| self.fault(index, column, why))?);
         }
         let mut batch: Vec<Row> = Vec::with_capacity(BATCH);

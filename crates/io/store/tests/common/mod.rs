@@ -24,8 +24,8 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
             errno,
             user_ns
         }),
-        any::<(u64, i64, [Option<i64>; 3], [Option<u8>; 3])>().prop_map(
-            |(sequence, user_ns, times, octets)| {
+        any::<(u64, i64, [Option<i64>; 3], [Option<u8>; 3], Option<u32>)>().prop_map(
+            |(sequence, user_ns, times, octets, reply_number)| {
                 Entry::Returned {
                     sequence,
                     user_ns,
@@ -35,6 +35,7 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
                     ttl: octets[0],
                     tos: octets[1],
                     told_ttl: octets[2],
+                    reply_number,
                 }
             }
         ),
@@ -71,7 +72,7 @@ fn stamps<C: Clock>() -> impl Strategy<Value = Stamps<C>> {
 /// Any row.
 pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
     let numbers = any::<(u64, u32, u32, u32, Option<i64>)>();
-    let rest = any::<([Option<u8>; 4], [bool; 3], u8, Option<u32>)>();
+    let rest = any::<([Option<u8>; 4], [bool; 3], u8, [Option<u32>; 2])>();
     (numbers, stamps(), stamps(), stamps(), stamps(), rest).prop_map(
         |(
             (sequence, copy, forward_copy, size, wake_error_ns),
@@ -79,7 +80,7 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
             t2,
             t3,
             t4,
-            (octets, flags, way, nic_error_ns),
+            (octets, flags, way, [nic_error_ns, reply_number]),
         )| {
             RoundTrip {
                 way: [Way::RoundTrip, Way::Forward, Way::Reverse][usize::from(way % 3)],
@@ -93,6 +94,7 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
                 t3,
                 t4,
                 nic_error_ns,
+                reply_number,
                 forward_ttl: octets[0],
                 reverse_ttl: octets[1],
                 forward_tos: octets[2],

@@ -14,6 +14,7 @@ use crate::common::{arrived, gone, passages};
 const CONTEXT: DirectionContext = DirectionContext {
     delay_kind: DelayKind::Absolute,
     complete: true,
+    lost: None,
     not_sent: Some(0),
     dscp_sent: Some(Dscp::EF),
     ecn_sent: Some(Ecn::Ect0),
@@ -55,7 +56,7 @@ proptest! {
         passages in passages(), complete: bool, variable: bool, not_sent: Option<u64>,
     ) {
         let delay_kind = if variable { DelayKind::Variable } else { DelayKind::Absolute };
-        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, dscp_sent: None, ecn_sent: None })?;
+        assert_sound(&passages, &DirectionContext { delay_kind, complete, not_sent, ..CONTEXT })?;
     }
 
     #[test]

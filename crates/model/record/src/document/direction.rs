@@ -64,6 +64,9 @@ pub struct Packets {
     pub received: Option<u64>,
     /// Did not arrive in time; `null` where the direction of the loss cannot be known.
     pub lost: Option<u64>,
+    /// Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_at_least: Option<u64>,
     /// Further copies that arrived.
     pub duplicated: Option<u64>,
     /// Arrived after a packet with a higher number (RFC 4737).
@@ -129,9 +132,10 @@ pub struct Loss {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio (Wilson's, on the assumption that losses are independent).
     pub ratio_interval: Option<[f64; 2]>,
-    /// Lengths of the loss periods, in packets.
+    /// Lengths of the loss periods, in packets. Empty also where it is known how many were lost, and not which: then they do
+    /// not add up to what was lost.
     pub periods: Vec<u64>,
-    /// Distances between consecutive losses, in packets.
+    /// Distances between consecutive losses, in packets; empty with `periods`.
     pub distances: Vec<u64>,
 }
 
