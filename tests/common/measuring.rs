@@ -16,6 +16,8 @@ const COMMON: [&str; 7] =
 pub(crate) struct Measuring {
     pub(crate) process: Process,
     pub(crate) home: TempDir,
+    /// What it has told so far of what happened.
+    pub(crate) told: Vec<String>,
 }
 
 impl Measuring {
@@ -31,7 +33,7 @@ impl Measuring {
 
     fn start((mut command, home): (Command, TempDir), arguments: &[&str]) -> Self {
         let process = Process::start(command.args(arguments));
-        let mut measuring = Self { process, home };
+        let mut measuring = Self { process, home, told: Vec::new() };
         measuring.await_returned(100);
         measuring
     }
@@ -39,7 +41,11 @@ impl Measuring {
     pub(crate) fn line(&mut self) -> Value {
         let line = self.process.line();
         assert!(!line.is_empty(), "the measurement has ended");
-        serde_json::from_str(&line).unwrap()
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if at(&line, "/type") == "event" {
+            self.told.push(at(&line, "/text").as_str().unwrap().to_owned());
+        }
+        line
     }
 
     /// The next interval's count of probes that are back.

@@ -130,6 +130,44 @@ fn a_session_goes_on_from_this_hosts_new_address_and_what_went_astray_is_told() 
 }
 
 #[test]
+fn what_happens_to_a_host_is_told_once_though_each_direction_has_a_session_of_its_own() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "both"]);
+    move_house(&lab, &mut measuring);
+    let theirs = [
+        "interface t1 of the responder's host went down",
+        "interface t1 of the responder's host is up again",
+    ];
+    for state in ["down", "up"] {
+        process::run(lab.command("B", "ip").args(["link", "set", "t1", state])).with_code(0);
+        if state == "down" {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    measuring.await_told(&theirs);
+    measuring.await_more();
+    let told = measuring.told.clone();
+    let document = measuring.end();
+    let kept: Vec<&str> = at(&document, "/events")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["detail"].as_str().unwrap())
+        .collect();
+    for text in [
+        "198.18.0.2, which probes leave from, was taken away",
+        "the session goes on from 198.18.0.9, and was at 198.18.0.2",
+        "a sender is at 198.18.0.9 now, and was at 198.18.0.2",
+        theirs[0],
+        theirs[1],
+    ] {
+        assert_eq!(told.iter().filter(|told| told.contains(text)).count(), 1, "{text}: {told:#?}");
+        assert_eq!(kept.iter().filter(|kept| kept.contains(text)).count(), 1, "{text}: {kept:#?}");
+    }
+}
+
+#[test]
 fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

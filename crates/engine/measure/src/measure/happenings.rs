@@ -19,6 +19,8 @@ use crate::occurrences::{clock_event, event, reading};
 const MOST: usize = 1_000;
 /// An episode of refused probes is over when none was refused for so long.
 const EPISODE: Duration = Duration::from_millis(500);
+/// So far apart do two sessions tell of one event, at the most.
+const TOGETHER: Duration = Duration::from_secs(5);
 /// Between two looks at what the sockets dropped.
 const DROPS: Duration = Duration::from_secs(1);
 
@@ -53,6 +55,47 @@ struct Link {
     down: Option<usize>,
 }
 
+/// An event that is kept.
+struct Kept {
+    /// The number of the stream that it is about; `None` for all. Both directions of one stream have its number.
+    stream: Option<u16>,
+    /// Which of the directions has told it; none where it is about all streams.
+    by: Vec<usize>,
+    /// What happened, without how long it took, by which it is known again.
+    what: String,
+    event: Event,
+}
+
+impl Kept {
+    /// Whether it is `other`, which direction `by` of its stream has told by itself: what happens to a host or to a way
+    /// is told of each session over it.
+    fn is(&self, other: &Event, what: &str, by: usize) -> bool {
+        let own = &self.event;
+        let length = |event: &Event| event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
+        let apart = (own.clock_ns.saturating_sub(other.clock_ns.saturating_add(length(other))))
+            .max(other.clock_ns.saturating_sub(own.clock_ns.saturating_add(length(own))));
+        is_of_host(own.kind)
+            && !self.by.is_empty()
+            && !self.by.contains(&by)
+            && (own.kind, own.side, self.what.as_str()) == (other.kind, other.side, what)
+            && apart <= TOGETHER.as_nanos()
+    }
+
+    /// Takes up how long it was for the other direction.
+    fn join(&mut self, other: &Event, by: usize) {
+        self.by.push(by);
+        let own = &mut self.event;
+        own.at_ns = own.at_ns.min(other.at_ns);
+        own.clock_ns = own.clock_ns.min(other.clock_ns);
+        own.until_ns = own.until_ns.max(other.until_ns);
+    }
+}
+
+/// Whether what happened is the host's or the way's, and not that of one session's packets, which each counts for itself.
+pub(super) const fn is_of_host(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::NotSent | EventKind::PathError | EventKind::ReceiveOverflow)
+}
+
 /// Watches this host for the streams of a run.
 pub(super) struct Happenings {
     watch: Option<Watch>,
@@ -60,8 +103,7 @@ pub(super) struct Happenings {
     start: Timestamp<Monotonic>,
     ways: Vec<Way>,
     links: Vec<Link>,
-    /// With the stream that each is about; `None` for all.
-    events: Vec<(Option<usize>, Event)>,
+    events: Vec<Kept>,
     /// How many of them were told.
     told: usize,
     next_drops: Timestamp<Monotonic>,
@@ -116,10 +158,8 @@ impl Happenings {
         self.look_at_network();
         let now = clock::monotonic_now();
         self.look_at_counters(now);
-        for (stream, event) in self.events.iter().skip(self.told) {
-            let way = stream.and_then(|stream| self.ways.get(stream));
-            let number = way.map_or(0, |way| way.shared.number);
-            observer.on_note(number, &event.detail);
+        for kept in self.events.iter().skip(self.told) {
+            observer.on_note(kept.stream.unwrap_or(0), &kept.event.detail);
         }
         self.told = self.events.len();
     }
@@ -143,23 +183,22 @@ impl Happenings {
     ) {
         // To whole milliseconds, as it was noticed no better.
         let told = Duration::from_millis(length.as_nanos() / 1_000_000);
-        let event = match (before, now) {
+        let (what, event) = match (before, now) {
             (Some(before), Some(now)) if before != now => {
+                let what = format!("the session goes on from {now}, and was at {before}");
                 let detail = format!(
-                    "the session goes on from {now}, and was at {before}: for {told} the far end did not know where \
-                     this host is, and probes of that time went astray"
+                    "{what}: for {told} the far end did not know where this host is, and probes of that time went astray"
                 );
                 let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
-                event.over(length.as_nanos())
+                (what, event.over(length.as_nanos()))
             }
             _ => {
-                let detail = format!(
-                    "the control conversation broke off; the session goes on over another connection after {told}"
-                );
-                event(EventKind::Resumed, Side::Path, detail, self.start)
+                let what = "the control conversation broke off; the session goes on over another connection";
+                let detail = format!("{what} after {told}");
+                (what.to_owned(), event(EventKind::Resumed, Side::Path, detail, self.start))
             }
         };
-        self.keep(Some(stream), event);
+        self.keep_as(Some(stream), what, event);
     }
 
     /// The last moment at which that address was still what it had been before its last change.
@@ -183,10 +222,15 @@ impl Happenings {
         self.ways.get(stream).and_then(|way| way.source)
     }
 
-    /// The events that concern stream `stream`.
+    /// The events that concern stream `stream`, of whichever direction.
     pub(super) fn of(&self, stream: usize) -> Vec<Event> {
-        let own = self.events.iter().filter(|(of, _)| of.is_none_or(|of| of == stream));
-        own.map(|(_, event)| event.clone()).collect()
+        let number = self.number(stream);
+        let own = self.events.iter().filter(|kept| kept.stream.is_none() || kept.stream == number);
+        own.map(|kept| kept.event.clone()).collect()
+    }
+
+    fn number(&self, stream: usize) -> Option<u16> {
+        self.ways.get(stream).map(|way| way.shared.number)
     }
 
     /// The far end of stream `stream` told of this.
@@ -201,6 +245,18 @@ impl Happenings {
     }
 
     fn keep(&mut self, stream: Option<usize>, one: Event) -> Option<usize> {
+        self.keep_as(stream, one.detail.clone(), one)
+    }
+
+    fn keep_as(&mut self, stream: Option<usize>, what: String, one: Event) -> Option<usize> {
+        let number = stream.and_then(|stream| self.number(stream));
+        if let Some(by) = stream {
+            let is_told = |kept: &Kept| kept.stream == number && kept.is(&one, &what, by);
+            if let Some(place) = self.events.iter().position(is_told) {
+                self.events[place].join(&one, by);
+                return Some(place);
+            }
+        }
         if self.events.len() >= MOST {
             return None;
         }
@@ -211,12 +267,12 @@ impl Happenings {
         } else {
             one
         };
-        self.events.push((stream, one));
+        self.events.push(Kept { stream: number, by: stream.into_iter().collect(), what, event: one });
         (!last).then(|| self.events.len() - 1)
     }
 
     fn event(&mut self, place: Option<usize>) -> Option<&mut Event> {
-        place.and_then(|place| self.events.get_mut(place)).map(|(_, event)| event)
+        place.and_then(|place| self.events.get_mut(place)).map(|kept| &mut kept.event)
     }
 
     fn look_at_clocks(&mut self) {
@@ -479,14 +535,50 @@ fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_prefix_covers_the_addresses_that_begin_with_it() {
-        let covers = |to: &str, prefix, address: &str| {
-            super::covers(to.parse().unwrap(), prefix, address.parse().unwrap())
-        };
+        let covers =
+            |to: &str, prefix, address: &str| covers(to.parse().unwrap(), prefix, address.parse().unwrap());
         assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
         assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
         assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
         assert!(covers("198.18.0.3", 32, "198.18.0.3"));
+    }
+
+    fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> Kept {
+        let event = Event {
+            at_ns: clock_ns,
+            until_ns,
+            kind,
+            side: Side::Sender,
+            detail: "in words".into(),
+            clock_ns,
+            step: None,
+        };
+        Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
+    }
+
+    #[test]
+    fn what_both_directions_tell_of_a_host_is_one_event_as_long_as_either_says() {
+        const S: i64 = 1_000_000_000;
+        let mut own = kept(EventKind::AddressChange, 10 * S, Some(13 * S));
+        let other = kept(EventKind::AddressChange, 11 * S, Some(14 * S)).event;
+        assert!(own.is(&other, "words", 1));
+        assert!(!own.is(&other, "words", 0), "of one direction it is another");
+        assert!(!own.is(&other, "other words", 1));
+        let later = kept(EventKind::AddressChange, 18 * S + 1, None).event;
+        assert!(!own.is(&later, "words", 1));
+        own.join(&other, 1);
+        assert_eq!((own.event.at_ns, own.event.clock_ns, own.event.until_ns), (10 * S, 10 * S, Some(14 * S)));
+        assert!(!own.is(&other, "words", 1), "it has told it");
+    }
+
+    #[test]
+    fn what_each_session_counts_for_itself_is_not_one() {
+        for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
+            assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
+        }
     }
 }

@@ -388,6 +388,8 @@ fn bring_home(
     for conversation in streams.iter_mut().filter_map(|stream| stream.conversation.as_mut()) {
         conversation.tell(&Message::Stop);
     }
+    // What the far ends of the directions before this one have told: of a host it is the same.
+    let mut told_before: Vec<(u16, Event)> = Vec::new();
     for stream in streams {
         stream.manifest.ended = Some(rfc3339_now());
         let Some(conversation) = stream.conversation.take() else { continue };
@@ -399,7 +401,13 @@ fn bring_home(
             let relation = manifest.clock_relation;
             let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len())) {
+                let of_others = told_before.iter().filter(|(of, _)| *of == number).map(|(_, before)| before);
+                let mut before = of_others.chain(&manifest.events);
+                if happenings::is_of_host(event.kind) && before.any(|before| is_same(before, &event)) {
+                    continue;
+                }
                 observer.on_note(number, &event.detail);
+                told_before.push((number, event.clone()));
                 manifest.events.push(event);
             }
         });
@@ -432,12 +440,7 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
         manifest.cut_short = parts.iter().find_map(|part| part.manifest.cut_short);
         manifest.ended = parts.iter().filter_map(|part| part.manifest.ended.clone()).max();
         for event in parts.iter().skip(1).flat_map(|part| &part.manifest.events) {
-            // What happened to a host was told of each of its streams, with one reading of its clock.
-            let same = |own: &Event| {
-                (own.kind, own.side, own.clock_ns) == (event.kind, event.side, event.clock_ns)
-                    && own.detail == event.detail
-            };
-            if !manifest.events.iter().any(same) {
+            if !manifest.events.iter().any(|own| is_same(own, event)) {
                 manifest.events.push(event.clone());
             }
         }
@@ -446,6 +449,13 @@ fn manifests(streams: &[Prepared], dead: &[Dead]) -> Vec<Stream> {
     });
     let dead = dead.iter().map(|one| (one.number, one.manifest.clone()));
     measured.chain(dead).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Whether two directions tell of one event: what happened to a host is told of each of its streams, with one reading of its
+/// clock.
+fn is_same(one: &Event, other: &Event) -> bool {
+    (one.kind, one.side, one.clock_ns) == (other.kind, other.side, other.clock_ns)
+        && one.detail == other.detail
 }
 
 type RowsByStream = BTreeMap<u16, Vec<RoundTrip>>;
