@@ -1,5 +1,6 @@
-//! Bridges that are killed at any moment leave the host as it was.
+//! Bridges that are killed at any moment, alone or with their process group, leave the host as it was.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -74,12 +75,18 @@ fn a_bridge_killed_at_any_moment_leaves_its_host_as_it_was() {
             let named = format!("{} {} {}", ports[0], ports[1], planes[usize::from(kind % 2 == 0)]);
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args(["kills::victim", "--exact", "--nocapture"]).env(VICTIM, &named);
-            let mut victim = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut victim =
+                command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
             if kind % 3 == 0 {
                 wait_until("it has begun", || state(&bench) != before);
             }
             std::thread::sleep(Duration::from_micros(u64::from(wait % 60_000)));
-            victim.kill().unwrap();
+            if number % 2 == 0 {
+                victim.kill().unwrap();
+            } else {
+                let group = format!("-{}", victim.id());
+                assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
+            }
             victim.wait().unwrap();
             wait_until(&format!("all is as it was after kill {number} of {named}"), is_as_before);
         }

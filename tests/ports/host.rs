@@ -1,6 +1,9 @@
 //! The host: interfaces that go down and away, and are left as they were.
 
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use romer_host::link::Network;
 use romer_port::{HostGuard, LinkState, PortError, PortName, Refusal};
@@ -12,6 +15,8 @@ use crate::link::{Link, wait_until};
 
 /// Names the port that a process of this program is to take over until it is killed.
 const VICTIM: &str = "ROMER_PORTS_VICTIM";
+/// What it says just before.
+const BEGINS: &str = "taking over";
 
 #[test]
 fn a_link_may_go_down_and_come_up_again() {
@@ -139,7 +144,7 @@ fn whoever_takes_an_interface_that_is_being_put_back_finds_it_as_it_was() {
         let first = HostGuard::take_over(&bridged.port()).unwrap();
         let second = std::thread::scope(|scope| {
             scope.spawn(move || {
-                std::thread::sleep(std::time::Duration::from_millis(100));
+                std::thread::sleep(Duration::from_millis(100));
                 drop(first);
             });
             HostGuard::take_over(&bridged.port()).unwrap()
@@ -235,29 +240,39 @@ fn a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it() {
 fn victim() {
     let Some(name) = std::env::var_os(VICTIM) else { return };
     let name: PortName = name.to_str().unwrap().parse().unwrap();
+    println!("{BEGINS}");
     let _guard = HostGuard::take_over(&name).unwrap();
-    println!("taken over");
-    std::thread::sleep(std::time::Duration::from_secs(600));
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Ends all of a process's group at once, as a shell or a supervisor does that is through with a job.
+fn kill_group(leader: u32) {
+    let group = format!("-{leader}");
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
 }
 
 #[test]
-fn an_interface_is_put_back_when_its_process_is_killed_at_any_moment() {
-    in_network!("an_interface_is_put_back_when_its_process_is_killed_at_any_moment")(|| {
-        for round in 0..8_u64 {
-            let bridged = Bridged::new();
-            let before = bridged.state();
+fn an_interface_is_put_back_when_its_process_and_its_group_are_killed_at_any_moment() {
+    in_network!("an_interface_is_put_back_when_its_process_and_its_group_are_killed_at_any_moment")(|| {
+        /// Kills at moments of the beginning, and how far these are apart.
+        const EARLY: u32 = 40;
+        const STEP: Duration = Duration::from_micros(150);
+        let bridged = Bridged::new();
+        let before = bridged.state();
+        for round in 0..EARLY + 4 {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args(["host::victim", "--exact", "--nocapture"]).env(VICTIM, bridged.port().to_string());
-            let mut victim = command.stdout(Stdio::null()).spawn().unwrap();
-            if round < 4 {
-                // At some moment of its beginning.
-                std::thread::sleep(std::time::Duration::from_millis(round * 7));
+            let mut victim = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+            let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+            assert!(lines.map(Result::unwrap).any(|line| line.contains(BEGINS)), "it has not begun");
+            if round < EARLY {
+                std::thread::sleep(STEP * round);
             } else {
                 wait_until("it is taken over", || bridged.state() != before);
             }
-            victim.kill().unwrap();
+            kill_group(victim.id());
             victim.wait().unwrap();
-            wait_until("all is as it was", || bridged.state() == before);
+            wait_until(&format!("all is as it was after kill {round}"), || bridged.state() == before);
         }
     });
 }

@@ -2,20 +2,28 @@
 //!
 //! Before anything is changed, a small process is forked that knows how things were and waits at a pipe. The pipe closes
 //! when the [`Guardian`] is dropped, or when this process ends in whatever way; then the small process puts things back
-//! and ends. So there is one way back, and every end goes it. What no process can mend: the guardian itself being killed
-//! (it is in a session of its own and blocks all signals that can be blocked).
+//! and ends. So there is one way back, and every end goes it.
+//!
+//! What ends a whole process group or session (a shell's `kill %1`, a supervisor, a terminal) must not end the guardian
+//! with it. So it goes into a session of its own, blocks all signals that can be blocked, and then says that it is ready;
+//! [`Guardian::over`] returns when it has heard that, and before nothing is changed. What no process can mend: the guardian
+//! itself being killed, by its number, by its name, or with its control group.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
 use crate::HostError;
 
 /// Descriptor numbers that the guardian uses before it closes all but the first few.
 const HIGH: libc::c_int = 64;
+/// Where the guardian has the pipe that it waits at; what it keeps follows.
+const PIPE: libc::c_int = 0;
 
 /// A process that puts something back once this is dropped, or this process is no more. Dropping it waits for that.
 #[derive(Debug)]
 pub struct Guardian {
-    pipe: Option<OwnedFd>,
+    pipe: Option<File>,
     process: libc::pid_t,
 }
 
@@ -25,27 +33,47 @@ impl Guardian {
     /// `put_back` runs in a copy of this process that may have had threads: it is to make system calls over memory that
     /// was prepared before, and neither allocate nor take a lock.
     ///
+    /// When this returns the guardian is on its own: a signal to this process's group or session does not reach it.
+    ///
     /// # Errors
-    /// The system has no descriptors or no process to give (`EMFILE`, `EAGAIN`).
+    /// The system has no descriptors or no process to give (`EMFILE`, `EAGAIN`), or the guardian ended before it was on its
+    /// own ([`HostError::Unsuitable`]). `put_back` was not run then.
     pub fn over<const N: usize>(
         kept: [BorrowedFd<'_>; N],
         put_back: impl FnOnce([RawFd; N]),
     ) -> Result<Self, HostError> {
-        let mut ends = [0; 2];
-        // SAFETY: the call writes two integers into `ends`.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-            return Err(HostError::last("make a pipe"));
-        }
-        // SAFETY: both descriptors were opened just now and nobody else has them.
-        let [read, write] = ends.map(|end| unsafe { OwnedFd::from_raw_fd(end) });
+        let [read, write] = pipe()?;
+        let [mut ready, tell] = pipe()?;
         // SAFETY: the child makes system calls over memory prepared before, and never returns.
         let process = unsafe { libc::fork() };
         match process {
-            0 => watch(read.as_raw_fd(), kept.map(|descriptor| descriptor.as_raw_fd()), put_back),
-            1.. => Ok(Self { pipe: Some(write), process }),
+            0 => {
+                let kept = kept.map(|descriptor| descriptor.as_raw_fd());
+                watch(read.as_raw_fd(), tell.as_raw_fd(), kept, put_back)
+            }
+            1.. => {
+                let guardian = Self { pipe: Some(write), process };
+                // Nobody but the guardian is to have the end that it tells by: should it end, that is heard.
+                drop(tell);
+                match ready.read_exact(&mut [0]) {
+                    Ok(()) => Ok(guardian),
+                    Err(_) => Err(HostError::Unsuitable("the process that puts things back has ended")),
+                }
+            }
             _ => Err(HostError::last_on("fork", "a guard of the interface")),
         }
     }
+}
+
+/// The end that reads and the end that writes.
+fn pipe() -> Result<[File; 2], HostError> {
+    let mut ends = [0; 2];
+    // SAFETY: the call writes two integers into `ends`.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(HostError::last("make a pipe"));
+    }
+    // SAFETY: both descriptors were opened just now and nobody else has them.
+    Ok(ends.map(|end| unsafe { File::from_raw_fd(end) }))
 }
 
 impl Drop for Guardian {
@@ -63,36 +91,43 @@ impl Drop for Guardian {
 }
 
 /// The guardian's whole life. Makes system calls only: it runs in a copy of a process that may have had threads.
-fn watch<const N: usize>(pipe: RawFd, kept: [RawFd; N], put_back: impl FnOnce([RawFd; N])) -> ! {
-    let block_all = block_signals();
-    let aside = |descriptor| {
-        // SAFETY: the call takes plain numbers.
-        unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, HIGH) }
-    };
-    let (pipe, mut kept) = (aside(pipe), kept.map(aside));
-    let mut number = 0;
-    // SAFETY: the call takes plain numbers; what stood at the number is not used any more.
-    unsafe { libc::dup2(pipe, number) };
-    for descriptor in &mut kept {
-        number += 1;
-        // SAFETY: as before.
-        unsafe { libc::dup2(*descriptor, number) };
-        *descriptor = number;
-    }
-    // Whoever waits for the end of our output must not wait for this process, nor this one for another guardian.
-    // SAFETY: the call takes plain numbers; nothing uses what it closes.
-    unsafe { libc::syscall(libc::SYS_close_range, number + 1, libc::c_uint::MAX, 0) };
+fn watch<const N: usize>(pipe: RawFd, tell: RawFd, kept: [RawFd; N], put_back: impl FnOnce([RawFd; N])) -> ! {
     // SAFETY: the call takes nothing.
-    unsafe { libc::setsid() };
+    let on_its_own = block_signals() && unsafe { libc::setsid() } >= 0;
     // SAFETY: the path is a constant string.
     unsafe { libc::chdir(c"/".as_ptr()) };
     // Who kills everything that is called romer does not mean the one that cleans up.
     // SAFETY: the name is a constant string.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"port-guard".as_ptr(), 0, 0, 0) };
-    if block_all {
+    let aside = |descriptor| {
+        // SAFETY: the call takes plain numbers.
+        unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, HIGH) }
+    };
+    let (pipe, tell, mut kept) = (aside(pipe), aside(tell), kept.map(aside));
+    let all_aside = [pipe, tell].iter().chain(&kept).all(|descriptor| *descriptor >= HIGH);
+    if on_its_own && all_aside {
+        let mut number = PIPE;
+        // SAFETY: the call takes plain numbers; what stood at the number is not used any more.
+        unsafe { libc::dup2(pipe, number) };
+        for descriptor in &mut kept {
+            number += 1;
+            // SAFETY: as before.
+            unsafe { libc::dup2(*descriptor, number) };
+            *descriptor = number;
+        }
+        number += 1;
+        // SAFETY: as before.
+        unsafe { libc::dup2(tell, number) };
+        // Whoever waits for the end of our output must not wait for this process, nor this one for another guardian.
+        // SAFETY: the call takes plain numbers; nothing uses what it closes.
+        unsafe { libc::syscall(libc::SYS_close_range, number + 1, libc::c_uint::MAX, 0) };
+        // SAFETY: the octet is a constant; who was to hear it may be no more.
+        unsafe { libc::write(number, b"\n".as_ptr().cast(), 1) };
+        // SAFETY: the call takes a plain number.
+        unsafe { libc::close(number) };
         wait_for_end();
+        put_back(kept);
     }
-    put_back(kept);
     // SAFETY: the call ends the process without running anything of it.
     unsafe { libc::_exit(0) }
 }
@@ -106,9 +141,54 @@ fn block_signals() -> bool {
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut()) == 0 }
 }
 
-/// Returns when the other end of the pipe at number 0 is closed.
+/// Returns when the other end of the pipe is closed.
 fn wait_for_end() {
     let mut octet = 0_u8;
     // SAFETY: the call writes at most one octet into `octet`.
-    while unsafe { libc::read(0, (&raw mut octet).cast(), 1) } > 0 {}
+    while unsafe { libc::read(PIPE, (&raw mut octet).cast(), 1) } > 0 {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// A line of what the kernel tells of a process.
+    fn told(process: libc::pid_t, what: &str) -> String {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(what));
+        line.unwrap_or_else(|| panic!("no {what} in {status}")).trim().to_owned()
+    }
+
+    #[test]
+    fn a_guardian_is_out_of_reach_of_its_makers_group_before_anything_can_be_changed() {
+        for _ in 0..200 {
+            let guardian = Guardian::over([], |[]| ()).unwrap();
+            // SAFETY: the calls take plain numbers.
+            let [session, group] =
+                [unsafe { libc::getsid(guardian.process) }, unsafe { libc::getpgid(guardian.process) }];
+            assert_eq!((session, group), (guardian.process, guardian.process));
+            assert_eq!(told(guardian.process, "Name:"), "port-guard");
+            let blocked = u64::from_str_radix(&told(guardian.process, "SigBlk:"), 16).unwrap();
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGPIPE] {
+                assert_ne!(blocked & 1 << (signal - 1), 0, "{signal} of {blocked:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_changed_is_put_back_once_and_has_been_when_the_guardian_is_dropped() {
+        let [mut read, write] = pipe().unwrap();
+        let guardian = Guardian::over([write.as_fd()], |[kept]| {
+            // SAFETY: the octets are a constant.
+            unsafe { libc::write(kept, b"back".as_ptr().cast(), 4) };
+        });
+        drop(write);
+        drop(guardian.unwrap());
+        let mut text = String::new();
+        read.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "back");
+    }
 }
