@@ -64,13 +64,14 @@ pub struct FidelityFigure {
     pub figure: String,
     /// What the scenario makes one expect; in the unit that the figure's name says.
     pub asked: f64,
-    /// In 95 of 100 runs of the scenario it lies in here.
+    /// In 95 of 100 runs of the scenario it lies in here; nothing that hosts and path may have added is in it, nor taken off.
     pub asked_interval: [f64; 2],
     /// What was measured.
     pub measured: f64,
     /// 95 %: of a share by Wilson, of a delay by moving blocks drawn anew; `null` where the data do not allow one.
     pub measured_interval: Option<[f64; 2]>,
-    /// Share of runs of the scenario in which this figure lies as far out, on either side.
+    /// Share of runs of the scenario in which this figure lies as far out, on either side, where each run is treated as the
+    /// measurement is: brought down to the expected median, where hosts and path may have added what it is above that.
     pub p_value: f64,
 }
 
