@@ -50,6 +50,17 @@ impl From<Output> for Ended {
     }
 }
 
+/// The signals that tell a program that runs on to end, and the exit code that `hang_up` gives.
+///
+/// Whoever began the tests by nohup has the hang-up ignored, by all that they start as well: then it is left out.
+pub(crate) fn ends(hang_up: i32) -> Vec<(&'static str, i32)> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    let is_ignored = u64::from_str_radix(ignored, 16).unwrap() & 1 != 0;
+    let all = [("TERM", hang_up), ("INT", 130), ("HUP", hang_up)];
+    all.into_iter().take(if is_ignored { 2 } else { 3 }).collect()
+}
+
 /// Runs `command` to its end.
 pub(crate) fn run(command: &mut Command) -> Ended {
     command.stdin(Stdio::null()).output().unwrap().into()

@@ -22,13 +22,13 @@ fn await_returned(measuring: &mut Process, probes: u64) {
 fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    for signal in ["INT", "TERM"] {
+    for (signal, code) in process::ends(130) {
         let (mut command, home) =
             lab.measuring(&["--stream", "--stream-interval", "100ms", "--duration", "1h", FAR]);
         let mut measuring = Process::start(command.args(["--interval", "5ms"]));
         await_returned(&mut measuring, 20);
         measuring.signal(signal);
-        measuring.wait().with_code(130);
+        measuring.wait().with_code(code);
         let document = kept(&home);
         assert_eq!(at(&document, "/partial"), true);
         let sent = count(&document, "/round_trip/packets/sent");
@@ -52,7 +52,7 @@ fn an_interrupt_ends_a_measurement_in_good_order_and_keeps_a_part() {
 #[test]
 fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
     let lab = Lab::path();
-    for (signal, code) in [("TERM", 0), ("INT", 130)] {
+    for (signal, code) in process::ends(0) {
         let responder = lab.respond(&[]);
         lab.measure(&["--count", "10", "--interval", "2ms", FAR]);
         responder.signal(signal);
@@ -72,6 +72,34 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
     quiet.signal("TERM");
     let ended = quiet.wait().with_code(0);
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn who_was_told_to_ignore_a_closed_terminal_goes_on() {
+    let lab = Lab::path();
+    let listen = ["--listen", "198.18.0.3:862"];
+    let mut command = lab.command("B", "sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", process::PROGRAM, "respond"]).args(listen);
+    let mut responder = Process::start(&mut command);
+    assert!(responder.line().starts_with("responding: "));
+    responder.signal("HUP");
+    lab.measure(&["--count", "5", "--interval", "2ms", FAR]);
+    responder.signal("TERM");
+    responder.wait().with_code(0);
+}
+
+#[test]
+fn a_console_ends_in_good_order_by_each_signal() {
+    let state = tempfile::tempdir().unwrap();
+    for (signal, code) in process::ends(0) {
+        let mut command = romer(["console", "--listen", "127.0.0.1:0"]);
+        let mut console = Process::start(command.env("XDG_STATE_HOME", state.path()));
+        let line = console.line();
+        assert!(line.starts_with("console at "), "{line:?}");
+        console.signal(signal);
+        let ended = console.wait().with_code(code);
+        assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""), "{signal}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -10,18 +11,28 @@ use romer_report::text::TextStyle;
 
 use crate::failure::Failure;
 
+/// The system's number for what can be neither read nor written any more.
+const EIO: i32 = 5;
 /// What standard output refused first.
 static REFUSED: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes to standard output. A reader that has gone away (`| head`) is no failure; any other is told at the end
-/// ([`refusal`]), so that a measurement goes on and is kept.
+/// Writes to standard output. A reader that has gone away (`| head`, a terminal that was closed) is no failure; any other is
+/// told at the end ([`refusal`]), so that a measurement goes on and is kept.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
+        && !is_closed_terminal(&out, &error)
     {
         let _ = REFUSED.set(error);
     }
+}
+
+/// Whether `out` was a terminal that is closed: it is a device still, and says that reading and writing fail.
+fn is_closed_terminal(out: &io::StdoutLock<'_>, error: &io::Error) -> bool {
+    let file = out.as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|metadata| metadata.file_type());
+    error.raw_os_error() == Some(EIO) && kind.is_ok_and(|kind| kind.is_char_device())
 }
 
 /// That standard output did not take everything, if it did not.

@@ -8,8 +8,8 @@ use signal_hook::flag;
 
 use crate::failure::Failure;
 
-/// The signals that end a measurement in good order. A terminal that is closed is one (SIGHUP), unless that was to be
-/// ignored when we were started (nohup).
+/// The signals that end romer in good order. A terminal that is closed is one (SIGHUP), unless that was to be ignored when
+/// we were started (nohup).
 fn ends() -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM];
     if !hangup_is_ignored() {
@@ -57,10 +57,13 @@ pub(crate) fn asking() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Flags that SIGINT and SIGTERM set, for a server: both end it in good order.
+/// Flags for a server, which ends in good order by either: the first is set by an interrupt, the second by SIGTERM and by
+/// a closed terminal.
 pub(crate) fn ending() -> Result<[Arc<AtomicBool>; 2], Failure> {
     let flags = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
-    for (signal, flag) in [SIGINT, SIGTERM].into_iter().zip(&flags) {
+    let [interrupted, terminated] = &flags;
+    for signal in ends() {
+        let flag = if signal == SIGINT { interrupted } else { terminated };
         flag::register(signal, Arc::clone(flag)).map_err(|error| refused(&error))?;
     }
     Ok(flags)

@@ -12,8 +12,8 @@ use crate::values;
 #[command(
     long_about = "See and steer the laboratory in a browser: emulate, measure, benchmark, look at runs and at what this \
         machine can do.\n\nIt prints the address of its page with a token in it, once; whoever has the token may do what this process \
-        may. It listens on this machine only, unless it is given a certificate. It runs until it is interrupted or ended \
-        by SIGTERM.",
+        may. It listens on this machine only, unless it is given a certificate. It runs until it is interrupted, ended \
+        by SIGTERM, or its terminal is closed (unless that is to be ignored: nohup).",
     after_help = "Examples:\n  romer console\n  romer console --listen 0.0.0.0:8800 --tls-cert lab.pem --tls-key lab.key --host \
         lab.example"
 )]

@@ -25,7 +25,8 @@ pub(crate) enum TimestampsArg {
 #[command(
     long_about = "Answer test packets: a reflector for STAMP (RFC 8762) and TWAMP-Light senders, and the far end of \
         romer's own sessions.\n\nOpen to all by default, within its limits: a reply is never longer than its request, \
-        and each /32 or /56 has a rate. It runs until it is interrupted or ended by SIGTERM; SIGUSR1 has it tell its \
+        and each /32 or /56 has a rate. It runs until it is interrupted, ended by SIGTERM, or its terminal is closed \
+        (unless that is to be ignored: nohup); SIGUSR1 has it tell its \
         totals.",
     after_help = "Examples:\n  romer respond\n  romer respond --listen 192.0.2.1:8620 --control 192.0.2.1:8862 --allow 192.0.2.0/24"
 )]

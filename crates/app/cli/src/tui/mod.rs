@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -26,9 +26,11 @@ pub(crate) use measurement::{MeasurementPicture, Painter};
 
 use crate::failure::Failure;
 
-/// How long a key is waited for, and how many such waits lie between two drawings.
+/// How long it is until the next look for a key, and how many such waits lie between two drawings.
 const WAIT: Duration = Duration::from_millis(50);
 const WAITS: u32 = 4;
+/// How long the terminal is waited for to be given back.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Colours of curves, in their order.
 const COLOURS: [Color; 4] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green];
 
@@ -93,8 +95,12 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
+        let asked = Instant::now();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            // One that a terminal does not let go, closed in the very moment of a look for a key, ends with the program.
+            while !thread.is_finished() && asked.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 }
@@ -144,6 +150,8 @@ fn show<P: Picture>(
             }
             match key() {
                 Pressed::Nothing => continue,
+                // The work goes on.
+                Pressed::Gone => return,
                 Pressed::End if stop.swap(true, Ordering::AcqRel) => {
                     give_back();
                     std::process::exit(130);
@@ -170,6 +178,8 @@ const fn hint(ending: bool, held: bool) -> &'static str {
 
 enum Pressed {
     Nothing,
+    /// Nothing, and nothing more: the terminal is closed.
+    Gone,
     Quit,
     End,
     Hold,
@@ -177,14 +187,16 @@ enum Pressed {
 }
 
 fn key() -> Pressed {
-    match event::poll(WAIT) {
+    thread::sleep(WAIT);
+    // Who reads from a terminal that is closed reads its end for ever.
+    if !io::stdin().is_terminal() {
+        return Pressed::Gone;
+    }
+    match event::poll(Duration::ZERO) {
         Ok(true) => {}
         Ok(false) => return Pressed::Nothing,
-        Err(_) => {
-            // Without keys it is drawn all the same.
-            thread::sleep(WAIT);
-            return Pressed::Nothing;
-        }
+        // Without keys it is drawn all the same.
+        Err(_) => return Pressed::Nothing,
     }
     match event::read() {
         Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match key.code {
