@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use axum::http::StatusCode;
 use romer_scenario::{LARGEST, PRESETS, Scenario, ScenarioError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value, json};
 use toml::de::{DeTable, DeValue};
 
@@ -41,17 +42,29 @@ const ORDER: [&str; 17] = [
 
 /// A scenario that is given.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a text as \"toml\" or an object as \"scenario\"")]
 pub(crate) struct Given {
     /// The text of a scenario file. Either this or `scenario`.
     #[serde(default)]
     pub(crate) toml: Option<String>,
     /// The same as JSON, with the keys of a scenario file.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub(crate) scenario: Option<Map<String, Value>>,
     /// The files that it names, by the names that it has for them: their texts.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
+}
+
+/// A scenario as JSON; of a text it is said where that goes.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::Object(object) => Ok(Some(object)),
+        Value::String(_) => {
+            Err(D::Error::custom("\"scenario\" is an object, and this is a text; send a text as \"toml\""))
+        }
+        _ => Err(D::Error::custom("\"scenario\" is an object with the keys of a scenario file")),
+    }
 }
 
 /// A scenario that was read.
@@ -106,7 +119,8 @@ pub(crate) struct PresetShown {
 /// Reads a scenario; `held` are files that the server has from before.
 ///
 /// # Errors
-/// 400 and 422 with the field and, of a text, the place.
+/// 422 for whatever is wrong with the scenario, with the field and, of a text, the place; 400 where it is not said in one
+/// of both ways; 413 where it is too large.
 pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read, Problem> {
     let is_text = given.toml.is_some();
     let text = match (given.toml, given.scenario) {
@@ -149,11 +163,9 @@ fn others(text: &str, first: &ScenarioError, files: &BTreeMap<String, String>) -
 }
 
 fn refusal(error: &ScenarioError, is_text: bool) -> Problem {
-    let unknown = error.why.starts_with("unknown key") || error.why.starts_with("is not TOML");
-    let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
     let place =
         if is_text { format!(" (line {}, column {})", error.line, error.column) } else { String::new() };
-    let problem = Problem::new(status, "scenario", format!("{}{place}: {}", error.what, error.why));
+    let problem = Problem::unprocessable("scenario", format!("{}{place}: {}", error.what, error.why));
     problem.about(place_of(error, is_text))
 }
 
@@ -455,7 +467,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_field() {
         let unknown = reading(of_json(&json!({"a_to_b": {"los": {}}}))).unwrap_err();
-        assert_eq!(unknown.status(), 400);
+        assert_eq!(unknown.status(), 422);
         let text = serde_json::to_string(&unknown).unwrap();
         assert!(text.contains("did you mean loss") && text.contains("\"field\":\"a_to_b.los\""), "{text}");
         let range = reading(of_json(&json!({"a_to_b": {"loss": {"probability": 150}}}))).unwrap_err();
@@ -465,6 +477,20 @@ mod tests {
         let toml =
             Given { toml: Some("seed = [1]\n[a_to_b.loss]\nprobability = 2".into()), ..Given::default() };
         assert!(serde_json::to_string(&reading(toml).unwrap_err()).unwrap().contains("line"));
+        // One code for all that is wrong with a scenario, with its place in the text.
+        for (text, line, column) in [
+            ("[a_to_b.los]\nprobability = 0.5", 1, 9),
+            ("[a_to_b.delay]\nfixed = \"10\"", 2, 9),
+            ("[a_to_b.delay]\nfixed 10", 2, 7),
+        ] {
+            let problem = reading(Given { toml: Some(text.into()), ..Given::default() }).unwrap_err();
+            assert_eq!(problem.status(), 422, "{text}");
+            let told = serde_json::to_value(&problem).unwrap();
+            let place = (&told["errors"][0]["line"], &told["errors"][0]["column"]);
+            assert_eq!(place, (&json!(line), &json!(column)), "{text}: {told}");
+        }
+        let neither = reading(Given::default()).unwrap_err();
+        assert_eq!(neither.status(), 400);
         let file = reading(of_json(&json!({"trace": {"file": "../../etc/passwd", "format": "pham"}})));
         assert_eq!(file.unwrap_err().status(), 422);
     }

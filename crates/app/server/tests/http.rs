@@ -317,8 +317,13 @@ fn bodies_that_are_not_json_as_it_should_be_are_refused() {
 fn scenarios_that_are_wrong_are_told_with_their_field() {
     let console = Console::start();
     let check = |body: &str| console.send("POST /api/scenario/check", body);
-    let unknown = check(r#"{"scenario":{"a_to_b":{"los":{}}}}"#).is_problem(400);
+    let unknown = check(r#"{"scenario":{"a_to_b":{"los":{}}}}"#).is_problem(422);
     assert!(unknown["detail"].as_str().unwrap().contains("did you mean loss"), "{unknown}");
+    let text = check(r#"{"scenario":"[a_to_b.delay]\nfixed = \"30ms\"\n"}"#).is_problem(422);
+    assert!(text["detail"].as_str().unwrap().contains(r#"send a text as "toml""#), "{text}");
+    let start = r#"{"a":"none0","b":"none1","scenario":"[a_to_b.delay]"}"#;
+    let start = console.send("POST /api/emulation", start).is_problem(422);
+    assert!(start["detail"].as_str().unwrap().contains(r#"a text as "toml""#), "{start}");
     let range = check(r#"{"scenario":{"a_to_b":{"loss":{"probability":150}}}}"#).is_problem(422);
     assert_eq!(range["errors"][0]["field"], "a_to_b.loss.probability");
     let trace = r#"{"scenario":{"trace":{"file":"t.csv","format":"pham"}},"files":{"t.csv":"1,0,0,0,10\n1,2,0,0,x\n"}}"#;
