@@ -18,10 +18,12 @@ use crate::values;
         for, each direction by itself, and every one of them is accounted for.\n\nThe ports are bridged transparently: \
         any Ethernet frame passes, and they need no addresses. For the time of the run their offloads are off, and an \
         interface that belongs to a bridge of the kernel is taken out of it; all is put back at the end, also when the \
-        program is killed. It runs until its --duration is over, or it is interrupted or ended by SIGTERM.",
+        program is killed. It runs until its --duration is over, it is interrupted or ended by SIGTERM, or \
+        its terminal is closed (unless that is to be ignored: nohup).",
     after_help = "Examples:\n  romer emulate --port a=eth1 --port b=eth2 --delay 30ms --loss 1%\n  romer lab up path\n  \
         romer lab run E -- romer emulate --port a=e0 --port b=e1 --rate 10Mbit --delay 20ms\n  \
-        romer emulate --port a=eth1 --port b=eth2 --preset wpt-4g"
+        romer emulate --port a=eth1 --port b=eth2 --preset wpt-4g\n  \
+        romer emulate --offline --arrivals packets.csv --delay 30ms --loss 1% --departures -"
 )]
 pub(crate) struct EmulateArgs {
     /// The two ports, an interface each: a=[NETNS/]IFACE and b=[NETNS/]IFACE
@@ -99,9 +101,9 @@ pub(crate) struct OfflineArgs {
     /// Show the scenarios that come with romer, with source and year
     #[arg(long, exclusive = true)]
     pub(crate) list_presets: bool,
-    /// In virtual time, from --arrivals to --departures, as a scenario says
+    /// In virtual time, from --arrivals to --departures, as a scenario, a preset or --delay, --loss and --rate say
     #[arg(long, requires = "arrivals",
-        conflicts_with_all = ["ports", "duration", "yes_cut_me_off", "delay", "loss", "rate"])]
+        conflicts_with_all = ["ports", "data_plane", "duration", "yes_cut_me_off"])]
     pub(crate) offline: bool,
     /// What network to emulate: a file in TOML
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["preset", "delay", "loss", "rate"])]

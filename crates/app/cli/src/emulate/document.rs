@@ -24,7 +24,8 @@ pub(super) fn scenario(config: &Config) -> String {
                 Rate::Bits(bits) => format!("{bits}bit"),
                 Rate::Packets(packets) => format!("{packets}pps"),
             };
-            text.push_str(&format!("[{name}.rate]\nlimit = \"{limit}\"\n"));
+            let layer = rate.layer;
+            text.push_str(&format!("[{name}.rate]\nlimit = \"{limit}\"\nlayer = \"{layer}\"\n"));
         }
     }
     text

@@ -40,7 +40,15 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     output::check_target(departures, wanted.force)?;
     output::check_target(json, wanted.force)?;
-    let opened = open(arguments)?;
+    let (files, single) = (&arguments.files, &arguments.impairments);
+    let single = single.delay.is_some() || single.loss.is_some() || single.rate.is_some();
+    if files.scenario.is_none() && files.preset.is_none() && !single {
+        return Err(Failure::usage(
+            "no network is named (--scenario, --preset): nothing says what is done to packets; name one, or give --delay, \
+             --loss or --rate",
+        ));
+    }
+    let opened = super::scenario(arguments)?;
     let seed = seed(arguments, &opened)?;
     let arrivals = arrived(arrivals)?;
     let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force)?;
