@@ -187,6 +187,50 @@ fn exact_order_keeps_order_and_distribution_where_fifo_keeps_order_alone() {
 }
 
 #[test]
+fn a_run_too_short_for_its_delays_says_how_far_off_they_may_be() {
+    let folder = TempDir::new().unwrap();
+    let scenario = "[a_to_b.delay]\nvariable={model=\"exponential\", mean=\"10ms\"}\n";
+    // On for a tenth of a second and off for nine tenths: 30,000 packets, few of which have a delay of their own.
+    let mut arrivals = String::from("time_ns,port,size\n");
+    for n in 0..30_000_i64 {
+        writeln!(arrivals, "{},a,64", n / 1_000 * 1_000_000_000 + n % 1_000 * 100_000).unwrap();
+    }
+    let emulated = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    let worth = at(&emulated.document, "/a_to_b/effective_values").as_f64().unwrap();
+    let notes = at(&emulated.document, "/warnings").as_array().unwrap();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let note = notes[0].as_str().unwrap();
+    assert!(note.starts_with("a to b: ") && note.contains("the 30000 of this run"), "{note}");
+    assert!(note.contains(&format!("are worth {worth:.0} independent ones")), "{note}");
+    // What it says of the deviation holds, and is no empty word.
+    let off =
+        (at(&emulated.document, "/a_to_b/requested_delay_ns/stddev").as_f64().unwrap() / 1e7 - 1.0).abs();
+    let (said, _) = note.split_once(" % (95").unwrap();
+    let said = said.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() / 100.0;
+    assert!((0.1..1.0).contains(&said) && off < 2.5 * said, "{off}: {note}");
+    // As many that are as far apart as need be say nothing.
+    let apart = emulate(folder.path(), scenario, &every(1_000_000_000, 30_000, "a"), "1,2,3,4,5,6");
+    assert_eq!(at(&apart.document, "/warnings").as_array().unwrap().len(), 0, "{:#}", apart.document);
+}
+
+#[test]
+fn a_packet_that_arrives_is_not_among_those_that_are_held() {
+    let folder = TempDir::new().unwrap();
+    for (scenario, held) in [("", 0_u32), ("[a_to_b.delay]\nfixed=\"950us\"\n", 9)] {
+        let emulated = emulate(folder.path(), scenario, &every(100_000, 1_000, "a"), "1,2,3,4,5,6");
+        let [median, most] = ["median", "max"]
+            .map(|name| at(&emulated.document, &format!("/a_to_b/queue_depth/{name}")).as_f64());
+        let expected = Some(f64::from(held));
+        assert_eq!((median, most), (expected, expected), "{scenario:?}");
+        // As whoever has the lines finds it: an earlier arrival and a later departure.
+        let last = emulated.rows.last().unwrap();
+        let before = emulated.rows.iter().filter(|row| row.arrival < last.arrival);
+        let counted = before.filter(|row| row.departure.unwrap() > last.arrival).count();
+        assert_eq!(counted, usize::try_from(held).unwrap(), "{scenario:?}");
+    }
+}
+
+#[test]
 fn a_trace_is_replayed_packet_by_packet_in_a_circle_for_each_port() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("t.csv"), "1,0,0,0,30000\n2,0,1,0,7\n1,1,0,0,0\n1,0,0,1,5\n").unwrap();
@@ -226,6 +270,32 @@ fn delivery_opportunities_carry_1500_octets_each_and_are_wasted_unused() {
     assert_eq!(times[..2], [1_000_000, 1_000_000]);
     assert!(times[2..32].iter().all(|time| *time == 5_000_000), "{times:?}");
     assert_eq!(times[32], 6_000_000, "the trace begins again after its last moment");
+}
+
+#[test]
+fn what_the_command_line_does_to_packets_it_does_in_virtual_time_as_a_file_that_says_the_same() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(file("in.csv"), every(100_000, 2_000, "a")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = process::romer(["emulate", "--offline", "--seed", "1,2,3,4,5,6", "--json"]);
+        command.arg(file("out.json")).args(["--force", "--departures", "-", "--arrivals", &file("in.csv")]);
+        let rows = rows(&process::run(command.args(arguments)).with_code(0).stdout);
+        (rows, serde_json::from_str::<Value>(&fs::read_to_string(file("out.json")).unwrap()).unwrap())
+    };
+    let (told, document) = run(&["--delay", "7ms", "--loss", "10%", "--rate", "3Mbit"]);
+    let lost = told.iter().filter(|row| row.fate == "lost:model").count();
+    // Of 2,000 packets 200 are lost: five standard deviations are 67.
+    assert!(lost.abs_diff(200) < 67, "{lost}");
+    assert!(told.iter().filter_map(|row| row.requested).all(|delay| delay == 7_000_000));
+    let pace = told.iter().filter_map(|row| row.departure).collect::<Vec<_>>();
+    assert!(pace.windows(2).all(|pair| pair[1] - pair[0] >= 64 * 8_000 / 3), "64 octets at 3 Mbit/s");
+    // The document says it as a file would, and that file does the same.
+    fs::write(file("s.toml"), at(&document, "/scenario").as_str().unwrap()).unwrap();
+    let (again, _) = run(&["--scenario", &file("s.toml")]);
+    assert_eq!(again, told);
+    let (without, _) = run(&["--delay", "1ms"]);
+    assert!(without.iter().all(|row| row.departure == Some(row.arrival + 1_000_000)));
 }
 
 #[test]

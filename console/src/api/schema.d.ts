@@ -1518,7 +1518,7 @@ export interface components {
              * @default 0
              */
             overtaken: number;
-            /** @description Packets and copies held after each arrival. */
+            /** @description Packets and copies held when each packet arrived, itself and its copies not counted: 0 where nothing is held. */
             queue_depth: components["schemas"]["Summary"];
             /**
              * Format: uint64

@@ -91,8 +91,10 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let control = bridge.control();
     let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
     let prose = !arguments.output.quiet;
+    let mut told = control.found().to_vec();
+    told.extend(control.scenario().notes.iter().cloned());
     if prose {
-        let mut text = words::ready(&options, &bridge);
+        let mut text = words::ready(&options, &bridge, &told);
         if let Some(server) = &server {
             text.push_str(&format!("console at {}\n", server.url()));
         }
@@ -136,7 +138,7 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let recorded = recorder.map(Recorder::finish);
     document.warnings.extend(recorded.as_ref().and_then(samples::note));
     if prose && !arguments.output.json_to_stdout() {
-        output::print(&words::summary(&document));
+        output::print(&words::summary(&document, &told));
     }
     if let Some(file) = &arguments.output.json {
         let text = output::document_text(&document)?;

@@ -11,7 +11,7 @@ use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
 use crate::departures;
-use crate::statistics::Samples;
+use crate::statistics::{Samples, too_alike};
 
 pub use crate::departures::HEADER;
 
@@ -52,6 +52,7 @@ impl<W: Write> Run<'_, W> {
         let number = u32::try_from(self.pending.len()).map_err(io::Error::other)?;
         let slot = self.first.wrapping_add(number);
         let packet = Packet { slot, port, length: size, arrival: time, headers };
+        let held = self.engine.held_for(port);
         let admission = self.engine.admit(&packet);
         let mut lines = Vec::with_capacity(usize::from(admission.outcomes.max(1)));
         if let Some(cause) = admission.lost {
@@ -64,7 +65,7 @@ impl<W: Write> Run<'_, W> {
             });
         }
         let Admission { ordinal, outcomes: owed, .. } = admission;
-        self.samples[port.index()].arrived(time, self.engine.held_for(port));
+        self.samples[port.index()].arrived(time, held);
         self.pending.push_back(Pending { arrival, ordinal, owed, lines });
         self.write()
     }
@@ -181,6 +182,9 @@ pub fn run(
         warnings.push(
             "arrivals in CSV have no headers by which flows are told apart: all took the top level".into(),
         );
+    }
+    for (name, port) in ["a to b", "b to a"].into_iter().zip(Port::BOTH) {
+        warnings.extend(too_alike(name, run.engine.correlation(port)));
     }
     Ok(Emulation {
         schema: EMULATION.into(),

@@ -5,6 +5,12 @@ use std::collections::BTreeMap;
 use romer_impair::{Cause, Correlation, Ledger, Nanos, Outcome};
 use romer_metrics::summary;
 use romer_record::emulation::EmulatedDirection;
+use romer_units::Duration;
+
+/// Of 100 runs 95 are within so many standard errors.
+const USUAL: f64 = 1.96;
+/// What chance may leave of a figure, as a share of the standard deviation, without a word.
+const CLOSE: f64 = 0.1;
 
 /// The singletons of one direction, kept whole: for runs in virtual time.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +30,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// A packet arrived at `at`, with which so many are held.
+    /// A packet arrived at `at`, when so many others were held.
     pub(crate) fn arrived(&mut self, at: Nanos, held: usize) {
         if let Some(last) = self.last_arrival.replace(at) {
             self.inter_arrival.push(at - last);
@@ -66,6 +72,31 @@ impl Samples {
             ..counted(ledger, correlation)
         }
     }
+}
+
+/// That a direction whose order is exact was emulated for too short a time for its figures to agree with what was asked for,
+/// and how far off chance alone may leave them.
+pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
+    let (spread, worth) = correlation.and_then(|found| found.spread().zip(found.effective_values()))?;
+    let (mean, deviation) = (USUAL * spread.mean_error_ns, USUAL * spread.deviation_error);
+    if mean <= CLOSE * spread.deviation_ns && deviation <= CLOSE {
+        return None;
+    }
+    let mean = two_digits(mean);
+    let deviation = (deviation * 100.0).ceil();
+    Some(format!(
+        "{direction}: the order keeps neighbouring delays alike, and the {} of this run are worth {worth:.0} independent \
+         ones as to their mean. By chance alone their mean may be {mean} off what was asked for, and their standard deviation \
+         {deviation:.0} % (95 of 100 runs are nearer). A longer run is nearer; more packets in the same time are not",
+        spread.values
+    ))
+}
+
+/// A time to two digits.
+#[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
+fn two_digits(nanos: f64) -> Duration {
+    let unit = 10_f64.powf((nanos.max(1.0).log10().floor() - 1.0).max(0.0));
+    Duration::from_nanos(((nanos / unit).round() * unit) as i64)
 }
 
 /// What the ledger alone tells.

@@ -191,7 +191,7 @@ fn table(document: &Emulation, body: &mut String) {
         Some((median, most)) => format!("{median:.0}, {most:.0}"),
         None => "–".into(),
     };
-    rows.push(("held at once: median, most".into(), Box::new(depth)));
+    rows.push(("held when a packet arrived, itself not counted: median, most".into(), Box::new(depth)));
     let alike = |way: &EmulatedDirection| match way.correlation_time_ns.zip(way.effective_values) {
         Some((time, values)) => format!("{}, {values:.0}", maybe_time(Some(time), true)),
         None => "–".into(),

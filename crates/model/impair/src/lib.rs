@@ -64,7 +64,7 @@ pub use engine::{Admission, Engine, Limits};
 pub use generator::Generator;
 pub use laws::Law;
 pub use ledger::Ledger;
-pub use order::Correlation;
+pub use order::{Correlation, Spread};
 pub use packet::{Cause, Corruption, Headers, MOST_BITS, Outcome, Packet, Port};
 pub use special::spearman_of_normal;
 

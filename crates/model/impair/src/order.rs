@@ -309,6 +309,24 @@ struct Level {
     sum: f64,
     squares: f64,
     half: Option<f64>,
+    /// The same of the values' squares: their sum, the sum of their squares, and that of both products.
+    sum_of_squares: f64,
+    squares_of_squares: f64,
+    products: f64,
+    half_square: f64,
+}
+
+/// How far the delays of a run may be from what was asked for by chance alone: standard errors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// How many delays were noted.
+    pub values: u64,
+    /// The standard deviation of the delays, nanoseconds.
+    pub deviation_ns: f64,
+    /// Of their mean, nanoseconds.
+    pub mean_error_ns: f64,
+    /// Of their standard deviation, as a share of it.
+    pub deviation_error: f64,
 }
 
 impl Default for Correlation {
@@ -326,16 +344,22 @@ impl Correlation {
         }
         self.last = at;
         let mut value = cast::real(delay) - self.pivot;
+        let mut square = value * value;
         for level in &mut self.levels {
             level.blocks += 1;
             level.sum += value;
             level.squares += value * value;
+            level.sum_of_squares += square;
+            level.squares_of_squares += square * square;
+            level.products += value * square;
             match level.half.take() {
                 None => {
-                    level.half = Some(value);
+                    (level.half, level.half_square) = (Some(value), square);
                     return;
                 }
-                Some(half) => value = 0.5 * (half + value),
+                Some(half) => {
+                    (value, square) = (0.5 * (half + value), 0.5 * (level.half_square + square));
+                }
             }
         }
     }
@@ -344,9 +368,35 @@ impl Correlation {
     /// all are the same. At the longest block of which there are 64, so it is good to about a fifth.
     pub fn effective_values(&self) -> Option<f64> {
         let single = variance(self.levels.first().filter(|level| level.blocks >= 128)?)?;
-        let mean = self.levels.iter().take_while(|level| level.blocks >= 64).last()?;
+        let mean = self.longest_blocks()?;
         let of_mean = variance(mean)? / cast::count(mean.blocks);
         (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(cast::count(self.levels[0].blocks)))
+    }
+
+    /// The level of the longest blocks of which there are enough.
+    fn longest_blocks(&self) -> Option<&Level> {
+        self.levels.iter().take_while(|level| level.blocks >= 64).last()
+    }
+
+    /// How well mean and standard deviation are known; `None` below 128 values, or where all are the same. From the same
+    /// blocks as [`Correlation::effective_values`], the deviation by the blocks' means of (value - mean)².
+    pub fn spread(&self) -> Option<Spread> {
+        let all = self.levels.first().filter(|level| level.blocks >= 128)?;
+        let single = variance(all).filter(|variance| *variance > 0.0)?;
+        let level = self.longest_blocks()?;
+        let (blocks, mean) = (cast::count(level.blocks), all.sum / cast::count(all.blocks));
+        // The variance of blocks' means of x² - 2 mean x, which differ by a constant from those of (x - mean)².
+        let product = (level.products - level.sum * level.sum_of_squares / blocks) / (blocks - 1.0);
+        let of_squares = (level.squares_of_squares - level.sum_of_squares * level.sum_of_squares / blocks)
+            / (blocks - 1.0);
+        let of_deviations =
+            (of_squares - 4.0 * mean * product + 4.0 * mean * mean * variance(level)?).max(0.0);
+        Some(Spread {
+            values: all.blocks,
+            deviation_ns: libm::sqrt(single),
+            mean_error_ns: libm::sqrt(variance(level)? / blocks),
+            deviation_error: 0.5 * libm::sqrt(of_deviations / blocks) / single,
+        })
     }
 
     /// The time that holds one independent value, nanoseconds.
@@ -362,4 +412,44 @@ fn variance(level: &Level) -> Option<f64> {
     }
     let n = cast::count(level.blocks);
     Some(((level.squares - level.sum * level.sum / n) / (n - 1.0)).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_units::random::{Seed, Stream};
+
+    use super::*;
+
+    /// Normal values, each of which is `correlation` times the one before it and a fresh part; of deviation 1,000.
+    fn alike(correlation: f64, seed: u32, count: u64) -> Correlation {
+        let stream = Stream::new(Seed([seed, 3, 1, 4, 1, 5]), [1, 1]);
+        let mut found = Correlation::default();
+        let mut value = normal_quantile(stream.unit(0));
+        for number in 1..=count {
+            found.add(cast::nanos(cast::count(number)), cast::nanos(50_000.0 + 1_000.0 * value));
+            let fresh = normal_quantile(stream.unit(number).max(f64::MIN_POSITIVE));
+            value = correlation * value + (1.0 - correlation * correlation).sqrt() * fresh;
+        }
+        found
+    }
+
+    #[test]
+    fn how_well_mean_and_deviation_of_alike_values_are_known_is_what_theory_says() {
+        const COUNT: u64 = 200_000;
+        for correlation in [0.0_f64, 0.9, 0.99] {
+            let of = |c: f64| ((1.0 + c) / (1.0 - c) / cast::count(COUNT)).sqrt();
+            let found = alike(correlation, 1, COUNT).spread().unwrap();
+            assert_eq!(found.values, COUNT);
+            for (found, theory) in [
+                (found.deviation_ns, 1_000.0),
+                (found.mean_error_ns, 1_000.0 * of(correlation)),
+                // Squares of normal values are alike by the square.
+                (found.deviation_error, of(correlation * correlation) / 2.0_f64.sqrt()),
+            ] {
+                // An error from 64 blocks is known to 1/11 of itself: five of these.
+                assert!((found / theory - 1.0).abs() < 0.45, "{correlation}: {found} for {theory}");
+            }
+        }
+        assert_eq!(alike(0.0, 1, 127).spread(), None);
+    }
 }

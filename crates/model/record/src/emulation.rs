@@ -191,7 +191,7 @@ pub struct EmulatedDirection {
     pub inter_arrival_ns: Summary,
     /// Between departures.
     pub inter_departure_ns: Summary,
-    /// Packets and copies held after each arrival.
+    /// Packets and copies held when each packet arrived, itself and its copies not counted: 0 where nothing is held.
     pub queue_depth: Summary,
 }
 

@@ -9,7 +9,7 @@ use romer_report::escape;
 use romer_units::Duration;
 
 /// That the bridge works, between what, with how much room, and by which seed.
-pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
+pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge, notes: &[String]) -> String {
     let [a, b] = &options.ports;
     let control = bridge.control();
     let (room, applied) = (control.room(), control.scenario());
@@ -30,7 +30,7 @@ pub(super) fn ready(options: &LiveOptions, bridge: &LiveBridge) -> String {
         text.push_str(&format!("  network: {}\n", escape::terminal(title)));
     }
     text.push_str(&format!("  seed {}\n", control.seed()));
-    for note in control.found().iter().chain(&applied.notes) {
+    for note in notes {
         text.push_str(&format!("  note: {}\n", escape::terminal(note)));
     }
     text
@@ -78,7 +78,9 @@ impl Line {
 }
 
 /// The counts and the delays of both directions.
-pub(super) fn summary(document: &Emulation) -> String {
+///
+/// Notes that were `told` at the start are not told again.
+pub(super) fn summary(document: &Emulation, told: &[String]) -> String {
     let mut text = String::new();
     for (name, direction) in [("a to b", &document.a_to_b), ("b to a", &document.b_to_a)] {
         text.push_str(&format!("{name}: {}\n", counts(direction)));
@@ -89,7 +91,7 @@ pub(super) fn summary(document: &Emulation) -> String {
             text.push_str(&format!("        {words}\n"));
         }
     }
-    for warning in &document.warnings {
+    for warning in document.warnings.iter().filter(|warning| !told.contains(warning)) {
         text.push_str(&format!("note: {}\n", escape::terminal(warning)));
     }
     text
@@ -112,7 +114,9 @@ pub(super) fn held(direction: &EmulatedDirection) -> Vec<String> {
         ));
     }
     if let Some((median, most)) = direction.queue_depth.median.zip(direction.queue_depth.max) {
-        words.push(format!("held at once: {median:.0} in the median, {most:.0} at most"));
+        words.push(format!(
+            "held when a packet arrived, itself not counted: {median:.0} in the median, {most:.0} at most"
+        ));
     }
     if let Some(waited) = direction.waited_ratio.filter(|ratio| *ratio > 0.0) {
         words

@@ -198,6 +198,7 @@ impl Bridge {
             arrival: arrival.as_nanos(),
             headers,
         };
+        let held = self.engine.held_for(way);
         let admission = self.engine.admit(&packet);
         let known = self.taps.arrived(&packet, &admission, self.arena.octets_of(&frame));
         let place = self.held.get_mut(usize::try_from(packet.slot).unwrap_or(usize::MAX));
@@ -205,7 +206,7 @@ impl Bridge {
             Some(place) => *place = Some(Held { frame, outcomes: admission.outcomes, known }),
             None => self.arena.release(frame),
         }
-        self.sides[way.index()].gathered.arrived(arrival, self.engine.held_for(way));
+        self.sides[way.index()].gathered.arrived(arrival, held);
     }
 
     /// Waits for a deadline that is near, and sends what is due. All but the sending is done before.

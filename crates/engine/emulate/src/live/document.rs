@@ -8,6 +8,7 @@ use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, Emulation
 
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
+use crate::statistics::too_alike;
 
 /// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
 pub(super) fn emulation(
@@ -25,6 +26,9 @@ pub(super) fn emulation(
     warnings.extend(current.iter().flat_map(|applied| applied.notes.clone()));
     for (name, direction) in ["a", "b"].into_iter().zip(&snapshot.directions) {
         warnings.extend(told(name, &direction.link));
+    }
+    for (name, direction) in ["a to b", "b to a"].into_iter().zip(&snapshot.directions) {
+        warnings.extend(too_alike(name, direction.correlation.as_ref()));
     }
     warnings.extend(anew.map(|anew| {
         format!(

@@ -242,7 +242,7 @@ impl Gathered {
         self.tallies().into_iter().zip(others).for_each(|(own, other)| own.copy_from(other));
     }
 
-    /// A packet has arrived, with which `held` are held.
+    /// A packet has arrived, when `held` others were held.
     pub(super) fn arrived(&mut self, arrival: Timestamp<Monotonic>, held: usize) {
         let arrival = arrival.as_nanos();
         if let Some(last) = self.last_arrival.replace(arrival) {
