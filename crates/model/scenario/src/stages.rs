@@ -377,8 +377,8 @@ fn queueing(table: &mut Reader<'_>, queue: u64) -> Read<Discipline> {
     Ok(match name {
         0 => Discipline::TailDrop,
         1 => {
-            let low = table.get("low").map_or(Ok(queue / 4), |item| item.octets(1, queue))?;
-            let high = table.get("high").map_or(Ok(queue * 3 / 4), |item| item.octets(1, queue))?;
+            let low = table.get("low").map_or(Ok(queue / 8), |item| item.octets(1, queue))?;
+            let high = table.get("high").map_or(Ok(queue * 3 / 8), |item| item.octets(1, queue))?;
             if low >= high {
                 return Err(table.error(format!("low {low}B is not below high {high}B; make it smaller")));
             }

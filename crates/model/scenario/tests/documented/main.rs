@@ -451,9 +451,9 @@ fn what_is_left_out_is_what_the_page_says() {
         (
             "rate",
             "low",
-            "|a quarter and three quarters of `bytes`|",
+            "|an eighth and three eighths of `bytes`|",
             format!("{RATE}discipline=\"red\"}}}}"),
-            format!("{RATE}discipline=\"red\", low=\"16KiB\", high=\"48KiB\"}}}}"),
+            format!("{RATE}discipline=\"red\", low=\"8KiB\", high=\"24KiB\"}}}}"),
         ),
         (
             "rate",
