@@ -147,7 +147,7 @@ export const STAGES: Record<string, Form> = {
 };
 
 /** By what packets are told to be of a flow. */
-export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address'], ['destination', 'Destination', 'IP address'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095']] as const)
+export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address, or a range: 192.0.2.0/24'], ['destination', 'Destination', 'IP address, or a range: 192.0.2.0/24'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095']] as const)
   .map(([key, label, help]) => ({ key, label, kind: 'number', help, optional: true }));
 
 /** What a trace has: its format, how its entries go, its file. */

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use romer_units::random::Seed;
-use romer_units::{Layer, Rate};
+use romer_units::{Layer, Prefix, Rate};
 
 use crate::Nanos;
 use crate::chain::Chain;
@@ -356,10 +356,10 @@ pub struct Match {
     pub ethertype: Option<u16>,
     /// Outermost VLAN.
     pub vlan: Option<u16>,
-    /// Source address.
-    pub source: Option<IpAddr>,
-    /// Destination address.
-    pub destination: Option<IpAddr>,
+    /// Source address, or a range of them.
+    pub source: Option<Prefix>,
+    /// Destination address, or a range of them.
+    pub destination: Option<Prefix>,
     /// Source port of UDP or TCP.
     pub source_port: Option<u16>,
     /// Destination port of UDP or TCP.
@@ -372,12 +372,15 @@ impl Match {
         fn same<T: PartialEq>(wanted: &Option<T>, found: &Option<T>) -> bool {
             wanted.is_none() || wanted == found
         }
+        fn within(wanted: Option<Prefix>, found: Option<IpAddr>) -> bool {
+            wanted.is_none_or(|prefix| found.is_some_and(|address| prefix.contains(address)))
+        }
         same(&self.dscp, &headers.dscp)
             && same(&self.protocol, &headers.protocol)
             && same(&self.ethertype, &headers.ethertype)
             && same(&self.vlan, &headers.vlan)
-            && same(&self.source, &headers.source)
-            && same(&self.destination, &headers.destination)
+            && within(self.source, headers.source)
+            && within(self.destination, headers.destination)
             && same(&self.source_port, &headers.source_port)
             && same(&self.destination_port, &headers.destination_port)
     }

@@ -319,7 +319,7 @@ fn matching(table: &mut Reader<'_>) -> Read<Match> {
         item.whole(0, 255).map(|number| u8::try_from(number).unwrap_or(u8::MAX))
     };
     let word = |item: Item<'_>, high: u64| item.whole(0, high).map(|n| u16::try_from(n).unwrap_or(u16::MAX));
-    let address = "an IP address, such as \"192.0.2.1\"";
+    let address = "an IP address or a range of them, such as \"192.0.2.1\" or \"192.0.2.0/24\"";
     Ok(Match {
         dscp: table.get("dscp").map(dscp).transpose()?,
         protocol: table.get("protocol").map(protocol).transpose()?,
@@ -337,11 +337,8 @@ fn contradiction(of: &Match) -> Option<&'static str> {
     const PORTS: [u8; 2] = [6, 17];
     const FAMILIES: [u16; 2] = [0x0800, 0x86dd];
     let has_ports = of.source_port.is_some() || of.destination_port.is_some();
-    let families: Vec<usize> = [of.source, of.destination]
-        .into_iter()
-        .flatten()
-        .map(|address| usize::from(address.is_ipv6()))
-        .collect();
+    let families: Vec<usize> =
+        [of.source, of.destination].into_iter().flatten().map(|range| usize::from(range.is_ipv6())).collect();
     let has_ip = has_ports || of.dscp.is_some() || of.protocol.is_some() || !families.is_empty();
     if has_ports && of.protocol.is_some_and(|protocol| !PORTS.contains(&protocol)) {
         Some("only UDP and TCP have ports; leave out the ports, or name one of these protocols")

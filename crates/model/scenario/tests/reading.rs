@@ -213,6 +213,14 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         ("[[flow]]\nmatch={source=\"::1\", destination=\"192.0.2.1\"}\n", "s.toml:2:7", "different families"),
         ("[[flow]]\nmatch={ethertype=0x0806, dscp=46}\n", "s.toml:2:7", "hold no IP packet"),
         ("[[flow]]\nmatch={ethertype=0x0800, source=\"::1\"}\n", "s.toml:2:7", "other family"),
+        (
+            "[[flow]]\nmatch={source=\"2001:db8::/32\", destination=\"192.0.2.0/24\"}\n",
+            "s.toml:2:7",
+            "different families",
+        ),
+        ("[[flow]]\nmatch={ethertype=0x86dd, source=\"10.0.0.0/8\"}\n", "s.toml:2:7", "other family"),
+        ("[[flow]]\nmatch={source=\"192.0.2.0/33\"}\n", "s.toml:2:15", "192.0.2.0/24"),
+        ("[[flow]]\nmatch={destination=\"192.0.2.0/\"}\n", "s.toml:2:20", "192.0.2.0/24"),
     ];
     let mut wrong = Vec::new();
     for (text, place, words) in cases {

@@ -2,8 +2,8 @@
 //!
 //! A time is an integer number of nanoseconds on a *named* clock ([`Timestamp`]); the name is in the type, so
 //! that two times of different clocks cannot be subtracted by accident. A [`Stamp`] is such a time together with
-//! the [`Place`] where it was taken. The rest are lengths of time, rates, sizes and code points, each with the
-//! way people write it (`45ms`, `100Mbit`, `64B`, `ef`), and [`random`], the integer stream that every seed
+//! the [`Place`] where it was taken. The rest are lengths of time, rates, sizes, code points and ranges of addresses,
+//! each with the way people write it (`45ms`, `100Mbit`, `64B`, `ef`, `192.0.2.0/24`), and [`random`], the integer stream that every seed
 //! replays.
 //!
 //! ```compile_fail
@@ -25,6 +25,7 @@
 
 mod dscp;
 mod ecn;
+mod prefix;
 mod quantity;
 pub mod random;
 mod rate;
@@ -33,6 +34,7 @@ mod time;
 
 pub use dscp::Dscp;
 pub use ecn::Ecn;
+pub use prefix::Prefix;
 pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};

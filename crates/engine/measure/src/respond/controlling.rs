@@ -210,7 +210,8 @@ impl Controlling {
             let mut server =
                 Server::new(limits, welcome, token, clock::monotonic_now()).with_one_way(random());
             server = server.with_resumption(random());
-            if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains(peer)) {
+            if !self.allow.is_empty() && !self.allow.iter().any(|prefix| prefix.contains_in_either_form(peer))
+            {
                 server = server.shut();
             }
             if from_one >= for_one {

@@ -7,7 +7,6 @@
 
 mod codes;
 mod counters;
-mod prefix;
 mod source;
 mod table;
 mod window;
@@ -32,7 +31,7 @@ use crate::limit::Limiter;
 pub use codes::CODES;
 use codes::Codes;
 pub use counters::{Counters, Refusal};
-pub use prefix::Prefix;
+pub use romer_units::Prefix;
 pub use table::{Held, PLACES, SILENCE};
 use table::{Name, Table};
 
@@ -256,7 +255,9 @@ impl Reflector {
             return Err(refusal);
         }
         let source = incoming.source.ip();
-        if !rules.allowed.is_empty() && !rules.allowed.iter().any(|prefix| prefix.contains(source)) {
+        if !rules.allowed.is_empty()
+            && !rules.allowed.iter().any(|prefix| prefix.contains_in_either_form(source))
+        {
             return Err(Refusal::NotAllowed);
         }
         if incoming.ttl.unwrap_or(0) < rules.least_ttl {

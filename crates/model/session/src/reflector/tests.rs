@@ -106,7 +106,8 @@ fn a_reply_is_never_answered() {
 
 #[test]
 fn only_allowed_ranges_are_answered() {
-    let mut reflector = reflector(&["192.0.2.0/24", "2001:db8::/32", "198.51.100.7"]);
+    let mut reflector =
+        reflector(&["192.0.2.0/24", "2001:db8::/32", "198.51.100.7", "::ffff:203.0.113.0/120"]);
     for (source, allowed) in [
         ("192.0.2.255:5000", true),
         ("192.0.3.0:5000", false),
@@ -115,14 +116,13 @@ fn only_allowed_ranges_are_answered() {
         ("[2001:db8:ffff::1]:5000", true),
         ("[2001:db9::1]:5000", false),
         ("[::ffff:192.0.2.1]:5000", true),
+        ("203.0.113.9:5000", true),
+        ("[::ffff:203.0.113.9]:5000", true),
+        ("203.0.114.9:5000", false),
     ] {
         let refusal = judge(&mut reflector, &request(), source);
         assert_eq!(refusal, (!allowed).then_some(Refusal::NotAllowed), "{source}");
     }
-    for text in ["192.0.2.0/33", "2001:db8::/129", "example", "1.2.3.4/-1", "/24", ""] {
-        assert!(text.parse::<Prefix>().is_err(), "{text}");
-    }
-    assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains("9.9.9.9".parse().unwrap()));
 }
 
 #[test]
