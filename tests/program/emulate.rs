@@ -118,44 +118,37 @@ fn a_path_is_taken_over_delayed_and_put_back() {
 fn an_emulation_whose_terminal_is_closed_ends_as_by_a_signal_and_keeps_its_results() {
     let lab = Lab::path();
     let before = interfaces(&lab);
-    for arguments in [vec![], vec!["--tui"]] {
-        let folder = tempfile::tempdir().unwrap();
-        let [json, code] = ["emulation.json", "code"].map(|name| folder.path().join(name));
-        let mut command = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1", "--delay", "1ms"]);
-        command.args(&arguments).arg("--json").arg(&json);
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-        // The shell hears of it, hands it on as one does that is talked to, and says how the program has ended.
-        let line = format!(
-            "exec 3<&0; {} <&3 & p=$!; trap \"kill -HUP $p\" HUP; wait $p; wait $p; echo $? > '{}'",
-            words.join(" "),
-            code.display()
-        );
-        let mut terminal = Command::new("env");
-        terminal.args(["--default-signal=HUP", "script", "--quiet", "--command", &line, "/dev/null"]);
-        terminal.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut terminal = terminal.spawn().unwrap();
-        let mut shown = terminal.stdout.take().unwrap();
-        let shown = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = shown.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        });
-        wait_until("it has begun", || interfaces(&lab) != before);
-        terminal.kill().unwrap();
-        terminal.wait().unwrap();
-        wait_until("it has ended", || std::fs::read_to_string(&code).is_ok_and(|text| text.ends_with('\n')));
-        assert_eq!(
-            std::fs::read_to_string(&code).unwrap(),
-            "0\n",
-            "{arguments:?}: {}",
-            shown.join().unwrap()
-        );
-        let document = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
-        schema::assert_valid(&document, "emulation");
-        assert_balanced(&document);
-        assert_eq!(interfaces(&lab), before, "{arguments:?}");
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let [json, code] = ["emulation.json", "code"].map(|name| folder.path().join(name));
+    let mut command = lab.romer("E", ["emulate", "--port", "a=e0", "--port", "b=e1", "--delay", "1ms"]);
+    command.arg("--json").arg(&json);
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    // The shell hears of it, hands it on as one does that is talked to, and says how the program has ended.
+    let line = format!(
+        "exec 3<&0; {} <&3 & p=$!; trap \"kill -HUP $p\" HUP; wait $p; wait $p; echo $? > '{}'",
+        words.join(" "),
+        code.display()
+    );
+    let mut terminal = Command::new("env");
+    terminal.args(["--default-signal=HUP", "script", "--quiet", "--command", &line, "/dev/null"]);
+    terminal.env("TERM", "xterm-256color").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = terminal.spawn().unwrap();
+    let mut shown = terminal.stdout.take().unwrap();
+    let shown = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = shown.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    wait_until("it has begun", || interfaces(&lab) != before);
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    wait_until("it has ended", || std::fs::read_to_string(&code).is_ok_and(|text| text.ends_with('\n')));
+    assert_eq!(std::fs::read_to_string(&code).unwrap(), "0\n", "{}", shown.join().unwrap());
+    let document = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    schema::assert_valid(&document, "emulation");
+    assert_balanced(&document);
+    assert_eq!(interfaces(&lab), before);
 }
 
 #[test]
