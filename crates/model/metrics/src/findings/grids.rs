@@ -2,8 +2,15 @@
 //! differences of delays, where arrivals keep to a beat that departures do not (seed 000, Bluetooth).
 //!
 //! The modulus of the characteristic function has peaks at the steps' frequencies; these are the candidates. The test then
-//! counts on the points of the grid and half-way between them. A density with one peak can rise above both its neighbours
-//! at one place only; at every further point that does so, chance has to do it.
+//! counts on the points of the grid and half-way between them. A density with four peaks, wherever they are, can rise above
+//! both its neighbours at four places only; at every further point that does so, chance has to do it. Of a few peaks at
+//! arbitrary places some step always has all on its points: so most points from the first that stands out to the last have
+//! to stand out as well.
+//!
+//! Peaks of the delays (two routes, packets that an emulator displaces) are as many squared of their differences, at
+//! distances that repeat. Those are there in the differences of any two delays, and a beat of the arrivals is not: it shows
+//! in neighbours, whose distance on the beat is always the same. A grid of the differences is one that the differences of
+//! any two delays do not have.
 
 use romer_record::finding::{GridOf, Pattern};
 
@@ -24,8 +31,13 @@ const FINE: usize = 4;
 const CANDIDATES: usize = 12;
 /// Points that hold this many values count.
 const HELD: f64 = 5.0;
-/// Points that must stand out, beyond the one that any density has.
+/// Peaks that a density may have without a grid.
+const PEAKS: usize = 4;
+/// Points that must stand out, beyond those of the peaks.
 const POINTS: usize = 2;
+/// Of the share of values that is not near a point in the differences of any two delays, so much has to be near one in those
+/// of neighbours.
+const OWN: f64 = 0.5;
 /// Clocks of computers tick as coarsely as that, nanoseconds; and of stamps that are told in longer units, steps of up to so
 /// many of these are doubtful.
 const FINEST: f64 = 100.0;
@@ -43,13 +55,44 @@ pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
         .filter(|(_, sequence)| sequence[0].checked_add(1) == Some(sequence[1]))
         .map(|(delay, _)| delay[1] - delay[0])
         .collect();
-    let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution);
-    let ipdv = || grid(&differences, GridOf::Ipdv, true, series.resolution);
+    let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution, |_, _| true);
+    let ipdv = || {
+        grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
+            let any = near(of_any_two(delays), step, offset);
+            near(differences.iter().copied(), step, offset) - any >= OWN * (1.0 - any)
+        })
+    };
     let of_both = of_delay.is_none().then(ipdv).flatten();
     of_delay.into_iter().chain(of_both).collect()
 }
 
-fn grid(values: &[f64], of: GridOf, absolute: bool, resolution: f64) -> Option<Found> {
+/// The share of differences that lie near a point of the grid, of those above half a step: delays that stay where they are
+/// for a while differ by nothing, whatever the grid.
+fn near(differences: impl Iterator<Item = f64>, step: f64, offset: f64) -> f64 {
+    let (mut all, mut near) = (0.0, 0.0);
+    for difference in differences.filter(|difference| difference.abs() > step / 2.0) {
+        let place = (difference - offset) / step;
+        all += 1.0;
+        near += if (place - near_whole(place)).abs() <= 0.125 { 1.0 } else { 0.0 };
+    }
+    if all > 0.0 { near / all } else { 0.0 }
+}
+
+/// The differences of any two delays: each with another, at any distance. A prime steps through them all.
+fn of_any_two(delays: &[f64]) -> impl Iterator<Item = f64> {
+    let count = delays.len();
+    let away = move |index: usize| 2 + index.wrapping_mul(7_919) % count.saturating_sub(2).max(1);
+    (0..count).map(move |index| delays[(index + away(index)) % count] - delays[index])
+}
+
+/// The grid of `values` that convinces most, if its step and offset are `accepted`.
+fn grid(
+    values: &[f64],
+    of: GridOf,
+    absolute: bool,
+    resolution: f64,
+    accepted: impl Fn(f64, f64) -> bool,
+) -> Option<Found> {
     let mut copy = values.to_vec();
     let [low, high] = RANGE.map(|share| quantile(&mut copy, share));
     let range = high - low;
@@ -70,7 +113,7 @@ fn grid(values: &[f64], of: GridOf, absolute: bool, resolution: f64) -> Option<F
             tested(values, step, low + phase / std::f64::consts::TAU * step, [low, high])
         })
         .min_by(|a, b| a.log_alarm.total_cmp(&b.log_alarm))?;
-    let told = convinces(best.log_alarm) && best.strength >= NEAR;
+    let told = convinces(best.log_alarm) && best.strength >= NEAR && accepted(best.step, best.offset);
     told.then(|| Found {
         at: None,
         until: None,
@@ -155,21 +198,27 @@ fn tested(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Optio
         }
         last = within.then_some(index);
     }
-    let mut logs: Vec<f64> = (even_first..half_steps)
+    // Of each point that holds enough, how surprising it is.
+    let mut logs: Vec<(usize, f64)> = (even_first..half_steps)
         .step_by(2)
         .filter(|index| *index > 0 && index + 1 < half_steps && visits[*index] >= HELD)
         .map(|index| {
             let beside = visits[index - 1].max(visits[index + 1]);
-            tail(visits[index], visits[index] + beside, 0.5)
+            (index, tail(visits[index], visits[index] + beside, 0.5))
         })
         .collect();
     let points = logs.len();
-    logs.sort_by(f64::total_cmp);
-    let stand_out = logs.iter().filter(|log| **log < -4.0).count();
+    let stand_out: Vec<usize> =
+        logs.iter().filter(|(_, log)| *log < -4.0).map(|(index, _)| index / 2).collect();
+    let span = stand_out.first().zip(stand_out.last()).map_or(0, |(first, last)| last - first + 1);
+    let neighbours = 2 * stand_out.len() >= span;
+    logs.sort_by(|a, b| a.1.total_cmp(&b.1));
     // Steps and offsets that could have been found.
     let trials = (real(STEPS[1] * FINE) * real(BINS) * 16.0).ln();
-    let log_alarm = of_sum(-logs.iter().skip(1).sum::<f64>(), real(points.saturating_sub(1))) + trials;
-    (stand_out > POINTS).then(|| Tested { step, offset, points, strength: near / all, log_alarm })
+    let rest = -logs.iter().skip(PEAKS).map(|(_, log)| log).sum::<f64>();
+    let log_alarm = of_sum(rest, real(points.saturating_sub(PEAKS))) + trials;
+    let enough = stand_out.len() >= PEAKS + POINTS && neighbours;
+    enough.then(|| Tested { step, offset, points, strength: near / all, log_alarm })
 }
 
 /// The nearest whole number, as adding and taking off a large one leaves it: a call to round takes longer than all else

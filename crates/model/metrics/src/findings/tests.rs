@@ -157,6 +157,61 @@ fn a_grid_of_the_delays_is_told_once_and_without_an_offset_where_that_is_unknown
     }
 }
 
+/// Delays of a few modes: where each lies, how wide it is, and how many of a hundred packets are there, in milliseconds. A
+/// packet stays in the mode of the one before it with the probability `memory`.
+fn of_modes(modes: &[(f64, f64, f64)], memory: f64, count: usize, chance: &mut Chance) -> Vec<Option<f64>> {
+    let all: f64 = modes.iter().map(|mode| mode.2).sum();
+    let mut mode = 0;
+    (0..count)
+        .map(|_| {
+            if chance.unit() >= memory {
+                let mut left = chance.unit() * all;
+                let at = modes.iter().position(|mode| {
+                    left -= mode.2;
+                    left < 0.0
+                });
+                mode = at.unwrap_or(0);
+            }
+            let (place, width, _) = modes[mode];
+            (chance.unit() > 0.02).then(|| (place + width * chance.normal()) * MS)
+        })
+        .collect()
+}
+
+fn has_grid(found: &[Finding]) -> bool {
+    found.iter().any(|one| matches!(one.pattern, Pattern::DelayGrid { .. }))
+}
+
+#[test]
+fn a_few_modes_at_arbitrary_places_are_no_grid() {
+    for modes in 2..=4 {
+        for seed in 0..40 {
+            let mut chance = Chance::new(300 + modes, seed);
+            let modes: Vec<(f64, f64, f64)> = (0..modes)
+                .map(|_| {
+                    (10.0 + 12.0 * chance.unit(), 0.02 * 10_f64.powf(chance.unit()), 0.1 + chance.unit())
+                })
+                .collect();
+            let memory = if seed % 4 == 3 { 0.8 } else { 0.0 };
+            let delays = of_modes(&modes, memory, 4_000, &mut chance);
+            let found = found(&passages(20.0 * MS, delays));
+            assert!(!has_grid(&found), "{modes:?}, memory {memory}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn packets_that_an_emulator_displaces_by_five_milliseconds_make_no_grid() {
+    for seed in 0..20 {
+        let mut chance = Chance::new(310, seed);
+        // A quarter leaves at once, and a few of the others are held up on the way besides.
+        let modes = [(15.0, 0.05, 0.25), (20.0, 0.08, 0.65), (20.0 + 7.0 * chance.unit(), 0.04, 0.1)];
+        let delays = of_modes(&modes, 0.0, 6_000, &mut chance);
+        let found = found(&passages(2.0 * MS, delays));
+        assert!(!has_grid(&found), "seed {seed}: {found:?}");
+    }
+}
+
 #[test]
 fn a_step_is_found_at_its_moment_and_with_the_hops_it_is_a_change_of_route() {
     let mut chance = Chance::new(4, 1);
