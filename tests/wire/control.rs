@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use romer_session::control::{
-    ClockIdentity, Decoder, Granted, Hello, Message, Refused, Request, VERSION, Welcome,
+    ClockIdentity, Decoder, Granted, Hello, Message, RefusalCode, Refused, Request, VERSION, Welcome,
 };
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
@@ -191,6 +191,8 @@ fn every_row_of_the_table_is_answered_as_it_says_and_disturbs_nobody() {
 
 /// Connections that one address may have, and sessions that all may.
 const OF_ONE: usize = 32;
+/// Further conversations of one that are told so.
+const TOLD_WHY: usize = 8;
 const OF_ALL: usize = 4 * OF_ONE;
 
 #[test]
@@ -223,7 +225,13 @@ fn crowd() {
             assert!(matches!(link.request(), Some(Message::Granted(Granted { .. }))));
             sessions.push(link);
         }
-        // One connection too many of one address is not listened to.
+        // One too many of one address is told so, and so are some more; the next is not listened to.
+        let mut more: Vec<Link> = (0..TOLD_WHY).map(|_| Link::from(address)).collect();
+        for link in &mut more {
+            assert!(matches!(link.greet(), Some(Message::Welcome(_))));
+            let Some(Message::Refused(refused)) = link.request() else { panic!("not refused") };
+            assert_eq!(refused.code, RefusalCode::Busy);
+        }
         assert!(Link::from(address).greet().is_none());
     }
     let mut late = Link::from(last);

@@ -43,7 +43,8 @@ pub(crate) fn run(octets: &[u8]) {
         datagrams += 1;
         if let Verdict::Answer(answer) = reflector.on_datagram(&incoming, now) {
             answers += 1;
-            assert!(allowed.is_empty() || allowed.iter().any(|range| range.contains(source.ip())));
+            let is_allowed = |range: &Prefix| range.contains_in_either_form(source.ip());
+            assert!(allowed.is_empty() || allowed.iter().any(is_allowed));
             assert!(
                 source.port() != 0 && !source.ip().to_canonical().is_multicast() && source != destination
             );
