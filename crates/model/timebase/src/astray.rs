@@ -7,7 +7,7 @@ use romer_record::event::{Event, EventKind, Side};
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
-use crate::steps::downs;
+use crate::steps::{HEARD_WITHIN_NS, downs};
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
@@ -43,7 +43,7 @@ pub fn astray(
             Some((event.clock_ns.saturating_sub(before), event.clock_ns.saturating_add(length)))
         })
         .collect();
-    let down = downs(events, receiving);
+    let down = unproved(downs(events, receiving), passages);
     let mapped: Vec<i64> = events
         .iter()
         .filter(|event| event.kind == EventKind::AddressChange && event.side == Side::Path)
@@ -77,6 +77,24 @@ pub fn astray(
         astray.extend(before_mapping(passages, moment));
     }
     astray
+}
+
+/// The times when an interface was down, each up to the first packet that came nevertheless: the kernel may tell late that a
+/// link is up again.
+fn unproved(mut downs: Vec<(i64, i64)>, passages: &[Passage]) -> Vec<(i64, i64)> {
+    if downs.is_empty() {
+        return downs;
+    }
+    let came = passages.iter().filter(|passage| passage.fate == Fate::Arrived);
+    let mut moments: Vec<i64> = came.filter_map(|passage| passage.arrival).map(Timestamp::as_nanos).collect();
+    moments.sort_unstable();
+    for (from, until) in &mut downs {
+        // What came just before it was heard of came before it went down.
+        let heard = from.saturating_add(HEARD_WITHIN_NS);
+        let first = moments.get(moments.partition_point(|moment| *moment <= heard));
+        *until = first.map_or(*until, |first| (*until).min(*first));
+    }
+    downs
 }
 
 /// What was lost without a break before the first packet that came by a mapping that was told of at `moment` by the receiver's
@@ -148,6 +166,27 @@ mod tests {
         assert_eq!(window(Side::Sender, None), 0, "it had no length");
         let unknown = [passage(0, Some(6_000 * MS), Fate::Unknown), passage(1, None, Fate::Lost)];
         assert!(astray(&unknown, &[moved(Side::Sender, Some(9_000 * MS))], ends, longest).is_empty());
+    }
+
+    #[test]
+    fn what_is_lost_after_a_packet_has_come_is_lost_though_the_link_is_told_to_be_down() {
+        // One every 10 ms, 30 ms on the way. The interface is down from 5 to 5.5 s, and is told to be up at 6 s; of those that
+        // come in between every third is lost.
+        let passages: Vec<Passage> = (0..1_000)
+            .map(|n: i64| {
+                let at = n * 10 * MS + 30 * MS;
+                let is_down = (5_000 * MS..5_500 * MS).contains(&at);
+                let lost = is_down || (at < 6_000 * MS && at >= 5_500 * MS && n % 3 == 0);
+                let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(at));
+                one
+            })
+            .collect();
+        let event = |kind, at: i64| Event { kind, clock_ns: at * MS, ..moved(Side::Sender, None) };
+        let events = [event(EventKind::LinkDown, 5_000), event(EventKind::LinkUp, 6_000)];
+        let gone = astray(&passages, &events, [Side::Responder, Side::Sender], Duration::from_millis(30));
+        assert_eq!(gone, (497..547).collect(), "those of the half second, and none of the 17 after it");
     }
 
     #[test]

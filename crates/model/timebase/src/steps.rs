@@ -265,4 +265,4 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
 }
 
 /// A change of a link is known within this time as a rule.
-const HEARD_WITHIN_NS: i64 = 50_000_000;
+pub(crate) const HEARD_WITHIN_NS: i64 = 50_000_000;
