@@ -79,4 +79,10 @@ fn a_router_that_takes_the_link_from_the_sending_port_was_away_and_is_set_again(
     let first = &trials(&document)[0];
     assert_eq!((&first["device_away"], is_valid(first)), (&Value::Bool(true), false), "{first:#}");
     assert_eq!(std::fs::read_to_string(set).unwrap().lines().count(), 2, "{events:#?}");
+    // What could not leave meanwhile left at once afterwards, which is not laid to the tester's host.
+    let at_once = |trial: &Value| trial["longest_catch_up"].as_u64().unwrap();
+    assert!(at_once(first) > 64, "{first:#}");
+    let warnings = at(&document, "/warnings").to_string();
+    let was_away = trials(&document)[1..].iter().any(|trial| at_once(trial) > 64);
+    assert_eq!(warnings.contains("the tester's host was away"), was_away, "{warnings}");
 }

@@ -186,7 +186,10 @@ fn tells_enough(document: &Benchmark, folder: &Path) -> Result<(), Failure> {
     let (code, mend) = if told.device_away * 2 >= told.silent() {
         (5, "see to the device")
     } else if document.procedure == "recovery" {
-        (4, "take a quieter host, or a longer --trial, in which the overload fills the device")
+        (
+            4,
+            "take a faster line or a longer --trial, so that the overload fills the device, or a quieter host",
+        )
     } else {
         (4, "take a quieter host, a lower --line-rate or lower --loads")
     };

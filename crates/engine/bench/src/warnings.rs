@@ -99,7 +99,9 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             }
         }
     }
-    let bursts = kept.iter().map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
+    // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
+    let there = kept.iter().filter(|kept| !kept.trial.device_away);
+    let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > 64 {
         warnings.push(format!(
             "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \

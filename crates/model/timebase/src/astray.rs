@@ -176,7 +176,7 @@ mod tests {
             .map(|n: i64| {
                 let at = n * 10 * MS + 30 * MS;
                 let is_down = (5_000 * MS..5_500 * MS).contains(&at);
-                let lost = is_down || (at < 6_000 * MS && at >= 5_500 * MS && n % 3 == 0);
+                let lost = is_down || ((5_500 * MS..6_000 * MS).contains(&at) && n % 3 == 0);
                 let fate = if lost { Fate::Lost } else { Fate::Arrived };
                 let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
                 one.arrival = (!lost).then(|| Timestamp::from_nanos(at));
