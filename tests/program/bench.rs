@@ -481,7 +481,16 @@ fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     let stream = "name=all,destination=198.19.0.66-198.19.0.69,share=100%";
     let more =
         ["--settle", "100ms", "--reset", &reset, "--stream", stream, "--pcapng", capture.to_str().unwrap()];
-    let found = document(bench(&lab, &[&["reset"], &loads[..], &more].concat()));
+    let ended = bench(&lab, &[&["reset"], &loads[..], &more].concat());
+    // The router asks for its four neighbours anew when the link is back; what waits for one of them is overtaken by what goes
+    // to another, and the order is then said to be broken, which it was. Nothing else may be.
+    let found = if ended.code == Some(6) {
+        let found = ended.document();
+        assert_eq!(verdicts(&found), [("order".into(), false)]);
+        found
+    } else {
+        document(ended)
+    };
     let trial = &trials(&found)[0];
     if is_valid(trial) {
         let results = at(&found, "/results").as_array().unwrap();
