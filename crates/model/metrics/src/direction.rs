@@ -191,10 +191,10 @@ impl Sample {
 fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut Direction) {
     let pattern = loss_pattern(passages).filter(|_| context.complete);
     let seen = Seen::of(passages);
-    let packets = packets(passages, context);
+    let fates = Fates::of(passages);
+    let packets = packets(passages, &fates, context);
     let lost = pattern.as_ref().map(|pattern| pattern.lost as u64);
-    let of = |fate| sent(passages).filter(|passage| passage.fate == fate).count() as u64;
-    let (astray, late) = (of(Fate::Astray), of(Fate::Late));
+    let Fates { astray, late, .. } = fates;
     let counted = match context.lost {
         Some(KnownLost::Exactly(lost)) if pattern.is_none() && context.complete => {
             Some(lost.saturating_sub(astray) + late)
@@ -209,7 +209,7 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
     };
     let lost = lost.or(counted);
     let least = || {
-        let known = of(Fate::Lost) + late;
+        let known = fates.lost + late;
         let told = context.lost.map_or(0, |lost| lost.least().saturating_sub(astray) + late);
         Some(known.max(told)).filter(|least| *least > 0)
     };
@@ -283,23 +283,43 @@ fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
     direction.histograms.inter_arrival = spacings.histogram();
 }
 
+/// How many packets that were sent had which fate.
+#[derive(Default)]
+struct Fates {
+    arrived: u64,
+    late: u64,
+    lost: u64,
+    astray: u64,
+    unknown: u64,
+}
+
+impl Fates {
+    fn of(passages: &[Passage]) -> Self {
+        let mut fates = Self::default();
+        for passage in sent(passages) {
+            *match passage.fate {
+                Fate::Arrived => &mut fates.arrived,
+                Fate::Late => &mut fates.late,
+                Fate::Lost => &mut fates.lost,
+                Fate::Astray => &mut fates.astray,
+                Fate::Unknown => &mut fates.unknown,
+            } += 1;
+        }
+        fates
+    }
+}
+
 /// The counts that need no pattern. Lateness is a matter of the whole delay, and is not known where only its
 /// variable part is. Damage is not seen: the checksum of UDP drops it before us.
-fn packets(passages: &[Passage], context: &DirectionContext) -> Packets {
-    let (mut count, mut late, mut astray, mut arrived, mut duplicated) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-    for passage in sent(passages) {
-        count += 1;
-        astray += u64::from(passage.fate == Fate::Astray);
-        late += u64::from(passage.fate == Fate::Late);
-        arrived += u64::from(passage.fate == Fate::Arrived);
-    }
+fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> Packets {
+    let &Fates { arrived, late, lost, astray, unknown } = fates;
+    let mut duplicated = 0_u64;
     for copy in passages.iter().filter(|passage| passage.copy > 0) {
         duplicated += u64::from(matches!(copy.fate, Fate::Arrived | Fate::Late));
     }
-    let is_known = arrived > 0 || sent(passages).all(|passage| passage.fate != Fate::Unknown);
     Packets {
-        sent: context.complete.then_some(count),
-        received: is_known.then_some(arrived),
+        sent: context.complete.then_some(arrived + late + lost + astray + unknown),
+        received: (arrived > 0 || unknown == 0).then_some(arrived),
         lost: None,
         lost_at_least: None,
         duplicated: Some(duplicated),

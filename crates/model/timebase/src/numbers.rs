@@ -50,6 +50,8 @@ use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 use within::within;
 
+use crate::relate::bare;
+
 /// How a reflector numbers its replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
@@ -352,19 +354,8 @@ fn in_order(forward: &mut [Passage], replies: &mut Vec<Passage>, count: &Count) 
 }
 
 /// A reply that did not come, with the number of a probe and the size of the reply beside it.
-fn lost_reply(sequence: u64, size: u32) -> Passage {
-    Passage {
-        sequence,
-        copy: 0,
-        size,
-        fate: Fate::Lost,
-        departure: None,
-        arrival: None,
-        delay: None,
-        ttl: None,
-        tos: None,
-        departure_error: None,
-    }
+const fn lost_reply(sequence: u64, size: u32) -> Passage {
+    bare(sequence, size, Fate::Lost)
 }
 
 /// Puts the lost replies in, whose numbers are free behind the reply before them, without room for all replies again.

@@ -249,11 +249,11 @@ fn not_replied(probe: &[RoundTrip]) -> u64 {
 }
 
 /// A passage of which nothing is known but the packet and its fate.
-fn bare(row: &RoundTrip, fate: Fate) -> Passage {
+pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
     Passage {
-        sequence: row.sequence,
+        sequence,
         copy: 0,
-        size: row.size,
+        size,
         fate,
         departure: None,
         arrival: None,
@@ -423,7 +423,7 @@ impl Stream {
         Passage {
             departure: departure.map(Timestamp::renamed),
             departure_error: error.and_then(length),
-            ..bare(row, fate)
+            ..bare(row.sequence, row.size, fate)
         }
     }
 
@@ -452,10 +452,10 @@ impl Stream {
         let departure = first.t3.at(self.selection.t3);
         let after_user = departure.zip(first.t3.user).map(|(best, user)| elapsed(user, best));
         let error = after_user.zip(first.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
-        let left = |row, fate| Passage {
+        let left = |row: &RoundTrip, fate| Passage {
             departure: departure.map(Timestamp::renamed),
             departure_error: error.and_then(length),
-            ..bare(row, fate)
+            ..bare(row.sequence, row.size, fate)
         };
         passages.extend(probe.iter().filter(|row| row.returned).map(|row| Passage {
             arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
@@ -505,10 +505,10 @@ impl Stream {
             arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
             ttl: row.reverse_ttl,
             tos: row.reverse_tos,
-            ..bare(row, self.returned(row))
+            ..bare(row.sequence, row.size, self.returned(row))
         }));
         if passages.len() == from {
-            passages.push(Passage { sequence, departure, ..bare(first, Fate::Lost) });
+            passages.push(Passage { departure, ..bare(sequence, first.size, Fate::Lost) });
         }
         number_copies(&mut passages[from..]);
         if self.far_log == FarLog::None {

@@ -14,8 +14,8 @@ use romer_units::Duration;
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
 pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
     let mut events = stream.events.clone();
-    let theirs = |event: &&mut Event| event.side == Side::Responder;
-    let was_set = events.iter().any(|event| event.side == Side::Responder && event.step.is_some());
+    let is_theirs = |event: &Event| event.side == Side::Responder;
+    let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
         return events;
     };
@@ -24,13 +24,17 @@ pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
         let took = |passage: &Passage| Some(passage.arrival?.as_nanos() - passage.departure?.as_nanos());
         passages.iter().filter_map(took).min()
     };
-    let ahead = match (stream.clock_relation, took(&related.forward), took(&related.reverse)) {
-        (ClockRelation::Shared, ..) => Some(0),
-        (_, Some(there), Some(back)) => Some((there - back) / 2),
-        (_, there, back) => there.or(back.map(|back| -back)),
+    // Going through all packets is for where it matters.
+    let ahead = if stream.clock_relation == ClockRelation::Shared || !events.iter().any(is_theirs) {
+        Some(0)
+    } else {
+        match (took(&related.forward), took(&related.reverse)) {
+            (Some(there), Some(back)) => Some((there - back) / 2),
+            (there, back) => there.or(back.map(|back| -back)),
+        }
     };
     let (Some(ahead), Ok(start)) = (ahead, i64::try_from(start)) else { return events };
-    for event in events.iter_mut().filter(theirs).filter(|event| event.clock_ns > 0) {
+    for event in events.iter_mut().filter(|event| is_theirs(event) && event.clock_ns > 0) {
         let length = event.until_ns.map(|until| until - event.at_ns);
         // What was told of can have been no later than that.
         let at = event.clock_ns.saturating_sub(ahead).saturating_sub(start);
@@ -57,7 +61,7 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
     ] {
         let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
         let mut gone = astray(passages, &stream.events, ends, longest);
-        if one_clock {
+        if one_clock && ends[0] != Side::Sender {
             gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
         }
         match ends {
