@@ -48,7 +48,7 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
-	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf chromium node npm
+	@scripts/need linker ip ethtool ping irtt iperf ITGSend sockperf trafgen iperf3 chromium node npm
 	@$(TIMED) 'programs of others' scripts/peers
 	@[ -f validation/Cargo.toml ] || { echo 'error: there is no validation/ in this tree' >&2; exit 1; }
 	@$(CARGO) build --release --locked --package romer

@@ -482,8 +482,8 @@ fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     let more =
         ["--settle", "100ms", "--reset", &reset, "--stream", stream, "--pcapng", capture.to_str().unwrap()];
     let ended = bench(&lab, &[&["reset"], &loads[..], &more].concat());
-    // The router asks for its four neighbours anew when the link is back; what waits for one of them is overtaken by what goes
-    // to another, and the order is then said to be broken, which it was. Nothing else may be.
+    // The router asks for its four neighbours anew when the link is back; what waited for one of them may be overtaken by what
+    // comes when it is known, and the order is then said to be broken, which it was. Nothing else may be.
     let found = if ended.code == Some(6) {
         let found = ended.document();
         assert_eq!(verdicts(&found), [("order".into(), false)]);
@@ -504,4 +504,34 @@ fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     assert!(octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && text.contains("romer bench"));
     assert!(text.contains("all, frame 0, ") && text.contains("latency "), "frames are told with their fate");
     assert_eq!(text.matches("; lost").count() as u64, count(trial, "/lost"));
+}
+
+#[test]
+fn a_reset_that_takes_the_testers_link_is_timed_as_well() {
+    let lab = Lab::router();
+    // What is due meanwhile cannot leave, and does not leave at once when the link is back.
+    let router = format!("nsenter --net=/run/netns/{}R ip link set r0", lab.prefix());
+    let reset = format!("{router} down; sleep 0.5; {router} up");
+    let loads = ["--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit", "--trial", "3s"];
+    let ended = bench(&lab, &[&["reset"], &loads[..], &["--settle", "100ms", "--reset", &reset]].concat());
+    let found = document(ended);
+    let trial = &trials(&found)[0];
+    let [unlinked, lost] = ["/unlinked", "/lost"].map(|path| count(trial, path));
+    let asked = count(trial, "/intended_load/frames");
+    let result = |name: &str| {
+        let results = at(&found, "/results").as_array().unwrap();
+        results.iter().find(|one| one["quantity"] == name).map(|one| number(one, "/mean")).unwrap()
+    };
+    let events = at(&found, "/events").as_array().unwrap();
+    assert!(events.iter().any(|event| event["kind"] == "link-lost"), "{events:#?}");
+    if is_valid(trial) {
+        assert!(unlinked > 0, "{trial:#}");
+        #[expect(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let by_count = 3e9 * (unlinked + lost) as f64 / asked as f64;
+        assert!((result("reset_by_loss_ns") - by_count).abs() < 0.01 * by_count, "{found:#}");
+        // The command had it away for half a second, of which the port may take ten milliseconds for a full queue.
+        for name in ["reset_by_loss_ns", "reset_by_times_ns"] {
+            assert!(result(name) > 480e6, "{name}: {found:#}");
+        }
+    }
 }

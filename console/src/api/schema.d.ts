@@ -835,6 +835,11 @@ export interface components {
             events: components["schemas"]["BenchmarkEvent"][];
             /** @description Limits that were stated, and whether they held. */
             limits: components["schemas"]["Limit"][];
+            /**
+             * @description The same over all frames and loads together, where there are six of these at the least.
+             * @default []
+             */
+            overall: components["schemas"]["Overall"][];
             /** @description It was interrupted: what is there is a part. */
             partial: boolean;
             /**
@@ -2393,6 +2398,34 @@ export interface components {
             /** @description As in the list. */
             state: string;
         };
+        /** @description What one case differs by from another over all frames and loads of a sweep. */
+        Overall: {
+            /** @description The case that is subtracted. */
+            from: string;
+            /** @description Student's 95 % interval of the mean. */
+            interval: number[] | null;
+            /**
+             * Format: double
+             * @description Their mean.
+             */
+            mean: number | null;
+            /**
+             * Format: double
+             * @description The median of these differences: where a device is full at some loads, these do not carry it away.
+             */
+            median: number | null;
+            /** @description The 95 % interval of the median by order statistics. */
+            median_interval: number[] | null;
+            /**
+             * Format: uint64
+             * @description Frames and loads at which both were measured; the difference at each is the mean of its pairs of repeats.
+             */
+            places: number;
+            /** @description What differs. */
+            quantity: string;
+            /** @description The case that it is subtracted from. */
+            to: string;
+        };
         /** @description Packet counts of a direction. */
         Packets: {
             /**
@@ -3185,7 +3218,7 @@ export interface components {
             per_size: components["schemas"]["SizeResult"][];
             /**
              * Format: uint64
-             * @description Frames out of order.
+             * @description Frames that came after one of their own flow that was sent later.
              */
             reordered: number;
         };
@@ -3629,7 +3662,7 @@ export interface components {
             purpose: string;
             /**
              * Format: uint64
-             * @description Frames that came after one with a higher number of their stream (RFC 4737).
+             * @description Frames that came after one of their own flow (stream, addresses and ports) that was sent later (RFC 4737).
              */
             reordered: number;
             /**
@@ -3642,6 +3675,18 @@ export interface components {
              * @description Of those, how many the tester itself may have dropped unread.
              */
             tester_drops: number;
+            /**
+             * Format: uint64
+             * @description Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
+             *     long it was away.
+             * @default 0
+             */
+            unlinked: number;
+            /**
+             * @description When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
+             * @default null
+             */
+            unlinked_between_ns: number[] | null;
             /**
              * Format: uint64
              * @description Frames asked for that the tester did not send; they are not lost.

@@ -128,19 +128,17 @@ pub(super) fn sweep(out: &mut Out, results: &Results) {
     let text = format!(
         "\n## A sweep of the laboratory's router\n\nFrames of {} octets at {} of 20 Mbit/s, trials of 1 s, {} repeats, in the cases \
          none, classify and remark: {} trials in {:.0} s, of which {} told nothing of the router. What a case costs over \
-         the one before it, in the median latency, in microseconds: of the size and load that lies in the middle, with its \
-         interval of 95 %.\n",
+         another, in the median latency, in microseconds: the median over all sizes and loads, with its interval of 95 %.\n",
         SWEEP[0], SWEEP[1], sweep.repeats, sweep.trials, sweep.seconds, sweep.invalid,
     );
     out.push_str(&text);
     head(out, 2, &["case", "over", "sizes and loads", "cost", "interval"]);
-    for case in ["classify", "remark"] {
-        let Some((places, middle)) = sweep.middle(case) else { continue };
-        let interval = middle
-            .interval
+    for one in &sweep.overall {
+        let interval = one
+            .median_interval
             .map_or_else(|| "-".to_owned(), |[low, high]| format!("{} to {}", us(low), us(high)));
-        let cost = us(middle.mean.unwrap_or_default());
-        row(out, [case, middle.from.as_str(), &places.to_string(), &cost, &interval]);
+        let cost = us(one.median.unwrap_or_default());
+        row(out, [one.to.as_str(), one.from.as_str(), &one.places.to_string(), &cost, &interval]);
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use anyhow::{Context, Result, bail};
 use romer_host::netns;
-use romer_record::benchmark::{Baseline, Benchmark, Difference, Trial};
+use romer_record::benchmark::{Baseline, Benchmark, Difference, Overall, Trial};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -192,15 +192,15 @@ pub(crate) struct Sweep {
     pub(crate) seconds: f64,
     /// What each case costs over the one before it: the median latency at each place.
     pub(crate) differences: Vec<Difference>,
+    /// The same over all sizes and loads together.
+    pub(crate) overall: Vec<Overall>,
 }
 
 impl Sweep {
-    /// The differences between two cases that have an interval: how many there are, and the one in the middle.
-    pub(crate) fn middle(&self, to: &str) -> Option<(usize, &Difference)> {
-        let mut here: Vec<&Difference> =
-            self.differences.iter().filter(|one| one.to == to && one.interval.is_some()).collect();
-        here.sort_by(|a, b| a.mean.unwrap_or_default().total_cmp(&b.mean.unwrap_or_default()));
-        Some((here.len(), here.get(here.len() / 2)?))
+    /// The sizes and loads at which one case has a difference from another with an interval.
+    pub(crate) fn places(&self, from: &str, to: &str) -> usize {
+        let of = |one: &&Difference| (one.from.as_str(), one.to.as_str()) == (from, to);
+        self.differences.iter().filter(of).filter(|one| one.interval.is_some()).count()
     }
 }
 
@@ -247,6 +247,7 @@ pub(crate) fn swept(document: &Benchmark, seconds: f64, circumstances: Circumsta
         invalid: document.trials.iter().filter(|trial| trial.invalid.is_some()).count() as u64,
         seconds,
         differences: latency.cloned().collect(),
+        overall: document.overall.iter().filter(|one| one.quantity == "latency_median_ns").cloned().collect(),
     }
 }
 
@@ -273,10 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_a_case_is_that_in_the_middle_of_its_places() {
-        let difference = |to: &str, mean: f64, interval| Difference {
-            to: to.into(),
-            mean: Some(mean),
+    fn the_places_of_a_case_are_those_with_an_interval_over_the_one_that_is_meant() {
+        let difference = |from: &str, interval| Difference {
+            from: from.into(),
+            to: "remark".into(),
+            mean: Some(1.0),
             interval,
             ..Difference::default()
         };
@@ -289,15 +291,13 @@ mod tests {
             invalid: 0,
             seconds: 1.0,
             differences: vec![
-                difference("remark", 3.0, known),
-                difference("remark", 1.0, known),
-                difference("remark", 2.0, known),
-                difference("remark", 9.0, None),
-                difference("classify", 8.0, known),
+                difference("classify", known),
+                difference("none", known),
+                difference("classify", known),
+                difference("classify", None),
             ],
+            overall: Vec::new(),
         };
-        let (places, middle) = sweep.middle("remark").unwrap();
-        assert_eq!((places, middle.mean), (3, Some(2.0)));
-        assert_eq!(sweep.middle("none"), None);
+        assert_eq!((sweep.places("classify", "remark"), sweep.places("none", "classify")), (2, 0));
     }
 }

@@ -114,7 +114,7 @@ impl Told {
 /// the tester could not offer the greatest loads is told with its result, and no fault.
 pub fn told(document: &Benchmark) -> Told {
     /// What trials that only lead somewhere are for.
-    const LEADING: [&str; 4] = ["search", "confirm", "burst", "recovery"];
+    const LEADING: [&str; 4] = ["search", "confirm", Ask::BURST, "recovery"];
     let mut told = Told::default();
     let mut places = BTreeMap::new();
     for trial in document.trials.iter().filter(|trial| !LEADING.contains(&trial.purpose.as_str())) {

@@ -16,7 +16,6 @@ const TTL: u8 = 64;
 
 /// A stream's frames by size.
 struct Prepared {
-    /// Where each pass through a range begins: of source ports, destination ports, source addresses, destination addresses.
     turns: [Random; 4],
     /// By octets with check sequence; `None` where no frame of the trial is as long.
     sizes: Vec<Option<Template>>,
@@ -39,8 +38,7 @@ impl Store {
         signature: Signature,
     ) -> Result<Self, BenchError> {
         let streams = (0_u32..).zip(&options.streams).map(|(number, stream)| {
-            let turns = [*b"port", *b"dprt", *b"addr", *b"dadr"]
-                .map(|name| Random::new(options.seed, [u32::from_be_bytes(name), number]));
+            let turns = turns(options, number);
             let form = form(options, stream, macs);
             let least = u32::try_from(form.least()).unwrap_or(u32::MAX);
             let mut sizes = Vec::new();
@@ -57,9 +55,8 @@ impl Store {
                 }
                 sizes[place] = Some(template);
             }
-            let varies =
-                stream.source_ports.clone().count() > 1 || stream.destination_ports.clone().count() > 1;
-            let ports = (varies && stream.protocol != Protocol::Ip)
+            let [source_ports, destination_ports] = widths(stream);
+            let ports = (source_ports > 1 || destination_ports > 1)
                 .then(|| (stream.source_ports.clone(), stream.destination_ports.clone()));
             let (source, destination) = addresses(options, stream);
             let addresses = (source.count() > 1 || destination.count() > 1).then_some((source, destination));
@@ -99,6 +96,42 @@ impl Store {
             self.signature.emit(mark, place);
         }
     }
+}
+
+/// Where each pass through a range of a stream begins: of source ports, destination ports, source addresses, destination addresses.
+fn turns(options: &BenchOptions, stream: u32) -> [Random; 4] {
+    [*b"port", *b"dprt", *b"addr", *b"dadr"]
+        .map(|name| Random::new(options.seed, [u32::from_be_bytes(name), stream]))
+}
+
+/// How many source ports and how many destination ports the frames of a stream have.
+fn widths(stream: &StreamOptions) -> [u32; 2] {
+    let width =
+        |range: &std::ops::RangeInclusive<u16>| u32::from(range.end().saturating_sub(*range.start())) + 1;
+    match stream.protocol {
+        Protocol::Ip => [1, 1],
+        Protocol::Udp | Protocol::Tcp => [width(&stream.source_ports), width(&stream.destination_ports)],
+    }
+}
+
+/// Which flow (addresses and ports) of its stream each of the first `count` frames is of; nothing where the stream is one flow.
+pub(crate) fn flow_numbers(options: &BenchOptions, stream: u16, count: usize) -> Vec<u64> {
+    let Some(known) = options.streams.get(usize::from(stream)) else { return Vec::new() };
+    let (source, destination) = addresses(options, known);
+    let [source_ports, destination_ports] = widths(known);
+    let widths = [source_ports, destination_ports, source.count(), destination.count()];
+    if widths.iter().all(|width| *width == 1) {
+        return Vec::new();
+    }
+    let turns = turns(options, u32::from(stream));
+    let places = |sequence| {
+        turns.iter().zip(widths).map(move |(begins, width)| (turn(begins, sequence, width), width))
+    };
+    // Each range has 65,536 at the most, so that all four together fit.
+    let number = |sequence| {
+        places(sequence).fold(0_u64, |sum, (place, width)| sum * u64::from(width) + u64::from(place))
+    };
+    (0_u32..).take(count).map(number).collect()
 }
 
 fn nth(range: &std::ops::RangeInclusive<u16>, begins: &Random, sequence: u32) -> u16 {
@@ -250,6 +283,30 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_flow_is_what_has_its_ports_and_addresses() {
+        let destination = AddressRange::new("198.19.0.1".parse().unwrap(), "198.19.0.3".parse().unwrap());
+        let wide = StreamOptions { source_ports: 7_001..=7_005, destination, ..StreamOptions::default() };
+        let plain = StreamOptions { protocol: Protocol::Ip, destination: None, ..wide.clone() };
+        let options = BenchOptions { streams: vec![plain, wide], ..sweep(&[0.5]) };
+        assert_eq!(
+            flow_numbers(&options, 0, 100),
+            Vec::<u64>::new(),
+            "frames without ports have none to tell apart"
+        );
+        let numbers = flow_numbers(&options, 1, 600);
+        let size = Frames::Size(romer_units::FrameSize::new(128).unwrap());
+        let mut store = Store::new(&options, [MacAddress([2; 6]); 2], &size, Signature(7)).unwrap();
+        let (mut told, mut place) = (BTreeMap::new(), vec![0; 200]);
+        for (sequence, number) in (0..).zip(numbers) {
+            store.put(128, Mark { stream: 1, sequence, sent: 0 }, &mut place).unwrap();
+            let seen = (u16::from_be_bytes([place[34], place[35]]), place[33]);
+            assert_eq!(*told.entry(number).or_insert(seen), seen);
+        }
+        let different: std::collections::BTreeSet<_> = told.values().collect();
+        assert_eq!((told.len(), different.len()), (15, 15));
     }
 
     #[test]

@@ -416,7 +416,7 @@ impl<B: Bed> Running<'_, B> {
 
     fn document(self, campaign: &Campaign, started: SystemTime, partial: bool) -> Benchmark {
         let options = self.options;
-        let Summed { results, differences, soft_spots } = match options.procedure {
+        let Summed { results, differences, overall, soft_spots } = match options.procedure {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => sweep(options, &self.kept),
             _ => found(options, campaign.findings()),
         };
@@ -442,6 +442,7 @@ impl<B: Bed> Running<'_, B> {
             trials: self.kept.into_iter().map(|kept| kept.trial).collect(),
             results,
             differences,
+            overall,
             verdicts,
             soft_spots,
             events: self.events,

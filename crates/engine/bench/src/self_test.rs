@@ -104,6 +104,7 @@ pub fn self_test(
         trials,
         results: Vec::new(),
         differences: Vec::new(),
+        overall: Vec::new(),
         verdicts: Vec::new(),
         soft_spots: Vec::new(),
         events: Vec::new(),

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_host::clock::monotonic_now;
 use romer_host::pacing::Pacer;
+use romer_method::Unlinked;
 use romer_method::analysis::Left;
 use romer_method::arrangement::{Arrangement, Due};
 use romer_port::{Stopped, TESTER_BURST, TestSender};
@@ -14,6 +15,8 @@ use crate::frames::Store;
 
 /// How long after the end of a trial frames that were due in it may still leave.
 const GRACE: Duration = Duration::from_millis(250);
+/// An interface that refuses frames for so long is not full: it has no link.
+const FULL: Duration = Duration::from_millis(10);
 /// Gaps of the sending loop from this length on are the host's.
 const GAP: i64 = 20_000;
 
@@ -32,6 +35,9 @@ pub(crate) struct Sending<'a> {
     pub(crate) overheads: Vec<u32>,
     /// Octets of the longest frame.
     pub(crate) longest: usize,
+    /// The device is reset meanwhile and may take the link from the port: what is due without it is left out, and the schedule
+    /// goes on. Else such frames wait.
+    pub(crate) without_link: bool,
 }
 
 /// What was sent.
@@ -47,6 +53,8 @@ pub(crate) struct Sent {
     pub(crate) longest_away: Duration,
     /// When a frame was refused for the first time, after the beginning.
     pub(crate) refused_at: Option<Duration>,
+    /// Frames that were left out because the port had no link.
+    pub(crate) unlinked: Unlinked,
     pub(crate) stopped: Option<Stopped>,
 }
 
@@ -72,6 +80,7 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
     let mut pacer = Pacer::start(sending.interval);
     let mut next = sending.arrangement.next();
     let mut run_length = 0;
+    let mut refused_since = None;
     while let Some(due) = next {
         let at = sending.begin + due.at;
         let now = pacer.wait_until(at).at;
@@ -85,7 +94,7 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
         // More than one: the loop was not there in time for all but the last.
         run_length = if batch.frames.len() > 1 { run_length + batch.frames.len() as u64 } else { 0 };
         sent.longest_catch_up = sent.longest_catch_up.max(run_length);
-        flush(sender, &mut batch, &sending, &mut sent, last);
+        flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, last);
     }
     // What is left was due and was not sent.
     while let Some(due) = next {
@@ -136,12 +145,13 @@ fn fill(
     next
 }
 
-/// Hands the batch over, for as long as it takes up to `last`.
+/// Hands the batch over, for as long as it takes up to `last`; `refused_since`: since when the interface has taken nothing.
 fn flush(
     sender: &mut TestSender,
     batch: &mut Batch,
     sending: &Sending<'_>,
     sent: &mut Sent,
+    refused_since: &mut Option<Timestamp<Monotonic>>,
     last: Timestamp<Monotonic>,
 ) {
     let mut first = 0;
@@ -161,12 +171,28 @@ fn flush(
             }
         }
         first += taken;
+        if taken > 0 {
+            *refused_since = None;
+        }
         if first == batch.frames.len() {
             break;
         }
         let now = monotonic_now();
-        if stopped.is_some() {
+        if let Some(stopped) = stopped {
             sent.refused_at.get_or_insert(now - sending.begin);
+            let since = *refused_since.get_or_insert(now);
+            let has_no_link = match stopped {
+                Stopped::Down => true,
+                Stopped::Busy => now - since >= FULL,
+                Stopped::Oversize => false,
+            };
+            if sending.without_link && has_no_link {
+                for (due, _, _) in &batch.frames[first..] {
+                    sent.intend(&sending.overheads, *due);
+                    sent.unlinked.add(due.at);
+                }
+                break;
+            }
         }
         if matches!(stopped, Some(Stopped::Down | Stopped::Oversize)) || now > last {
             sent.stopped = stopped.or(Some(Stopped::Busy));

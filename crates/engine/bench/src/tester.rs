@@ -20,7 +20,7 @@ use romer_wire::neighbour::{Said, ask as question, read};
 use romer_wire::test_frame::{Mark, Signature, locate};
 
 use crate::bed::{Bed, Manner};
-use crate::frames::{Store, flows, known, sizes_of};
+use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::options::{AddressRange, BenchOptions};
 use crate::receive::{Host, Received, Receiving, receive};
 use crate::self_test::{Proof, beside};
@@ -35,6 +35,9 @@ const ANSWER: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(100);
 /// A trial of which more than this share was not sent tells nothing of the device at the load that was asked for.
 const MOST_UNSENT: f64 = 0.005;
+/// A burst without loss of which the device had to hold less than it should, by more than this share, tells nothing of what it
+/// holds.
+const BURST_SHORT: f64 = 0.01;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
 const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
@@ -304,6 +307,7 @@ impl Bed for Tester {
             overheads: flows.iter().map(|flow| flow.overhead).collect(),
             room,
             longest,
+            without_link: ask.purpose == Ask::RESET,
         };
         let receiving = Receiving {
             signature,
@@ -407,8 +411,11 @@ pub(crate) fn record(
     received: Received,
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
+    let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
+    let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
     let flight = Flight {
         streams: known(options),
+        flows: lengths.map(|(stream, count)| flow_numbers(options, stream, count)).collect(),
         left: sent.left,
         intended: sent.intended,
         intended_octets: sent.intended_octets,
@@ -424,13 +431,20 @@ pub(crate) fn record(
     let attribution = figures.attribution;
     let outcome = &mut figures.outcome;
     let unsent = outcome.intended - outcome.offered;
+    outcome.unlinked = sent.unlinked;
+    let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let invalid = if let Some(stopped) = sent.stopped {
         Some(format!("the sending port refused frames: {stopped:?}").to_lowercase())
-    } else if share(unsent, outcome.intended) > MOST_UNSENT {
+    } else if share(missed, outcome.intended) > MOST_UNSENT {
         Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
     } else if !attribution.tells(&options.procedure.criteria()) {
         Some(words_of(&attribution, sent.longest_away))
+    } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
+        Some(format!(
+            "the end of the burst left late: the device had to hold up to {short:.0} of its {} frames less",
+            outcome.offered
+        ))
     } else if clock_set {
         Some("the host's clock was set during the trial".into())
     } else {
@@ -453,6 +467,19 @@ pub(crate) fn record(
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
+}
+
+/// How many frames of a burst the device had to hold less than the schedule has it, at the most, because the last of them left
+/// late. What was late before, and was made up for, does not matter: a device that had emptied itself meanwhile has to hold more
+/// afterwards.
+fn short_of(sent: &Sent, length: Duration) -> f64 {
+    let mut all: Vec<Left> = sent.left.iter().flatten().copied().collect();
+    all.sort_unstable_by_key(|left| left.due);
+    let rate = real(all.len() as u64) / length.as_secs_f64().max(1e-9);
+    let late = |left: &Left| Duration::from_nanos((left.sent - left.due).max(0)).as_secs_f64() * rate;
+    // Whatever frame is taken for the last one of the burst: those after it are not held either.
+    let short = (0_u64..).zip(all.iter().rev()).map(|(after, left)| real(after) + late(left));
+    short.fold(f64::INFINITY, f64::min)
 }
 
 /// Why a loss may be the tester's own.

@@ -81,7 +81,11 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         }
     };
     let sum = |of: fn(&Trial) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
-    tell("order", "no frame comes after one that was sent later", sum(|trial| trial.reordered));
+    tell(
+        "order",
+        "no frame comes after one of its flow (addresses and ports) that was sent later",
+        sum(|trial| trial.reordered),
+    );
     tell("copies", "every frame comes once", sum(|trial| trial.duplicated));
     tell(
         "content",

@@ -1,6 +1,6 @@
 //! What a reader should know before trusting a benchmark's numbers.
 
-use romer_method::Frames;
+use romer_method::{Ask, Frames};
 
 use crate::document::Kept;
 use crate::frames::{flows, sizes_of};
@@ -116,7 +116,7 @@ fn too_short(kept: &[Kept]) -> Option<String> {
     /// With as many, one more or less is a hundredth.
     const ENOUGH: u64 = 100;
     let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
-    let few = valid.filter(|trial| trial.purpose != "burst" && trial.intended_load.frames < ENOUGH);
+    let few = valid.filter(|trial| trial.purpose != Ask::BURST && trial.intended_load.frames < ENOUGH);
     let (trials, least) =
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
     (trials > 0).then(|| {

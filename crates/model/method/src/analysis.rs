@@ -17,8 +17,9 @@ use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
 use crate::by_size::per_size;
+use crate::order::reordered_within_flows;
 use crate::policing::Policed;
-use crate::{Outcome, real};
+use crate::{Outcome, Unlinked, real};
 
 /// A frame that was given to the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct Flight {
     pub streams: Vec<Known>,
     /// What left, by stream, in order of sequence.
     pub left: Vec<Vec<Left>>,
+    /// Which flow (addresses and ports) of its stream each of these is of; empty for a stream that is one flow.
+    pub flows: Vec<Vec<u64>>,
     /// Frames that were due, by stream.
     pub intended: Vec<u64>,
     /// Octets on the line and octets of payload of these.
@@ -110,7 +113,7 @@ pub struct Figures {
     pub loss_ratio_bound: Option<f64>,
     /// Further copies.
     pub duplicated: u64,
-    /// Out of order.
+    /// Out of the order of their flow.
     pub reordered: u64,
     /// Of another length than they were sent with.
     pub altered: u64,
@@ -214,6 +217,7 @@ pub fn figures(flight: &Flight) -> Figures {
         lost: sum(|stream| stream.lost),
         tester_failed: false,
         device_away: false,
+        unlinked: Unlinked::default(),
         first_loss_at: losses.iter().min().copied().map(Duration::from_nanos),
         last_loss_at: losses.iter().max().copied().map(Duration::from_nanos),
     };
@@ -297,7 +301,8 @@ fn stream(
 ) -> StreamResult {
     let count = |wanted: fn(&&Passage) -> bool| passages.iter().filter(wanted).count() as u64;
     let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
-    let reordered = reordering(passages);
+    let is_reordered = !reordering(passages).is_empty();
+    let flows = flight.flows.get(number).map_or(&[][..], Vec::as_slice);
     let (latency, latency_histogram) = described(&romer_metrics::delays(passages));
     let (mut octets, mut on_line) = (0, 0);
     for left in in_time(left, arrivals, end) {
@@ -332,7 +337,7 @@ fn stream(
         carried,
         lost: left.len() as u64 - carried,
         duplicated: count(|passage| passage.copy > 0),
-        reordered: reordered.len() as u64,
+        reordered: reordered_within_flows(passages, flows),
         corrupted,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
@@ -343,7 +348,7 @@ fn stream(
         carried_per_second: per_second(in_stream.map(|came| came.received)),
         latency_ns: latency,
         latency_histogram,
-        jitter_ns: jitters(passages, !reordered.is_empty()),
+        jitter_ns: jitters(passages, is_reordered),
         jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
         dscp_out,
         per_size: per_size(left, arrivals),

@@ -140,6 +140,21 @@ fn rfc_4689s_jitter_is_of_frames_that_came_one_after_the_other() {
 }
 
 #[test]
+fn what_overtakes_another_flow_is_in_order() {
+    let mut seen = flight(&[(0, 1), (3, 8), (2, 9), (1, 10), (4, 11)]);
+    assert_eq!(figures(&seen).reordered, 2);
+    // 0, 2 and 4 of one flow, 1, 3 and 5 of another: of those only 1 comes after 3.
+    seen.flows = vec![vec![7, 9, 7, 9, 7, 9]];
+    let found = figures(&seen);
+    assert_eq!((found.reordered, found.streams[0].reordered), (1, 1));
+    // Each of its own: nothing has an order to keep.
+    seen.flows = vec![(0..6).collect()];
+    assert_eq!(figures(&seen).reordered, 0);
+    // Whatever the flows, the stream's delays are compared in the order in which its frames came as well.
+    assert!(figures(&seen).jitter.inter_arrival_difference_in_order_of_arrival.is_some());
+}
+
+#[test]
 fn a_changed_payload_is_counted_with_its_stream() {
     let mut damaged = flight(&[(0, 1), (1, 3), (2, 5)]);
     damaged.came[1].intact = false;

@@ -120,7 +120,7 @@ impl Bursts {
         };
         self.asked = Some(frames);
         let (case, of, repeat) = self.throughput.subject();
-        Some(Ask { case, frames: of.clone(), phases: vec![self.burst(frames)], repeat, purpose: "burst" })
+        Some(Ask { case, frames: of.clone(), phases: vec![self.burst(frames)], repeat, purpose: Ask::BURST })
     }
 
     /// So long that just as many frames are due in it.

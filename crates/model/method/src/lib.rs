@@ -22,6 +22,7 @@ pub mod bursts;
 mod by_size;
 pub mod campaign;
 pub mod mlr;
+mod order;
 pub mod policing;
 pub mod priority;
 pub mod reset;
@@ -130,6 +131,8 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// What a trial is for in which frames follow each other as closely as the line has them.
+    pub const BURST: &'static str = "burst";
     /// What a trial is for in which the device is reset.
     pub const RESET: &'static str = "reset";
 
@@ -201,6 +204,24 @@ impl Add for Outlook {
     }
 }
 
+/// Frames that could not leave because their port had no link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unlinked {
+    /// How many.
+    pub frames: u64,
+    /// When the first and the last of them were due, after the beginning of the trial.
+    pub between: Option<[Duration; 2]>,
+}
+
+impl Unlinked {
+    /// One more, which is due after all before.
+    pub fn add(&mut self, due: Duration) {
+        self.frames += 1;
+        let first = self.between.map_or(due, |[first, _]| first);
+        self.between = Some([first, due]);
+    }
+}
+
 /// What a procedure is told of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -217,6 +238,8 @@ pub struct Outcome {
     pub tester_failed: bool,
     /// It was the device that was away.
     pub device_away: bool,
+    /// Frames asked for that could not be offered, because the device that was reset had taken the link from the tester.
+    pub unlinked: Unlinked,
     /// When the last frame that was lost had been sent, after the beginning of the trial.
     pub last_loss_at: Option<Duration>,
     /// When the first frame that was lost had been sent.

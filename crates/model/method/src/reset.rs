@@ -7,9 +7,10 @@ use crate::{Ask, Frames, Left, Outcome, Outlook, Phase, real};
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
-    /// The lost frames over the rate at which they were offered (RFC 6201, frame loss).
+    /// The lost frames over the rate at which they were offered (RFC 6201, frame loss), with those that could not leave because
+    /// the device had taken the link.
     pub by_loss: Duration,
-    /// From the last frame before the first that was lost to the first after the last that was (RFC 6201, time stamps).
+    /// From the last frame before the first of these to the first after the last of them (RFC 6201, time stamps).
     pub by_times: Duration,
     /// It was not back when the trial ended: it takes longer.
     pub at_the_end: bool,
@@ -58,14 +59,17 @@ impl Reset {
             return;
         }
         let length = self.phase.length.as_secs_f64();
-        let gap = length / real(outcome.offered);
-        let times = outcome.first_loss_at.zip(outcome.last_loss_at);
-        let by_times = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64() + 2.0 * gap);
-        let last = outcome.last_loss_at.map_or(0.0, Duration::as_secs_f64);
+        let gap = length / real(outcome.offered + outcome.unlinked.frames);
+        let missing = outcome.lost + outcome.unlinked.frames;
+        let losses = outcome.first_loss_at.zip(outcome.last_loss_at).map(|(first, last)| [first, last]);
+        let all = losses.into_iter().chain(outcome.unlinked.between);
+        let times = all.reduce(|[a, b], [first, last]| [a.min(first), b.max(last)]);
+        let by_times = times.map_or(0.0, |[first, last]| (last - first).as_secs_f64() + 2.0 * gap);
+        let last = times.map_or(0.0, |[_, last]| last.as_secs_f64());
         self.found = Some(Away {
-            by_loss: seconds(real(outcome.lost) * gap),
+            by_loss: seconds(real(missing) * gap),
             by_times: seconds(by_times),
-            at_the_end: outcome.lost > 0 && last + 2.0 * gap >= length,
+            at_the_end: missing > 0 && last + 2.0 * gap >= length,
         });
     }
 }
@@ -78,6 +82,7 @@ fn seconds(seconds: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Unlinked;
     use romer_units::FrameSize;
 
     #[test]
@@ -103,5 +108,24 @@ mod tests {
         assert_eq!(found(1_100, [2_000, 8_000]), (1_100, 6_002, false));
         assert_eq!(found(8_000, [2_000, 9_999]), (8_000, 8_001, true));
         assert_eq!(found(0, [0, 0]), (0, 0, false));
+    }
+
+    #[test]
+    fn what_could_not_leave_was_not_forwarded() {
+        let phase = Phase { load: 0.5, length: Duration::from_secs(10) };
+        let mut reset = Reset::new((0, Frames::Size(FrameSize::MINIMUM), 0), phase);
+        // Two seconds without a link, and half a second in which the device had it but forwarded nothing.
+        reset.judge(&Outcome {
+            intended: 10_000,
+            offered: 8_000,
+            lost: 500,
+            unlinked: Unlinked { frames: 2_000, between: Some([2_000, 3_999].map(Duration::from_millis)) },
+            first_loss_at: Some(Duration::from_millis(4_000)),
+            last_loss_at: Some(Duration::from_millis(4_499)),
+            ..Outcome::default()
+        });
+        let found = reset.found().unwrap();
+        assert_eq!([found.by_loss, found.by_times], [2_500, 2_501].map(Duration::from_millis));
+        assert!(!found.at_the_end);
     }
 }

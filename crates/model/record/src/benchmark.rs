@@ -80,6 +80,9 @@ pub struct Benchmark {
     pub results: Vec<BenchmarkResult>,
     /// Between cases.
     pub differences: Vec<Difference>,
+    /// The same over all frames and loads together, where there are six of these at the least.
+    #[serde(default)]
+    pub overall: Vec<Overall>,
     /// What each class or claim came to, where a procedure judges.
     pub verdicts: Vec<Judgement>,
     /// Places where a curve breaks from its neighbours.
@@ -188,6 +191,13 @@ pub struct Trial {
     pub carried: Load,
     /// Frames asked for that the tester did not send; they are not lost.
     pub unsent: u64,
+    /// Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
+    /// long it was away.
+    #[serde(default)]
+    pub unlinked: u64,
+    /// When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
+    #[serde(default)]
+    pub unlinked_between_ns: Option<[i64; 2]>,
     /// Frames offered that did not come.
     pub lost: u64,
     /// When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
@@ -216,7 +226,7 @@ pub struct Trial {
     pub loss_ratio_bound: Option<f64>,
     /// Further copies that came.
     pub duplicated: u64,
-    /// Frames that came after one with a higher number of their stream (RFC 4737).
+    /// Frames that came after one of their own flow (stream, addresses and ports) that was sent later (RFC 4737).
     pub reordered: u64,
     /// Frames whose length or test data were altered.
     pub altered: u64,
@@ -337,7 +347,7 @@ pub struct StreamResult {
     pub lost: u64,
     /// Further copies.
     pub duplicated: u64,
-    /// Frames out of order.
+    /// Frames that came after one of their own flow that was sent later.
     pub reordered: u64,
     /// Frames whose payload came changed.
     #[serde(default)]
@@ -457,6 +467,27 @@ pub struct Difference {
     /// Whether that is below 5 %: of all differences of a benchmark in which there are none, one is called so with a
     /// probability of 5 % at the most. The interval is of this difference by itself.
     pub significant: bool,
+}
+
+/// What one case differs by from another over all frames and loads of a sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overall {
+    /// The case that is subtracted.
+    pub from: String,
+    /// The case that it is subtracted from.
+    pub to: String,
+    /// What differs.
+    pub quantity: String,
+    /// Frames and loads at which both were measured; the difference at each is the mean of its pairs of repeats.
+    pub places: u64,
+    /// The median of these differences: where a device is full at some loads, these do not carry it away.
+    pub median: Option<f64>,
+    /// The 95 % interval of the median by order statistics.
+    pub median_interval: Option<[f64; 2]>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Student's 95 % interval of the mean.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// What a claim came to.

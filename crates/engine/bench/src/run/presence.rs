@@ -110,6 +110,15 @@ impl<B: Bed> Running<'_, B> {
         at: i64,
     ) -> Result<(), BenchError> {
         if ask.purpose == Ask::RESET {
+            if let Some(port) = &record.link_lost {
+                let and_so = match record.figures.outcome.unlinked.frames {
+                    0 => String::new(),
+                    frames => format!(
+                        "; {frames} frames could not leave, and count for how long the device was away"
+                    ),
+                };
+                self.event("link-lost", format!("the reset took the link from {port}{and_so}"))?;
+            }
             return Ok(());
         }
         let tail = record.figures.tail.filter(is_away);

@@ -139,3 +139,28 @@ fn a_tester_that_stands_still_half_of_the_time_still_knows_an_overload_and_charg
         }
     }
 }
+
+#[test]
+fn a_burst_whose_end_leaves_late_proves_no_buffer() {
+    // 8,446 frames a second: the first burst is of 4,223, of which the device forwards half meanwhile.
+    let limits = Limits { longest: Duration::from_millis(500), step: 1, line: LineRate::new(LINE).unwrap() };
+    let asked = options(Procedure::BackToBack { goal: goal(0.0), limits });
+    let first_burst = |bed: Simulated| {
+        let document = run(&asked, bed);
+        let place = document.trials.iter().position(|trial| trial.purpose == "burst").unwrap();
+        (u32::try_from(place).unwrap(), document.trials[place].clone())
+    };
+    let bed = || Simulated::with(carries(0.5, 2_500));
+    let (place, held) = first_burst(bed());
+    assert_eq!((held.lost, held.invalid), (0, None));
+    let still = |from: i64, to: i64| {
+        let still = vec![(place, from * 1_000_000..to * 1_000_000)];
+        first_burst(Simulated { stands_still: still, ..bed() }).1
+    };
+    // The last 50 ms of it leave 50 ms after its end: what is before them is a burst of 422 frames less.
+    let late = still(450, 550);
+    assert!(late.invalid.as_deref().is_some_and(|why| why.contains("left late")), "{late:?}");
+    // In the middle it has to hold as much when that was made up for, and does.
+    let middle = still(200, 250);
+    assert_eq!((middle.lost, middle.invalid), (0, None));
+}

@@ -149,6 +149,19 @@ pub fn page(document: &Benchmark) -> String {
         "Differences between cases (corrected for their number, Holm: 5 % in all; intervals of each alone)",
         different.collect(),
     );
+    let overall = document.overall.iter().map(|one| {
+        let [low, high] = one.median_interval.unwrap_or_default();
+        let text = format!(
+            "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median ({low:.4} to {high:.4}, 95 %)",
+            one.to,
+            one.from,
+            one.places,
+            one.quantity,
+            one.median.unwrap_or_default(),
+        );
+        (text, false)
+    });
+    list(&mut html, "What a case costs, over all sizes and loads", overall.collect());
     list(
         &mut html,
         "Soft spots (corrected for all places, Holm: 1 % in all)",

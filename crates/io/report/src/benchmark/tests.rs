@@ -38,6 +38,7 @@ fn document() -> Benchmark {
         trials: Vec::new(),
         results,
         differences: Vec::new(),
+        overall: Vec::new(),
         verdicts: Vec::new(),
         soft_spots: Vec::new(),
         events: Vec::new(),

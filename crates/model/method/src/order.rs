@@ -1,0 +1,23 @@
+//! The order of frames within their flows.
+
+use std::collections::HashMap;
+
+use romer_metrics::{in_order_of_arrival, reordering};
+use romer_record::Passage;
+
+/// Frames that came after one of their own flow with a higher number (RFC 4737, Type-P-Reordered, where the type is the flow): a
+/// device may send different flows by different ways. `flows`: which one each frame is of, or nothing where all are of one.
+pub(crate) fn reordered_within_flows(passages: &[Passage], flows: &[u64]) -> u64 {
+    if flows.is_empty() {
+        return reordering(passages).len() as u64;
+    }
+    let mut highest: HashMap<u64, u64> = HashMap::new();
+    let mut reordered = 0;
+    for passage in in_order_of_arrival(passages) {
+        let flow = usize::try_from(passage.sequence).ok().and_then(|place| flows.get(place));
+        let highest = highest.entry(flow.copied().unwrap_or(0)).or_insert(passage.sequence);
+        reordered += u64::from(passage.sequence < *highest);
+        *highest = passage.sequence.max(*highest);
+    }
+    reordered
+}
