@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
 use romer_host::host_info;
+use romer_method::arrangement::Pace;
 use romer_method::campaign::{Campaign, Design, Procedure};
 use romer_method::{Ask, Left};
 use romer_record::benchmark::{
@@ -214,6 +215,21 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
         return refuse(
             "the ports cannot be one (--tx, --rx): frames must pass the device between them; give two interfaces",
         );
+    }
+    for (stream, flow) in options.streams.iter().zip(frames::flows(options)) {
+        let Pace::Bucket(bucket) = stream.pace else { continue };
+        let own = stream.frames.as_ref().map_or(&options.frames[..], std::slice::from_ref);
+        let sizes = own.iter().filter_map(|frames| frames::sizes_of(frames, flow.least).last().copied());
+        let Some(octets) = sizes.max() else { continue };
+        let payload = octets.saturating_sub(flow.overhead);
+        if u64::from(payload) > bucket.depth() {
+            return Err(BenchError::Usage(format!(
+                "a token bucket is too shallow (--stream name={}): a frame of {octets} octets has {payload} of payload, and the bucket \
+                 holds {}, so that it could never leave; make it {payload}B deep at the least, or the frames smaller",
+                stream.name,
+                bucket.depth()
+            )));
+        }
     }
     if options.streams.is_empty() || options.streams.len() > 64 {
         return refuse("a benchmark has 1 to 64 streams (plan): state as many");

@@ -187,7 +187,8 @@ pub(super) fn summary(document: &Benchmark) -> String {
                         == (&first.case, first.frame_size, first.load_percent)
             });
             let _ = write!(text, " {:>30}", found.map(value).unwrap_or_default());
-            bounds.extend(found.and_then(|found| bound(found, *column == columns[0])));
+            bounds
+                .extend(found.and_then(|found| bound(found, *column == columns[0], document.setup.repeats)));
         }
         if !bounds.is_empty() {
             let _ = write!(text, "  {}", bounds.join("; "));
@@ -270,11 +271,18 @@ pub(super) fn kept(folder: &std::path::Path, partial: bool) -> String {
     format!("kept in {shown}{more}\n")
 }
 
-/// What bounds a result: of the `first` column of a row, and of any other where it was not found at all.
-fn bound(result: &BenchmarkResult, first: bool) -> Option<String> {
+/// What bounds a result: of the `first` column of a row, and of any other where it was not found in every repeat.
+fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> {
     let by = result.bounded_by.as_deref()?;
     if result.count == 0 {
         return Some(format!("{} was not found: what keeps it from that is {by}", result.quantity));
+    }
+    let missing = u64::from(repeats).saturating_sub(result.count);
+    if !first && missing > 0 {
+        return Some(format!(
+            "{} was not found in {missing} of {repeats} repeats: what keeps it from that is {by}",
+            result.quantity
+        ));
     }
     first.then(|| format!("bounded by {by}"))
 }
@@ -284,5 +292,27 @@ fn value(result: &BenchmarkResult) -> String {
         (Some(mean), Some([low, high])) => format!("{mean:.4} ({low:.4} to {high:.4})"),
         (Some(mean), None) => format!("{mean:.4}"),
         (None, _) => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_some_repeats_found_is_told_with_what_kept_the_others_from_it() {
+        let found = |count, by: Option<&str>| BenchmarkResult {
+            quantity: "recovery_ns".into(),
+            count,
+            bounded_by: by.map(str::to_owned),
+            ..BenchmarkResult::default()
+        };
+        let by = Some("an overload that loses nothing");
+        assert_eq!(bound(&found(3, None), false, 3), None);
+        assert_eq!(bound(&found(3, by), false, 3), None);
+        let told = bound(&found(2, by), false, 3).unwrap();
+        assert!(told.starts_with("recovery_ns was not found in 1 of 3 repeats: "), "{told}");
+        assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns was not found: "));
+        assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload that loses nothing");
     }
 }

@@ -208,3 +208,25 @@ fn a_recovery_that_was_not_found_is_said_to_be_so() {
     let sound = run(&asked, Simulated::with(carries(0.5, 10)));
     assert!(crate::told(&sound).is_enough());
 }
+
+#[test]
+fn a_bucket_that_no_frame_fits_into_is_refused() {
+    let of = |depth: &str, frames: Option<&str>| {
+        let stream = StreamOptions {
+            pace: Pace::Bucket(format!("100kBps,{depth}").parse().unwrap()),
+            frames: frames.map(|imix| Frames::Mixture(imix.parse().unwrap())),
+            ..StreamOptions::default()
+        };
+        crate::run::check(&BenchOptions { streams: vec![stream], ..sweep(&[0.1]) })
+            .map_err(|error| error.to_string())
+    };
+    // Frames of 128 octets have 82 of payload over UDP and IPv4; the largest of the mixture, 1,518, have 1,472.
+    assert_eq!(of("82B", None), Ok(()));
+    let refused = of("81B", None).unwrap_err();
+    assert!(
+        refused.contains("a frame of 128 octets has 82 of payload, and the bucket holds 81"),
+        "{refused}"
+    );
+    assert_eq!(of("1472B", Some("simple")), Ok(()));
+    assert!(of("1471B", Some("simple")).unwrap_err().contains("1472B deep"));
+}
