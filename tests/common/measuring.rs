@@ -26,7 +26,13 @@ impl Measuring {
         Self::start(lab.measuring(&[&COMMON, &[target][..]].concat()), arguments)
     }
 
-    /// The same, which looks for the way first and last.
+    /// The same, with a probe every 200 us.
+    pub(crate) fn closely(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
+        let closely = COMMON.map(|argument| if argument == "10ms" { "200us" } else { argument });
+        Self::start(lab.measuring(&[&closely, &[target][..]].concat()), arguments)
+    }
+
+    /// The same as [`Measuring::begin`], which looks for the way first and last.
     pub(crate) fn finding_the_way(lab: &Lab, target: &str, arguments: &[&str]) -> Self {
         Self::start(lab.finding_the_way(&[&COMMON, &[target][..]].concat()), arguments)
     }

@@ -184,6 +184,27 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
 }
 
 #[test]
+fn what_came_while_the_program_stood_still_and_found_its_socket_full_is_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::closely(&lab, FAR, &["--direction", "reverse"]);
+    measuring.process.signal("STOP");
+    // At 5,000 a second more than its socket holds.
+    std::thread::sleep(Duration::from_secs(4));
+    measuring.process.signal("CONT");
+    measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
+    measuring.await_more();
+    let document = measuring.end();
+    assert_kinds(&document, &["pause", "receive-overflow"]);
+    let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost + astray, sent, "{document:#}");
+    assert!(astray > 1_000, "{document:#}");
+    // Those that a busy machine drops in its queues besides.
+    assert!(lost * 20 < astray, "{document:#}");
+}
+
+#[test]
 fn probes_that_the_responder_could_not_send_while_its_link_was_down_are_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -1672,6 +1672,11 @@ export interface components {
              * @description That host's real-time clock when it was noticed.
              */
             clock_ns: number;
+            /**
+             * Format: uint64
+             * @description Of a `receive-overflow`, how many datagrams the kernel dropped.
+             */
+            datagrams?: number | null;
             /** @description In words. */
             detail: string;
             /** @description What it was. */

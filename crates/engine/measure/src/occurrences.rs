@@ -38,6 +38,7 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
         detail,
         clock_ns: now.realtime.as_nanos(),
         step: None,
+        datagrams: None,
     }
 }
 
@@ -287,6 +288,7 @@ mod tests {
             detail: format!("\x1b[2J{}", "x".repeat(1_000)),
             clock_ns: 42,
             step,
+            datagrams: None,
         };
         let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
         assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));

@@ -77,6 +77,9 @@ pub struct Event {
     /// Of a step of the clock, how large it was and between which readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<ClockStep>,
+    /// Of a `receive-overflow`, how many datagrams the kernel dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<u64>,
 }
 
 impl Event {

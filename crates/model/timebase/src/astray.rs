@@ -144,6 +144,7 @@ mod tests {
             detail: String::new(),
             clock_ns: 5_000 * MS,
             step: None,
+            datagrams: None,
         }
     }
 

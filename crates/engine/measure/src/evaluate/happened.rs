@@ -8,6 +8,7 @@ use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_timebase::astray::{astray, mark};
+use romer_timebase::unread::unread;
 use romer_units::Duration;
 
 /// The events, with those of the far host at their moment of the run: it was told of them when the network let it, and by
@@ -47,7 +48,9 @@ pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
 
 /// Finds those of the probes that did not arrive that are not the path's losses, and says so.
 pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String> {
-    let tells = |event: &Event| matches!(event.kind, EventKind::AddressChange | EventKind::LinkDown);
+    let tells = |event: &Event| {
+        matches!(event.kind, EventKind::AddressChange | EventKind::LinkDown | EventKind::ReceiveOverflow)
+    };
     if !stream.events.iter().any(tells) {
         return Vec::new();
     }
@@ -64,6 +67,7 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
         if one_clock && ends[0] != Side::Sender {
             gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
         }
+        gone.extend(unread(passages, &stream.events, ends[1]));
         match ends {
             [Side::Sender, Side::Responder] => there.clone_from(&gone),
             // What did not get there does not come back.
@@ -75,8 +79,9 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
         if count > 0 {
             let (probes, they) = if count == 1 { ("probe was", "it") } else { ("probes were", "they") };
             words.push(format!(
-                "{count} {probes} under way {name} while a host's address changed or its interface was down: {they} went \
-                 astray, which says nothing of the path, and {they} count{} as neither received nor lost",
+                "{count} {probes} under way {name} while a host's address changed, its interface was down, or its program \
+                 stood still until its socket was full: {they} went astray, which says nothing of the path, and {they} \
+                 count{} as neither received nor lost",
                 if count == 1 { "s" } else { "" }
             ));
         }

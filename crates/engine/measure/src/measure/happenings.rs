@@ -461,7 +461,8 @@ impl Happenings {
             let detail = format!(
                 "{more} datagrams had arrived, and this host's kernel dropped them because they were not read in time"
             );
-            self.note(Some(index), EventKind::ReceiveOverflow, Side::Sender, detail);
+            let one = event(EventKind::ReceiveOverflow, Side::Sender, detail, self.start);
+            self.keep(Some(index), Event { datagrams: Some(more.into()), ..one });
         }
     }
 
@@ -556,6 +557,7 @@ mod tests {
             detail: "in words".into(),
             clock_ns,
             step: None,
+            datagrams: None,
         };
         Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
     }

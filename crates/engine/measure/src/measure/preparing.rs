@@ -73,8 +73,9 @@ impl Prepared {
         }
         if own_drops > 0 {
             warnings.push(format!(
-                "this host was too slow: its kernel dropped {own_drops} datagrams unread, which look like losses on the \
-                 way back and are not; send more slowly, or leave this host more time"
+                "this host was too slow: its kernel dropped {own_drops} datagrams unread; but for those of a standstill, \
+                 which went astray, they look like losses on the way back and are not; send more slowly, or leave this host \
+                 more time"
             ));
         }
         if errors > 0 {

@@ -171,6 +171,7 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             detail,
             clock_ns: now.realtime.as_nanos(),
             step: None,
+            datagrams: None,
         });
     }
 }

@@ -316,6 +316,7 @@ mod tests {
                     detail: "set".into(),
                     clock_ns: 2,
                     step: Some(ClockStep { size_ns: 3, before_ns: 4, after_ns: 5 }),
+                    datagrams: None,
                 }],
             }),
         ]

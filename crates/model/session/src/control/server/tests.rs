@@ -142,6 +142,7 @@ fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before
         detail: "stood still".into(),
         clock_ns: 2,
         step: None,
+        datagrams: None,
     };
     let mut server = server(Limits::default());
     say(&mut server, &hello());
