@@ -183,3 +183,37 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
         }
     }
 }
+
+#[test]
+fn what_arrives_by_a_nats_new_outer_address_is_not_lost_and_nobody_answers_it() {
+    let lab = Lab::router();
+    let responder = lab.respond(&[]);
+    process::run(lab.command("R", "sysctl").args(["-qw", "net.ipv4.conf.r1.promote_secondaries=1"]))
+        .with_code(0);
+    // What host B would answer to an address that is not the session's.
+    let rules = "table ip test {
+            counter answers { }
+            chain output {
+                type filter hook output priority 0
+                udp sport 862 ip daddr != 198.19.0.1 counter name answers
+            }
+        }";
+    lab.filter("B", rules);
+    translate(&lab, "oifname r1 masquerade");
+    let options = ["--direction", "forward", "--size", "44B"];
+    let mut measuring = Measuring::begin(&lab, TARGET, &options);
+    for change in [["add", "198.19.0.77/24"], ["del", "198.19.0.1/24"]] {
+        process::run(lab.command("R", "ip").args(["address"]).args(change).args(["dev", "r1"])).with_code(0);
+    }
+    measuring.await_told(&["a sender is at 198.19.0.77 now, and was at 198.19.0.1"]);
+    measuring.await_more();
+    let document = measuring.end();
+    let [sent, received, lost] =
+        ["sent", "received", "lost"].map(|name| count(&document, &format!("/forward/packets/{name}")));
+    // A busy machine may lose one itself.
+    assert!(lost <= 3 && received > 100 && received + 3 >= sent, "{document:#}");
+    assert_eq!(lab.counted("B", "ip", "answers"), 0, "one-way probes are answered by nobody");
+    responder.signal("TERM");
+    let ended = responder.wait().with_code(0);
+    assert!(ended.stderr.contains("probes from another address than their session's"), "{ended:?}");
+}

@@ -140,6 +140,7 @@ fn words(totals: &Totals) -> String {
         (counts.tlvs_not_authentic, "with TLVs that are not authentic"),
         (totals.refused_proofs, "senders without the key"),
         (totals.refused_sessions.all(), "sessions not granted"),
+        (totals.one_way.elsewhere, "probes from another address than their session's"),
         (totals.one_way.mistagged, "that name a session and are none of its probes"),
         (totals.not_sent, "replies not sent"),
         (totals.kernel_drops, "dropped by the kernel"),

@@ -66,6 +66,10 @@ pub struct RespondRequests {
     /// Probes of one-way sessions among them; nothing answers these.
     #[serde(default)]
     pub one_way: u64,
+    /// Probes of one-way sessions that came from another address than their session's, as they do where a NAT has got
+    /// another outer address, until the session has followed there. Each is taken once.
+    #[serde(default)]
+    pub elsewhere: u64,
     /// Datagrams that name a one-way session of their host and were not made with its key: no probes of it, and judged as
     /// any other request is.
     #[serde(default)]

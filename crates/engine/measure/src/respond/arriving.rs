@@ -6,51 +6,62 @@ use std::net::{IpAddr, SocketAddr};
 use romer_session::sender::{Coming, Comings};
 use romer_wire::compact;
 
-/// The one-way sessions whose probes come here. A probe is known by its session's number and tag and by the address that
-/// holds the control conversation; its port may change on the way, where a NAT forgets its mapping.
+/// Sessions of one number at the most that what comes from another host is held against: each costs some hashes, and
+/// whoever opens sessions chooses their numbers.
+const MOST_ELSEWHERE: usize = 16;
+
+/// The one-way sessions whose probes come here. A probe is known by its session's number and by its tag, which takes the
+/// session's key to make. It comes from the host that holds the control conversation, from whatever port; and from any
+/// other address as long as the conversation has not followed to there: a NAT on the way may have got another address,
+/// and what arrives is not lost.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    by_number: HashMap<(IpAddr, u16), Vec<u32>>,
+    by_number: HashMap<u16, Vec<u32>>,
     streams: HashMap<u32, Stream>,
     mistagged: u64,
 }
 
 #[derive(Debug)]
 struct Stream {
-    number: u16,
+    /// Who holds the control conversation.
+    peer: IpAddr,
     comings: Comings,
+}
+
+/// A probe that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Whose it is.
+    pub(super) session: u32,
+    /// Its number, and whether it is the first of that.
+    pub(super) coming: Coming,
+    /// It came from another address than the session's.
+    pub(super) elsewhere: bool,
 }
 
 impl Expected {
     /// Expects at the most `most` probes of `probes`, which is session `session` here, from `peer`.
     pub(super) fn expect(&mut self, session: u32, peer: IpAddr, probes: compact::Session, most: u64) {
-        let place = self.by_number.entry((peer.to_canonical(), probes.number)).or_default();
-        place.push(session);
-        let stream = Stream { number: probes.number, comings: Comings::new(probes, None, most) };
+        self.by_number.entry(probes.number).or_default().push(session);
+        let stream = Stream { peer: peer.to_canonical(), comings: Comings::new(probes, None, most) };
         self.streams.insert(session, stream);
     }
 
     /// The probes of `session`, if any are expected, come from `peer` from now on.
     pub(super) fn follow(&mut self, session: u32, peer: IpAddr) {
-        if let Some(stream) = self.streams.get(&session) {
-            let number = stream.number;
-            self.forget_place(session);
-            self.by_number.entry((peer.to_canonical(), number)).or_default().push(session);
+        if let Some(stream) = self.streams.get_mut(&session) {
+            stream.peer = peer.to_canonical();
         }
     }
 
     /// Expects no more of `session`.
     pub(super) fn forget(&mut self, session: u32) {
         if self.streams.remove(&session).is_some() {
-            self.forget_place(session);
+            self.by_number.retain(|_, sessions| {
+                sessions.retain(|one| *one != session);
+                !sessions.is_empty()
+            });
         }
-    }
-
-    fn forget_place(&mut self, session: u32) {
-        self.by_number.retain(|_, sessions| {
-            sessions.retain(|one| *one != session);
-            !sessions.is_empty()
-        });
     }
 
     /// How many datagrams named a session of their host and were none of its probes.
@@ -58,19 +69,44 @@ impl Expected {
         self.mistagged
     }
 
-    /// The session and the number of the probe that has arrived; `None` where it is none that is expected.
-    pub(super) fn take(&mut self, payload: &[u8], source: SocketAddr) -> Option<(u32, Coming)> {
+    /// The probe that has arrived from `source`; `None` where it is none that is expected. `known` says whether anything is
+    /// taken from that address though no session is there.
+    pub(super) fn take(
+        &mut self,
+        payload: &[u8],
+        source: SocketAddr,
+        known: impl Fn(IpAddr) -> bool,
+    ) -> Option<Taken> {
         if self.by_number.is_empty() {
             return None;
         }
-        let number = compact::number_of(payload)?;
-        let sessions = self.by_number.get(&(source.ip().to_canonical(), number))?;
-        let taken = sessions.iter().find_map(|session| {
-            let coming = self.streams.get_mut(session)?.comings.on_datagram(payload, source).ok()?;
-            Some((*session, coming))
-        });
-        self.mistagged += u64::from(taken.is_none());
-        taken
+        let sessions = self.by_number.get(&compact::number_of(payload)?)?;
+        let host = source.ip().to_canonical();
+        let mut named = false;
+        for session in sessions {
+            let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer == host) else {
+                continue;
+            };
+            named = true;
+            if let Ok(coming) = stream.comings.on_datagram(payload, source) {
+                return Some(Taken { session: *session, coming, elsewhere: false });
+            }
+        }
+        let mut tries = if known(host) { MOST_ELSEWHERE } else { 0 };
+        for session in sessions {
+            let Some(stream) = self.streams.get_mut(session).filter(|stream| stream.peer != host) else {
+                continue;
+            };
+            if tries == 0 {
+                break;
+            }
+            tries -= 1;
+            if let Ok(coming) = stream.comings.on_datagram(payload, source) {
+                return Some(Taken { session: *session, coming, elsewhere: true });
+            }
+        }
+        self.mistagged += u64::from(named);
+        None
     }
 }
 
@@ -85,6 +121,11 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn take(expected: &mut Expected, payload: &[u8], source: &str) -> Option<(u32, u64, bool, bool)> {
+        let taken = expected.take(payload, from(source), |host| host != from("192.0.2.66:1").ip())?;
+        Some((taken.session, taken.coming.sequence, taken.coming.first, taken.elsewhere))
+    }
+
     #[test]
     fn a_probe_finds_its_session_by_number_key_and_host_whatever_its_port() {
         let mut expected = Expected::default();
@@ -94,26 +135,46 @@ mod tests {
         expected.expect(5, peer, probes(7, 2), 100);
         let mut payload = [0; 14];
         probes(7, 2).emit(3, &mut payload);
-        let coming = Coming { sequence: 3, first: true };
-        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), Some((5, coming)));
-        let again = Coming { sequence: 3, first: false };
-        assert_eq!(expected.take(&payload, from("[::ffff:192.0.2.1]:2000")), Some((5, again)));
-        assert_eq!(expected.take(&payload, from("192.0.2.2:1000")), None, "another host");
+        assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), Some((5, 3, true, false)));
+        assert_eq!(take(&mut expected, &payload, "[::ffff:192.0.2.1]:2000"), Some((5, 3, false, false)));
         probes(8, 2).emit(3, &mut payload);
-        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "another number");
+        assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), None, "another number");
         expected.follow(5, from("192.0.2.9:1").ip());
         probes(7, 2).emit(4, &mut payload);
-        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "it has moved");
-        let moved = Coming { sequence: 4, first: true };
-        assert_eq!(expected.take(&payload, from("192.0.2.9:5")), Some((5, moved)));
+        assert_eq!(take(&mut expected, &payload, "192.0.2.9:5"), Some((5, 4, true, false)), "it has moved");
         expected.follow(6, from("192.0.2.9:1").ip());
         expected.forget(5);
         probes(7, 2).emit(3, &mut payload);
         let before = expected.mistagged();
-        assert_eq!(expected.take(&payload, from("192.0.2.1:1000")), None, "the key of the other one");
+        assert_eq!(take(&mut expected, &payload, "192.0.2.1:1000"), None, "the key of the other one");
         assert_eq!(expected.mistagged(), before + 1);
-        assert_eq!(expected.take(&payload, from("192.0.2.9:1000")), None);
+        assert_eq!(take(&mut expected, &payload, "192.0.2.9:1000"), None);
         probes(7, 1).emit(3, &mut payload);
-        assert!(expected.take(&payload, from("192.0.2.1:1000")).is_some());
+        assert!(take(&mut expected, &payload, "192.0.2.1:1000").is_some());
+    }
+
+    #[test]
+    fn a_probe_that_comes_from_elsewhere_is_its_sessions_if_the_key_made_it_and_nothing_else_is() {
+        let mut expected = Expected::default();
+        expected.expect(4, from("192.0.2.1:1").ip(), probes(7, 1), 100);
+        let mut payload = [0; 44];
+        probes(7, 1).emit(3, &mut payload);
+        assert_eq!(take(&mut expected, &payload, "192.0.2.66:9"), None, "nothing is taken from there");
+        assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), Some((4, 3, true, true)));
+        assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), Some((4, 3, false, true)));
+        assert_eq!(take(&mut expected, &payload, "192.0.2.1:9"), Some((4, 3, false, false)));
+        // A stranger's request may begin with the number of a session: it names none of its host.
+        probes(7, 9).emit(4, &mut payload);
+        assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), None, "another key");
+        probes(7, 1).emit(100, &mut payload);
+        assert_eq!(take(&mut expected, &payload, "192.0.2.77:9"), None, "more than were granted");
+        assert_eq!(expected.mistagged(), 0);
+        // Whoever opens very many sessions of one number does not have each datagram held against all of them.
+        let mut crowded = Expected::default();
+        (0..100).for_each(|n| crowded.expect(n, from("192.0.2.1:1").ip(), probes(7, 1), 100));
+        crowded.expect(200, from("192.0.2.1:1").ip(), probes(7, 2), 100);
+        probes(7, 2).emit(3, &mut payload);
+        assert_eq!(take(&mut crowded, &payload, "192.0.2.77:9"), None);
+        assert_eq!(take(&mut crowded, &payload, "192.0.2.1:9"), Some((200, 3, true, false)));
     }
 }

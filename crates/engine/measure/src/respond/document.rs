@@ -47,6 +47,7 @@ impl Responder {
                 received: counts.received + one_way.received,
                 octets: counts.octets_received + one_way.octets,
                 one_way: one_way.received,
+                elsewhere: one_way.elsewhere,
                 mistagged: one_way.mistagged,
                 associations: counts.associations,
                 nonzero_mbz: counts.nonzero_mbz,

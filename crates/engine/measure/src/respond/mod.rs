@@ -84,6 +84,9 @@ pub struct OneWay {
     pub received: u64,
     /// Their octets of UDP payload.
     pub octets: u64,
+    /// Probes among them that came from another address than their session's: a NAT's outer address had changed, and the
+    /// session had not followed yet. Such are taken once each.
+    pub elsewhere: u64,
     /// Datagrams that name a session of their host and were not made with its key. They are no probes of it, and are
     /// judged as any other request is.
     pub mistagged: u64,

@@ -23,7 +23,7 @@ use romer_wire::compact;
 use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
-use super::arriving::Expected;
+use super::arriving::{Expected, Taken};
 use super::sending::Path;
 use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
@@ -283,10 +283,16 @@ impl Reflecting {
 
     fn answer(&mut self, index: usize, datagram: &Datagram<'_>) {
         // One-way probes of granted sessions are within their granted rate, and nothing answers them.
-        if let Some((session, coming)) = self.expected.take(datagram.payload, datagram.peer) {
+        let reflector = &self.reflector;
+        let taken = self.expected.take(datagram.payload, datagram.peer, |host| reflector.allows(host));
+        if let Some(Taken { session, coming, elsewhere }) = taken {
             self.one_way.received += 1;
             self.one_way.octets += u64::try_from(datagram.payload.len()).unwrap_or(u64::MAX);
-            self.arrived(session, coming, datagram);
+            self.one_way.elsewhere += u64::from(elsewhere);
+            // Who overhears a probe can send it once more from where he is, and only that.
+            if !elsewhere || coming.first {
+                self.arrived(session, coming, datagram);
+            }
             return;
         }
         let local = self.ports[index].socket.local_address();

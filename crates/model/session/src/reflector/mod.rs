@@ -11,7 +11,7 @@ mod source;
 mod table;
 mod window;
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU16;
 use std::sync::Arc;
 
@@ -178,6 +178,12 @@ impl Reflector {
         &self.counters
     }
 
+    /// Whether requests of `source` are answered by the ranges of the rules.
+    pub fn allows(&self, source: IpAddr) -> bool {
+        let allowed = &self.rules.allowed;
+        allowed.is_empty() || allowed.iter().any(|prefix| prefix.contains_in_either_form(source))
+    }
+
     /// How many sessions are remembered: at the most [`PLACES`].
     pub fn remembered(&self) -> usize {
         self.table.as_ref().map_or(0, Table::taken)
@@ -255,9 +261,7 @@ impl Reflector {
             return Err(refusal);
         }
         let source = incoming.source.ip();
-        if !rules.allowed.is_empty()
-            && !rules.allowed.iter().any(|prefix| prefix.contains_in_either_form(source))
-        {
+        if !self.allows(source) {
             return Err(Refusal::NotAllowed);
         }
         if incoming.ttl.unwrap_or(0) < rules.least_ttl {
