@@ -504,6 +504,8 @@ fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     assert!(octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && text.contains("romer bench"));
     assert!(text.contains("all, frame 0, ") && text.contains("latency "), "frames are told with their fate");
     assert_eq!(text.matches("; lost").count() as u64, count(trial, "/lost"));
+    // Each of the four addresses was taught before the trial.
+    assert!(count(&found, "/setup/probes") >= 5, "{:#}", found["setup"]);
 }
 
 #[test]

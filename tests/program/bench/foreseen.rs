@@ -27,6 +27,16 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     let plain = romer(&more, &["--dry-run"]).with_code(0);
     assert!(plain.stdout.contains("12 trials, ") && plain.stdout.lines().count() > 12, "{plain:?}");
     assert!(plain.stdout.contains(" at the most, without those that are made again"), "{plain:?}");
+    // The tests of the tester are seven, however many sizes and loads there may be.
+    let mut tests = asked;
+    tests[1] = "self-test";
+    let ended = process::run(process::romer(tests).args(["--trial", "1s", "--dry-run", "--json", "-"]));
+    let tests = ended.with_code(0).document();
+    assert_eq!((at(&tests, "/trials").as_array().unwrap().len(), count(&tests, "/trials_usual")), (7, 7));
+    assert!(
+        number(&tests, "/time_usual_ns") < 40e9 && number(&tests, "/time_at_most_ns") < 80e9,
+        "{tests:#}"
+    );
     let nobody = romer(&more, &["--expect-marking", "nosuch:cs0=ef", "--dry-run"]).with_code(2);
     assert!(nobody.stderr.contains("no such case (--expect-marking nosuch:cs0=ef)"), "{nobody:?}");
     let folder = tempfile::tempdir().unwrap();

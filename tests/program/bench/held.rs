@@ -91,3 +91,47 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
     let fair = judged("weighted");
     assert!(carried(&fair, 0) > 1.5 * carried(&fair, 2), "{:#}", fair["trials"][0]["per_stream"]);
 }
+
+#[test]
+fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_chosen() {
+    let lab = Lab::router();
+    set_case(&lab, &["priority", "--rate", "1Mbit"]);
+    let judged = |more: &[&str]| {
+        let mut arguments = vec!["priority", "--discipline", "strict", "--capacity", "1Mbit"];
+        for stream in ["name=first,dscp=ef", "name=second,dscp=af21", "name=third"] {
+            arguments.extend(["--stream", stream]);
+        }
+        arguments.extend([
+            "--frame-sizes",
+            "256",
+            "--line-rate",
+            "5Mbit",
+            "--trial",
+            "1s",
+            "--settle",
+            "600ms",
+        ]);
+        arguments.extend(more);
+        bench(&lab, &arguments)
+    };
+    let sound = judged(&["--loads", "15%"]).document();
+    let warned = at(&sound, "/warnings").as_array().unwrap().clone();
+    let is_told = |pair: &str| warned.iter().any(|one| one.as_str().unwrap().contains(pair));
+    assert!(is_told("no load tells the classes first and second apart"), "{warned:?}");
+    lab.filter(
+        "R",
+        "table ip test { chain c { type filter hook forward priority 0 ; ip dscp ef meta priority set 1:20 ; \
+         ip dscp af21 meta priority set 1:10 ; } ; }",
+    );
+    let ended = judged(&[]);
+    let found = ended.document();
+    let warned = at(&found, "/warnings").as_array().unwrap();
+    if trials(&found).iter().all(is_valid) {
+        assert!(!warned.iter().any(|one| one.as_str().unwrap().contains("apart")), "{warned:?}");
+        assert_eq!(ended.code, Some(6), "{ended:?}");
+        let verdicts = verdicts(&found);
+        let named =
+            verdicts.iter().any(|(subject, holds)| subject.starts_with("classes first and second") && !holds);
+        assert!(named, "{verdicts:?}");
+    }
+}

@@ -168,6 +168,17 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         ));
     }
     tells_enough(&document, kept.folder())?;
+    let not_held = document.self_test.iter().filter(|_| name == ProcedureName::SelfTest);
+    let not_held = not_held.flat_map(|found| &found.tests).filter(|test| !test.held).count();
+    if not_held > 0 {
+        return Err(Failure::with_code(
+            4,
+            format!(
+                "the tester does not hold what a benchmark at this line rate takes ({not_held} of its tests); see above which, and take \
+                 a lower --line-rate or a quieter host"
+            ),
+        ));
+    }
     // What the device was held to is a stated limit.
     if broken > 0 {
         return Ok(6);

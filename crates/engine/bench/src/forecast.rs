@@ -14,6 +14,9 @@ use crate::frames;
 use crate::options::BenchOptions;
 use crate::run::{design, takes};
 
+/// The procedure that tests the tester itself.
+const SELF_TEST: &str = "self-test";
+
 /// A benchmark before its first trial.
 #[derive(Clone, Debug)]
 pub struct Forecast {
@@ -31,6 +34,11 @@ pub struct Forecast {
 
 /// Every trial that can be foreseen, without making any.
 pub fn forecast(options: &BenchOptions) -> Forecast {
+    if options.name == SELF_TEST {
+        let asks = crate::self_test::asks(options);
+        let [usual, most] = crate::self_test::takes(options);
+        return Forecast { asks, trials: most.trials, time: most.time, usual: (usual.trials, usual.time) };
+    }
     let mut campaign = Campaign::new(&design(options));
     let outlook = campaign.outlook();
     let mut asks = Vec::new();

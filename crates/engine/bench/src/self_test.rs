@@ -14,7 +14,7 @@ use romer_host::clock::monotonic_now;
 use romer_host::link::Network;
 use romer_host::netns;
 use romer_method::arrangement::Pace;
-use romer_method::{Ask, Frames, Phase};
+use romer_method::{Ask, Frames, Left, Phase};
 use romer_metrics::{Value as _, summary};
 use romer_port::PortName;
 use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial};
@@ -58,6 +58,21 @@ struct Test {
     load: f64,
     /// The time from one departure to the next, nanoseconds; `None` where the latency counts.
     gap: Option<f64>,
+}
+
+impl Test {
+    /// As a trial of this load.
+    fn asks(&self, options: &BenchOptions, length: Duration, load: f64) -> Ask {
+        let frames = Frames::Size(FrameSize::MINIMUM);
+        let pps = frames.frames_per_second(options.line, self.load);
+        Ask {
+            case: 0,
+            frames,
+            phases: vec![Phase { load, length: shortened(length, pps) }],
+            repeat: 0,
+            purpose: self.name,
+        }
+    }
 }
 
 /// What the tests came to.
@@ -166,6 +181,26 @@ pub(crate) fn time(options: &BenchOptions) -> Duration {
     tests(options).iter().fold(Duration::ZERO, |sum, _| sum + length + options.settle.min(SETTLE) + LEAD)
 }
 
+/// The tests of the procedure, as trials; those with a gap of their own at the load that this makes.
+pub(crate) fn asks(options: &BenchOptions) -> Vec<Ask> {
+    let tests = tests(options);
+    let ask = |test: &Test| {
+        let line = nanos(options.line.frame_time(FrameSize::MINIMUM));
+        test.asks(options, options.procedure.length(), test.gap.map_or(test.load, |gap| line / gap))
+    };
+    tests.iter().map(ask).collect()
+}
+
+/// How many trials these are and how long they take, where all are held, and where each is made again and the highest rate is
+/// looked for.
+pub(crate) fn takes(options: &BenchOptions) -> [Left; 2] {
+    let one = |length| Left::of(1, length + options.settle + LEAD);
+    let asks = asks(options);
+    let usual = asks.iter().fold(Left::default(), |sum, ask| sum + one(ask.length()));
+    let searched = (0..HALVINGS).fold(usual, |sum, _| sum + one(options.procedure.length()));
+    [usual, searched + searched]
+}
+
 /// All tests, each made again once where it was not held: the host may have been away.
 fn prove(
     options: &BenchOptions,
@@ -221,15 +256,7 @@ impl Proving<'_> {
             streams: vec![StreamOptions { pace: test.pace, dscp: test.dscp, ..StreamOptions::default() }],
             ..self.options.clone()
         };
-        let frames = Frames::Size(FrameSize::MINIMUM);
-        let pps = frames.frames_per_second(self.options.line, test.load);
-        let ask = Ask {
-            case: 0,
-            frames,
-            phases: vec![Phase { load: test.load, length: shortened(self.length, pps) }],
-            repeat: 0,
-            purpose: test.name,
-        };
+        let ask = test.asks(self.options, self.length, test.load);
         let at = (monotonic_now() - self.begin).as_nanos();
         let record = self.tester.trial(&own, &ask, Manner::default(), self.stop)?;
         if self.stop.load(Ordering::Acquire) {

@@ -33,6 +33,10 @@ const LEAD: Duration = Duration::from_millis(20);
 const ANSWER: Duration = Duration::from_secs(3);
 /// How often a question, or a frame that looks whether the device forwards, is repeated.
 const AGAIN: Duration = Duration::from_millis(100);
+/// Addresses of a stream's range that a device is taught before a trial, at the most.
+const TAUGHT: u32 = 1_024;
+/// How long it is given for that.
+const LEARNING: Duration = Duration::from_millis(100);
 /// A trial of which more than this share was not sent tells nothing of the device at the load that was asked for.
 const MOST_UNSENT: f64 = 0.005;
 /// A burst without loss of which the device had to hold less than it should, by more than this share, tells nothing of what it
@@ -163,6 +167,51 @@ impl Tester {
         })
     }
 
+    /// Sends a frame to every address of the streams' ranges, so that the device does not have to find them out in a trial, and
+    /// waits a moment for them and for its questions.
+    fn teach(
+        &mut self,
+        options: &BenchOptions,
+        frames: &Frames,
+        store: &mut Store,
+        signature: Signature,
+    ) -> Result<(), BenchError> {
+        let mut sent = 0_u32;
+        for ((number, stream), flow) in (0_u16..).zip(&options.streams).zip(flows(options)) {
+            let addresses = stream.destination.map_or(1, |range| range.count());
+            let octets = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
+            let Some(octets) = octets.first().copied().filter(|_| addresses > 1) else { continue };
+            let mut frame = vec![0; usize::try_from(octets).unwrap_or(0)];
+            // As many frames go through the range once.
+            for sequence in 0..addresses.min(TAUGHT) {
+                let Some(length) = store.put(octets, Mark { stream: number, sequence, sent: 0 }, &mut frame)
+                else {
+                    continue;
+                };
+                let (taken, _) = self.sender.send(&[&frame[..length]]);
+                self.probes += taken as u64;
+                sent += u32::try_from(taken).unwrap_or(0);
+            }
+        }
+        let end = monotonic_now() + LEARNING;
+        let mut came = 0;
+        while came < sent && monotonic_now() < end {
+            let host = &mut self.host;
+            while self.receiver.receive(|frame| match locate(frame.octets) {
+                Some(seen) => {
+                    let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
+                    came += u32::from(mark.is_some());
+                }
+                None => host.answer(frame.octets),
+            }) > 0
+            {}
+            if came < sent {
+                wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
+            }
+        }
+        Ok(())
+    }
+
     fn signature(&mut self) -> Signature {
         self.drawn += 1;
         let [low, ..] = self.signatures.block(self.drawn);
@@ -255,6 +304,7 @@ impl Bed for Tester {
                 wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
             }
         }
+        self.teach(options, frames, &mut store, signature)?;
         Ok(Ok(u64::from(sent)))
     }
 

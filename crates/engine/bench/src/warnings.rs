@@ -1,7 +1,9 @@
 //! What a reader should know before trusting a benchmark's numbers.
 
+use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
 
+use crate::classes::classes;
 use crate::document::Kept;
 use crate::frames::{flows, sizes_of};
 use crate::options::BenchOptions;
@@ -88,6 +90,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     }
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
+    warnings.extend(not_told_apart(options, kept));
     if options.claims.profile.is_some() {
         for (number, case) in options.cases.iter().enumerate() {
             let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
@@ -125,6 +128,30 @@ fn too_short(kept: &[Kept]) -> Option<String> {
              of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads"
         )
     })
+}
+
+/// Classes next to each other of which no valid trial of a case would show that the device takes one for the other.
+fn not_told_apart(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
+    let Some((discipline, capacity)) = options.claims.scheduler else { return Vec::new() };
+    let mut warnings = Vec::new();
+    for (number, case) in options.cases.iter().enumerate() {
+        let valid = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
+        let offered: Vec<_> =
+            valid.map(|kept| classes(options, &kept.frames, &kept.trial.per_stream, capacity)).collect();
+        let Some(first) = offered.first() else { continue };
+        for place in 1..first.len() {
+            let pair = (place - 1, place);
+            if !offered.iter().any(|classes| tells_apart(discipline, classes, pair, TOLERANCE)) {
+                warnings.push(format!(
+                    "case {}: no load tells the classes {} and {} apart: a scheduler that took one for the other would carry the same of \
+                     both; choose loads (--loads) at which they compete, where what is offered up to the second is more than the \
+                     capacity",
+                    case.name, first[pair.0].name, first[pair.1].name
+                ));
+            }
+        }
+    }
+    warnings
 }
 
 /// That the classes carried more than the capacity that they are judged by.

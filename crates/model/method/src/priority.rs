@@ -167,6 +167,49 @@ pub fn inversions(
         .collect()
 }
 
+/// Whether what the classes offer would show that a scheduler takes two of them for each other: it would carry something else of
+/// one of them, by more than twice the `tolerance`, a share of the capacity, which is 1. Classes of one queue, and those of
+/// one weight, have nothing to be told apart by.
+pub fn tells_apart(
+    discipline: Discipline,
+    classes: &[ClassLoad],
+    (first, second): (usize, usize),
+    tolerance: f64,
+) -> bool {
+    let mut other = classes.to_vec();
+    let places = match discipline {
+        Discipline::Fifo | Discipline::FifoOctets => return true,
+        Discipline::Weighted => {
+            if (classes[first].weight - classes[second].weight).abs() < 1e-12 {
+                return true;
+            }
+            (other[first].weight, other[second].weight) = (classes[second].weight, classes[first].weight);
+            [first, second]
+        }
+        Discipline::Strict => {
+            other.swap(first, second);
+            [second, first]
+        }
+    };
+    let (asked, otherwise) = (expected(discipline, 1.0, classes), expected(discipline, 1.0, &other));
+    let apart = [first, second].into_iter().zip(places).map(|(class, place)| asked[class] - otherwise[place]);
+    apart.into_iter().any(|apart| apart.abs() > 2.0 * tolerance)
+}
+
+/// The loads, as multiples of the capacity, at which each class competes with the next for what those before them leave:
+/// half of what the lesser of the two offers has no room, so that it shows which of them is served first. `shares`: of the load,
+/// the most important class first.
+pub fn competing(shares: &[f64]) -> Vec<f64> {
+    let all: f64 = shares.iter().sum();
+    let mut before = 0.0;
+    let pairs = shares.windows(2).map(|pair| {
+        let both = before + pair[0] + pair[1];
+        before += pair[0];
+        (both - pair[0].min(pair[1]) / 2.0) / all
+    });
+    pairs.filter(|room| *room > 0.0).map(|room| 1.0 / room).collect()
+}
+
 /// How a scheduler goes wrong that is to serve classes by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pitfall {
@@ -223,6 +266,37 @@ pub fn pitfall(classes: &[ClassLoad], carried: &[f64], tolerance: f64) -> Option
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn loads_are_such_that_two_classes_that_are_swapped_show() {
+        let of = |shares: &[f64], load: f64| {
+            classes(&shares.iter().map(|share| (share * load, 1.0)).collect::<Vec<_>>())
+        };
+        let thirds = [1.0 / 3.0; 3];
+        let apart = |load, pair| tells_apart(Discipline::Strict, &of(&thirds, load), pair, 0.05);
+        // At 50, 100 and 150 % of the capacity the first two have room for all that they offer, whoever comes first.
+        for load in [0.5, 1.0, 1.5] {
+            assert!(!apart(load, (0, 1)), "{load}");
+        }
+        assert!(apart(1.5, (1, 2)) && !apart(1.0, (1, 2)));
+        for (found, wanted) in competing(&thirds).into_iter().zip([2.0, 1.2]) {
+            assert!((found - wanted).abs() < 1e-9, "{found}");
+        }
+        // Whatever their shares, where none is next to nothing.
+        for shares in [&thirds[..], &[0.7, 0.2, 0.1], &[0.1, 0.2, 0.7], &[0.25; 4], &[0.5, 0.5]] {
+            for (first, load) in competing(shares).into_iter().enumerate() {
+                let pair = (first, first + 1);
+                assert!(tells_apart(Discipline::Strict, &of(shares, load), pair, 0.02), "{shares:?} {load}");
+            }
+        }
+        // By weight it takes more than the capacity, and weights that differ.
+        let weighted = |load: f64, weights: [f64; 2]| {
+            let classes = classes(&weights.map(|weight| (load / 2.0, weight)));
+            tells_apart(Discipline::Weighted, &classes, (0, 1), 0.05)
+        };
+        assert!(weighted(1.5, [3.0, 1.0]) && !weighted(0.9, [3.0, 1.0]) && weighted(0.9, [1.0, 1.0]));
+        assert!(tells_apart(Discipline::Fifo, &of(&thirds, 0.5), (0, 1), 0.05));
+    }
 
     fn classes(rows: &[(f64, f64)]) -> Vec<ClassLoad> {
         let class = |(n, (offered, weight)): (usize, &(f64, f64))| ClassLoad {

@@ -104,27 +104,27 @@ pub(crate) struct BenchLoadArgs {
     /// A mixture of sizes: seed003, simple, or a genome of RFC 6985 such as aaafg
     #[arg(long, value_name = "MIX", value_parser = values::parsed::<Imix>)]
     pub(crate) imix: Option<Imix>,
-    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 10%..95%:5%; of priority what makes 50 %, 100 % and 150 % of --capacity]
+    /// Loads in percent of the line rate: 10%..95%:5% (both ends included), 10%,50% or both, with commas [default: 10%..95%:5%; of priority what makes 50 %, 100 % and 150 % of --capacity, and of strict priority where each class competes with the next]
     #[arg(long, value_name = "LOADS", value_parser = values::parsed::<Loads>, allow_hyphen_values = true)]
     pub(crate) loads: Option<Loads>,
     /// What loads are percentages of, with preamble and gap (layer 1)
     #[arg(long, value_name = "RATE", default_value = "100Mbit", value_parser = bench_values::line_rate, allow_hyphen_values = true)]
     pub(crate) line_rate: LineRate,
-    /// Greatest loss ratio that passes, of throughput: 0 is RFC 2544's, 0.5% a usual other one
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
-    pub(crate) loss_ratio: f64,
-    /// How a throughput is searched for
-    #[arg(long, value_name = "HOW", default_value = "binary")]
-    pub(crate) search: SearchName,
-    /// Share of bad trials that is forgiven, with --search mlr
-    #[arg(long, value_name = "P", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
-    pub(crate) exceed_ratio: f64,
+    /// Greatest loss ratio that passes, of throughput: 0 is RFC 2544's, 0.5% a usual other one [default: 0]
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) loss_ratio: Option<f64>,
+    /// How a throughput is searched for [default: binary]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) search: Option<SearchName>,
+    /// Share of bad trials that is forgiven, with --search mlr [default: 0]
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) exceed_ratio: Option<f64>,
     /// A stream: name=voice,dscp=ef,share=20%,ports=5001,... (see the manual); may be repeated
     #[arg(long = "stream", value_name = "K=V,...", value_parser = values::parsed::<StreamArgument>)]
     pub(crate) streams: Vec<StreamArgument>,
-    /// To how much of the line rate a throughput is found
-    #[arg(long, value_name = "P", default_value = "0.5%", value_parser = values::share, allow_hyphen_values = true)]
-    pub(crate) resolution: f64,
+    /// To how much of the line rate a throughput is found [default: 0.5%]
+    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    pub(crate) resolution: Option<f64>,
 }
 
 /// How trials go.

@@ -4,6 +4,7 @@ use romer_bench::Forecast;
 use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
+use romer_method::priority::{Discipline, competing};
 use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
 use romer_units::{Duration, FrameSize, LineRate};
@@ -17,6 +18,34 @@ const RESET_LOAD: f64 = 0.5;
 const LEAST_LOAD: f64 = 0.001;
 /// The greatest load that can be asked for.
 const MOST_LOAD: f64 = 2.0;
+
+/// To how much of the line rate a throughput is found, where nothing is said.
+const RESOLUTION: f64 = 0.005;
+
+/// Refuses what only a search has, where there is none, and what only another search has.
+fn check_search(arguments: &BenchArgs, name: ProcedureName) -> Result<(), Failure> {
+    let load = &arguments.load;
+    let refused = |flag: &str, why: &str| {
+        Err(Failure::usage(format!("an argument does not apply ({flag}): {why}; leave it out")))
+    };
+    let searches =
+        matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery);
+    let of_searches = [
+        ("--loss-ratio", load.loss_ratio.is_some()),
+        ("--resolution", load.resolution.is_some()),
+        ("--search-trial", arguments.trials.search_trial.is_some()),
+    ];
+    if let Some((flag, _)) = of_searches.into_iter().find(|(_, given)| *given && !searches) {
+        return refused(flag, "only throughput, back-to-back and recovery search for a load");
+    }
+    if load.search.is_some() && name != ProcedureName::Throughput {
+        return refused("--search", "only a throughput is searched for in several ways");
+    }
+    if load.exceed_ratio.is_some() && load.search != Some(SearchName::Mlr) {
+        return refused("--exceed-ratio", "only --search mlr forgives bad trials");
+    }
+    Ok(())
+}
 
 /// The procedure, its name and its criterion.
 ///
@@ -42,19 +71,21 @@ pub(super) fn asked(
             "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
         ));
     }
+    check_search(arguments, name)?;
+    let loss_ratio = load.loss_ratio.unwrap_or(0.0);
     let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
     let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
-    let resolution = load.resolution.max(1e-5);
+    let resolution = load.resolution.unwrap_or(RESOLUTION).max(1e-5);
     let least = LEAST_LOAD.max(resolution);
-    let goal = Goal { loss_ratio: load.loss_ratio, least, most: 1.0, resolution, short, full: length };
+    let goal = Goal { loss_ratio, least, most: 1.0, resolution, short, full: length };
     let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());
     Ok(match name {
-        ProcedureName::Throughput if load.search == SearchName::Mlr => {
+        ProcedureName::Throughput if load.search == Some(SearchName::Mlr) => {
             let goal = mlr::Goal {
                 final_length: length,
                 length_sum: length,
-                loss_ratio: load.loss_ratio,
-                exceed_ratio: load.exceed_ratio.min(0.99),
+                loss_ratio,
+                exceed_ratio: load.exceed_ratio.unwrap_or(0.0).min(0.99),
             };
             let words = format!(
                 "multiple loss ratio search (draft-ietf-bmwg-mlrsearch-15): trials of {length}, a loss ratio of at most {}, \
@@ -127,7 +158,7 @@ pub(super) fn asked(
 }
 
 /// The loads, where none are given: 10 % to 95 % by 5 % (seed 003); of a scheduler, below, at and over what its line
-/// carries.
+/// carries, and where each class competes with the next.
 pub(super) fn default_loads(
     name: ProcedureName,
     claims: &Claims,
@@ -140,7 +171,7 @@ pub(super) fn default_loads(
         return vec![1.0];
     }
     let scheduler = claims.scheduler.filter(|_| name == ProcedureName::Priority);
-    let Some((_, capacity)) = scheduler else {
+    let Some((discipline, capacity)) = scheduler else {
         return (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect();
     };
     // Of a load of layer 1, so much is frames; of the smallest the least.
@@ -157,7 +188,12 @@ pub(super) fn default_loads(
     #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
     let at = capacity / (line.bits() as f64 * least.max(1e-6));
     let most = if real_line { 1.0 } else { MOST_LOAD };
-    let mut loads: Vec<f64> = [0.5, 1.0, 1.5].map(|times| (at * times).min(most)).into();
+    let mut times = vec![0.5, 1.0, 1.5];
+    if discipline == Discipline::Strict {
+        times.extend(competing(&streams.iter().map(|stream| stream.share).collect::<Vec<_>>()));
+        times.sort_by(f64::total_cmp);
+    }
+    let mut loads: Vec<f64> = times.into_iter().map(|times| (at * times).min(most)).collect();
     loads.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
     loads
 }
@@ -292,13 +328,10 @@ mod tests {
 
     #[test]
     fn a_scheduler_is_tried_below_at_and_over_its_capacity() {
-        let claims = Claims {
-            scheduler: Some((romer_method::priority::Discipline::Strict, 5e6)),
-            ..Claims::default()
-        };
+        let claims = Claims { scheduler: Some((Discipline::Strict, 5e6)), ..Claims::default() };
         let line = LineRate::new(10_000_000).unwrap();
         let frames = [64, 1_004].map(|size| Frames::Size(FrameSize::new(size).unwrap()));
-        let streams = [StreamOptions::default()];
+        let streams = vec![StreamOptions::default()];
         let loads = |name, real| default_loads(name, &claims, line, (&streams, &frames), real);
         // 5 Mbit/s of frames of 64 octets are 6.5625 Mbit/s with preamble and gap.
         let found = loads(ProcedureName::Priority, false);
@@ -311,5 +344,10 @@ mod tests {
         let bounded = default_loads(ProcedureName::Priority, &claims, slow, (&streams, &frames), true);
         assert_eq!(bounded.last(), Some(&1.0), "a real line has no more");
         assert_eq!(bounded.len(), 2);
+        // Two classes compete where the half of one has no room: at four thirds of the capacity.
+        let two = vec![StreamOptions { share: 0.5, ..StreamOptions::default() }; 2];
+        let found = default_loads(ProcedureName::Priority, &claims, line, (&two, &frames), false);
+        assert_eq!(found.len(), 4);
+        assert!((found[2] - 0.656_25 * 4.0 / 3.0).abs() < 1e-9, "{found:?}");
     }
 }

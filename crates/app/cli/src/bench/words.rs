@@ -195,6 +195,7 @@ pub(super) fn summary(document: &Benchmark) -> String {
         }
         text.push('\n');
     }
+    streams(&mut text, document);
     for verdict in &document.verdicts {
         let holds = if verdict.holds { "holds" } else { "BROKEN" };
         let _ = writeln!(
@@ -250,6 +251,24 @@ pub(super) fn summary(document: &Benchmark) -> String {
     }
     warnings(&mut text, document);
     told(&text)
+}
+
+/// Each stream, where there are several, and what came out with another marking than it went in with.
+fn streams(text: &mut String, document: &Benchmark) {
+    /// So many streams are shown; the page and the document have all.
+    const SHOWN: usize = 12;
+    let rows = romer_report::benchmark::streams(document);
+    let alone = rows.iter().all(|row| row.name == rows[0].name);
+    for row in rows.iter().take(SHOWN).filter(|_| !alone) {
+        let _ = writeln!(text, "{}", row.words());
+    }
+    if !alone && rows.len() > SHOWN {
+        let _ = writeln!(text, "and {} more streams and cases, in benchmark.json", rows.len() - SHOWN);
+    }
+    let remarked = romer_report::benchmark::markings(document);
+    for (marking, _) in remarked.iter().filter(|(_, other)| *other).take(SHOWN) {
+        let _ = writeln!(text, "remarked: {marking}");
+    }
 }
 
 fn warnings(text: &mut String, document: &Benchmark) {

@@ -18,6 +18,8 @@ const PROMPT: Duration = Duration::from_secs(1);
 /// between others that come.
 const AWAY: Duration = Duration::from_millis(500);
 const LEAST_AWAY: u64 = 50;
+/// From this time on its silence is told, though it counts as loss.
+const STALLED: Duration = Duration::from_millis(100);
 
 /// Whether a device that carried nothing in this time was away.
 fn is_away(silence: &Silence) -> bool {
@@ -143,6 +145,18 @@ impl<B: Bed> Running<'_, B> {
         }
         if let Some(silence) = record.figures.silence.filter(is_away) {
             return self.was_away(record, silence, "then did again");
+        }
+        let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
+        if let Some(Silence { from, length, frames }) = record.figures.silence.filter(stalled) {
+            let [from, length] = [from, length].map(Duration::as_secs_f64);
+            let away = AWAY.as_secs_f64();
+            self.event(
+                "device-stalled",
+                format!(
+                    "the device carried none of {frames} frames for {length:.2} s, from {from:.1} s into a trial on; they count as \
+                     its loss (from {away:.1} s on it would have been away)"
+                ),
+            )?;
         }
         let outcome = &record.figures.outcome;
         let suspicious =

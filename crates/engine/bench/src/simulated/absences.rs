@@ -30,6 +30,22 @@ fn an_outage_at_the_end_of_a_trial_is_an_event_and_none_of_it_is_loss() {
 }
 
 #[test]
+fn a_silence_that_is_no_absence_is_told_and_is_loss() {
+    let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
+    assert_eq!(kinds(&document), ["device-stalled"]);
+    assert!(
+        document.events[0].text.contains("for 0.25 s, from 0.3 s into a trial on"),
+        "{:?}",
+        document.events
+    );
+    let lost: Vec<bool> = document.trials.iter().map(|trial| trial.lost > 100).collect();
+    assert_eq!(lost, [false, true, false]);
+    // Nor is what is lost between others that come.
+    let document = run(&sweep(&[0.9]), Simulated::with(Device { noise: 0.5, ..carries(1.0, 100) }));
+    assert_eq!(kinds(&document), Vec::<&str>::new());
+}
+
+#[test]
 fn what_a_full_device_gives_out_late_is_no_silence() {
     // Ten frames in a second, of which those after the fourth are not waited for.
     let flight = |last_out: i64| Flight {

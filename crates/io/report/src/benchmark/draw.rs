@@ -171,6 +171,10 @@ pub(super) fn svg(figure: &Figure) -> String {
                 let _ = write!(svg, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
             }
         }
+        if let ([only], true) = (&series.points[..], series.dashed) {
+            // Of a line of one point there is else nothing to be seen.
+            path = format!("M{:.1} {:.1}h28", across(only.x) - 14.0, down(only.y));
+        }
         let _ =
             write!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dash}/>");
         let (legend, at) = (WIDTH - RIGHT + 14.0, (0..number).fold(TOP + 12.0, |at, _| at + 18.0));

@@ -5,6 +5,7 @@
 
 mod draw;
 mod figures;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,6 +14,7 @@ use romer_record::benchmark::Benchmark;
 
 use crate::escape::markup;
 pub use figures::figures;
+pub use streams::{StreamRow, markings, streams};
 
 /// A figure of its own, as SVG, with the name that its file may have.
 pub struct Drawn {
@@ -168,6 +170,7 @@ pub fn page(document: &Benchmark) -> String {
         document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect(),
     );
     list(&mut html, "Frames of a mixture that did not come, by size", by_size(document));
+    list(&mut html, "Markings that came out, beside those that went in", markings(document));
     list(&mut html, "Events", document.events.iter().map(|one| (one.text.clone(), false)).collect());
     list(
         &mut html,
@@ -177,12 +180,13 @@ pub fn page(document: &Benchmark) -> String {
     for figure in figures(document) {
         let _ = write!(html, "<h3>{}</h3>\n{}\n", markup(&figure.title), figure.svg);
     }
+    streams::table(document, &mut html);
     table(document, &mut html);
     html.push_str("</body></html>\n");
     html
 }
 
-/// What each case lost of each size, in all valid trials of several sizes; nothing of cases that lost none.
+/// What each case lost of each size, in all valid trials of several sizes.
 fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
     let mut rows: BTreeMap<(&str, u32, u32), [u64; 2]> = BTreeMap::new();
     for trial in document.trials.iter().filter(|trial| trial.invalid.is_none()) {
@@ -193,13 +197,13 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
             *lost += row.lost;
         }
     }
-    let loses = |case: &str| rows.iter().any(|((other, ..), [_, lost])| *other == case && *lost > 0);
-    let told = rows.iter().filter(|((case, ..), _)| loses(case));
-    told.map(|((case, least, most), [offered, lost])| {
-        let size = if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
-        (format!("{case}, {size} octets: {lost} of {offered}"), false)
-    })
-    .collect()
+    rows.iter()
+        .map(|((case, least, most), [offered, lost])| {
+            let size =
+                if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
+            (format!("{case}, {size} octets: {lost} of {offered}"), false)
+        })
+        .collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]

@@ -3,6 +3,7 @@ use super::*;
 use romer_record::benchmark::{
     BENCHMARK, BenchmarkResult, Device, Load, Setup, SizeResult, StreamResult, Trial,
 };
+use romer_record::document::Summary;
 
 /// A sweep of two cases whose names try to speak to the page.
 fn document() -> Benchmark {
@@ -108,6 +109,12 @@ fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
     // Two places for each class, however often they were tried; what is owed has the colour of its class.
     assert_eq!(drawn.svg.matches("<circle").count(), 4);
     assert_eq!(drawn.svg.matches("stroke-dasharray").count(), 4, "two lines, and two in the legend");
+    // Where there is but one load, what is owed is a short line at its place.
+    document.trials.truncate(1);
+    let figures = super::figures(&document);
+    let drawn =
+        figures.iter().find(|figure| figure.title.contains("what each class carries, and is owed")).unwrap();
+    assert_eq!(drawn.svg.matches("h28\" fill=\"none\"").count(), 2, "{}", drawn.svg);
     assert_eq!(drawn.svg.matches("#d55e00").count(), drawn.svg.matches("#0072b2").count());
     assert!(!figures.iter().any(|figure| figure.title.contains("<script>") && figure.title.contains("owed")));
 }
@@ -154,4 +161,45 @@ fn numbers_that_are_none_draw_nothing() {
     assert_eq!(figures(&document).len(), 0);
     document.results.clear();
     assert!(page(&document).ends_with("</html>\n"));
+}
+
+#[test]
+fn each_stream_and_every_marking_is_on_the_page() {
+    let trial = |name: &str, lost: u64, median: f64, invalid: Option<&str>| {
+        let latency_ns =
+            Summary { min: Some(1e3), median: Some(median), max: Some(9e3), ..Summary::default() };
+        let stream = StreamResult {
+            name: "<voice>".into(),
+            offered: 100,
+            carried: 100 - lost,
+            lost,
+            latency_ns,
+            ..StreamResult::default()
+        };
+        let came = |came: &str, count: u64| (came.to_owned(), count);
+        Trial {
+            case: name.into(),
+            per_stream: vec![stream],
+            markings: [("cs0".to_owned(), [came("cs0", 90), came("af41", 10)].into())].into(),
+            invalid: invalid.map(str::to_owned),
+            ..Trial::default()
+        }
+    };
+    let mut document = document();
+    document.trials = vec![
+        trial("none", 3, 2e3, None),
+        trial("none", 0, 5e3, None),
+        trial("none", 90, 1e9, Some("the host was away")),
+        trial("remark", 0, 3e3, None),
+    ];
+    let rows = streams(&document);
+    assert_eq!(rows.len(), 2);
+    assert_eq!((rows[0].offered, rows[0].lost(), rows[0].latency), (200, 3, Some([1e3, 3.5e3, 9e3])));
+    assert!(rows[0].words().contains("197 of 200 frames carried, 3 lost (1.500 %)"), "{}", rows[0].words());
+    let told = markings(&document);
+    assert!(told.contains(&("none: 20 of 200 frames that were sent as cs0 came as af41".into(), true)));
+    assert!(told.contains(&("remark: 90 of 100 frames that were sent as cs0 came as cs0".into(), false)));
+    let page = page(&document);
+    assert!(page.contains("<td>none, &lt;voice&gt;</td><td>200</td><td>197</td><td>3</td>"), "{page}");
+    assert!(page.contains("20 of 200 frames that were sent as cs0 came as af41"));
 }

@@ -1,0 +1,163 @@
+//! What became of each stream's frames, and of their markings, in all valid trials of a case together.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use romer_record::benchmark::{Benchmark, Trial};
+
+use crate::escape::markup;
+
+/// A stream in a case.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StreamRow {
+    /// The case.
+    pub case: String,
+    /// The stream.
+    pub name: String,
+    /// Frames that were sent.
+    pub offered: u64,
+    /// Of these, those that came.
+    pub carried: u64,
+    /// Further copies.
+    pub duplicated: u64,
+    /// Frames that came after one of their flow that was sent later.
+    pub reordered: u64,
+    /// Frames whose payload came changed.
+    pub corrupted: u64,
+    /// Least, median and greatest latency, nanoseconds; the median is that of the trials' medians.
+    pub latency: Option<[f64; 3]>,
+}
+
+impl StreamRow {
+    /// Frames that did not come.
+    pub const fn lost(&self) -> u64 {
+        self.offered.saturating_sub(self.carried)
+    }
+
+    /// In a line.
+    pub fn words(&self) -> String {
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = 100.0 * self.lost() as f64 / self.offered.max(1) as f64;
+        let mut words = format!(
+            "stream {}, {}: {} of {} frames carried, {} lost ({share:.3} %)",
+            self.name,
+            self.case,
+            self.carried,
+            self.offered,
+            self.lost()
+        );
+        for (count, what) in
+            [(self.duplicated, "duplicated"), (self.reordered, "reordered"), (self.corrupted, "corrupted")]
+        {
+            if count > 0 {
+                let _ = write!(words, ", {count} {what}");
+            }
+        }
+        if let Some([least, median, greatest]) = self.latency.map(|all| all.map(|nanos| nanos / 1e3)) {
+            let _ = write!(
+                words,
+                "; latency {median:.1} us in the median ({least:.1} to {greatest:.1} us in all)"
+            );
+        }
+        words
+    }
+}
+
+fn valid(document: &Benchmark) -> impl Iterator<Item = &Trial> {
+    document.trials.iter().filter(|trial| trial.invalid.is_none())
+}
+
+/// Each stream in each case, in the order of the cases' first trials.
+pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
+    let mut rows: Vec<(StreamRow, Vec<f64>)> = Vec::new();
+    for trial in valid(document) {
+        for stream in &trial.per_stream {
+            let of = |(row, _): &(StreamRow, _)| row.case == trial.case && row.name == stream.name;
+            let place = rows.iter().position(of).unwrap_or_else(|| {
+                let row =
+                    StreamRow { case: trial.case.clone(), name: stream.name.clone(), ..StreamRow::default() };
+                rows.push((row, Vec::new()));
+                rows.len() - 1
+            });
+            let (row, medians) = &mut rows[place];
+            row.offered += stream.offered;
+            row.carried += stream.carried;
+            row.duplicated += stream.duplicated;
+            row.reordered += stream.reordered;
+            row.corrupted += stream.corrupted;
+            let latency = &stream.latency_ns;
+            if let (Some(least), Some(median), Some(greatest)) = (latency.min, latency.median, latency.max) {
+                let [low, _, high] = row.latency.unwrap_or([least, median, greatest]);
+                row.latency = Some([low.min(least), median, high.max(greatest)]);
+                medians.push(median);
+            }
+        }
+    }
+    let middle = |(mut row, mut medians): (StreamRow, Vec<f64>)| {
+        medians.sort_by(f64::total_cmp);
+        if let (Some(latency), false) = (&mut row.latency, medians.is_empty()) {
+            latency[1] = f64::midpoint(medians[(medians.len() - 1) / 2], medians[medians.len() / 2]);
+        }
+        row
+    };
+    rows.into_iter().map(middle).collect()
+}
+
+/// Code points and priorities that came beside those that were sent, by case, and whether they are others.
+pub fn markings(document: &Benchmark) -> Vec<(String, bool)> {
+    let mut rows: BTreeMap<(&str, &str, &str, &str), u64> = BTreeMap::new();
+    for trial in valid(document) {
+        for (kind, sent) in [("", &trial.markings), ("priority ", &trial.priorities)] {
+            for (sent, came) in sent {
+                for (came, count) in came {
+                    *rows.entry((&trial.case, kind, sent, came)).or_default() += count;
+                }
+            }
+        }
+    }
+    let all = |of: (&str, &str, &str)| {
+        let same = rows.iter().filter(|((case, kind, sent, _), _)| (*case, *kind, *sent) == of);
+        same.map(|(_, count)| count).sum::<u64>()
+    };
+    rows.iter()
+        .map(|(&(case, kind, sent, came), count)| {
+            let of = all((case, kind, sent));
+            let text =
+                format!("{case}: {count} of {of} frames that were sent as {kind}{sent} came as {came}");
+            (text, sent != came)
+        })
+        .collect()
+}
+
+/// The streams as a table.
+pub(super) fn table(document: &Benchmark, html: &mut String) {
+    let rows = streams(document);
+    if rows.is_empty() {
+        return;
+    }
+    html.push_str(
+        "<h2>Streams, in all valid trials of a case</h2>\n<table><tr><th>case, stream</th><th>sent</th><th>carried</th><th>lost</th>\
+         <th>duplicated</th><th>reordered</th><th>corrupted</th><th>least latency, us</th><th>median</th><th>greatest</th></tr>\n",
+    );
+    for row in rows {
+        let latency = |place: usize| {
+            row.latency.map_or_else(|| "-".into(), |latency| format!("{:.1}", latency[place] / 1e3))
+        };
+        let _ = writeln!(
+            html,
+            "<tr><td>{}, {}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            markup(&row.case),
+            markup(&row.name),
+            row.offered,
+            row.carried,
+            row.lost(),
+            row.duplicated,
+            row.reordered,
+            row.corrupted,
+            latency(0),
+            latency(1),
+            latency(2)
+        );
+    }
+    html.push_str("</table>\n");
+}
