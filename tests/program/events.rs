@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab};
+use crate::common::lab::{FAR, Lab, kept};
 use crate::common::measuring::Measuring;
-use crate::common::process;
+use crate::common::process::{self, Process};
 use crate::common::{at, count, schema};
 
 fn ip(lab: &Lab, arguments: &[&str]) {
@@ -202,6 +202,65 @@ fn what_came_while_the_program_stood_still_and_found_its_socket_full_is_not_lost
     assert!(astray > 1_000, "{document:#}");
     // Those that a busy machine drops in its queues besides.
     assert!(lost * 20 < astray, "{document:#}");
+}
+
+#[test]
+fn a_program_that_stands_still_for_little_more_than_a_second_says_so() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &[]);
+    measuring.process.signal("STOP");
+    std::thread::sleep(Duration::from_millis(1_300));
+    measuring.process.signal("CONT");
+    measuring.await_told(&["the program stood still for"]);
+    assert_kinds(&measuring.end(), &["pause"]);
+}
+
+#[test]
+fn what_the_responder_could_not_send_because_it_stood_still_does_not_leave_late_and_is_not_lost() {
+    let lab = Lab::path();
+    let responder = lab.respond(&[]);
+    for direction in ["reverse", "both"] {
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction]);
+        responder.signal("STOP");
+        // Longer than what counts as too late.
+        std::thread::sleep(Duration::from_secs(4));
+        responder.signal("CONT");
+        measuring.await_told(&["the responder did not send", "the responder stood still for"]);
+        measuring.await_more();
+        let document = measuring.end();
+        assert_kinds(&document, &["pause", "not-sent"]);
+        let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
+            .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+        assert_eq!(received + lost + astray, sent, "{direction}: {document:#}");
+        assert!(not_sent > 100, "{direction}: {document:#}");
+        let latest = at(&document, "/reverse/departure_error_ns/max").as_f64().unwrap();
+        assert!(latest < 2e9, "{direction}: {document:#}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains("did not leave the far end"), "{direction}: {warnings}");
+    }
+}
+
+#[test]
+fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_it_stood_still() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let stream = ["--stream", "--stream-interval", "100ms"];
+    let options = [&["--duration", "3s", "--interval", "10ms", FAR], &stream[..]].concat();
+    let (mut command, home) = lab.measuring(&options);
+    let mut process = Process::start(&mut command);
+    while !process.line().contains("\"interval\"") {}
+    ip(&lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);
+    let ended = process.wait().with_code(5);
+    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    let why = "error: this host had no way to the far end any more (198.18.0.3)";
+    assert!(matches!(errors[..], [error] if error.starts_with(why)), "{ended:?}");
+    let document = kept(&home);
+    let events = at(&document, "/events").as_array().unwrap();
+    assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("this host had no way to the far end any more"), "{warnings}");
+    assert!(!warnings.contains("the far end went away"), "{warnings}");
 }
 
 #[test]

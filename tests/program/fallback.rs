@@ -81,6 +81,21 @@ fn the_control_channel_is_found_at_the_port_that_the_target_names() {
 }
 
 #[test]
+fn where_the_control_port_was_named_nothing_else_is_measured_instead() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for more in [&[][..], &["--quiet"]] {
+        let options = ["--count", "5", "--interval", "5ms", "198.18.0.3:1"];
+        let (mut command, _home) = lab.measuring(&[&options, more].concat());
+        let ended = process::run(&mut command).with_code(5);
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        let why =
+            "error: no answer (198.18.0.3:1): nobody listens at the control port; give the control port";
+        assert!(ended.stderr.starts_with(why), "{ended:?}");
+    }
+}
+
+#[test]
 fn stamp_only_asks_for_no_control_channel_and_takes_the_port_for_the_reflectors() {
     let lab = Lab::path();
     let _responder = lab.respond(&["--listen", "198.18.0.3:8620", "--control", "198.18.0.3:8862"]);

@@ -155,14 +155,8 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
     if outcome.partial {
         return Ok(130);
     }
-    if let Some(target) = &outcome.far_end_gone {
-        return Err(Failure::with_code(
-            5,
-            format!(
-                "the far end went away ({target}): the control conversation broke off before the end; what was measured \
-                 is kept as a part, see whether `romer respond` still runs there"
-            ),
-        ));
+    if let Some(gone) = &outcome.far_end_gone {
+        return Err(Failure::with_code(5, gone));
     }
     match &outcome.unreachable[..] {
         [] => {}

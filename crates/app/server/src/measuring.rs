@@ -194,8 +194,8 @@ impl Job {
         match outcome {
             Ok(outcome) => {
                 self.state = State::Done;
-                if let Some(target) = &outcome.far_end_gone {
-                    self.error = Some(format!("the far end went away ({target}); what was measured is kept"));
+                if let Some(gone) = &outcome.far_end_gone {
+                    self.error = Some(gone.to_string());
                 }
                 if let Some(error) = &outcome.not_kept {
                     self.error = Some(error.to_string());

@@ -355,7 +355,7 @@ fn concluded(
 /// A probe that leaves so late was held up by more than a busy machine, nanoseconds.
 const LATE_NS: f64 = 250e6;
 
-/// Says where probes left long after their time. Longer than [`romer_timebase::steps::PAUSE_NS`], they do not leave at all,
+/// Says where probes left long after their time. Longer than [`romer_timebase::steps::TOO_LATE_NS`], they do not leave at all,
 /// and an event says so.
 fn late_departures(m: &Measurement) -> Vec<String> {
     let two_way = m.round_trip.packets.sent.is_some();
@@ -446,6 +446,10 @@ fn warnings(
         stream.cut_short == Some(CutShort::FarEndGone),
         "the far end went away before the end: what it had not told by then is not known".into(),
     );
+    warn(
+        stream.cut_short == Some(CutShort::NoWay),
+        "this host had no way to the far end any more at the end: what that had not told by then is not known".into(),
+    );
     warn(!any, "no probe was sent: there are no statistics".into());
     if !stream.far_log && any {
         numbers::words(related.numbers.as_ref()).into_iter().for_each(|words| warn(true, words));
@@ -480,7 +484,7 @@ fn warnings(
     warn(
         related.reverse_not_sent > 0,
         format!(
-            "the far end's host refused to send {} probes: they are neither sent nor lost",
+            "{} probes did not leave the far end: they are neither sent nor lost",
             related.reverse_not_sent
         ),
     );

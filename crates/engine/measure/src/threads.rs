@@ -6,8 +6,14 @@ use romer_host::HostError;
 use romer_host::interrupts::{self, MovedInterrupts};
 use romer_host::link::Network;
 use romer_host::thread::{self, LockedMemory, MOST_CPUS, Policy, PolicyError, Role, Run};
+use romer_units::Duration;
 
 use crate::MeasureError;
+
+/// A probe that is so late, or later, does not leave, at whichever end it was due.
+pub(crate) const TOO_LATE: Duration = Duration::from_nanos(romer_timebase::steps::TOO_LATE_NS);
+/// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
+pub(crate) const STOOD_STILL: i32 = 125;
 
 /// How the threads that send and receive are run. The default asks for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

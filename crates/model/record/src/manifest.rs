@@ -128,6 +128,8 @@ pub enum CutShort {
     Interrupted,
     /// The far end went away.
     FarEndGone,
+    /// This host had no way to the far end any more.
+    NoWay,
 }
 
 /// Stamps asked for (`--stamp`).

@@ -7,7 +7,11 @@ use romer_record::{RoundTrip, Stamps};
 use romer_units::{Clock, Timestamp};
 
 /// A program that looks often and has not looked for so long has stood still, in nanoseconds.
-pub const PAUSE_NS: i64 = 2_000_000_000;
+pub const PAUSE_NS: i64 = 1_000_000_000;
+/// A probe that is so late was due while its program stood still (stopped, or suspended with its host), in nanoseconds: a
+/// busy machine delays by tens of milliseconds, one whose host takes its processors away by hundreds. Sent then, it would
+/// measure another moment, in a burst of all that were due meanwhile.
+pub const TOO_LATE_NS: i64 = 2_000_000_000;
 /// Smaller steps are taken for the clock's own slewing and the error of reading it.
 const LEAST_STEP_NS: i64 = 200_000;
 /// A clock is slewed by at most a 2000th (`adjtimex`); twice that is allowed for.

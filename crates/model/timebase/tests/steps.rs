@@ -33,7 +33,9 @@ fn a_step_a_suspension_and_a_pause_are_told_apart_and_slewing_is_none_of_them() 
         after_ns: START + 53 * MS + 10_000,
     };
     assert_eq!(stepped, [ClockChange::Step(step)]);
-    assert_eq!(watch.look(reading(5_060 * MS, -7 * MS, 0)), [ClockChange::Paused(5_000 * MS)]);
+    assert_eq!(watch.look(reading(1_060 * MS, -7 * MS, 0)), []);
+    assert_eq!(watch.look(reading(2_061 * MS, -7 * MS, 0)), [ClockChange::Paused(1_001 * MS)]);
+    assert_eq!(watch.look(reading(5_060 * MS, -7 * MS, 0)), [ClockChange::Paused(2_999 * MS)]);
     let slept = watch.look(reading(3_605_080 * MS, -7 * MS, 3_600_000 * MS));
     assert_eq!(slept, [ClockChange::Suspended(3_600_000 * MS)]);
     assert_eq!(watch.look(reading(3_605_100 * MS, -7 * MS, 3_600_000 * MS)), []);

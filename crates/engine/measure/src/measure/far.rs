@@ -329,6 +329,11 @@ impl Conversation {
         self.broken
     }
 
+    /// Nobody is to be heard or told anything any more.
+    pub(super) const fn give_up(&mut self) {
+        self.broken = true;
+    }
+
     /// For how long the far end has left a question without an answer.
     pub(super) fn unanswered(&self) -> Option<StdDuration> {
         self.unanswered.map(|asked| asked.elapsed())

@@ -222,6 +222,12 @@ impl Happenings {
         self.ways.get(stream).and_then(|way| way.source)
     }
 
+    /// Whether this host has a way to the target of stream `stream` at present, by an interface that is up.
+    pub(super) fn has_way(&self, stream: usize) -> bool {
+        let Some(way) = self.ways.get(stream).filter(|way| way.source.is_some()) else { return false };
+        self.links.iter().all(|link| link.up || way.interface.as_ref() != Some(&link.name))
+    }
+
     /// The events that concern stream `stream`, of whichever direction.
     pub(super) fn of(&self, stream: usize) -> Vec<Event> {
         let number = self.number(stream);
@@ -519,7 +525,7 @@ impl Way {
 /// Why a probe was not sent, by the system's error number.
 fn refusal(errno: i32) -> String {
     match errno {
-        super::sending::STOOD_STILL => "the program stood still when they were due".into(),
+        crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
         _ => std::io::Error::from_raw_os_error(errno).to_string(),
     }
 }

@@ -77,13 +77,42 @@ pub struct Outcome {
     pub streams: Vec<Evaluated>,
     /// It was interrupted.
     pub partial: bool,
-    /// The target of a stream whose far end went away before its end, so that only a part was measured.
-    pub far_end_gone: Option<String>,
+    /// Of a stream whose far end was out of reach before its end, so that only a part was measured.
+    pub far_end_gone: Option<Gone>,
     /// Why nothing was measured to some of several targets; each has its document all the same.
     pub unreachable: Vec<MeasureError>,
     /// The run is not kept whole: the disk was full, or could not keep up. The documents are of all that was
     /// measured all the same.
     pub not_kept: Option<StoreError>,
+}
+
+/// A far end that was out of reach before the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// The target.
+    pub target: String,
+    /// This host had no way to it any more: an interface was down, or an address or route was gone. Else the far end, or
+    /// the path to it, went away.
+    pub here: bool,
+}
+
+impl core::fmt::Display for Gone {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { target, here } = self;
+        if *here {
+            write!(
+                f,
+                "this host had no way to the far end any more ({target}): its interface was down, or its address or route \
+                 gone, as the run's events tell; what was measured is kept as a part, mend that here and measure again"
+            )
+        } else {
+            write!(
+                f,
+                "the far end went away ({target}): the control conversation broke off before the end; what was measured \
+                 is kept as a part, see whether `romer respond` still runs there"
+            )
+        }
+    }
 }
 
 impl Outcome {
@@ -190,10 +219,11 @@ fn exchange(
         stop_receiving.store(true, Ordering::Release);
         no_longer.is_some()
     });
-    resuming::settle(streams, options.key.as_ref(), &mut happenings);
+    resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
     live.last(observer);
     happenings.look(observer);
     for (number, stream) in streams.iter_mut().enumerate() {
+        stream.has_way = happenings.has_way(number);
         stream.manifest.events = happenings.of(number);
     }
     Ok(partial)
@@ -351,6 +381,7 @@ fn take_news(
             shared.departed_all();
         }
         if !resuming::tend(stream, place, proved, options.key.as_ref(), happenings) {
+            stream.has_way = happenings.has_way(place);
             give_up(stream, observer);
         }
     }
@@ -360,7 +391,7 @@ fn take_news(
 fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
     let shared = &stream.shared;
     stream.conversation = None;
-    stream.manifest.cut_short = Some(CutShort::FarEndGone);
+    stream.manifest.cut_short = Some(stream.gone());
     observer.on_note(shared.number, what_is_left(shared.way));
     if shared.way.is_one_way() {
         shared.halt();
@@ -420,7 +451,7 @@ fn bring_home(
                 observer.on_note(number, &format!("the far end had no room for {lost} records of its log"));
             }
             None => {
-                stream.manifest.cut_short = Some(CutShort::FarEndGone);
+                stream.manifest.cut_short = Some(stream.gone());
                 observer.on_note(number, "the far end's log did not come back whole");
             }
         }
@@ -507,8 +538,14 @@ fn conclude(
         .collect();
     let measurements: Vec<Measurement> = evaluated.iter().map(|one| one.measurement.clone()).collect();
     let html = page(&evaluated);
-    let gone = manifests.iter().find(|manifest| manifest.cut_short == Some(CutShort::FarEndGone));
-    let far_end_gone = gone.map(|manifest| manifest.target.clone());
+    let far_end_gone = manifests.iter().find_map(|manifest| {
+        let here = match manifest.cut_short? {
+            CutShort::Interrupted => return None,
+            CutShort::FarEndGone => false,
+            CutShort::NoWay => true,
+        };
+        Some(Gone { target: manifest.target.clone(), here })
+    });
     let whole = !partial && far_end_gone.is_none() && dead.is_empty();
     let unreachable = dead.into_iter().map(|one| one.error).collect();
     let status = if whole { Status::Complete } else { Status::Partial };

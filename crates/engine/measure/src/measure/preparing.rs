@@ -9,13 +9,13 @@ use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
-use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule};
 use romer_units::Duration;
 use romer_wire::compact;
-use romer_wire::stamp::{self, Key};
+use romer_wire::stamp;
 
 use super::far::{Absent, Conversation};
 use super::options::{ProbeSize, StreamOptions, TTL, checked, floor, header_octets, payloads, schedule_of};
@@ -48,9 +48,16 @@ pub(super) struct Prepared {
     pub(super) pathfinder: Option<Pathfinder>,
     /// What is being done so that the session outlives its connection.
     pub(super) resuming: Resuming,
+    /// Whether this host had a way to the target at the last look.
+    pub(super) has_way: bool,
 }
 
 impl Prepared {
+    /// Why the far end is out of reach.
+    pub(super) const fn gone(&self) -> CutShort {
+        if self.has_way { CutShort::FarEndGone } else { CutShort::NoWay }
+    }
+
     /// What was seen that the rows do not tell.
     pub(super) fn warnings(&self) -> Vec<String> {
         let strays = self.shared.strays.load(Ordering::Acquire);
@@ -97,6 +104,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared, MeasureError> {
     // Contradictions are told before the target's name is looked up.
     checked(&stream.traffic)?;
+    let named = stream.target.port.is_some();
     let port = stream.target.port.unwrap_or(if options.stamp_only { stamp::PORT } else { control::PORT });
     let address = stream.target.resolve(options.family, port)?;
     let local = local_address(options, address)?;
@@ -108,7 +116,7 @@ pub(super) fn prepare(
     let payloads = payloads(stream, &schedule, way, address, mtu, keyed)?;
     let floor = floor(stream, &schedule, way, keyed);
     let mut conversation =
-        if options.stamp_only { None } else { greet(address, way, options.key.as_deref(), notes)? };
+        if options.stamp_only { None } else { greet(address, way, options, named, notes)? };
     let test_port = conversation.as_ref().map_or_else(
         || if options.stamp_only { address.port() } else { stamp::PORT },
         |conversation| conversation.welcome.test_port,
@@ -173,6 +181,7 @@ pub(super) fn prepare(
         far_drops: 0,
         pathfinder: None,
         resuming: Resuming::default(),
+        has_way: true,
     })
 }
 
@@ -288,14 +297,16 @@ fn open(
     Ok((socket, receiver))
 }
 
-/// A conversation with the romer at the far end, or none where there is no romer.
+/// A conversation with the romer at the far end, or none where there is no romer. Where the port was `named` there has to
+/// be one.
 fn greet(
     address: SocketAddr,
     way: Way,
-    key: Option<&Key>,
+    options: &MeasureOptions,
+    named: bool,
     notes: &mut Vec<String>,
 ) -> Result<Option<Conversation>, MeasureError> {
-    match Conversation::begin(address, key) {
+    match Conversation::begin(address, options.key.as_deref()) {
         Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
             Err(MeasureError::Refused {
                 address,
@@ -314,6 +325,15 @@ fn greet(
                 address: format!("TCP {address}"),
                 why,
                 mend: "one-way probes need `romer respond` at the far end; start it there, or leave --direction out",
+            })
+        }
+        Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why))
+            if named =>
+        {
+            Err(MeasureError::Unreachable {
+                address: address.to_string(),
+                why,
+                mend: "give the control port of `romer respond` there (8862 unless it has another), leave the port out to                        measure with whatever reflector is there, or name a reflector's port with --stamp-only",
             })
         }
         Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) => {

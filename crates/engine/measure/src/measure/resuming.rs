@@ -15,6 +15,7 @@ use romer_session::control::{KEEP_ALIVE, SILENCE};
 use romer_units::Duration;
 use romer_wire::stamp::Key;
 
+use super::Observer;
 use super::far::{Absent, Conversation};
 use super::happenings::Happenings;
 use super::preparing::{Prepared, REPETITION};
@@ -23,8 +24,10 @@ use super::preparing::{Prepared, REPETITION};
 const AGAIN: StdDuration = StdDuration::from_millis(500);
 /// A far end that has left three questions without an answer is perhaps not reached any more.
 const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
-/// At the end of a run, how long a session that is being moved is waited for.
+/// At the end of a run, how long a session that is being moved is waited for; and how long where this host has no way to
+/// the far end.
 const LAST: StdDuration = StdDuration::from_secs(5);
+const LAST_WITHOUT_WAY: StdDuration = StdDuration::from_secs(1);
 
 /// What is being done so that a stream's session goes on.
 #[derive(Debug, Default)]
@@ -177,19 +180,34 @@ fn step(
     Some(())
 }
 
-/// At the end of a run: waits for sessions that are just being moved, so that their far ends' logs come home.
-pub(super) fn settle(streams: &mut [Prepared], key: Option<&Arc<Key>>, happenings: &mut Happenings) {
-    let deadline = Instant::now() + LAST;
+/// At the end of a run: waits for sessions that are just being moved, so that their far ends' logs come home. What happens
+/// meanwhile is seen and told.
+pub(super) fn settle(
+    streams: &mut [Prepared],
+    key: Option<&Arc<Key>>,
+    happenings: &mut Happenings,
+    observer: &mut dyn Observer,
+) {
+    let began = Instant::now();
     for (place, stream) in streams.iter_mut().enumerate() {
         let moving = |stream: &Prepared| {
             let trouble = stream.resuming.trouble.as_ref();
             trouble.is_some_and(|trouble| !matches!(trouble.stage, Stage::Proving))
         };
-        while moving(stream) && Instant::now() < deadline {
-            if step(stream, place, false, key, happenings).is_none() {
+        while moving(stream) {
+            let longest = if happenings.has_way(place) { LAST } else { LAST_WITHOUT_WAY };
+            if began.elapsed() >= longest || step(stream, place, false, key, happenings).is_none() {
                 break;
             }
-            std::thread::sleep(StdDuration::from_millis(20));
+            happenings.wait(Duration::from_millis(20));
+            happenings.look(observer);
+        }
+        // What is asked of a far end that this host has no way to is answered by nobody.
+        if moving(stream)
+            && !happenings.has_way(place)
+            && let Some(conversation) = &mut stream.conversation
+        {
+            conversation.give_up();
         }
     }
 }

@@ -12,11 +12,11 @@ use romer_host::thread::Role;
 use romer_record::log::Entry;
 use romer_session::sender::{Departures, Due, wire_sequence};
 use romer_store::LogSender;
-use romer_timebase::steps::PAUSE_NS;
 use romer_units::Duration;
 
 use super::stream::Shared;
 use crate::ThreadOptions;
+use crate::threads::{STOOD_STILL, TOO_LATE};
 
 /// A stream's schedule, with what turns it into packets.
 pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + Send>>;
@@ -24,12 +24,6 @@ pub(super) type Probes = Departures<Box<dyn Iterator<Item = (Duration, u32)> + S
 /// Transmit stamps that may wait in the socket's error queue before somebody is called to read them. The least
 /// receive buffer that systems give has room for several hundred.
 const STAMPS_WAITING: u64 = 64;
-
-/// A probe that is so late was due while the program stood still (stopped, or suspended with its host): a busy
-/// machine delays by tens of milliseconds, one whose host takes its processors away by hundreds.
-const STANDSTILL: Duration = Duration::from_nanos(PAUSE_NS);
-/// The error number under which such probes are logged (`ECANCELED`); no send call gives it.
-pub(super) const STOOD_STILL: i32 = 125;
 
 /// What the sending thread needs of one stream.
 pub(super) struct Leg {
@@ -66,7 +60,7 @@ pub(super) fn send_all(
             continue;
         }
         leg.shared.latest_ns.fetch_max(wake.late.as_nanos(), Ordering::AcqRel);
-        if wake.late > STANDSTILL {
+        if wake.late >= TOO_LATE {
             skip_one(leg, &due, log);
         } else {
             send_one(leg, &due, wake.late, log, &mut buffer);

@@ -30,6 +30,7 @@ use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 use crate::occurrences::{Occurrence, Occurrences};
+use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
 use resuming::Moved;
 
@@ -450,14 +451,18 @@ impl Controlling {
 
     /// Tells of probes that this host refused to send.
     fn refused(&mut self, index: usize, count: u64, errno: i32) -> Vec<Action> {
-        let why = io::Error::from_raw_os_error(errno);
-        let hint = match why.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
-            }
-            _ => "",
+        let detail = if errno == STOOD_STILL {
+            format!("the responder did not send {count} probes: it stood still when they were due")
+        } else {
+            let why = io::Error::from_raw_os_error(errno);
+            let hint = match why.kind() {
+                io::ErrorKind::ConnectionRefused => {
+                    "; it was told that nobody takes earlier ones, as a NAT tells that has forgotten its mapping"
+                }
+                _ => "",
+            };
+            format!("the responder's host did not send {count} probes: {why}{hint}")
         };
-        let detail = format!("the responder's host did not send {count} probes: {why}{hint}");
         let event = self.occurrences.note(EventKind::NotSent, detail);
         self.connections[index].server.on_event(event)
     }

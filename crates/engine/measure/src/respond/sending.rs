@@ -25,6 +25,7 @@ use romer_wire::compact;
 use super::reflecting::Note;
 use crate::ThreadOptions;
 use crate::card::{self, Card, Unplaced};
+use crate::threads::{STOOD_STILL, TOO_LATE};
 
 /// From the order to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
@@ -225,8 +226,12 @@ impl Sending {
             }
             self.take_path();
             let t1 = clock::realtime_now().as_nanos();
-            let Some(length) = departures.write(&due, t1, &mut buffer) else { continue };
-            self.send_one(&due, late, &buffer[..length]);
+            if late >= TOO_LATE {
+                self.pass_over(&due, late);
+            } else {
+                let Some(length) = departures.write(&due, t1, &mut buffer) else { continue };
+                self.send_one(&due, late, &buffer[..length]);
+            }
             self.collect_stamps();
         }
     }
@@ -252,14 +257,8 @@ impl Sending {
             ttl: None,
             id: wire_sequence(due.sequence),
         };
-        let mut record = FarSent {
-            sequence: due.sequence,
-            size: due.size,
-            wake_error_ns: late.as_nanos(),
-            user_ns: clock::realtime_now().as_nanos(),
-            kernel_ns: None,
-            refused: false,
-        };
+        let mut record = unsent(due, late);
+        record.refused = false;
         match self.path.socket.send(&outgoing) {
             Ok(sent) => {
                 record.user_ns = Realtime::as_nanos(sent.user);
@@ -269,10 +268,28 @@ impl Sending {
             }
             Err(error) => {
                 record.refused = true;
-                self.refused += 1;
-                self.errno = error.errno().unwrap_or(0);
+                self.refuse(error.errno().unwrap_or(0));
             }
         }
+        self.await_stamp(record);
+    }
+
+    /// Passes over a probe that was due while the program stood still.
+    fn pass_over(&mut self, due: &Due, late: Duration) {
+        self.refuse(STOOD_STILL);
+        self.await_stamp(unsent(due, late));
+    }
+
+    /// One more probe does not leave; those that did not for another reason are told first.
+    fn refuse(&mut self, errno: i32) {
+        if errno != self.errno {
+            self.tell_refusals();
+        }
+        self.refused += 1;
+        self.errno = errno;
+    }
+
+    fn await_stamp(&mut self, record: FarSent) {
         if self.waiting.len() >= PENDING {
             self.hand_over_first();
         }
@@ -368,5 +385,17 @@ impl Sending {
             std::thread::sleep(LOOK.to_std());
         }
         self.listener.waker.wake();
+    }
+}
+
+/// The record of a probe that has not left.
+fn unsent(due: &Due, late: Duration) -> FarSent {
+    FarSent {
+        sequence: due.sequence,
+        size: due.size,
+        wake_error_ns: late.as_nanos(),
+        user_ns: clock::realtime_now().as_nanos(),
+        kernel_ns: None,
+        refused: true,
     }
 }
