@@ -19,14 +19,17 @@ pub(crate) fn with_seed(seed: Option<Seed>) -> String {
     shell(&words)
 }
 
-/// Without what says when, and how often: a run is one turn.
+/// Without what says when, and how often: a run is one turn. Of several, `--out` names the folder that has the folders of all.
 fn once(words: Vec<String>) -> Vec<String> {
-    const TURNS: [&str; 3] = ["--start", "--every", "--times"];
+    const TURNS: [&str; 4] = ["--start", "--every", "--times", "--out"];
+    let named = |word: &String| word == "--every" || word.starts_with("--every=");
+    let several = words.iter().take_while(|word| *word != "--").any(named);
+    let turns = if several { &TURNS[..] } else { &TURNS[..3] };
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-        match (word == "--", TURNS.contains(&name)) {
+        match (word == "--", turns.contains(&name)) {
             (true, _) => {
                 kept.push(word);
                 kept.extend(words.by_ref());
@@ -56,5 +59,9 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let given = words("romer measure --every 1h x --start=+1s --times 3 --count 5 -- --every");
         assert_eq!(once(given), words("romer measure x --count 5 -- --every"));
+        let of_several = words("romer measure x --out all --every=1h --count 5");
+        assert_eq!(once(of_several), words("romer measure x --count 5"));
+        let alone = words("romer measure x --out one -- --every=1h");
+        assert_eq!(once(alone.clone()), alone);
     }
 }

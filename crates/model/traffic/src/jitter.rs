@@ -81,8 +81,12 @@ impl FromStr for DepartureJitter {
 fn read(text: &str) -> Result<DepartureJitter, String> {
     let forms = || format!("it has none of the forms; use {}", DepartureJitter::FORMS.join(", "));
     let (name, values) = text.split_once(':').ok_or_else(forms)?;
+    let name = name.to_ascii_lowercase();
+    if !DepartureJitter::FORMS.iter().any(|form| form.split(':').next() == Some(&name)) {
+        return Err(forms());
+    }
     let values = values.split(',').map(delay).collect::<Result<Vec<_>, _>>()?;
-    match (name.to_ascii_lowercase().as_str(), values.as_slice()) {
+    match (name.as_str(), values.as_slice()) {
         ("uniform", &[low, high]) if low > high => {
             Err(format!("the least delay, {low}, is above the greatest, {high}; exchange them"))
         }
