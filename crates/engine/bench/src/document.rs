@@ -356,13 +356,20 @@ fn result(
         stddev: summary.stddev,
         min: summary.min,
         max: summary.max,
-        interval: summary.mean_interval,
+        interval: summary.mean_interval.map(|interval| possible(quantity, interval, summary.min)),
         method: "student".into(),
         median: summary.median,
         median_interval: summary.median_interval,
         theoretical,
         bounded_by: None,
     }
+}
+
+/// What of an interval can be: few repeats have wide ones, which Student's knows no end of. `least` is the least value that was
+/// found: a latency without the tester's own part may be below zero.
+fn possible(quantity: &str, [low, high]: [f64; 2], least: Option<f64>) -> [f64; 2] {
+    let low = if least.is_some_and(|least| least >= 0.0) { low.max(0.0) } else { low };
+    [low, if quantity == "loss_ratio" { high.min(1.0) } else { high }]
 }
 
 /// Each case against all before it.
@@ -436,6 +443,13 @@ mod tests {
         let [low, high] = found[0].interval.unwrap();
         assert!(high - low > 1e5, "the mean is carried away: {low} {high}");
         assert_eq!(overall(&all[..5]), [], "five are too few");
+    }
+
+    #[test]
+    fn an_interval_has_nothing_that_cannot_be() {
+        assert_eq!(possible("loss_ratio", [-0.2, 1.3], Some(0.1)), [0.0, 1.0]);
+        assert_eq!(possible("latency_mean_ns", [-98_012.0, 2e5], Some(40.0)), [0.0, 2e5]);
+        assert_eq!(possible("latency_mean_ns", [-500.0, 2e5], Some(-1.3)), [-500.0, 2e5]);
     }
 
     #[test]
