@@ -65,7 +65,7 @@ pub fn page(document: &Benchmark) -> String {
     let mut html = String::from(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>romer benchmark</title>\n<style>body{font:16px/1.5 system-ui,sans-serif;\
-         max-width:60em;margin:2em auto;padding:0 1em;color:#1b1b1b;background:#fff}table{border-collapse:collapse;\
+         max-width:60em;margin:2em auto;padding:0 1em;color:#1b1b1b;background:#fff}table{display:block;overflow-x:auto;border-collapse:collapse;\
          font-variant-numeric:tabular-nums}td,th{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:right}\
          td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.bad{color:#a00}\
          @media(prefers-color-scheme:dark){body{background:#fff;color:#1b1b1b}}</style></head><body>\n",
