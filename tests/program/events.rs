@@ -64,6 +64,37 @@ fn an_mtu_that_shrinks_is_told_and_probes_that_do_not_fit_are_not_lost() {
 }
 
 #[test]
+fn what_is_too_long_for_this_hosts_interface_to_take_meanwhile_is_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--size", "1200B", "--direction", "both"]);
+    for (mtu, told) in
+        [("1000", "is 1000 octets now, and was 1500: what is longer"), ("1500", "is 1500 octets now")]
+    {
+        ip(&lab, &["link", "set", "t0", "mtu", mtu]);
+        measuring.await_told(&[told]);
+        if mtu == "1000" {
+            measuring.await_told(&["were not sent"]);
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    measuring.await_more();
+    let document = measuring.end();
+    let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost + astray, sent, "{document:#}");
+    // Of a hundred a second, for a second. A busy machine may lose one itself.
+    assert!(astray >= 80 && lost <= 3, "{document:#}");
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings
+            .contains("on the way back while a host's address changed, its interface was down or its MTU")
+    );
+    let events = at(&document, "/events").as_array().unwrap();
+    assert!(events.iter().any(|event| event["kind"] == "mtu-change" && event["mtu"] == 1000), "{events:?}");
+}
+
+#[test]
 fn an_address_that_changes_is_told() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

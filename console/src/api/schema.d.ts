@@ -1681,6 +1681,11 @@ export interface components {
             detail: string;
             /** @description What it was. */
             kind: components["schemas"]["EventKind"];
+            /**
+             * Format: uint32
+             * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
+             */
+            mtu?: number | null;
             /** @description Where it was. */
             side: components["schemas"]["Side"];
             /** @description Of a step of the clock, how large it was and between which readings. */

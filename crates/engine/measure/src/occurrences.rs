@@ -13,6 +13,9 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 /// Events that a responder remembers: the latest.
 const REMEMBERED: usize = 256;
+/// What it means that an MTU is less than before.
+pub(crate) const LONGER: &str =
+    ": what is longer does not leave there, and many an interface does not take it either";
 /// Characters of a far end's words that are kept.
 const LONGEST_WORDS: usize = 300;
 
@@ -39,6 +42,7 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
         clock_ns: now.realtime.as_nanos(),
         step: None,
         datagrams: None,
+        mtu: None,
     }
 }
 
@@ -97,6 +101,7 @@ pub(crate) fn told_by_far_end(
         until_ns: length.map(|_| now.at_ns),
         clock_ns: told.clock_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
+        mtu: told.mtu.filter(|_| told.kind == EventKind::MtuChange),
         ..now
     })
 }
@@ -212,10 +217,14 @@ impl Occurrences {
         if let (Some(before), Some(now)) = (before.mtu, mtu)
             && before != now
         {
+            let longer = if now < before { LONGER } else { "" };
             let detail = format!(
-                "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}"
+                "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}{longer}"
             );
             tell(EventKind::MtuChange, detail);
+            if let Some(told) = all.last_mut() {
+                told.event.mtu = Some(now);
+            }
         }
     }
 
@@ -289,6 +298,7 @@ mod tests {
             clock_ns: 42,
             step,
             datagrams: None,
+            mtu: None,
         };
         let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
         assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));

@@ -80,6 +80,9 @@ pub struct Event {
     /// Of a `receive-overflow`, how many datagrams the kernel dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
+    /// Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
 }
 
 impl Event {

@@ -145,6 +145,7 @@ mod tests {
             clock_ns: 5_000 * MS,
             step: None,
             datagrams: None,
+            mtu: None,
         }
     }
 

@@ -23,6 +23,7 @@ mod relate;
 mod selection;
 pub mod skew;
 pub mod steps;
+pub mod too_long;
 pub mod unread;
 mod watched;
 

@@ -101,6 +101,7 @@ mod tests {
             clock_ns: HOUR + at * MS,
             step: None,
             datagrams: None,
+            mtu: None,
         }
     }
 

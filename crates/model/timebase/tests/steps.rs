@@ -51,6 +51,7 @@ fn event(side: Side, step: ClockStep) -> Event {
         clock_ns: step.after_ns,
         step: Some(step),
         datagrams: None,
+        mtu: None,
     }
 }
 
@@ -175,6 +176,7 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
         clock_ns: START + 2_000 * MS,
         step: None,
         datagrams: None,
+        mtu: None,
     };
     assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
     let unsent: Vec<u64> = rows.iter().filter(|row| row.not_sent).map(|row| row.sequence).collect();
@@ -192,6 +194,7 @@ fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
         clock_ns: START + at,
         step: None,
         datagrams: None,
+        mtu: None,
     };
     let probe = |n: u64| {
         let mut row = RoundTrip { way: Way::Reverse, sequence: n, ..RoundTrip::default() };

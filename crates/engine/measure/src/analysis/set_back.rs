@@ -120,6 +120,7 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
         clock_ns: after_ns,
         step: Some(ClockStep { size_ns, before_ns, after_ns }),
         datagrams: None,
+        mtu: None,
     }
 }
 

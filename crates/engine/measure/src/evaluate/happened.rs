@@ -8,6 +8,7 @@ use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_timebase::astray::{astray, mark};
+use romer_timebase::too_long::too_long;
 use romer_timebase::unread::unread;
 use romer_units::Duration;
 
@@ -46,15 +47,27 @@ pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
     events
 }
 
+/// Octets of IPv4 and UDP, for where it is not known how long packets are.
+const HEADERS: u32 = 28;
+
 /// Finds those of the probes that did not arrive that are not the path's losses, and says so.
 pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String> {
     let tells = |event: &Event| {
-        matches!(event.kind, EventKind::AddressChange | EventKind::LinkDown | EventKind::ReceiveOverflow)
+        matches!(
+            event.kind,
+            EventKind::AddressChange
+                | EventKind::LinkDown
+                | EventKind::ReceiveOverflow
+                | EventKind::MtuChange
+        )
     };
     if !stream.events.iter().any(tells) {
         return Vec::new();
     }
     let one_clock = stream.clock_relation == ClockRelation::Shared;
+    let traffic = &stream.traffic;
+    let headers =
+        traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
     let mut there = BTreeSet::new();
     let mut words = Vec::new();
     for (passages, ends, name) in [
@@ -68,6 +81,7 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
             gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
         }
         gone.extend(unread(passages, &stream.events, ends[1]));
+        gone.extend(too_long(passages, &stream.events, ends[1], headers));
         match ends {
             [Side::Sender, Side::Responder] => there.clone_from(&gone),
             // What did not get there does not come back.
@@ -79,8 +93,8 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
         if count > 0 {
             let (probes, they) = if count == 1 { ("probe was", "it") } else { ("probes were", "they") };
             words.push(format!(
-                "{count} {probes} under way {name} while a host's address changed, its interface was down, or its program \
-                 stood still until its socket was full: {they} went astray, which says nothing of the path, and {they} \
+                "{count} {probes} under way {name} while a host's address changed, its interface was down or its MTU too \
+                 small for them, or its program stood still until its socket was full: {they} went astray, which says nothing of the path, and {they} \
                  count{} as neither received nor lost",
                 if count == 1 { "s" } else { "" }
             ));

@@ -13,7 +13,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::occurrences::{clock_event, event, reading};
+use crate::occurrences::{LONGER, clock_event, event, reading};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -353,8 +353,10 @@ impl Happenings {
         if let (Some(before), Some(now)) = (was.1, mtu)
             && before != now
         {
-            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}");
-            self.note(None, EventKind::MtuChange, Side::Sender, detail);
+            let longer = if now < before { LONGER } else { "" };
+            let detail = format!("the MTU of interface {name} is {now} octets now, and was {before}{longer}");
+            let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
+            self.keep(None, Event { mtu: Some(now), ..one });
         }
     }
 
@@ -564,6 +566,7 @@ mod tests {
             clock_ns,
             step: None,
             datagrams: None,
+            mtu: None,
         };
         Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
     }

@@ -172,6 +172,7 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             clock_ns: now.realtime.as_nanos(),
             step: None,
             datagrams: None,
+            mtu: None,
         });
     }
 }

@@ -317,6 +317,7 @@ mod tests {
                     clock_ns: 2,
                     step: Some(ClockStep { size_ns: 3, before_ns: 4, after_ns: 5 }),
                     datagrams: None,
+                    mtu: None,
                 }],
             }),
         ]

@@ -143,6 +143,7 @@ fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before
         clock_ns: 2,
         step: None,
         datagrams: None,
+        mtu: None,
     };
     let mut server = server(Limits::default());
     say(&mut server, &hello());
