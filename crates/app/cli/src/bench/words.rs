@@ -232,16 +232,7 @@ pub(super) fn summary(document: &Benchmark) -> String {
         );
     }
     for one in document.overall.iter().filter(|one| one.quantity == "latency_median_ns") {
-        let [low, high] = one.median_interval.unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median ({low:.4} to {high:.4}, 95 %)",
-            one.to,
-            one.from,
-            one.places,
-            one.quantity,
-            one.median.unwrap_or_default(),
-        );
+        let _ = writeln!(text, "{}", romer_report::benchmark::overall_words(one));
     }
     for spot in &document.soft_spots {
         let _ = writeln!(text, "soft spot: {}", spot.text);

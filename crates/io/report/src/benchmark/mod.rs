@@ -10,7 +10,7 @@ mod streams;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use romer_record::benchmark::Benchmark;
+use romer_record::benchmark::{Benchmark, Overall};
 
 use crate::escape::markup;
 pub use figures::figures;
@@ -151,18 +151,7 @@ pub fn page(document: &Benchmark) -> String {
         "Differences between cases (corrected for their number, Holm: 5 % in all; intervals of each alone)",
         different.collect(),
     );
-    let overall = document.overall.iter().map(|one| {
-        let [low, high] = one.median_interval.unwrap_or_default();
-        let text = format!(
-            "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median ({low:.4} to {high:.4}, 95 %)",
-            one.to,
-            one.from,
-            one.places,
-            one.quantity,
-            one.median.unwrap_or_default(),
-        );
-        (text, false)
-    });
+    let overall = document.overall.iter().map(|one| (overall_words(one), false));
     list(&mut html, "What a case costs, over all sizes and loads", overall.collect());
     list(
         &mut html,
@@ -204,6 +193,19 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
             (format!("{case}, {size} octets: {lost} of {offered}"), false)
         })
         .collect()
+}
+
+/// What a case costs over all sizes and loads, in words.
+pub fn overall_words(one: &Overall) -> String {
+    let [low, high] = one.median_interval.unwrap_or_default();
+    format!(
+        "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median ({low:.4} to {high:.4}, 95 %)",
+        one.to,
+        one.from,
+        one.places,
+        one.quantity,
+        one.median.unwrap_or_default(),
+    )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]
