@@ -5,7 +5,7 @@
 //! that lies out farther than nearly all of them did not come from it (a Monte Carlo test: Barnard 1963). Nothing is
 //! assumed of independence, and it holds for every scenario.
 
-use romer_impair::{Config, Engine, Headers, Limits, Nanos, Packet, Port};
+use romer_impair::{Config, Decision, Engine, Headers, Limits, Nanos, Packet, Port};
 use romer_metrics::bootstrap::{Statistic, resampled};
 use romer_metrics::{reordering, wilson_interval};
 use romer_record::fidelity::{
@@ -90,6 +90,7 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
     if !question.config.timeline.is_empty() {
         warnings.push("the scenario's timeline is taken to begin with the first packet".into());
     }
+    warnings.extend(damage(question.config));
     Fidelity {
         schema: FIDELITY.into(),
         method: "the scenario in virtual time over the departures that were measured, with other seeds; a figure's \
@@ -98,6 +99,28 @@ pub fn fidelity(question: &Question<'_>) -> Fidelity {
         directions,
         warnings,
     }
+}
+
+/// What becomes of packets whose bits the scenario turns over, in words.
+fn damage(config: &Config) -> impl Iterator<Item = String> {
+    let settings = std::iter::once(&config.base).chain(config.timeline.iter().map(|step| &step.setting));
+    let paths = settings.flat_map(|setting| setting.paths.iter().flatten().flatten());
+    let (mut dropped, mut repaired) = (false, false);
+    for corrupt in paths.map(|path| &path.corrupt) {
+        let (Decision::Bernoulli { probability } | Decision::Correlated { probability, .. }) =
+            corrupt.decision
+        else {
+            continue;
+        };
+        if probability <= 0.0 {
+            continue;
+        }
+        *(if corrupt.repair_checksum { &mut repaired } else { &mut dropped }) = true;
+    }
+    let dropped = dropped.then_some("the checksums tell it, and these are expected to be lost");
+    let repaired =
+        repaired.then_some("checksums are repaired: what such probes say may be wrong, and is not foreseen");
+    dropped.into_iter().chain(repaired).map(|what| format!("the scenario damages packets; {what}"))
 }
 
 /// What one run, measured or made, comes to.
@@ -355,7 +378,10 @@ impl Side<'_> {
                 // Packets that are due at one moment leave in the engine's order, which the line keeps.
                 last = outcome.time.max(last.saturating_add(1));
                 let place = usize::try_from(outcome.slot).unwrap_or(usize::MAX);
-                if let Some(arrivals) = arrivals.get_mut(place).filter(|_| outcome.lost.is_none()) {
+                // Checksums that are not repaired tell the damage where it arrives, and it is dropped there.
+                let is_dropped = outcome.corruption.is_some_and(|damage| !damage.repair_checksum);
+                let has_arrived = outcome.lost.is_none() && !is_dropped;
+                if let Some(arrivals) = arrivals.get_mut(place).filter(|_| has_arrived) {
                     arrivals.push(last);
                 }
             }
@@ -451,139 +477,5 @@ pub(crate) const fn real(nanos: i64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SCENARIO: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
-        [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
-        [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
-        [a_to_b.reorder]\nmodel = \"bernoulli\"\nprobability = 0.03\n\
-        displacement = { model = \"uniform\", low = 1, high = 2 }\n\
-        [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"gamma\", shape = 2, scale = \"3ms\" }\n";
-
-    fn config(text: &str) -> Config {
-        crate::read_scenario(text, "s").unwrap().scenario.config
-    }
-
-    /// What a scenario makes of a stream, with the seed of one who measures.
-    fn measured(text: &str, packets: u64) -> Vec<Passage> {
-        let template = |sequence: u64| Passage {
-            sequence,
-            copy: 0,
-            size: 160,
-            fate: Fate::Arrived,
-            departure: Some(Timestamp::from_nanos(i64::try_from(sequence).unwrap() * 20_000_000)),
-            arrival: None,
-            delay: None,
-            ttl: None,
-            tos: None,
-            departure_error: None,
-        };
-        let sent: Vec<Passage> = (0..packets).map(template).collect();
-        let config = config(text);
-        let streams = vec![MeasuredStream { forward: &sent, reverse: &[] }];
-        let question = Question {
-            config: &config,
-            headers: Headers::default(),
-            streams,
-            absolute: true,
-            waiting: 2_000_000_000,
-            allowed: 0,
-        };
-        let side = Side { question: &question, port: Port::A, streams: vec![sent.clone()] };
-        side.made(1_000_000).remove(0)
-    }
-
-    fn compare(text: &str, passages: &[Passage]) -> FidelityDirection {
-        compare_allowing(text, passages, 0)
-    }
-
-    fn compare_allowing(text: &str, passages: &[Passage], allowed: Nanos) -> FidelityDirection {
-        let config = config(text);
-        let question = Question {
-            config: &config,
-            headers: Headers::default(),
-            streams: vec![MeasuredStream { forward: passages, reverse: &[] }],
-            absolute: true,
-            waiting: 2_000_000_000,
-            allowed,
-        };
-        let mut found = fidelity(&question);
-        assert_eq!(found.directions.len(), 1);
-        found.directions.remove(0)
-    }
-
-    #[test]
-    fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
-        let passages = measured(SCENARIO, 1_000);
-        let same = compare(SCENARIO, &passages);
-        assert_eq!(same.verdict, FidelityVerdict::AsAsked, "{same:#?}");
-        for (what, with) in
-            [("p = 0.02", "p = 0.06"), ("\"20ms\"", "\"22ms\""), ("\"3ms\" }", "\"5ms\" }"), ("0.03", "0.2")]
-        {
-            let other = compare(&SCENARIO.replace(what, with), &passages);
-            assert_eq!(other.verdict, FidelityVerdict::Differs, "{what} {with}: {other:#?}");
-        }
-        let loss = &same.figures[0];
-        assert!((loss.asked - 0.02 / 0.42).abs() < 0.005, "{loss:?}");
-        assert!(same.distribution.unwrap().effective_values <= 1_000.0);
-    }
-
-    #[test]
-    fn what_hosts_and_path_added_is_found_and_told() {
-        let mut passages = measured(SCENARIO, 1_000);
-        for passage in &mut passages {
-            passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(2));
-        }
-        assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
-        let found = compare_allowing(SCENARIO, &passages, 5_000_000);
-        assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
-        assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
-    }
-
-    #[test]
-    fn what_a_figure_is_in_95_of_100_runs_has_both_its_sides_whatever_hosts_and_path_may_have_added() {
-        const NORMAL: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\norder = \"independent\"\n\
-            variable = { model = \"normal\", mean = \"15ms\", stddev = \"4ms\" }\n";
-        let mut passages = measured(NORMAL, 289);
-        for passage in &mut passages {
-            passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(1));
-        }
-        // The error of a quantile of 289 normal values: its density there over the root of p (1 - p) / n.
-        let spread = |p: f64, density: f64| 1.96 * (p * (1.0 - p) / 289.0).sqrt() / density * 4e6;
-        for allowed in [0, 3_000_000] {
-            let found = compare_allowing(NORMAL, &passages, allowed);
-            assert_eq!(found.added_ns > 0.0, allowed > 0);
-            for (place, truth, density) in [
-                (4, 35e6 - 0.674_49 * 4e6, 0.317_78),
-                (5, 35e6, 0.398_94),
-                (6, 35e6 + 0.674_49 * 4e6, 0.317_78),
-            ] {
-                let (figure, p) = (&found.figures[place], QUANTILES[place - 4]);
-                let [below, above] =
-                    [figure.asked - figure.asked_interval[0], figure.asked_interval[1] - figure.asked];
-                assert!((figure.asked - truth).abs() < 0.2 * spread(p, density), "{allowed}: {figure:?}");
-                // Of 499 runs an end of such an interval is known to a tenth.
-                for side in [below, above] {
-                    assert!((side / spread(p, density) - 1.0).abs() < 0.3, "{allowed}: {figure:?}");
-                }
-            }
-            // What was brought down to the expected median lies where half of the runs lie, not beside them.
-            let median = &found.figures[5];
-            assert_eq!(median.p_value >= 0.9, allowed > 0, "{median:?}");
-        }
-    }
-
-    #[test]
-    fn too_few_packets_say_nothing() {
-        let few = compare(SCENARIO, &measured(SCENARIO, 20));
-        assert_eq!(few.verdict, FidelityVerdict::TooFew);
-    }
-
-    #[test]
-    fn the_distance_of_two_samples_is_the_greatest_gap_between_their_steps() {
-        assert!((ks_distance(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]) - 0.5).abs() < 1e-12);
-        assert!(ks_distance(&[1.0, 1.0], &[1.0, 1.0]).abs() < 1e-12);
-        assert!((ks_distance(&[1.0], &[2.0]) - 1.0).abs() < 1e-12);
-    }
-}
+#[path = "fidelity_tests.rs"]
+mod tests;

@@ -201,6 +201,25 @@ impl EmulatedDirection {
         self.received + self.duplicates_created
             == self.transmitted + self.queued + self.lost.values().sum::<u64>()
     }
+
+    /// With what share a packet or copy is lost on its whole way: of the packets that arrived those that the kernel, the
+    /// loss stage or a trace lost; and of what was left, with its copies, which are made after those losses and never meet
+    /// them, those lost behind it. `None` where nothing arrived.
+    #[expect(clippy::cast_precision_loss, reason = "a share of counts")]
+    pub fn loss_ratio(&self) -> Option<f64> {
+        let (mut first, mut later) = (0, 0);
+        for (cause, lost) in &self.lost {
+            *(if ["kernel", "model", "trace"].contains(&cause.as_str()) {
+                &mut first
+            } else {
+                &mut later
+            }) += lost;
+        }
+        let share = |part: u64, whole: u64| (whole > 0).then(|| (part as f64 / whole as f64).min(1.0));
+        let before = share(first, self.received)?;
+        let behind = share(later, self.received.saturating_sub(first) + self.duplicates_created);
+        Some(before + (1.0 - before) * behind.unwrap_or(0.0))
+    }
 }
 
 /// A packet or a copy, and what became of it: a line of an emulator's samples, as far as figures need it.
@@ -227,4 +246,29 @@ pub fn mean_between(was: (u64, Option<f64>), is: (u64, Option<f64>)) -> Option<f
     let came = is.0.checked_sub(was.0).filter(|came| *came > 0)?;
     let before = was.1.map_or(0.0, |mean| mean * was.0 as f64);
     Some((is.1? * is.0 as f64 - before) / came as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_no_part_of_what_the_loss_stage_had_before_it() {
+        let lost = |causes: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            causes.iter().map(|(cause, lost)| ((*cause).to_owned(), *lost)).collect()
+        };
+        let mut one = EmulatedDirection {
+            received: 1_605,
+            duplicates_created: 975,
+            transmitted: 1_950,
+            lost: lost(&[("model", 630), ("queue", 0)]),
+            ..EmulatedDirection::default()
+        };
+        assert!(one.balances());
+        assert!((one.loss_ratio().unwrap() - 630.0 / 1_605.0).abs() < 1e-12);
+        // A fifth of what comes to the queue is lost there, whoever it is a copy of.
+        (one.transmitted, one.lost) = (1_560, lost(&[("model", 605), ("kernel", 25), ("queue", 390)]));
+        assert!((one.loss_ratio().unwrap() - (1.0 - 975.0 / 1_605.0 * 0.8)).abs() < 1e-12);
+        assert_eq!(EmulatedDirection::default().loss_ratio(), None);
+    }
 }

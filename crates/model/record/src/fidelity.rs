@@ -60,7 +60,9 @@ pub enum FidelityVerdict {
 /// A figure, asked for and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FidelityFigure {
-    /// `loss_ratio`, `duplicated_ratio`, `reordered_ratio` (RFC 4737), `delay_ns.mean`, `delay_ns.p25`, ...
+    /// `loss_ratio` (of the packets that were sent; those that the scenario damages without repairing their checksums are
+    /// among the lost), `duplicated_ratio` and `reordered_ratio` (further copies, and reordered packets of RFC 4737, of the
+    /// packets that arrived), `delay_ns.mean`, `delay_ns.p25`, ...
     pub figure: String,
     /// What the scenario makes one expect; in the unit that the figure's name says.
     pub asked: f64,

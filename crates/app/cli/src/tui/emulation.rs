@@ -11,7 +11,7 @@ use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation, mean_between};
 use romer_report::{count, maybe_time, percent};
 
-use super::{Panel, Picture, Points, Shared, panels, share};
+use super::{Panel, Picture, Points, Shared, panels};
 
 /// Seconds that are remembered.
 const REMEMBERED: usize = 600;
@@ -108,11 +108,10 @@ fn causes(one: &EmulatedDirection) -> String {
 
 fn row(one: &EmulatedDirection) -> [String; 11] {
     let lost: u64 = one.lost.values().sum();
-    let offered = one.received + one.duplicates_created;
     [
         count(one.received),
         count(one.transmitted),
-        format!("{} ({})", count(lost), share(lost, offered).map_or_else(|| "-".into(), percent)),
+        format!("{} ({})", count(lost), one.loss_ratio().map_or_else(|| "-".into(), percent)),
         count(one.duplicates_created),
         count(one.reordered),
         count(one.queued),

@@ -1,0 +1,165 @@
+//! What a scenario makes one expect, against what it does.
+
+use super::*;
+
+const SCENARIO: &str = "seed = [1, 2, 3, 4, 5, 6]\n\
+    [a_to_b.loss]\nmodel = \"gilbert-elliott\"\np = 0.02\nr = 0.4\n\
+    [a_to_b.duplicate]\nmodel = \"bernoulli\"\nprobability = 0.02\ndelay = \"3ms\"\n\
+    [a_to_b.reorder]\nmodel = \"bernoulli\"\nprobability = 0.03\n\
+    displacement = { model = \"uniform\", low = 1, high = 2 }\n\
+    [a_to_b.delay]\nfixed = \"20ms\"\nvariable = { model = \"gamma\", shape = 2, scale = \"3ms\" }\n";
+
+fn config(text: &str) -> Config {
+    crate::read_scenario(text, "s").unwrap().scenario.config
+}
+
+/// What a scenario makes of a stream, with the seed of one who measures.
+fn measured(text: &str, packets: u64) -> Vec<Passage> {
+    let template = |sequence: u64| Passage {
+        sequence,
+        copy: 0,
+        size: 160,
+        fate: Fate::Arrived,
+        departure: Some(Timestamp::from_nanos(i64::try_from(sequence).unwrap() * 20_000_000)),
+        arrival: None,
+        delay: None,
+        ttl: None,
+        tos: None,
+        departure_error: None,
+    };
+    let sent: Vec<Passage> = (0..packets).map(template).collect();
+    let config = config(text);
+    let streams = vec![MeasuredStream { forward: &sent, reverse: &[] }];
+    let question = Question {
+        config: &config,
+        headers: Headers::default(),
+        streams,
+        absolute: true,
+        waiting: 2_000_000_000,
+        allowed: 0,
+    };
+    let side = Side { question: &question, port: Port::A, streams: vec![sent.clone()] };
+    side.made(1_000_000).remove(0)
+}
+
+fn compare(text: &str, passages: &[Passage]) -> FidelityDirection {
+    compare_allowing(text, passages, 0)
+}
+
+fn warnings(text: &str, passages: &[Passage]) -> Vec<String> {
+    whole(text, passages, 0).warnings
+}
+
+fn compare_allowing(text: &str, passages: &[Passage], allowed: Nanos) -> FidelityDirection {
+    let mut found = whole(text, passages, allowed);
+    assert_eq!(found.directions.len(), 1);
+    found.directions.remove(0)
+}
+
+fn whole(text: &str, passages: &[Passage], allowed: Nanos) -> Fidelity {
+    let config = config(text);
+    let question = Question {
+        config: &config,
+        headers: Headers::default(),
+        streams: vec![MeasuredStream { forward: passages, reverse: &[] }],
+        absolute: true,
+        waiting: 2_000_000_000,
+        allowed,
+    };
+    fidelity(&question)
+}
+
+#[test]
+fn a_network_that_does_what_it_was_asked_for_is_told_from_one_that_does_not() {
+    let passages = measured(SCENARIO, 1_000);
+    let same = compare(SCENARIO, &passages);
+    assert_eq!(same.verdict, FidelityVerdict::AsAsked, "{same:#?}");
+    for (what, with) in
+        [("p = 0.02", "p = 0.06"), ("\"20ms\"", "\"22ms\""), ("\"3ms\" }", "\"5ms\" }"), ("0.03", "0.2")]
+    {
+        let other = compare(&SCENARIO.replace(what, with), &passages);
+        assert_eq!(other.verdict, FidelityVerdict::Differs, "{what} {with}: {other:#?}");
+    }
+    let loss = &same.figures[0];
+    assert!((loss.asked - 0.02 / 0.42).abs() < 0.005, "{loss:?}");
+    assert!(same.distribution.unwrap().effective_values <= 1_000.0);
+}
+
+#[test]
+fn what_hosts_and_path_added_is_found_and_told() {
+    let mut passages = measured(SCENARIO, 1_000);
+    for passage in &mut passages {
+        passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(2));
+    }
+    assert_eq!(compare(SCENARIO, &passages).verdict, FidelityVerdict::Differs);
+    let found = compare_allowing(SCENARIO, &passages, 5_000_000);
+    assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
+    assert!((found.added_ns - 2e6).abs() < 1.5e6 && found.words.contains("added"), "{found:#?}");
+}
+
+#[test]
+fn what_a_figure_is_in_95_of_100_runs_has_both_its_sides_whatever_hosts_and_path_may_have_added() {
+    const NORMAL: &str = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\norder = \"independent\"\n\
+        variable = { model = \"normal\", mean = \"15ms\", stddev = \"4ms\" }\n";
+    let mut passages = measured(NORMAL, 289);
+    for passage in &mut passages {
+        passage.delay = passage.delay.map(|delay| delay + Duration::from_millis(1));
+    }
+    // The error of a quantile of 289 normal values: its density there over the root of p (1 - p) / n.
+    let spread = |p: f64, density: f64| 1.96 * (p * (1.0 - p) / 289.0).sqrt() / density * 4e6;
+    for allowed in [0, 3_000_000] {
+        let found = compare_allowing(NORMAL, &passages, allowed);
+        assert_eq!(found.added_ns > 0.0, allowed > 0);
+        for (place, truth, density) in
+            [(4, 35e6 - 0.674_49 * 4e6, 0.317_78), (5, 35e6, 0.398_94), (6, 35e6 + 0.674_49 * 4e6, 0.317_78)]
+        {
+            let (figure, p) = (&found.figures[place], QUANTILES[place - 4]);
+            let [below, above] =
+                [figure.asked - figure.asked_interval[0], figure.asked_interval[1] - figure.asked];
+            assert!((figure.asked - truth).abs() < 0.2 * spread(p, density), "{allowed}: {figure:?}");
+            // Of 499 runs an end of such an interval is known to a tenth.
+            for side in [below, above] {
+                assert!((side / spread(p, density) - 1.0).abs() < 0.3, "{allowed}: {figure:?}");
+            }
+        }
+        // What was brought down to the expected median lies where half of the runs lie, not beside them.
+        let median = &found.figures[5];
+        assert_eq!(median.p_value >= 0.9, allowed > 0, "{median:?}");
+    }
+}
+
+#[test]
+fn too_few_packets_say_nothing() {
+    let few = compare(SCENARIO, &measured(SCENARIO, 20));
+    assert_eq!(few.verdict, FidelityVerdict::TooFew);
+}
+
+#[test]
+fn the_distance_of_two_samples_is_the_greatest_gap_between_their_steps() {
+    assert!((ks_distance(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]) - 0.5).abs() < 1e-12);
+    assert!(ks_distance(&[1.0, 1.0], &[1.0, 1.0]).abs() < 1e-12);
+    assert!((ks_distance(&[1.0], &[2.0]) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_is_damaged_is_expected_to_be_lost_unless_its_checksums_are_repaired() {
+    let clean = "seed = [1, 2, 3, 4, 5, 6]\n[a_to_b.delay]\nfixed = \"20ms\"\n";
+    let damaged = format!("{clean}[a_to_b.corrupt]\nprobability = 0.2\n");
+    let repaired = format!("{damaged}repair_checksum = true\n");
+    // A fifth of the probes does not arrive: as where a fifth is lost.
+    let passages = measured(&format!("{clean}[a_to_b.loss]\nprobability = 0.2\n"), 1_000);
+    let found = compare(&damaged, &passages);
+    assert_eq!(found.verdict, FidelityVerdict::AsAsked, "{found:#?}");
+    // 99 to 499 runs of 1,000 packets: their mean is within 0.006 of the truth but for one in a million.
+    assert!((found.figures[0].asked - 0.2).abs() < 0.006, "{found:#?}");
+    let other = compare(&repaired, &passages);
+    assert_eq!(other.verdict, FidelityVerdict::Differs, "{other:#?}");
+    assert!(other.figures[0].asked < 1e-12, "{other:#?}");
+    for (text, part) in
+        [(&damaged, Some("expected to be lost")), (&repaired, Some("repaired")), (&clean.to_owned(), None)]
+    {
+        let warnings = warnings(text, &passages).join("; ");
+        assert_eq!(warnings.contains("damages packets"), part.is_some(), "{warnings}");
+        assert!(warnings.contains(part.unwrap_or("")), "{warnings}");
+    }
+}
