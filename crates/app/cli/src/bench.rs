@@ -277,11 +277,28 @@ pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
             "the tester is tested on the command line (procedure): run `romer bench self-test`",
         )),
         Some(Wish::Procedure(name)) => {
+            look_at_ports(&arguments)?;
             Ok(romer_server::Plan { options: options(&arguments, name)?, limits: arguments.claims.limit })
         }
         Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
     });
     asked.map_err(|failure| PlanFault { text: failure.text().to_owned(), place: failure.place() })
+}
+
+/// A port that is not there would else be told as addresses that are missing: those of a laboratory are known by its ports.
+fn look_at_ports(arguments: &BenchArgs) -> Result<(), BenchError> {
+    if arguments.source.is_some() && arguments.destination.is_some() {
+        return Ok(());
+    }
+    for port in arguments.tx.iter().chain(&arguments.rx) {
+        match romer_port::look_at(port) {
+            Err(source) if !source.is_permission() => {
+                return Err(BenchError::Port { port: port.clone(), source: Box::new(source) });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 impl From<BenchError> for Failure {

@@ -1,6 +1,6 @@
 //! The emulation that the server shows and steers: one bridge, its scenario and what it did.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,11 @@ use romer_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::history::{Applied, History};
 use crate::problem::Problem;
 use crate::scenario::{self, Given, Read, Shown};
 use crate::time;
 
-/// Scenarios that are remembered.
-const REMEMBERED: usize = 50;
 /// Room is made for frames that are held so long, as a page may ask for more delay than there was at the start.
 pub const LEAST_HOLD: Duration = Duration::from_millis(500);
 
@@ -63,7 +62,7 @@ pub(crate) struct Stood {
 #[derive(Debug)]
 struct Own {
     files: BTreeMap<String, String>,
-    history: VecDeque<Applied>,
+    history: History,
     /// The scenario that is kept while everything passes through.
     kept: Option<Kept>,
 }
@@ -73,18 +72,6 @@ struct Own {
 struct Kept {
     text: String,
     notes: Vec<String>,
-}
-
-/// A scenario that was in force.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "AppliedScenario")]
-pub(crate) struct Applied {
-    /// Its number; the first is 1.
-    version: u64,
-    /// When it took effect, RFC 3339.
-    at: String,
-    /// As a file.
-    toml: String,
 }
 
 /// The scenario in force; while everything passes through, the one that is kept meanwhile.
@@ -242,7 +229,8 @@ impl Emulation {
     }
 
     fn of(control: Control, bridge: Option<LiveBridge>, files: BTreeMap<String, String>) -> Self {
-        let history = VecDeque::from([applied(&control)]);
+        let mut history = History::default();
+        history.push(applied(&control), &files);
         let lines = control.ports().map(|port| Network::open(port.namespace()).ok());
         Self {
             lines: Mutex::new(lines),
@@ -386,7 +374,12 @@ impl Emulation {
 
     /// Those that were, newest first.
     pub(crate) fn history(&self) -> Vec<Applied> {
-        locked(&self.own).history.iter().rev().cloned().collect()
+        locked(&self.own).history.list()
+    }
+
+    /// The files that one of those named.
+    pub(crate) fn files_of(&self, version: u64) -> Option<BTreeMap<String, String>> {
+        locked(&self.own).history.files(version)
     }
 
     /// Puts another scenario in force, where the one in force has the version that the caller knows.
@@ -407,10 +400,8 @@ impl Emulation {
         own.files = read.files;
         // Who puts a scenario in force wants it.
         own.kept = None;
-        own.history.push_back(applied(&self.control));
-        if own.history.len() > REMEMBERED {
-            own.history.pop_front();
-        }
+        let Own { files, history, .. } = &mut *own;
+        history.push(applied(&self.control), files);
         Ok(self.shown(&own))
     }
 

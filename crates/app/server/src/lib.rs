@@ -31,6 +31,7 @@ mod events;
 mod faults;
 mod following;
 mod heads;
+mod history;
 mod jobs;
 mod measuring;
 mod net;

@@ -27,9 +27,15 @@ pub(crate) fn value(body: &[u8]) -> Result<Value, Problem> {
 /// A body as what it should be.
 ///
 /// # Errors
-/// 400 where it is no JSON or has an unknown field, 422 where a field has a value that it cannot have.
+/// 400 where it is no JSON or has an unknown field, 422 where it is no object or a field has a value that it cannot have.
 pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_value(value(body)?).map_err(|error| {
+    let value = value(body)?;
+    // A list would else be taken for the fields in their order.
+    if value.is_array() {
+        let detail = "the body does not fit: it is a list, and an object is needed, in braces";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "fields", detail));
+    }
+    serde_json::from_value(value).map_err(|error| {
         let text = error.to_string();
         let unknown = text.starts_with("unknown field") || text.starts_with("missing field");
         let status = if unknown { StatusCode::BAD_REQUEST } else { StatusCode::UNPROCESSABLE_ENTITY };
@@ -146,6 +152,13 @@ mod tests {
         assert!(refusal(nested(65).as_bytes()).contains("more than 64 deep"));
         let deep = "[".repeat(100_000);
         assert!(refusal(deep.as_bytes()).contains("deep"));
+    }
+
+    #[test]
+    fn a_list_is_not_taken_for_the_fields_in_their_order() {
+        let problem = read::<crate::scenario::Given>(b"[]").unwrap_err();
+        assert_eq!(problem.status(), 422);
+        assert!(serde_json::to_string(&problem).unwrap().contains("an object is needed"));
     }
 
     proptest! {

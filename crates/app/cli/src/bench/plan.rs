@@ -322,4 +322,11 @@ mod tests {
         assert_eq!(romer_bench::forecast(&asked.options).trials, 3 * 6 * 2 * 10);
         assert_eq!(asked.limits.len(), 1);
     }
+
+    #[test]
+    fn a_port_that_is_not_there_is_named_before_addresses_are_missed() {
+        let plan = "procedure = \"throughput\"\ntx = \"nowhere0\"\nrx = \"nowhere1\"\n";
+        let fault = of_page(plan).map(|_| ()).unwrap_err();
+        assert!(fault.text.contains("(nowhere0)") && !fault.text.contains("--source"), "{}", fault.text);
+    }
 }

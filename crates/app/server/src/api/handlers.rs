@@ -15,7 +15,8 @@ use schemars::JsonSchema;
 use super::{Answer, Call, Endpoint, Handler, Reply, SchemaOf};
 use crate::app::{About, App, Interface, Start};
 use crate::benchmarking::{BenchmarkJob, Planned, Preview};
-use crate::emulation::{Applied, Emulation, InForce, Standing};
+use crate::emulation::{Emulation, InForce, Standing};
+use crate::history::Applied;
 use crate::measuring::{self, Asked, Job};
 use crate::problem::Problem;
 use crate::runs::exports::{self, Qtcp, Which};
@@ -166,6 +167,12 @@ fn emulating() -> Vec<Endpoint> {
             "history",
             "Scenarios that were in force, newest first.",
             |app, _| Reply::json(&app.emulation()?.history()),
+        ),
+        get::<BTreeMap<String, String>>(
+            "/api/scenario/history/{id}/files",
+            "historyFiles",
+            "The files that one of those named, each with its text.",
+            history_files,
         ),
         get::<EmulationDocument>(
             "/api/statistics",
@@ -526,6 +533,14 @@ fn number(call: &Call) -> Result<u64, Problem> {
     text.parse().map_err(|_| {
         Problem::not_found("measurements and benchmarks have numbers; the list has those that there are")
     })
+}
+
+fn history_files(app: &App, call: &Call) -> Result<Reply, Problem> {
+    let version = call.path.get("id").and_then(|text| text.parse().ok());
+    let files = app.emulation()?.files_of(version.unwrap_or(0));
+    Reply::json(&files.ok_or_else(|| {
+        Problem::not_found("no scenario with this number is remembered; the history has those that are")
+    })?)
 }
 
 fn in_force(emulation: &Emulation) -> Result<Reply, Problem> {
