@@ -35,6 +35,7 @@ const PLACES = {
   putScenario: ['PUT', '/api/scenario'],
   checkScenario: ['POST', '/api/scenario/check'],
   history: ['GET', '/api/scenario/history'],
+  historyFiles: ['GET', '/api/scenario/history/{id}/files'],
   statistics: ['GET', '/api/statistics'],
   resetStatistics: ['POST', '/api/statistics/reset'],
   emulation: ['GET', '/api/emulation'],

@@ -2,15 +2,20 @@
 
 import { curve } from './density';
 import type { Table } from './forms';
+import { nothingArrives } from './ledger';
 import { fourStateLoss, gilbertLoss, overall, stationary } from './markov';
 import { nanoseconds, probability } from './quantity';
 
 export interface AskedFor {
-  /** Share of the packets that are lost by a model. */
+  /** Share of the packets of which nothing arrives: lost by the model, or damaged with checksums that tell it. */
   loss: number | null;
+  /** Of packets that the model has not lost. */
   duplicates: number | null;
+  /** Of packets that the model has not lost, and their copies. */
   reordered: number | null;
   corrupted: number | null;
+  /** Whether what is corrupted is dropped where it arrives: its checksums are not repaired. */
+  damageKills: boolean;
   /** Mean delay, nanoseconds, without what packets wait for a limited rate. */
   delay: number | null;
   /** Limit and layer, as the scenario has them. */
@@ -80,22 +85,39 @@ export function asksAnything(scenario: Table): boolean {
   return Boolean(scenario.trace) || ways(scenario) || lists.some((one) => ways(one) || Boolean(one.trace));
 }
 
+/** The share of packets that are corrupted, and whether that keeps them from being taken where they arrive. */
+function damage(direction: Table): [number | null, boolean] {
+  const corrupt = direction.corrupt as Table | undefined;
+  const corrupted = share(corrupt);
+  return [corrupted, corrupted !== 0 && corrupt?.repair_checksum !== true];
+}
+const DROPPED = 'what is corrupted without repaired checksums is dropped where it arrives: such probes are measured as lost, and are counted so in what was asked for and done; a packet is lost only if its copy is, too';
+const REPAIRED = 'what is corrupted has its checksums repaired and arrives: what such a probe says may be wrong, or keep it from being known';
+
 /** What is asked for of one direction; nothing at all where everything passes through untouched. */
 export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, files: Record<string, string> = {}): AskedFor {
-  const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, delay: 0, rate: null, notes: [] };
+  const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, damageKills: false, delay: 0, rate: null, notes: [] };
   if (passing) return { ...nothing, notes: ['everything passed through untouched'] };
   const table = (scenario[way] as Table | undefined) ?? {};
-  if (scenario.trace || table.trace) return { ...nothing, loss: null, duplicates: null, reordered: null, delay: null, notes: ['a trace says what happens to each packet'] };
+  if (scenario.trace || (table.trace as Table | undefined)?.format === 'measurement') {
+    const [corrupted, damageKills] = damage(table);
+    const notes = ['a trace says what happens to each packet', ...(corrupted === 0 ? [] : [damageKills ? DROPPED : REPAIRED])];
+    return { ...nothing, loss: null, duplicates: null, reordered: null, delay: null, corrupted, damageKills, notes };
+  }
   const notes: string[] = [];
+  if (table.trace) notes.push('a trace says when packets leave: what waits for that, or is lost in its queue, comes on top');
   if ((scenario.flow as Table[] | undefined)?.length) notes.push('flows that match have settings of their own, which are not among these');
   if ((scenario.timeline as Table[] | undefined)?.length) notes.push('the timeline changes them; these are the settings at its start');
   const rate = table.rate as Table | undefined;
   if (rate) notes.push('what waits for the limited rate, or is lost in its queue, comes on top');
+  const [lost, duplicates, corrupted, damageKills] = [share(table.loss as Table | undefined), share(table.duplicate as Table | undefined), ...damage(table)];
+  if (corrupted !== 0) notes.push(damageKills ? DROPPED : REPAIRED);
   return {
-    loss: share(table.loss as Table | undefined),
-    duplicates: share(table.duplicate as Table | undefined),
+    loss: nothingArrives(lost, damageKills ? corrupted : 0, duplicates),
+    duplicates,
     reordered: share(table.reorder as Table | undefined),
-    corrupted: share(table.corrupt as Table | undefined),
+    corrupted,
+    damageKills,
     delay: meanDelay(table.delay as Table | undefined, files),
     rate: rate ? `${String(rate.limit)} (${String(rate.layer ?? '')})` : null,
     notes,

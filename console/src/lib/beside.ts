@@ -1,16 +1,13 @@
 // What was measured beside what the emulator did meanwhile: figures that both have.
 
 import type { components } from '../api/schema';
+import type { Counts } from './ledger';
 
 type Schemas = components['schemas'];
 type Direction = Schemas['Direction'];
 
 /** What an emulation did in one direction, as far as that is known. */
-export interface Did {
-  received: number;
-  duplicates_created: number;
-  reordered: number;
-  lost: Record<string, number>;
+export interface Did extends Counts {
   /** Mean of the delays that packets got, from arrival to departure, nanoseconds. */
   delay: number | null;
   /** Of that, the mean in the rate's queue of those that met a rate; null where none did. */
@@ -22,11 +19,11 @@ export interface Did {
 /** The figures kept with a run, or of an emulation's own document. */
 export function did(from: Schemas['EmulatedCounts'] | Schemas['EmulatedDirection'] | null | undefined): Did | null {
   if (!from) return null;
-  const { received, duplicates_created, reordered } = from;
-  const lost = from.lost as Record<string, number>;
+  const { received, transmitted, duplicates_created, reordered, corrupted } = from;
+  const counts: Counts = { received, transmitted, duplicates_created, reordered, corrupted, lost: from.lost as Record<string, number> };
   // Older documents know the delay without the rate's queue only.
-  if ('actual_delay_ns' in from) return { received, duplicates_created, reordered, lost, delay: from.total_delay_ns?.mean ?? from.actual_delay_ns.mean ?? null, queue: from.rate_queue_ns?.mean ?? null, octets: null };
-  return { received, duplicates_created, reordered, lost, delay: from.total_delay_mean_ns ?? from.actual_delay_mean_ns ?? null, queue: from.rate_queue_mean_ns ?? null, octets: from.transmitted_octets ?? null };
+  if ('actual_delay_ns' in from) return { ...counts, delay: from.total_delay_ns?.mean ?? from.actual_delay_ns.mean ?? null, queue: from.rate_queue_ns?.mean ?? null, octets: null };
+  return { ...counts, delay: from.total_delay_mean_ns ?? from.actual_delay_mean_ns ?? null, queue: from.rate_queue_mean_ns ?? null, octets: from.transmitted_octets ?? null };
 }
 
 /** How long packets came, from the first to the last, nanoseconds; null where none followed another. */

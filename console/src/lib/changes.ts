@@ -63,15 +63,28 @@ export function byOthers(known: Known | null, now: Known): Change[] {
   return [...changes(inEffect(known.scenario), inEffect(now.scenario)), ...fileChanges(known.files, now.files)];
 }
 
+/** What stands on the screen: a scenario as text, and the files that it names. */
+export interface Stands {
+  text: string;
+  files: Record<string, string>;
+}
+
+/** Whether both are the same, contents of files included. */
+export const standsSame = (a: Stands, b: Stands): boolean =>
+  a.text === b.text && Object.keys(a.files).length === Object.keys(b.files).length && Object.entries(a.files).every(([name, text]) => b.files[name] === text);
+
 /** Steps back and forth. */
-export class History {
-  private past: string[] = [];
-  private future: string[] = [];
-  constructor(private now: string) {}
+export class History<T = string> {
+  private past: T[] = [];
+  private future: T[] = [];
+  constructor(
+    private now: T,
+    private readonly same: (a: T, b: T) => boolean = (a, b) => a === b,
+  ) {}
 
   /** Takes a new state in, if it is one. */
-  push(state: string): void {
-    if (state === this.now) return;
+  push(state: T): void {
+    if (this.same(state, this.now)) return;
     this.past.push(this.now);
     if (this.past.length > 200) this.past.shift();
     this.now = state;
@@ -83,7 +96,7 @@ export class History {
   get canRedo(): boolean {
     return this.future.length > 0;
   }
-  undo(): string {
+  undo(): T {
     const state = this.past.pop();
     if (state !== undefined) {
       this.future.push(this.now);
@@ -91,7 +104,7 @@ export class History {
     }
     return this.now;
   }
-  redo(): string {
+  redo(): T {
     const state = this.future.pop();
     if (state !== undefined) {
       this.past.push(this.now);

@@ -33,6 +33,8 @@ export interface Form {
 const share = (key: string, label: string, help: string, start: unknown = 0.01): Field => ({ key, label, kind: 'probability', help, start });
 const span = (key: string, label: string, help: string, start: string, optional = false): Field => ({ key, label, kind: 'time', help, start, optional });
 const real = (key: string, label: string, help: string, start: number): Field => ({ key, label, kind: 'number', help, start });
+/** One that may be left out, with what then holds. */
+const open = (key: string, label: string, help: string, kind: Kind, start: unknown): Field => ({ key, label, kind, help, start, optional: true });
 const whole = (key: string, label: string, help: string, start: number): Field => ({ key, label, kind: 'whole', help, start });
 
 const one = share('probability', 'Probability', '0 to 1, or in percent: 0.01 or 1%');
@@ -63,7 +65,7 @@ export const VARIABLE: Form = {
   groups: [],
 };
 // A correlated distribution is one of the others.
-const OF: Form = { ...VARIABLE, label: 'Distribution', models: VARIABLE.models.slice(1, 6) };
+const OF: Form = { ...VARIABLE, label: 'Distribution', models: VARIABLE.models.slice(1, 7) };
 const last = VARIABLE.models.at(-1);
 if (last) last.inner = { key: 'of', form: OF };
 
@@ -80,12 +82,17 @@ const QUEUE: Form = {
   label: 'Queue before it',
   models: [
     { value: 'tail-drop', label: 'Tail drop', help: 'What does not fit is lost.', fields: [] },
-    { value: 'red', label: 'RED', help: 'Early losses as the queue grows.', fields: [] },
+    { value: 'red', label: 'RED', help: 'Early losses as the queue grows.', fields: [
+      open('low', 'Low', 'octets, on average, from which on packets are lost: 8KiB', 'octets', 'an eighth of the size'), open('high', 'High', 'octets, on average, at which the probability is reached: 24KiB', 'octets', '3 eighths of the size'),
+      open('probability', 'Probability', 'of a loss at High: 0 to 1, or in percent', 'probability', '0.1'), open('weight', 'Weight', 'of the newest length in the average, from 0 to 1', 'number', '0.002'),
+    ] },
     { value: 'codel', label: 'CoDel', help: 'Losses where packets wait too long.', fields: [span('target', 'Target', 'waiting time that is accepted', '5ms'), span('interval', 'Interval', 'packets wait too long when they do for this time', '100ms')] },
   ],
   fields: [{ key: 'bytes', label: 'Size', kind: 'octets', help: 'with its unit: 64KiB', start: '64KiB' }],
   groups: [],
 };
+
+const ORDERS: [string, string][] = [['exact', 'exact: order and distribution kept'], ['fifo', 'fifo: wait for the one before'], ['independent', 'independent: may overtake']];
 
 export const STAGES: Record<string, Form> = {
   loss: {
@@ -121,7 +128,7 @@ export const STAGES: Record<string, Form> = {
     models: [none, { value: 'plain', label: 'Fixed and variable', help: 'The same law for every packet.', fields: [span('fixed', 'Fixed part', 'with its unit: 30ms', '30ms')] }, markov],
     fields: [{
       key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true,
-      choices: [['exact', 'exact: order and distribution kept'], ['fifo', 'fifo: wait for the one before'], ['independent', 'independent: may overtake']],
+      choices: ORDERS,
     }],
     groups: [{ key: 'variable', form: VARIABLE }],
   },
@@ -147,14 +154,20 @@ export const STAGES: Record<string, Form> = {
 };
 
 /** By what packets are told to be of a flow. */
-export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address, or a range: 192.0.2.0/24'], ['destination', 'Destination', 'IP address, or a range: 192.0.2.0/24'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095']] as const)
+export const MATCH: Field[] = ([['dscp', 'DSCP', 'ef, af41 or 0 to 63'], ['protocol', 'Protocol', 'udp, tcp, icmp or a number'], ['source', 'Source', 'IP address, or a range: 192.0.2.0/24'], ['destination', 'Destination', 'IP address, or a range: 192.0.2.0/24'], ['source_port', 'Source port', '0 to 65535'], ['destination_port', 'Destination port', '0 to 65535'], ['vlan', 'VLAN', '0 to 4095'], ['ethertype', 'Ethertype', '0 to 65535, after VLAN tags: 2048 is IPv4']] as const)
   .map(([key, label, help]) => ({ key, label, kind: 'number', help, optional: true }));
 
 /** What a trace has: its format, how its entries go, its file. */
 export const TRACE_FILE: Field = { key: 'file', label: 'File', kind: 'file', help: 'choose one, or paste its lines' };
 export const TRACE_FORMAT: Field = { key: 'format', label: 'Format', kind: 'choice', help: 'of its lines', choices: [['mahimahi', 'mahimahi: moments at which a packet may leave, ms'], ['measurement', 'a packet log of romer']] };
 export const TRACE_BY: Field = { key: 'by', label: 'By', kind: 'choice', help: 'entries go by packet, or by the time at which they were measured', optional: true, choices: [['packet', 'packet'], ['time', 'time']] };
-export const TRACE: Field[] = [TRACE_FORMAT, TRACE_BY, TRACE_FILE];
+export const TRACE_FIXED: Field = open('fixed', 'Fixed part', 'added to the delays, which count from the least one: 10ms', 'time', '0ms');
+const BOTH: [string, string][] = [['forward', 'forward: there'], ['reverse', 'reverse: back']];
+/** Which way of a log goes which way here; what holds where nothing is said comes first. */
+export const traceDirection = (isBack: boolean): Field => ({ key: 'direction', label: 'Way of the log', kind: 'choice', help: 'which of its two ways; one that goes one way has but that', optional: true, choices: isBack ? [...BOTH].reverse() : BOTH });
+/** What becomes of the order; a link that was recorded takes that of the delay where nothing is said, other traces fifo. */
+export const traceOrder = (isLink: boolean): Field => ({ key: 'order', label: 'Order', kind: 'choice', help: 'what to do where one packet would overtake another', optional: true, choices: isLink ? ORDERS : [ORDERS[1] as [string, string], ORDERS[0] as [string, string], ORDERS[2] as [string, string]] });
+export const TRACE: Field[] = [TRACE_FORMAT, TRACE_BY, TRACE_FIXED, traceDirection(false), traceOrder(false), TRACE_FILE];
 
 export type Table = Record<string, unknown>;
 

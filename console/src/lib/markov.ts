@@ -9,6 +9,13 @@ export function rowFault(row: (number | null)[]): string | null {
   return Math.abs(sum - 1) > 1e-6 ? `sums to ${Number(sum.toPrecision(6))}; it must sum to 1` : null;
 }
 
+/** What the entry on the diagonal of row `i` must be for the row to sum to 1; null where the others do not allow one. */
+export function completed(row: (number | null)[], i: number): number | null {
+  if (row.some((value, j) => j !== i && value === null)) return null;
+  const others = row.reduce<number>((sum, value, j) => (j === i ? sum : sum + (value ?? 0)), 0);
+  return others <= 1 + 1e-9 ? Number(Math.max(0, 1 - others).toPrecision(12)) : null;
+}
+
 /** Which states can be reached from `start`, itself included. */
 export function reachable(matrix: Matrix, start: number): boolean[] {
   const seen = matrix.map(() => false);

@@ -114,6 +114,12 @@ export function fieldOf(text: string, line: number | null | undefined, words: st
   return FIELD_OF[named] ?? null;
 }
 
+/** The port that is named in what is wrong with a plan: its field; null where none is. */
+export const portOf = (form: PlanForm, words: string): 'tx' | 'rx' | null => (['rx', 'tx'] as const).find((key) => form[key].trim() !== '' && words.includes(`(${form[key].trim()})`)) ?? null;
+
+/** The fields that are folded away until they are asked for. */
+export const FOLDED: readonly (keyof PlanForm)[] = ['source', 'destination', 'imix', 'streams', 'labels', 'cases'];
+
 export interface Point {
   case: string;
   frame_size?: number | null;

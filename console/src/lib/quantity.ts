@@ -29,6 +29,18 @@ export function probability(value: unknown): number | null {
   return share !== null && share >= 0 && share <= 1 ? share : null;
 }
 
+/**
+ * The number that a text says, in digits with a point and an exponent; null where it says none, or one that numbers of a
+ * page cannot hold: a whole one beyond 2^53, one that would become 0 or infinite.
+ */
+export function numberOf(text: string): number | null {
+  const found = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.exec(text.trim());
+  if (!found) return null;
+  const value = Number(text.trim());
+  const isHeld = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value)) && (value !== 0 || !/[1-9]/.test(found[1] ?? ''));
+  return isHeld ? value : null;
+}
+
 /** What is wrong with fields that hold a whole number of 1 or more, or nothing. */
 export function wholeNumbers(fields: Record<string, string>): Record<string, string> {
   const wrong = Object.entries(fields).filter(([, text]) => text.trim() !== '' && !/^0*[1-9]\d{0,14}$/.test(text.trim()));

@@ -1,6 +1,7 @@
 // From counts that grow to what happened in each second.
 
 import type { components } from '../api/schema';
+import { lossRatio } from './ledger';
 
 export type Tick = components['schemas']['Tick'];
 export type TickDirection = components['schemas']['TickDirection'];
@@ -22,6 +23,7 @@ export interface Flow {
   queued: number;
   lost: Record<string, number>;
   lostAll: number;
+  /** Share lost before copies are made, and of what is left and its copies what is lost behind that; null where nothing came. */
   lossRatio: number | null;
   requested: number | null;
   /** Held for the delay that was asked for. */
@@ -43,7 +45,7 @@ export function meanBetween(before: Summary, after: Summary): number | null {
 }
 
 function flow(before: TickDirection, after: TickDirection, seconds: number): Flow {
-  const rate = (key: 'received' | 'transmitted' | 'duplicates_created') => (after[key] - before[key]) / seconds;
+  const rate = (key: 'received' | 'transmitted' | 'duplicates_created' | 'reordered' | 'corrupted') => (after[key] - before[key]) / seconds;
   const lost: Record<string, number> = {};
   let lostAll = 0;
   const causes = (way: TickDirection) => way.lost as Record<string, number>;
@@ -66,7 +68,7 @@ function flow(before: TickDirection, after: TickDirection, seconds: number): Flo
     queued: after.queued,
     lost,
     lostAll,
-    lossRatio: received > 0 ? lostAll / (received + rate('duplicates_created')) : null,
+    lossRatio: lossRatio({ received, transmitted: rate('transmitted'), duplicates_created: rate('duplicates_created'), reordered: rate('reordered'), corrupted: rate('corrupted'), lost }),
     requested: meanBetween(before.requested_delay_ns, after.requested_delay_ns),
     actual: meanBetween(before.actual_delay_ns, after.actual_delay_ns),
     total: meanBetween(before.total_delay_ns, after.total_delay_ns),

@@ -76,3 +76,8 @@ export function seedOf(text: string): { seed: number[] | null; fault: string | n
   if (numbers.length !== 6 || numbers.some((number) => !(number <= 0xffffffff))) return { seed: null, fault: 'write six numbers from 0 to 4294967295, with commas between them' };
   return { seed: numbers, fault: null };
 }
+
+/** What is wrong with each word of a seed; undefined where nothing is. */
+export function seedFaults(words: readonly unknown[]): (string | undefined)[] {
+  return words.map((word) => (typeof word === 'number' && Number.isInteger(word) && word >= 0 && word <= 0xffffffff ? undefined : 'write whole numbers from 0 to 4294967295'));
+}

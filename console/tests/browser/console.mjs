@@ -7,6 +7,8 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { browse, conclude, PATIENCE, prefix, serve, TOKEN, until } from './common.mjs';
+import { applying, benchmarkFaults, chains, endsWithItsEmulation, keysOfScenarios, linesOfTraces } from './keeping.mjs';
+import { numbersStay } from './typing.mjs';
 
 const shots = process.env.ROMER_SCREENSHOTS;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -81,6 +83,9 @@ async function run() {
   await until('the field is marked', async () => (await delay.getByLabel('Fixed part').getAttribute('aria-invalid')) === 'true');
   await delay.getByLabel('Fixed part').fill('20ms');
 
+  step('what is typed key by key stays as it is typed, and is marked where it is wrong');
+  await numbersStay(page, there);
+
   step('a Markov loss is edited as a matrix, and its overall rate follows');
   await there.getByText('Loss', { exact: true }).first().click();
   const loss = there.locator('details.stage', { hasText: 'Loss' }).first();
@@ -99,6 +104,7 @@ async function run() {
   await clean(page, 'the emulator');
 
   step('all that is wrong is told at once, each beside its field');
+  const bar = page.getByRole('region', { name: 'Apply' });
   const reorder = there.locator('details.stage', { hasText: 'Reorder' }).first();
   await there.getByText('Reorder', { exact: true }).first().click();
   await reorder.getByLabel('Model', { exact: true }).first().selectOption('markov');
@@ -109,13 +115,13 @@ async function run() {
   await until('both are marked', async () => (await reorder.getByLabel('Duration of state 2').getAttribute('aria-invalid')) === 'true' && (await delay.getByLabel('Fixed part').getAttribute('aria-invalid')) === 'true');
   await delay.getByLabel('Fixed part').fill('20ms');
   await reorder.getByLabel('Model', { exact: true }).first().selectOption('none');
+  await until('all is right again, which is a step', async () => (await delay.getByLabel('Fixed part').getAttribute('aria-invalid')) === 'false');
   await loss.getByLabel('Model', { exact: true }).first().selectOption('four-state');
   await loss.getByRole('img', { name: /Transition graph of 4 states/ }).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await loss.getByText('overall loss rate is 10 %').waitFor();
 
   step('Apply is a line until it is unfolded, says what changes, and the emulator takes it');
-  const bar = page.getByRole('region', { name: 'Apply' });
   const tall = () => bar.evaluate((one) => one.getBoundingClientRect().height);
   assert((await tall()) <= 80, `the bar is ${await tall()} pixels tall`);
   await page.setViewportSize({ width: 360, height: 740 });
@@ -404,6 +410,7 @@ async function run() {
   await page.getByRole('button', { name: 'What will be done' }).click();
   await until('the field is marked', async () => (await page.getByLabel('Loads').getAttribute('aria-invalid')) === 'true');
   await page.getByLabel('Loads').fill('5%,10%');
+  await benchmarkFaults(page);
 
   step('a plan with commands is refused, and stays on the screen');
   await bench.getByRole('button', { name: 'Write the plan by hand' }).click();
@@ -504,6 +511,9 @@ async function run() {
   await clean(telephone, 'the emulator with everything unfolded, dark and narrow');
   await other.close();
 
+  step('lines of traces, keys and durations are kept; Apply fits; what stands here already is no news');
+  for (const work of [linesOfTraces, keysOfScenarios, chains, applying]) await work(page);
+
   step('what counts packets is a whole number');
   await open(page, 'Measure');
   const before = await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length);
@@ -522,6 +532,9 @@ async function run() {
   await runsScreen.getByRole('button', { name: /^Open / }).first().click();
   await runsScreen.frameLocator('iframe').getByText('What became of the packets').waitFor();
   await page.getByLabel('Filter', { exact: true }).fill('');
+
+  step('the page of an emulation that ends asks before it does, and says so');
+  await endsWithItsEmulation(browser);
 
   step('the server is killed and comes back; the page goes on, with what was typed');
   await open(page, 'Measure');

@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { askedFor, asksAnything, meanDelay, share } from '../../src/lib/asked';
-import { byOthers, changes, fileChanges, History, type Known } from '../../src/lib/changes';
+import { byOthers, changes, fileChanges, History, standsSame, type Known, type Stands } from '../../src/lib/changes';
 import { did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
-import { absorbing, absorbingWords, fourStateLoss, fourStateMatrix, gilbert, gilbertFault, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
+import { absorbing, absorbingWords, completed, fourStateLoss, fourStateMatrix, gilbert, gilbertFault, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { axis, clock, moment, zone } from '../../src/lib/moment';
 import { named } from '../../src/lib/named';
 import { distribution, present } from '../../src/lib/overlay';
 import { curves, fieldOf, FRESH, plan } from '../../src/lib/plan';
-import { bits, nanoseconds, percent, probability, so, time, told, wholeNumbers, written } from '../../src/lib/quantity';
+import { lossRatio, lossSeen, shares } from '../../src/lib/ledger';
+import { bits, nanoseconds, numberOf, percent, probability, so, time, told, wholeNumbers, written } from '../../src/lib/quantity';
 import { byPort, samples } from '../../src/lib/samples';
 import { csv, meanBetween, second, type Tick } from '../../src/lib/rates';
 import { empirical, logFaults, mahimahiFaults, phamFaults } from '../../src/lib/trace';
-import { KINDS, seedOf, traffic } from '../../src/lib/traffic';
+import { KINDS, seedFaults, seedOf, traffic } from '../../src/lib/traffic';
 import { zoomed } from '../../src/lib/zoom';
 import { has, missingWords, MOST, taken, type Points } from '../../src/lib/watched';
 
@@ -42,6 +43,17 @@ describe('quantities', () => {
   it('of the server have the units of the page, and counts their number', () => {
     expect(told('it is 30.7 us late, and 1\u00a0us; use it, 5 users')).toBe('it is 30.7 µs late, and 1\u00a0µs; use it, 5 users');
     expect([so(1, 'step'), so(2, 'step'), so(0, 'run'), so(1, 'scenario was', 'scenarios were')]).toEqual(['1 step', '2 steps', '0 runs', '1 scenario was']);
+  });
+});
+
+describe('numbers that are typed', () => {
+  it('are numbers where the text says one, and stay text where it does not or a number would be another', () => {
+    const said = ['.01', '.05', '1e-10', '1e-05', '-0.5', '-.5', '+.5', '12', '0', '1.', '00.1'];
+    expect(said.map(numberOf)).toEqual([0.01, 0.05, 1e-10, 1e-5, -0.5, -0.5, 0.5, 12, 0, 1, 0.1]);
+    for (const text of ['', '-', '.', '1e', '1e-', '0,05', '1%', '0x10', 'Infinity', '1_000', '99999999999999999999', '1e-400', '1e400', '30ms']) expect(numberOf(text), text).toBeNull();
+  });
+  it('as words of a seed are each told apart', () => {
+    expect(seedFaults([0, 4294967295, 4294967296, '99999999999999999999', 1.5, 'abc']).map(Boolean)).toEqual([false, false, true, true, true, true]);
   });
 });
 
@@ -201,6 +213,24 @@ describe('changes', () => {
   });
 });
 
+describe('steps with files', () => {
+  it('know the lines of a trace', () => {
+    const at = (lines: string): Stands => ({ text: '{"a_to_b":{}}', files: { t: lines } });
+    const history = new History<Stands>(at('10'), standsSame);
+    history.push(at('10'));
+    expect(history.canUndo).toBe(false);
+    history.push(at('5'));
+    expect([history.undo().files.t, history.redo().files.t]).toEqual(['10', '5']);
+  });
+});
+
+describe('a diagonal', () => {
+  it('is completed where the other entries of its row allow it', () => {
+    expect([completed([0.9, 0.25], 0), completed([null, 0.25], 0), completed([1, 1], 0)]).toEqual([0.75, 0.75, 0]);
+    expect([completed([0.5, 1.5], 0), completed([0.5, null], 0), completed([0, 0.6, 0.6], 0)]).toEqual([null, null, null]);
+  });
+});
+
 describe('seconds', () => {
   const summary = (count: number, mean: number | null) => ({ count, mean, median: mean, p99: mean, max: mean });
   const way = (received: number, lost: number) => ({
@@ -246,6 +276,39 @@ describe('overlays', () => {
   it('name the runs without a curve, and draw none for them', () => {
     const found = present(['a', 'b'], [[0, 1], [null, null]]);
     expect(found).toEqual({ drawn: [{ of: 'a', values: [0, 1] }], absent: ['b'] });
+  });
+});
+
+describe('shares of what an emulation did', () => {
+  // Loss 40 %, and a copy of each packet: copies come after the losses and never meet them.
+  const counts = { received: 1605, transmitted: 1950, duplicates_created: 975, reordered: 195, corrupted: 390, lost: { model: 630, queue: 0 } };
+  it('are of the packets that reach their stage', () => {
+    const found = shares(counts);
+    expect([found.first, found.later, found.duplicated, found.reordered, found.corrupted]).toEqual([630 / 1605, 0, 1, 0.1, 0.2]);
+    expect(lossRatio(counts)).toBeCloseTo(0.3925, 4);
+    expect(lossSeen(counts, false)).toBeCloseTo(0.3925, 4);
+  });
+  it('put what is lost behind the copies over packets and copies', () => {
+    const queued = { ...counts, transmitted: 1560, lost: { model: 605, kernel: 25, queue: 390 } };
+    expect(lossRatio(queued)).toBeCloseTo(1 - (975 / 1605) * 0.8, 12);
+    // Nothing of a packet arrives where both it and its copy are lost.
+    expect(lossSeen(queued, false)).toBeCloseTo(630 / 1605 + (975 / 1605) * 0.04, 12);
+  });
+  it('are none where nothing came', () => {
+    const none = { received: 0, transmitted: 0, duplicates_created: 0, reordered: 0, corrupted: 0, lost: {} };
+    expect([lossRatio(none), lossSeen(none, true), shares(none).duplicated]).toEqual([null, null, null]);
+  });
+  it('count what is damaged among the lost where its checksums tell it', () => {
+    const damaged = { ...counts, received: 1000, duplicates_created: 0, transmitted: 1000, corrupted: 200, lost: {} };
+    expect([lossSeen(damaged, true), lossSeen(damaged, false)]).toEqual([expect.closeTo(0.2, 12), 0]);
+    const asked = (corrupt: object, more = {}) => askedFor({ a_to_b: { corrupt: { probability: 0.2, ...corrupt }, ...more } }, 'a_to_b');
+    expect(asked({})).toMatchObject({ loss: expect.closeTo(0.2, 12), corrupted: 0.2, damageKills: true });
+    expect(asked({}).notes.join()).toContain('measured as lost');
+    expect(asked({ repair_checksum: true })).toMatchObject({ loss: 0, corrupted: 0.2, damageKills: false });
+    expect(asked({ repair_checksum: true }).notes.join()).toContain('repaired and arrives');
+    expect(asked({}, { loss: { probability: 0.5 } }).loss).toBeCloseTo(0.6, 12);
+    // The copy of a damaged packet stands in for it.
+    expect(asked({}, { duplicate: { probability: 1 } }).loss).toBeCloseTo(0.04, 12);
   });
 });
 

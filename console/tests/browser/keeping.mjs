@@ -1,0 +1,174 @@
+// What the page keeps: the lines of traces, keys that a scenario has, durations; and what it asks before it ends.
+
+import assert from 'node:assert/strict';
+import { PATIENCE, prefix, start, until } from './common.mjs';
+
+const card = (page, title) => page.locator('.card', { has: page.getByRole('heading', { name: title, exact: true }) }).first();
+const draft = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('romer.scenario')).scenario);
+const applied = async (page) => {
+  await page.getByRole('button', { name: /^Apply \d+ change/ }).click();
+  await page.getByText('Applied.').waitFor();
+};
+const reset = (page) => page.getByRole('button', { name: 'Reset', exact: true }).click();
+const stage = async (page, name, model) => {
+  const there = card(page, 'a → b');
+  const found = there.locator('details.stage', { hasText: name }).first();
+  if (!(await found.evaluate((one) => one.open))) await found.locator('summary').first().click();
+  await found.getByLabel('Model', { exact: true }).first().selectOption(model);
+  return found;
+};
+
+/** Undo, redo and history bring the lines of a trace back as they were. */
+export async function linesOfTraces(page) {
+  await reset(page);
+  const there = card(page, 'a → b');
+  await there.getByText('Trace: what was recorded').click();
+  await there.getByRole('button', { name: 'Enter a trace' }).click();
+  const content = there.getByLabel('File: content');
+  const [first, other] = ['10\n20\n30\n40\n', '5\n10\n'];
+  const shows = (text) => until(`the lines are ${JSON.stringify(text)}`, async () => (await content.count()) === 1 && (await content.inputValue()) === text);
+  await content.fill(first);
+  await applied(page);
+  const { version } = await page.evaluate(async () => (await fetch('/api/scenario')).json());
+  await content.fill(other);
+  await page.getByRole('button', { name: 'Apply 1 change' }).waitFor();
+  const [undo, redo] = ['Undo', 'Redo'].map((name) => page.getByRole('button', { name }));
+  await undo.click();
+  await shows(first);
+  await redo.click();
+  await shows(other);
+  await applied(page);
+  await reset(page);
+  await applied(page);
+  for (const [number, lines] of [[version, first], [version + 1, other]]) {
+    if (!(await page.locator('ol.history').isVisible())) await page.getByText('History', { exact: true }).click();
+    await page.locator('ol.history li', { hasText: `number ${number}` }).getByRole('button', { name: 'Put it on the screen' }).click();
+    await shows(lines);
+  }
+  await applied(page);
+  assert.deepEqual(Object.values(await page.evaluate(async () => (await fetch('/api/scenario/files')).json())), [other]);
+}
+
+/** What a scenario may have can be set, and what was set of a model is there again. */
+export async function keysOfScenarios(page) {
+  await reset(page);
+  const rate = await stage(page, 'Rate', 'limit');
+  const queue = rate.locator('fieldset');
+  await queue.getByLabel('Model', { exact: true }).selectOption('red');
+  await queue.getByLabel('Size', { exact: true }).fill('64KiB');
+  for (const [label, text] of [['Low', '4KiB'], ['High', '12KiB'], ['Probability', '0.05'], ['Weight', '.004']]) await queue.getByLabel(label, { exact: true }).fill(text);
+  await queue.getByLabel('Model', { exact: true }).selectOption('tail-drop');
+  await queue.getByLabel('Model', { exact: true }).selectOption('red');
+  const asked = { discipline: 'red', low: '4KiB', high: '12KiB', probability: 0.05, weight: 0.004, bytes: '64KiB' };
+  await until('the keys of RED are there', async () => JSON.stringify(Object.entries((await draft(page)).a_to_b?.rate?.queue ?? {}).sort()) === JSON.stringify(Object.entries(asked).sort()));
+  const delay = await stage(page, 'Delay', 'plain');
+  await delay.locator('fieldset').first().getByLabel('Model', { exact: true }).first().selectOption('correlated');
+  const inner = delay.locator('fieldset fieldset');
+  await inner.getByLabel('Model', { exact: true }).selectOption('empirical');
+  await inner.getByLabel('File: content').fill('10ms\n12ms\n30ms\n');
+  await applied(page);
+  const { scenario } = await page.evaluate(async () => (await fetch('/api/scenario')).json());
+  assert.deepEqual([scenario.a_to_b.delay.variable.of.model, scenario.a_to_b.rate.queue.weight], ['empirical', 0.004]);
+  await stage(page, 'Delay', 'none');
+  const trace = card(page, 'b → a').locator('details.trace');
+  await trace.locator('summary').click();
+  await trace.getByRole('button', { name: 'Enter a trace' }).click();
+  await trace.getByLabel('Format').selectOption('measurement');
+  await trace.getByLabel('Fixed part').fill('3ms');
+  await trace.getByLabel('Way of the log').selectOption('forward');
+  await trace.getByLabel('Order').selectOption('independent');
+  await until('the keys of the trace are there', async () => {
+    const { fixed, direction, order } = (await draft(page)).b_to_a?.trace ?? {};
+    return fixed === '3ms' && direction === 'forward' && order === 'independent';
+  });
+  await reset(page);
+}
+
+/** Durations of each kind, a diagonal that can be completed, and a bad spell that does not end. */
+export async function chains(page) {
+  const loss = await stage(page, 'Loss', 'markov');
+  const lasts = loss.getByLabel('Duration of state 2');
+  await lasts.fill('25');
+  await loss.getByLabel('Durations count').selectOption('time');
+  await lasts.fill('3s');
+  for (const [kind, text] of [['packets', '25'], ['time', '3s'], ['packets', '25']]) {
+    await loss.getByLabel('Durations count').selectOption(kind);
+    await until(`${kind} are as they were`, async () => (await lasts.inputValue()) === text);
+  }
+  const complete = loss.getByRole('button', { name: 'Complete the diagonal' });
+  await loss.getByLabel('From state 1 to 2').fill('1.5');
+  await loss.getByText('each entry is a probability').waitFor();
+  assert.equal(await complete.count(), 0, 'a row that no diagonal completes');
+  await loss.getByLabel('From state 1 to 2').fill('.25');
+  await complete.click();
+  await until('the row sums to 1', async () => (await loss.getByLabel('From state 1 to 1').inputValue()) === '0.75');
+  assert.match(await loss.getByLabel('From state 1 to 1').evaluate((one) => document.getElementById(one.getAttribute('aria-describedby')).textContent), /A row sums to 1/);
+  await stage(page, 'Loss', 'gilbert-elliott');
+  await loss.getByLabel('r: bad to good').fill('0');
+  await loss.getByText('lasts for ever').waitFor();
+  await reset(page);
+}
+
+/** Apply fits a telephone with many changes, and what somebody else applied that stands here already is no news. */
+export async function applying(page) {
+  await page.getByLabel('Preset').selectOption('wpt-3g');
+  await page.getByRole('button', { name: 'Put it on the screen' }).first().click();
+  await page.getByRole('button', { name: /^Apply \d+ changes$/ }).waitFor();
+  for (const summary of ['Flows', 'Timeline']) if (!(await page.getByRole('button', { name: summary === 'Flows' ? 'Add a flow' : 'Add a step' }).isVisible())) await page.getByText(summary, { exact: true }).first().click();
+  for (let flow = 0; flow < 4; flow++) await page.getByRole('button', { name: 'Add a step' }).click();
+  await page.getByRole('button', { name: /^Apply \d\d changes$/ }).waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  const wide = () => page.evaluate(() => document.documentElement.scrollWidth);
+  await until('it fits a telephone', async () => (await wide()) <= 360).catch(async () => assert.fail(`${await wide()} pixels: ${await page.getByRole('region', { name: 'Apply' }).innerText()}`));
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const status = await page.evaluate(async () => {
+    const { scenario } = JSON.parse(localStorage.getItem('romer.scenario'));
+    return (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: JSON.stringify({ scenario }) })).status;
+  });
+  assert.equal(status, 200);
+  await page.getByText('Applied.').waitFor();
+  assert.equal(await page.locator('[data-foreign]').count(), 0);
+  await reset(page);
+}
+
+/** A port that is not there is marked, and an error in what is folded away opens it. */
+export async function benchmarkFaults(page) {
+  const bench = page.locator('section[aria-label=Benchmark]');
+  const [port, look] = [page.getByLabel('Port that takes in'), bench.getByRole('button', { name: 'What will be done' })];
+  const right = await port.inputValue();
+  await port.fill(`${prefix}B/nope`);
+  await look.click();
+  await until('the port is marked', async () => (await port.getAttribute('aria-invalid')) === 'true');
+  assert.doesNotMatch(await bench.innerText(), /--source/);
+  await port.fill(right);
+  const source = page.getByLabel('Source address');
+  await bench.getByText(/^More: addresses/).click();
+  await source.fill('nowhere');
+  await bench.getByText(/^More: addresses/).click();
+  await look.click();
+  await until('it is opened, and marked', async () => (await source.isVisible()) && (await source.getAttribute('aria-invalid')) === 'true');
+  await source.fill('');
+}
+
+/** The page of `romer emulate --api` ends with it: that is asked, and told. */
+export async function endsWithItsEmulation(browser) {
+  const { child } = start(['emulate', '--port', `a=${prefix}E/e0`, '--port', `b=${prefix}E/e1`, '--delay', '5ms', '--api', '127.0.0.1:8870']);
+  let text = '';
+  child.stdout.on('data', (piece) => (text += piece));
+  const url = await until('the address is told', () => /http:\S+/.exec(text)?.[0]);
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  await page.goto(url);
+  await page.getByText('connected to').waitFor();
+  const stop = page.getByRole('button', { name: 'Stop', exact: true });
+  await stop.click();
+  await page.getByText('This ends romer emulate').waitFor();
+  await page.getByRole('button', { name: 'Go on' }).click();
+  assert.equal(child.exitCode, null);
+  await stop.click();
+  await page.getByRole('button', { name: 'End both' }).click();
+  await page.getByRole('alert').getByText('The emulation has ended, and with it this server').waitFor();
+  assert.doesNotMatch(await page.locator('body').innerText(), /as soon as romer runs again|does not answer/);
+  await context.close();
+}
