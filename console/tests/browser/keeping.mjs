@@ -114,13 +114,13 @@ export async function applying(page) {
   await page.getByLabel('Preset').selectOption('wpt-3g');
   await page.getByRole('button', { name: 'Put it on the screen' }).first().click();
   await page.getByRole('button', { name: /^Apply \d+ changes$/ }).waitFor();
-  for (const summary of ['Flows', 'Timeline']) if (!(await page.getByRole('button', { name: summary === 'Flows' ? 'Add a flow' : 'Add a step' }).isVisible())) await page.getByText(summary, { exact: true }).first().click();
-  for (let flow = 0; flow < 4; flow++) await page.getByRole('button', { name: 'Add a step' }).click();
+  await stage(page, 'Loss', 'four-state');
   await page.getByRole('button', { name: /^Apply \d\d changes$/ }).waitFor();
   await page.setViewportSize({ width: 360, height: 740 });
   const wide = () => page.evaluate(() => document.documentElement.scrollWidth);
   await until('it fits a telephone', async () => (await wide()) <= 360).catch(async () => assert.fail(`${await wide()} pixels: ${await page.getByRole('region', { name: 'Apply' }).innerText()}`));
   await page.setViewportSize({ width: 1440, height: 900 });
+  await until('what is chosen is remembered', async () => (await draft(page)).a_to_b?.loss?.model === 'four-state');
   const status = await page.evaluate(async () => {
     const { scenario } = JSON.parse(localStorage.getItem('romer.scenario'));
     return (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: JSON.stringify({ scenario }) })).status;
