@@ -104,7 +104,7 @@ pub(crate) fn verdict(claim: &Claim) -> String {
 /// The page.
 pub(crate) fn page(machine: &Machine, results: &Results, claims: &[Claim]) -> String {
     let mut out = String::from(
-        "# How large romer's own error is\n\nWritten by `make bench`; [README.md](../README.md) says how it is \
+        "# How large romer's own error is\n\nWritten by `make bench`; `validation/README.md` says how it is \
          measured and how to read it. All times in microseconds.\n\n",
     );
     about(&mut out, machine, results);

@@ -447,9 +447,10 @@ mod tests {
 
     #[test]
     fn an_interval_has_nothing_that_cannot_be() {
-        assert_eq!(possible("loss_ratio", [-0.2, 1.3], Some(0.1)), [0.0, 1.0]);
-        assert_eq!(possible("latency_mean_ns", [-98_012.0, 2e5], Some(40.0)), [0.0, 2e5]);
-        assert_eq!(possible("latency_mean_ns", [-500.0, 2e5], Some(-1.3)), [-500.0, 2e5]);
+        let told = |quantity, interval, least| format!("{:?}", possible(quantity, interval, Some(least)));
+        assert_eq!(told("loss_ratio", [-0.2, 1.3], 0.1), "[0.0, 1.0]");
+        assert_eq!(told("latency_mean_ns", [-98_012.0, 2e5], 40.0), "[0.0, 200000.0]");
+        assert_eq!(told("latency_mean_ns", [-500.0, 2e5], -1.3), "[-500.0, 200000.0]");
     }
 
     #[test]
