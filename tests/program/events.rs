@@ -295,6 +295,23 @@ fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_i
 }
 
 #[test]
+fn a_run_whose_own_largest_packet_becomes_smaller_for_good_is_told_whole() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "both"]);
+    // From here on segments as large as they were are not received any more.
+    ip(&lab, &["link", "set", "t0", "mtu", "600"]);
+    measuring.await_told(&["600"]);
+    measuring.await_more();
+    let document = measuring.end();
+    for way in ["forward", "reverse"] {
+        let [sent, received, lost] = ["sent", "received", "lost"]
+            .map(|name| at(&document, &format!("/{way}/packets/{name}")).as_u64());
+        assert!(sent > Some(100) && received.is_some() && lost <= Some(3), "{way}: {document:#}");
+    }
+}
+
+#[test]
 fn probes_that_the_responder_could_not_send_while_its_link_was_down_are_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -3,7 +3,8 @@
 //!
 //! Nothing here is for packets: [`wait_many`] allocates.
 
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use romer_units::Duration;
@@ -32,6 +33,22 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, HostError> {
     socket.bind(&address.into()).map_err(refused)?;
     socket.listen(BACKLOG).map_err(refused)?;
     socket.set_nonblocking(true).map_err(refused)?;
+    Ok(socket.into())
+}
+
+/// Octets of a segment of a control conversation: with its headers it fits every path that carries IPv4 as it is to (576
+/// octets), so that the conversation goes on when the largest packet of an interface or of a path becomes smaller under way.
+const SEGMENT: u32 = 512;
+
+/// Connects to `address`, by segments that fit every path, both ways.
+///
+/// # Errors
+/// Nobody answers within `timeout`, or refuses.
+pub fn connect(address: SocketAddr, timeout: std::time::Duration) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    // It bounds what the other end sends as well, which is told of it. Where it cannot be had, segments are as large as usual.
+    let _ = socket.set_tcp_mss(SEGMENT);
+    socket.connect_timeout(&address.into(), timeout)?;
     Ok(socket.into())
 }
 
@@ -71,7 +88,6 @@ pub fn wait_many(
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::net::TcpStream;
 
     #[test]
     fn both_families_listen_at_one_port_and_a_wait_sees_who_is_ready() {

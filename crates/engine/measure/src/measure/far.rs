@@ -1,7 +1,7 @@
 //! The sender's side of a control conversation.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
 use romer_record::event::Event;
@@ -132,7 +132,7 @@ impl Conversation {
     /// Connects and greets; with a key only who has it.
     pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
-        let stream = TcpStream::connect_timeout(&address, CONNECT).map_err(|error| Absent::of(&error))?;
+        let stream = romer_host::stream::connect(address, CONNECT).map_err(|error| Absent::of(&error))?;
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();

@@ -296,9 +296,11 @@ impl Happenings {
         }
     }
 
-    /// How many probes have been sent, and by how many nanoseconds the latest of those since the last look was late.
+    /// How many probes this host has sent, and by how many nanoseconds the latest of those since the last look was late.
     fn progress(&self) -> [u64; 2] {
-        self.ways.iter().fold([0, 0], |[sent, late], way| {
+        // What the far end has sent is known when it tells, and says nothing of this program.
+        let own = self.ways.iter().filter(|way| way.shared.way != romer_record::document::Way::Reverse);
+        own.fold([0, 0], |[sent, late], way| {
             let latest = way.shared.latest_ns.swap(0, Ordering::AcqRel);
             [sent + way.shared.sent.load(Ordering::Acquire), late.max(latest.unsigned_abs())]
         })
