@@ -35,8 +35,9 @@ fn within(passages: &[Passage], [from, until]: [i64; 2], most: u32) -> Option<Ve
         if passage.size <= most {
             continue;
         }
-        // A change is heard of a little after it was made.
-        if arrived.is_some_and(|at| (from.saturating_add(HEARD_WITHIN_NS)..until).contains(&at)) {
+        // A change is heard of a little after it was made: one to a larger MTU, too.
+        let surely = from.saturating_add(HEARD_WITHIN_NS)..until.saturating_sub(HEARD_WITHIN_NS);
+        if arrived.is_some_and(|at| surely.contains(&at)) {
             return None;
         }
         let due = taking.map(|taking| left.saturating_add(taking)).filter(|_| passage.fate == Fate::Lost);
