@@ -196,20 +196,26 @@ impl Tester {
         let end = monotonic_now() + LEARNING;
         let mut came = 0;
         while came < sent && monotonic_now() < end {
-            let host = &mut self.host;
-            while self.receiver.receive(|frame| match locate(frame.octets) {
-                Some(seen) => {
-                    let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
-                    came += u32::from(mark.is_some());
-                }
-                None => host.answer(frame.octets),
-            }) > 0
-            {}
+            came += self.take_in(signature);
             if came < sent {
                 wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
             }
         }
         Ok(())
+    }
+
+    /// Takes all that has come, and answers questions; how many frames with this signature there were.
+    fn take_in(&mut self, signature: Signature) -> u32 {
+        let (host, mut came) = (&mut self.host, 0);
+        while self.receiver.receive(|frame| match locate(frame.octets) {
+            Some(seen) => {
+                let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
+                came += u32::from(mark.is_some());
+            }
+            None => host.answer(frame.octets),
+        }) > 0
+        {}
+        came
     }
 
     fn signature(&mut self) -> Signature {
@@ -291,15 +297,7 @@ impl Bed for Tester {
                     sent += 1;
                 }
             }
-            let host = &mut self.host;
-            while self.receiver.receive(|frame| match locate(frame.octets) {
-                Some(seen) => {
-                    let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
-                    came |= mark.is_some();
-                }
-                None => host.answer(frame.octets),
-            }) > 0
-            {}
+            came = self.take_in(signature) > 0;
             if !came {
                 wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
             }

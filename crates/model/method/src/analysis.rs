@@ -301,8 +301,8 @@ fn stream(
 ) -> StreamResult {
     let count = |wanted: fn(&&Passage) -> bool| passages.iter().filter(wanted).count() as u64;
     let carried = count(|passage| passage.copy == 0 && passage.fate == Fate::Arrived);
-    let is_reordered = !reordering(passages).is_empty();
-    let flows = flight.flows.get(number).map_or(&[][..], Vec::as_slice);
+    let reordered = reordering(passages).len() as u64;
+    let flows = flight.flows.get(number).filter(|flows| !flows.is_empty());
     let (latency, latency_histogram) = described(&romer_metrics::delays(passages));
     let (mut octets, mut on_line) = (0, 0);
     for left in in_time(left, arrivals, end) {
@@ -337,7 +337,7 @@ fn stream(
         carried,
         lost: left.len() as u64 - carried,
         duplicated: count(|passage| passage.copy > 0),
-        reordered: reordered_within_flows(passages, flows),
+        reordered: flows.map_or(reordered, |flows| reordered_within_flows(passages, flows)),
         corrupted,
         carried_bps: real(on_line) * 8.0 / seconds(flight),
         offered_l2_bps: real(all_octets) * 8.0 / seconds(flight),
@@ -348,7 +348,7 @@ fn stream(
         carried_per_second: per_second(in_stream.map(|came| came.received)),
         latency_ns: latency,
         latency_histogram,
-        jitter_ns: jitters(passages, is_reordered),
+        jitter_ns: jitters(passages, reordered > 0),
         jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
         dscp_out,
         per_size: per_size(left, arrivals),

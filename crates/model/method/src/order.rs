@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
-use romer_metrics::{in_order_of_arrival, reordering};
+use romer_metrics::in_order_of_arrival;
 use romer_record::Passage;
 
 /// Frames that came after one of their own flow with a higher number (RFC 4737, Type-P-Reordered, where the type is the flow): a
-/// device may send different flows by different ways. `flows`: which one each frame is of, or nothing where all are of one.
+/// device may send different flows by different ways. `flows`: which one each frame is of.
 pub(crate) fn reordered_within_flows(passages: &[Passage], flows: &[u64]) -> u64 {
-    if flows.is_empty() {
-        return reordering(passages).len() as u64;
-    }
     let mut highest: HashMap<u64, u64> = HashMap::new();
     let mut reordered = 0;
     for passage in in_order_of_arrival(passages) {

@@ -115,12 +115,13 @@ fn before_mapping(passages: &[Passage], moment: i64) -> Vec<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
 
-    fn passage(sequence: u64, departure: Option<i64>, fate: Fate) -> Passage {
+    /// A passage of 44 octets that did not arrive.
+    pub(crate) fn passage(sequence: u64, departure: Option<i64>, fate: Fate) -> Passage {
         Passage {
             sequence,
             copy: 0,

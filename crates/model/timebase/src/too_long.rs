@@ -53,6 +53,7 @@ mod tests {
     use romer_units::Timestamp;
 
     use super::*;
+    use crate::astray::tests::passage;
 
     const MS: i64 = 1_000_000;
 
@@ -61,17 +62,11 @@ mod tests {
     fn sent(is_lost: impl Fn(i64) -> bool) -> Vec<Passage> {
         let one = |n: i64| {
             let lost = is_lost(n);
+            let fate = if lost { Fate::Lost } else { Fate::Arrived };
             Passage {
-                sequence: n.unsigned_abs(),
-                copy: 0,
                 size: if n % 5 == 0 { 100 } else { 1_400 },
-                fate: if lost { Fate::Lost } else { Fate::Arrived },
-                departure: Some(Timestamp::from_nanos(n * 10 * MS)),
                 arrival: (!lost).then(|| Timestamp::from_nanos(3_600_000 * MS + n * 10 * MS + 30 * MS)),
-                delay: None,
-                ttl: None,
-                tos: None,
-                departure_error: None,
+                ..passage(n.unsigned_abs(), Some(n * 10 * MS), fate)
             }
         };
         (0..1_000).map(one).collect()

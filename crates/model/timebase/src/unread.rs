@@ -66,6 +66,7 @@ mod tests {
     use romer_units::Timestamp;
 
     use super::*;
+    use crate::astray::tests::passage;
 
     const MS: i64 = 1_000_000;
 
@@ -73,17 +74,10 @@ mod tests {
     fn sent(is_lost: impl Fn(i64) -> bool) -> Vec<Passage> {
         let one = |n: i64| {
             let lost = is_lost(n);
+            let fate = if lost { Fate::Lost } else { Fate::Arrived };
             Passage {
-                sequence: n.unsigned_abs(),
-                copy: 0,
-                size: 44,
-                fate: if lost { Fate::Lost } else { Fate::Arrived },
-                departure: Some(Timestamp::from_nanos(n * MS)),
                 arrival: (!lost).then(|| Timestamp::from_nanos(HOUR + (n + 30) * MS)),
-                delay: None,
-                ttl: None,
-                tos: None,
-                departure_error: None,
+                ..passage(n.unsigned_abs(), Some(n * MS), fate)
             }
         };
         (0..10_000).map(one).collect()

@@ -22,20 +22,23 @@ const MOST_LOAD: f64 = 2.0;
 /// To how much of the line rate a throughput is found, where nothing is said.
 const RESOLUTION: f64 = 0.005;
 
+/// Whether a procedure searches for a load.
+const fn searches(name: ProcedureName) -> bool {
+    matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery)
+}
+
 /// Refuses what only a search has, where there is none, and what only another search has.
 fn check_search(arguments: &BenchArgs, name: ProcedureName) -> Result<(), Failure> {
     let load = &arguments.load;
     let refused = |flag: &str, why: &str| {
         Err(Failure::usage(format!("an argument does not apply ({flag}): {why}; leave it out")))
     };
-    let searches =
-        matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery);
     let of_searches = [
         ("--loss-ratio", load.loss_ratio.is_some()),
         ("--resolution", load.resolution.is_some()),
         ("--search-trial", arguments.trials.search_trial.is_some()),
     ];
-    if let Some((flag, _)) = of_searches.into_iter().find(|(_, given)| *given && !searches) {
+    if let Some((flag, _)) = of_searches.into_iter().find(|(_, given)| *given && !searches(name)) {
         return refused(flag, "only throughput, back-to-back and recovery search for a load");
     }
     if load.search.is_some() && name != ProcedureName::Throughput {
@@ -59,13 +62,7 @@ pub(super) fn asked(
     let length = arguments.trials.trial;
     let load = &arguments.load;
     let loads = || load.loads.as_ref().map_or_else(|| default_loads.to_vec(), |loads| loads.0.clone());
-    let chooses = matches!(
-        name,
-        ProcedureName::Throughput
-            | ProcedureName::FrameLoss
-            | ProcedureName::BackToBack
-            | ProcedureName::Recovery
-    );
+    let chooses = searches(name) || name == ProcedureName::FrameLoss;
     if chooses && load.loads.is_some() {
         return Err(Failure::usage(
             "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
@@ -216,9 +213,7 @@ pub(super) fn check_streams(
     }
     let Some(fixed) = streams.iter().find(|stream| stream.pace.is_fixed()) else { return Ok(()) };
     let all = streams.iter().all(|stream| stream.pace.is_fixed());
-    let searches =
-        matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery);
-    if searches || (all && name == ProcedureName::FrameLoss) {
+    if searches(name) || (all && name == ProcedureName::FrameLoss) {
         return Err(Failure::usage(format!(
             "a pace does not apply (--stream name={},pace=): it says itself how much is sent, and this procedure chooses the load; \
              give another, such as pace=burst:16",

@@ -333,7 +333,8 @@ fn greet(
             Err(MeasureError::Unreachable {
                 address: address.to_string(),
                 why,
-                mend: "give the control port of `romer respond` there (8862 unless it has another), leave the port out to                        measure with whatever reflector is there, or name a reflector's port with --stamp-only",
+                mend: "give the control port of `romer respond` there (8862 unless it has another), leave the port out to \
+                       measure with whatever reflector is there, or name a reflector's port with --stamp-only",
             })
         }
         Err(Absent::Unreachable(why) | Absent::Foreign(why) | Absent::Refused(why) | Absent::Closed(why)) => {
