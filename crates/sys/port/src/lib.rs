@@ -79,12 +79,25 @@ impl Arrivals {
         Self { last: Timestamp::from_nanos(i64::MIN) }
     }
 
-    /// The next, of a frame that is so old at `now`. No frame waits for seconds to be read, nor comes from the future:
-    /// such an age means that a clock was set or that there is no stamp, and then the frame has come just now.
-    pub(crate) fn next(&mut self, now: Timestamp<Monotonic>, age: Duration) -> Timestamp<Monotonic> {
+    /// The next, of a frame that `age` says the age of at a moment. Where it came after `now`, which stays while a burst
+    /// is read, the clocks are read `anew`: the reader may have stood still meanwhile, and a frame that is held from
+    /// `now` would leave too soon. No frame waits for seconds to be read, nor comes from the future even then: such an
+    /// age means that a clock was set or that there is no stamp, and then the frame has come just now.
+    pub(crate) fn next<N: Copy>(
+        &mut self,
+        now: &mut N,
+        age: impl Fn(N) -> (Timestamp<Monotonic>, Duration),
+        anew: impl FnOnce() -> N,
+    ) -> Timestamp<Monotonic> {
         const OLDEST: Duration = Duration::from_secs(10);
+        let mut at = age(*now);
+        if at.1 < Duration::ZERO {
+            *now = anew();
+            at = age(*now);
+        }
+        let (moment, age) = at;
         let age = if age < Duration::ZERO || age > OLDEST { Duration::ZERO } else { age };
-        self.last = (now - age).max(self.last);
+        self.last = (moment - age).max(self.last);
         self.last
     }
 }
@@ -164,4 +177,36 @@ pub trait Port: AsFd + Send {
 
     /// How it is named to users: `packet`, `xdp-native`, `xdp-generic`.
     fn data_plane(&self) -> &'static str;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An arrival stamped at `stamp`, read at `now`, where the clocks read anew say `anew`.
+    fn arrival(arrivals: &mut Arrivals, stamp: i64, now: &mut i64, anew: i64) -> i64 {
+        let age = |now| (Timestamp::from_nanos(now), Duration::from_nanos(now - stamp));
+        arrivals.next(now, age, || anew).as_nanos()
+    }
+
+    #[test]
+    fn what_comes_while_the_reader_stands_still_has_come_when_its_stamp_says() {
+        let (mut arrivals, mut now) = (Arrivals::new(), 10_000_000);
+        assert_eq!(arrival(&mut arrivals, 9_999_000, &mut now, 0), 9_999_000);
+        // Between the reading of the clocks and this frame the thread was away for 5 ms.
+        assert_eq!(arrival(&mut arrivals, 13_900_000, &mut now, 15_000_000), 13_900_000);
+        assert_eq!(now, 15_000_000, "the frames after it are reckoned from the later reading");
+        assert_eq!(arrival(&mut arrivals, 14_000_000, &mut now, 0), 14_000_000);
+    }
+
+    #[test]
+    fn a_stamp_of_a_clock_that_was_set_is_not_believed() {
+        let (mut arrivals, mut now) = (Arrivals::new(), 20_000_000_000);
+        assert_eq!(arrival(&mut arrivals, 90_000_000_000, &mut now, 20_000_000_100), 20_000_000_100);
+        assert_eq!(
+            arrival(&mut arrivals, 0, &mut now, 0),
+            20_000_000_100,
+            "older than any frame, nor before the last"
+        );
+    }
 }

@@ -118,7 +118,7 @@ impl PacketPort {
     }
 
     /// Hands over what is next in the ring, as far as the burst has room for frames; `None` where nothing is.
-    fn hand_over(&mut self, burst: &mut Burst<'_>, now: Now) -> Option<Remains> {
+    fn hand_over(&mut self, burst: &mut Burst<'_>, now: &mut Now) -> Option<Remains> {
         let entry = self.ring.front()?;
         let unfinished = Unfinished::read(entry.header());
         let length = entry.length;
@@ -136,8 +136,10 @@ impl PacketPort {
         }
         // The clock of stamps can be set while we run, the clock of schedules cannot: the age of the frame leads
         // from one to the other.
-        let age = now.realtime.as_nanos().saturating_sub(entry.stamp.as_nanos());
-        burst.arrival = self.arrivals.next(now.monotonic, Duration::from_nanos(age));
+        let stamp = entry.stamp.as_nanos();
+        let age =
+            |now: Now| (now.monotonic, Duration::from_nanos(now.realtime.as_nanos().saturating_sub(stamp)));
+        burst.arrival = self.arrivals.next(now, age, both_clocks);
         burst.tag = entry.tag;
         if unfinished.joining != Joining::None {
             return Some(burst.take_apart(octets, unfinished, self.part));
@@ -239,7 +241,7 @@ impl Port for PacketPort {
         if self.ring.front().is_none() {
             return Ok(Received::default());
         }
-        let now = both_clocks();
+        let mut now = both_clocks();
         let (received, arrival) = (Received::default(), now.monotonic);
         let mut burst = Burst { arena, frames, received, arrival, tag: None };
         // Bounded, so that a flood of what is let go ends as well.
@@ -247,7 +249,7 @@ impl Port for PacketPort {
             if burst.received.frames == BURST {
                 break;
             }
-            match self.hand_over(&mut burst, now) {
+            match self.hand_over(&mut burst, &mut now) {
                 None => break,
                 Some(Remains::Parts(part)) => self.part = part,
                 Some(Remains::Nothing) => {

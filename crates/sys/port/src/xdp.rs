@@ -171,7 +171,12 @@ impl XdpPort {
     }
 
     /// The frame of a descriptor, whose slot is ours again.
-    fn frame(&mut self, arena: &mut Arena, said: libc::xdp_desc, now: Timestamp<Monotonic>) -> Option<Frame> {
+    fn frame(
+        &mut self,
+        arena: &mut Arena,
+        said: libc::xdp_desc,
+        now: &mut Timestamp<Monotonic>,
+    ) -> Option<Frame> {
         let (number, start) = self.place(said.addr);
         let slot = self.in_kernel.get_mut(number)?.take()?;
         let length = usize::try_from(said.len).unwrap_or(usize::MAX);
@@ -183,8 +188,9 @@ impl XdpPort {
         finish_hidden(octets);
         let stamp = start.checked_sub(STAMP).and_then(|begin| bytes.get(begin..start)?.try_into().ok());
         let stamp = stamp.map_or(0, i64::from_ne_bytes);
-        let age = Duration::from_nanos(now.as_nanos().saturating_sub(stamp));
-        let arrival = self.arrivals.next(now, age);
+        let age =
+            |now: Timestamp<Monotonic>| (now, Duration::from_nanos(now.as_nanos().saturating_sub(stamp)));
+        let arrival = self.arrivals.next(now, age, monotonic_now);
         Some(Frame { slot, start, length, arrival })
     }
 
@@ -297,10 +303,10 @@ impl Port for XdpPort {
         let begin = self.receive.consumed();
         let count = self.receive.waiting().min(u32::try_from(BURST).unwrap_or(0));
         if count > 0 {
-            let now = monotonic_now();
+            let mut now = monotonic_now();
             for position in 0..count {
                 let said = self.receive.read(begin.wrapping_add(position));
-                if let Some(frame) = self.frame(arena, said, now) {
+                if let Some(frame) = self.frame(arena, said, &mut now) {
                     received.frames += 1;
                     frames.push(frame);
                 }
