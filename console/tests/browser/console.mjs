@@ -97,6 +97,8 @@ async function run() {
   await loss.getByLabel('States', { exact: true }).fill('65');
   await loss.getByText('write a whole number from 1 to 64; the chain still has 2').waitFor();
   assert.equal(await loss.getByLabel('States', { exact: true }).getAttribute('aria-invalid'), 'true');
+  await page.getByRole('region', { name: 'Apply' }).getByText('a → b › Loss › States: write a whole number').waitFor();
+  assert(await page.getByRole('button', { name: /^Apply/ }).isDisabled(), 'a chain is not applied while its states stand open');
   await loss.getByLabel('States', { exact: true }).fill('2');
   await loss.getByLabel('Duration of state 2').fill('2');
   // Visits 0.9 to 0.05; weighted by 1 and 2 packets, a tenth.
