@@ -1,6 +1,7 @@
 //! A benchmark of the laboratory's router. The rates are low, so that a busy machine keeps up; what must agree must
 //! agree frame for frame at any rate.
 
+mod far;
 mod foreseen;
 mod held;
 mod sent;
@@ -176,6 +177,9 @@ fn what_cannot_be_benchmarked_is_refused_with_a_reason() {
     let silent =
         bench(&lab, &["load-sweep", "--destination", "203.0.113.9", "--patience", "1s"]).with_code(5);
     assert!(silent.stderr.starts_with("error: the device does not forward ("), "{silent:?}");
+    let stream = "name=a,destination=203.0.113.7-203.0.113.8";
+    let silent = bench(&lab, &["load-sweep", "--stream", stream, "--patience", "1s"]).with_code(5);
+    assert!(silent.stderr.contains(" to 203.0.113.7-203.0.113.8;"), "what was sent is named: {silent:?}");
     let case = bench(&lab, &["load-sweep", "--case", "broken=exit 7"]).with_code(4);
     assert!(case.stderr.contains("exit status: 7"), "{case:?}");
     let large = bench(&lab, &["load-sweep", "--frame-sizes", "9018"]).with_code(2);

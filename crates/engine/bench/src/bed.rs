@@ -31,13 +31,14 @@ pub(crate) trait Bed {
         stop: &AtomicBool,
     ) -> Result<TrialRecord, BenchError>;
 
-    /// Sends frames until one comes out: how many were sent, or `Err` with that where none came within `patience`.
+    /// Sends frames until one comes out: how many were sent, or `Err` with how many of each stream, where none came within
+    /// `patience`.
     fn probe(
         &mut self,
         options: &BenchOptions,
         patience: Duration,
         stop: &AtomicBool,
-    ) -> Result<Result<u64, u64>, BenchError>;
+    ) -> Result<Result<u64, Vec<u64>>, BenchError>;
 
     /// Tests the tester itself, each test for so long; `None` where it was interrupted.
     fn prove(

@@ -36,7 +36,7 @@ pub enum BenchError {
         port: PortName,
     },
     /// The device does not forward.
-    #[error("the device does not forward ({0}; see its routes and filters, and --destination")]
+    #[error("the device does not forward ({0}; see its routes and filters for these addresses")]
     Silent(String),
     /// The command of a case failed.
     #[error("the case cannot be set (--case {name}): {why}; see what the command says: {command}")]

@@ -164,7 +164,7 @@ pub(crate) fn sizes_of(frames: &Frames, least: u32) -> std::collections::BTreeSe
 }
 
 /// Where a stream's frames come from, and where they go.
-fn addresses(options: &BenchOptions, stream: &StreamOptions) -> (AddressRange, AddressRange) {
+pub(crate) fn addresses(options: &BenchOptions, stream: &StreamOptions) -> (AddressRange, AddressRange) {
     let or = |range: Option<AddressRange>, address| range.unwrap_or_else(|| AddressRange::from(address));
     (or(stream.source, options.source), or(stream.destination, options.destination))
 }

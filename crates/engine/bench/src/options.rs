@@ -1,6 +1,7 @@
 //! What is to be tested.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use romer_method::arrangement::{Flow, Nominal, Pace, nominal};
@@ -70,6 +71,16 @@ impl AddressRange {
     /// Whether this is one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.first.is_ipv4() && (self.first..=self.last).contains(&address)
+    }
+}
+
+impl fmt::Display for AddressRange {
+    /// `FIRST`, or `FIRST-LAST`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            return write!(f, "{}", self.first);
+        }
+        write!(f, "{}-{}", self.first, self.last)
     }
 }
 

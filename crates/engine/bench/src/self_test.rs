@@ -210,7 +210,7 @@ fn prove(
 ) -> Result<(Proof, Vec<Trial>), BenchError> {
     if tester.probe(options, options.patience, stop)?.is_err() && !stop.load(Ordering::Acquire) {
         return Err(BenchError::Silent(format!(
-            "{} to {}): nothing came; the self-test needs a link from one port to the other",
+            "{} to {}): nothing came, and the self-test needs a link from one port to the other",
             options.tx, options.rx
         )));
     }

@@ -175,11 +175,11 @@ impl Bed for Simulated {
         options: &BenchOptions,
         patience: Duration,
         _: &AtomicBool,
-    ) -> Result<Result<u64, u64>, BenchError> {
+    ) -> Result<Result<u64, Vec<u64>>, BenchError> {
         if self.away && patience >= options.patience && !self.gone {
             self.away = false;
         }
-        Ok(if self.away { Err(1) } else { Ok(1) })
+        Ok(if self.away { Err(vec![1; options.streams.len()]) } else { Ok(1) })
     }
 
     fn prove(&mut self, _: &BenchOptions, _: Duration, _: &AtomicBool) -> Result<Option<Proof>, BenchError> {

@@ -17,7 +17,7 @@ use romer_units::Duration;
 use romer_units::random::Stream;
 use romer_wire::ethernet::MacAddress;
 use romer_wire::neighbour::{Said, ask as question, read};
-use romer_wire::test_frame::{Mark, Signature, locate};
+use romer_wire::test_frame::Signature;
 
 use crate::bed::{Bed, Manner};
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
@@ -27,16 +27,14 @@ use crate::self_test::{Proof, beside};
 use crate::send::{Sending, Sent, send};
 use crate::{BenchError, capture, next_hop};
 
+mod learning;
+
 /// How long before the first frame of a trial its threads are begun.
 const LEAD: Duration = Duration::from_millis(20);
 /// How long an answer to a question for a link-layer address is waited for.
 const ANSWER: Duration = Duration::from_secs(3);
 /// How often a question, or a frame that looks whether the device forwards, is repeated.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Addresses of a stream's range that a device is taught before a trial, at the most.
-const TAUGHT: u32 = 1_024;
-/// How long it is given for that.
-const LEARNING: Duration = Duration::from_millis(100);
 /// A trial of which more than this share was not sent tells nothing of the device at the load that was asked for.
 const MOST_UNSENT: f64 = 0.005;
 /// A burst without loss of which the device had to hold less than it should, by more than this share, tells nothing of what it
@@ -94,6 +92,8 @@ pub(crate) struct Tester {
     drawn: u64,
     probes: u64,
     mtu: u32,
+    /// How long the frame was under way by which the device was last seen to forward.
+    path: Duration,
     // Dropped last: they put the interfaces back.
     _guards: [HostGuard; 2],
 }
@@ -130,6 +130,7 @@ impl Tester {
             drawn: 0,
             probes: 0,
             mtu: own.mtu.min(other.mtu),
+            path: Duration::ZERO,
             _guards: guards,
         };
         tester.macs[0] = match options.next_hop {
@@ -165,57 +166,6 @@ impl Tester {
         [&options.tx, &options.rx].map(|port| {
             Network::open(port.namespace()).and_then(|network| network.carrier_losses(port.interface())).ok()
         })
-    }
-
-    /// Sends a frame to every address of the streams' ranges, so that the device does not have to find them out in a trial, and
-    /// waits a moment for them and for its questions.
-    fn teach(
-        &mut self,
-        options: &BenchOptions,
-        frames: &Frames,
-        store: &mut Store,
-        signature: Signature,
-    ) -> Result<(), BenchError> {
-        let mut sent = 0_u32;
-        for ((number, stream), flow) in (0_u16..).zip(&options.streams).zip(flows(options)) {
-            let addresses = stream.destination.map_or(1, |range| range.count());
-            let octets = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
-            let Some(octets) = octets.first().copied().filter(|_| addresses > 1) else { continue };
-            let mut frame = vec![0; usize::try_from(octets).unwrap_or(0)];
-            // As many frames go through the range once.
-            for sequence in 0..addresses.min(TAUGHT) {
-                let Some(length) = store.put(octets, Mark { stream: number, sequence, sent: 0 }, &mut frame)
-                else {
-                    continue;
-                };
-                let (taken, _) = self.sender.send(&[&frame[..length]]);
-                self.probes += taken as u64;
-                sent += u32::try_from(taken).unwrap_or(0);
-            }
-        }
-        let end = monotonic_now() + LEARNING;
-        let mut came = 0;
-        while came < sent && monotonic_now() < end {
-            came += self.take_in(signature);
-            if came < sent {
-                wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes all that has come, and answers questions; how many frames with this signature there were.
-    fn take_in(&mut self, signature: Signature) -> u32 {
-        let (host, mut came) = (&mut self.host, 0);
-        while self.receiver.receive(|frame| match locate(frame.octets) {
-            Some(seen) => {
-                let mark = frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets));
-                came += u32::from(mark.is_some());
-            }
-            None => host.answer(frame.octets),
-        }) > 0
-        {}
-        came
     }
 
     fn signature(&mut self) -> Signature {
@@ -261,49 +211,13 @@ impl Tester {
 }
 
 impl Bed for Tester {
-    /// Teaches the device where the destination is, and sends frames of the first stream until one of them comes
-    /// out.
     fn probe(
         &mut self,
         options: &BenchOptions,
         patience: Duration,
         stop: &AtomicBool,
-    ) -> Result<Result<u64, u64>, BenchError> {
-        let signature = self.signature();
-        let Some(frames) = options.frames.first() else { return Ok(Ok(0)) };
-        let mut store = Store::new(options, self.macs, frames, signature)?;
-        let least = flows(options).first().map_or(64, |flow| flow.least);
-        let octets = sizes_of(options.streams[0].frames.as_ref().unwrap_or(frames), least);
-        let octets = octets.first().copied().unwrap_or(least);
-        let mut frame = vec![0; usize::try_from(octets).unwrap_or(0)];
-        // Where frames for the destination will come out, a switch learns by this, and a router too.
-        let lesson = question(options.source, options.destination, self.host.mac);
-        let begin = monotonic_now();
-        let (mut next, mut sent, mut came) = (begin, 0_u32, false);
-        while !came {
-            let now = monotonic_now();
-            if now - begin >= patience || stop.load(Ordering::Relaxed) {
-                return Ok(Err(u64::from(sent)));
-            }
-            if now >= next {
-                next = now + AGAIN;
-                if let Some(lesson) = &lesson {
-                    let _ = self.host.sender.send(&[lesson]);
-                }
-                let mark = Mark { stream: 0, sequence: sent, sent: 0 };
-                if let Some(length) = store.put(octets, mark, &mut frame) {
-                    let (taken, _) = self.sender.send(&[&frame[..length]]);
-                    self.probes += taken as u64;
-                    sent += 1;
-                }
-            }
-            came = self.take_in(signature) > 0;
-            if !came {
-                wait_any(&[self.receiver.as_fd()], None, Some(Duration::from_millis(10)))?;
-            }
-        }
-        self.teach(options, frames, &mut store, signature)?;
-        Ok(Ok(u64::from(sent)))
+    ) -> Result<Result<u64, Vec<u64>>, BenchError> {
+        self.look_for_the_way(options, patience, stop)
     }
 
     /// Runs a trial, and waits for what is still under way at its end.
@@ -366,14 +280,16 @@ impl Bed for Tester {
             stop: &done,
             count: &count,
         };
-        let Self { sender, receiver, host, .. } = self;
+        let Self { sender, receiver, host, path, .. } = self;
+        // What leaves last comes so much later.
+        let drained = options.settle + *path;
         let (sent, mut received) = std::thread::scope(|scope| {
             let taking = std::thread::Builder::new()
                 .name("bench-receive".into())
                 .spawn_scoped(scope, || receive(receiver, host, &receiving));
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
-            drain(&sent, &count, options.settle);
+            drain(&sent, &count, drained);
             done.store(true, Ordering::Release);
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
             Ok::<_, BenchError>((sent, received))
@@ -438,12 +354,12 @@ fn longest_of_all(options: &BenchOptions) -> usize {
 }
 
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there.
-fn drain(sent: &Sent, count: &AtomicU64, settle: Duration) {
+fn drain(sent: &Sent, count: &AtomicU64, time: Duration) {
     let offered: usize = sent.left.iter().map(Vec::len).sum();
-    let end = monotonic_now() + settle;
+    let end = monotonic_now() + time;
     while monotonic_now() < end {
         let missing = (offered as u64).saturating_sub(count.load(Ordering::Relaxed));
-        let step = if missing > 0 { Duration::from_millis(5) } else { settle };
+        let step = if missing > 0 { Duration::from_millis(5) } else { time };
         let left = end - monotonic_now();
         std::thread::sleep(step.min(left).to_std());
     }

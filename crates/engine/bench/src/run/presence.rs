@@ -9,7 +9,8 @@ use romer_units::Duration;
 use super::Running;
 use crate::BenchError;
 use crate::bed::Bed;
-use crate::options::BenchOptions;
+use crate::frames::addresses;
+use crate::options::{BenchOptions, StreamOptions};
 use crate::tester::TrialRecord;
 
 /// How long a device that forwards takes to show it.
@@ -51,7 +52,7 @@ impl<B: Bed> Running<'_, B> {
             return Ok(Standing::Ends);
         }
         if !self.begun && self.kept.is_empty() {
-            return Err(self.silent(sent, prompt));
+            return Err(self.silent(&sent, prompt));
         }
         let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
         self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
@@ -75,11 +76,25 @@ impl<B: Bed> Running<'_, B> {
         Ok(Standing::IsBack)
     }
 
-    fn silent(&self, sent: u64, waited: Duration) -> BenchError {
-        let BenchOptions { tx, rx, source, destination, .. } = self.options;
-        BenchError::Silent(format!(
-            "{tx} to {rx}): of {sent} frames from {source} to {destination} within {waited} none came"
-        ))
+    /// That of so many frames of each stream none came.
+    fn silent(&self, sent: &[u64], waited: Duration) -> BenchError {
+        /// So many streams are named.
+        const NAMED: usize = 6;
+        let options = self.options;
+        let BenchOptions { tx, rx, .. } = options;
+        let streams = || options.streams.iter().zip(sent).filter(|(_, sent)| **sent > 0);
+        let alone = options.streams.len() == 1;
+        let one = |(stream, sent): (&StreamOptions, &u64)| {
+            let (source, destination) = addresses(options, stream);
+            let of = if alone { String::new() } else { format!(" of {}", stream.name) };
+            format!("{sent} frames{of} from {source} to {destination}")
+        };
+        let mut named: Vec<String> = streams().take(NAMED).map(one).collect();
+        let more = streams().count().saturating_sub(NAMED);
+        if more > 0 {
+            named.push(format!("those of {more} more streams"));
+        }
+        BenchError::Silent(format!("{tx} to {rx}): within {waited} none came of {}", named.join(", nor of ")))
     }
 
     /// The device was away in a trial, which therefore tells nothing; it may have forgotten its case meanwhile.

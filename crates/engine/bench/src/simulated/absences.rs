@@ -204,3 +204,34 @@ fn of_a_case_of_which_no_trial_tells_anything_no_marking_is_claimed() {
     assert!(document.warnings.iter().any(|one| one.contains("nothing is claimed of its markings")));
     assert_eq!(broken(&run(&asked, Simulated::with(carries(1.0, 100)))), ["code point cs0"]);
 }
+
+#[test]
+fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_was_sent_to() {
+    let destination =
+        crate::options::AddressRange::new("198.19.0.66".parse().unwrap(), "198.19.0.69".parse().unwrap());
+    let stream = |name: &str, destination| StreamOptions {
+        name: name.into(),
+        destination,
+        share: 0.5,
+        ..StreamOptions::default()
+    };
+    let told = |streams| {
+        let asked = BenchOptions { streams, ..sweep(&[0.1]) };
+        let stop = AtomicBool::new(false);
+        let bed = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 10)) };
+        let error = run_on(bed, &asked, None, &stop, &mut Hand(&mut Vec::new(), &stop, None)).unwrap_err();
+        assert_eq!(error.exit_code(), 5);
+        error.to_string()
+    };
+    let alone = told(vec![stream("a", destination)]);
+    assert!(
+        alone.contains("none came of 1 frames from 198.18.0.2 to 198.19.0.66-198.19.0.69; see"),
+        "{alone}"
+    );
+    assert!(!alone.contains("198.19.0.2;"), "{alone}");
+    let both = told(vec![stream("a", destination), stream("b", None)]);
+    assert!(
+        both.contains("of a from 198.18.0.2 to 198.19.0.66-198.19.0.69, nor of 1 frames of b from 198.18.0.2 to 198.19.0.2;"),
+        "{both}"
+    );
+}

@@ -1,0 +1,207 @@
+//! What comes before a trial: whether the device forwards at all, and that it knows the way to every address.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use romer_host::clock::monotonic_now;
+use romer_host::socket::wait_any;
+use romer_method::Frames;
+use romer_units::{Duration, Monotonic, Timestamp};
+use romer_wire::neighbour::ask as question;
+use romer_wire::test_frame::{Mark, Signature, locate};
+
+use super::Tester;
+use crate::BenchError;
+use crate::frames::{Store, addresses, flows, sizes_of};
+use crate::options::BenchOptions;
+
+/// How often a frame that looks whether the device forwards is repeated, and a lesson with it.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Addresses of a stream's range that a device is taught before a trial, at the most.
+const TAUGHT: u32 = 1_024;
+/// How long a device is given to learn, where nothing comes of it, beside the time that the path takes.
+const LEARNING: Duration = Duration::from_millis(100);
+/// Times that the path is passed until the first frame for a new address is here: there by the frame itself, from and to the
+/// tester by the device's question and its answer, and once more by the frame.
+const PASSES: i64 = 4;
+/// How long is waited for frames at a time.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Tester {
+    /// Teaches the device where the destination is, and sends frames until one of them comes out: of the first stream, and
+    /// where nothing comes of it, of all. Then every address of the streams is taught. How many frames were sent, or with
+    /// `Err` how many of each stream, where none came within `patience` and the time that the path was last seen to take.
+    pub(super) fn look_for_the_way(
+        &mut self,
+        options: &BenchOptions,
+        patience: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Result<u64, Vec<u64>>, BenchError> {
+        let signature = self.signature();
+        let Some(frames) = options.frames.first() else { return Ok(Ok(0)) };
+        let mut store = Store::new(options, self.macs, frames, signature)?;
+        let smallest = smallest(options, frames);
+        // Where frames for the destination will come out, a switch learns by this, and a router too.
+        let lesson = question(options.source, options.destination, self.host.mac);
+        let begin = monotonic_now();
+        let end = begin + patience + self.passes();
+        let mut next = begin;
+        let mut sent: Vec<Vec<Timestamp<Monotonic>>> = vec![Vec::new(); smallest.len()];
+        let count = |times: &Vec<Timestamp<Monotonic>>| times.len() as u64;
+        let came = loop {
+            let now = monotonic_now();
+            if now >= end || stop.load(Ordering::Relaxed) {
+                return Ok(Err(sent.iter().map(count).collect()));
+            }
+            if now >= next {
+                next = now + AGAIN.max(self.path + self.path);
+                if let Some(lesson) = &lesson {
+                    let _ = self.host.sender.send(&[lesson]);
+                }
+                // One frame costs a policer least, and is enough of a device that lets the first stream pass.
+                let streams = if sent.first().is_some_and(Vec::is_empty) { 1 } else { sent.len() };
+                for ((number, octets), times) in (0_u16..).zip(&smallest).zip(&mut sent).take(streams) {
+                    let sequence = u32::try_from(times.len()).unwrap_or(u32::MAX);
+                    times.push(monotonic_now());
+                    self.give(&mut store, *octets, Mark { stream: number, sequence, sent: 0 });
+                }
+            }
+            if let Some(mark) = self.take_in(signature).first().copied() {
+                break mark;
+            }
+            wait_any(&[self.receiver.as_fd()], None, Some(LOOK))?;
+        };
+        let times = sent.get(usize::from(came.stream));
+        let left = times.zip(usize::try_from(came.sequence).ok()).and_then(|(times, place)| times.get(place));
+        self.path = left.map_or(Duration::ZERO, |left| monotonic_now() - *left);
+        self.teach(options, frames, (&mut store, signature), came.stream)?;
+        Ok(Ok(sent.iter().map(count).sum()))
+    }
+
+    /// How long the first frame for a new address is under way at the most, as far as the path is known.
+    fn passes(&self) -> Duration {
+        Duration::from_nanos(self.path.as_nanos().saturating_mul(PASSES))
+    }
+
+    /// Sends a frame of this size, where there is one; whether it left.
+    fn give(&mut self, store: &mut Store, octets: u32, mark: Mark) -> bool {
+        let mut frame = vec![0; usize::try_from(octets).unwrap_or(0)];
+        let Some(length) = store.put(octets, mark, &mut frame) else { return false };
+        let (taken, _) = self.sender.send(&[&frame[..length]]);
+        self.probes += taken as u64;
+        taken > 0
+    }
+
+    /// Sends a frame to every address of the streams, so that the device does not have to find them out in a trial, and waits
+    /// for them and for its questions as long as the path takes. The one address of the stream of which a frame has come is
+    /// known.
+    fn teach(
+        &mut self,
+        options: &BenchOptions,
+        frames: &Frames,
+        (store, signature): (&mut Store, Signature),
+        came: u16,
+    ) -> Result<(), BenchError> {
+        let mut missing = 0_usize;
+        for (number, times) in untaught(options, came) {
+            let octets = smallest(options, frames).get(usize::from(number)).copied().unwrap_or(0);
+            // As many frames go through the range once.
+            for sequence in 0..times {
+                let left = self.give(store, octets, Mark { stream: number, sequence, sent: 0 });
+                missing += usize::from(left);
+            }
+        }
+        let wait = LEARNING + self.passes();
+        let mut end = monotonic_now() + wait;
+        while missing > 0 && monotonic_now() < end {
+            let came = self.take_in(signature).len();
+            if came > 0 {
+                missing = missing.saturating_sub(came);
+                end = monotonic_now() + wait;
+            } else {
+                wait_any(&[self.receiver.as_fd()], None, Some(LOOK))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all that has come, and answers questions; the marks of the frames with this signature.
+    fn take_in(&mut self, signature: Signature) -> Vec<Mark> {
+        let (host, mut came) = (&mut self.host, Vec::new());
+        while self.receiver.receive(|frame| match locate(frame.octets) {
+            Some(seen) => {
+                came.extend(frame.octets.get(seen.mark..).and_then(|octets| signature.read(octets)));
+            }
+            None => host.answer(frame.octets),
+        }) > 0
+        {}
+        came
+    }
+}
+
+/// Octets of the smallest frame of each stream.
+fn smallest(options: &BenchOptions, frames: &Frames) -> Vec<u32> {
+    let streams = options.streams.iter().zip(flows(options));
+    let of = streams.map(|(stream, flow)| {
+        let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
+        sizes.first().copied().unwrap_or(flow.least)
+    });
+    of.collect()
+}
+
+/// The streams whose addresses a device does not know by a frame of the stream `came`, and how many frames go through those of
+/// each.
+fn untaught(options: &BenchOptions, came: u16) -> Vec<(u16, u32)> {
+    let way = |number: usize| {
+        let stream = options.streams.get(number)?;
+        Some((stream.tag.map(romer_wire::ethernet::Tag::vlan), addresses(options, stream).1))
+    };
+    let one = |(_, range): &(_, crate::options::AddressRange)| range.count() == 1;
+    let mut known: Vec<_> = way(usize::from(came)).filter(one).into_iter().collect();
+    let mut untaught = Vec::new();
+    for number in 0..options.streams.len() {
+        let (Some(way), Ok(place)) = (way(number), u16::try_from(number)) else { continue };
+        if !known.contains(&way) {
+            untaught.push((place, way.1.count().min(TAUGHT)));
+            known.push(way);
+        }
+    }
+    untaught
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{AddressRange, StreamOptions};
+    use crate::simulated::sweep;
+
+    #[test]
+    fn every_address_that_no_frame_has_come_from_is_taught_once() {
+        let to = |first: &str, last: &str| StreamOptions {
+            destination: AddressRange::new(first.parse().unwrap(), last.parse().unwrap()),
+            ..StreamOptions::default()
+        };
+        let plain = StreamOptions::default;
+        let streams = vec![
+            plain(),
+            plain(),
+            to("198.19.0.7", "198.19.0.7"),
+            to("198.19.0.10", "198.19.0.19"),
+            to("198.19.0.10", "198.19.0.19"),
+            to("198.19.0.7", "198.19.0.7"),
+        ];
+        let options = BenchOptions { streams, ..sweep(&[0.5]) };
+        assert_eq!(untaught(&options, 0), [(2, 1), (3, 10)]);
+        assert_eq!(
+            untaught(&options, 2),
+            [(0, 1), (3, 10)],
+            "the destination of all was not seen to be reached"
+        );
+        assert_eq!(
+            untaught(&options, 3),
+            [(0, 1), (2, 1), (3, 10)],
+            "one frame has shown one address of ten"
+        );
+        assert_eq!(untaught(&BenchOptions { streams: vec![plain()], ..options }, 0), []);
+    }
+}

@@ -1,0 +1,46 @@
+//! Devices that are far away, and streams of which nothing comes.
+
+use super::*;
+
+/// A router behind which everything is 100 ms away, there and back: an emulator stands between it and the port that takes in.
+fn far(lab: &Lab, folder: &Path) -> Process {
+    process::run(lab.command("B", "ip").args(["link", "add", "x0", "type", "veth", "peer", "name", "x1"]))
+        .with_code(0);
+    for link in ["x0", "x1"] {
+        process::run(lab.command("B", "ip").args(["link", "set", link, "up"])).with_code(0);
+    }
+    // Of what waits for a neighbour that is not known yet the router keeps one frame, and drops the others.
+    process::run(lab.command("R", "sysctl").args(["-w", "net.ipv4.neigh.r1.unres_qlen_bytes=0"]))
+        .with_code(0);
+    let scenario = folder.join("far.toml");
+    std::fs::write(&scenario, "[a_to_b.delay]\nfixed = \"100ms\"\n[b_to_a.delay]\nfixed = \"100ms\"\n")
+        .unwrap();
+    let mut emulate = lab.romer("B", ["emulate", "--port", "a=t1", "--port", "b=x0", "--yes-cut-me-off"]);
+    let mut emulator = Process::start(emulate.arg("--scenario").arg(&scenario));
+    let line = emulator.line();
+    assert!(line.starts_with("emulating: "), "{line:?} {:?}", emulator.wait());
+    emulator
+}
+
+#[test]
+fn a_device_that_is_a_tenth_of_a_second_away_has_learned_all_addresses_before_a_trial() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let mut emulator = far(&lab, folder.path());
+    let prefix = lab.prefix();
+    let ports = ["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/x1")].map(str::to_owned);
+    let mut asked = lab.romer("A", ["bench", "load-sweep", "--skip-self-test", "--json", "-", "--quiet"]);
+    asked.args(ports).arg("--out").arg(folder.path().join("run"));
+    asked.args(["--source", "198.18.0.2", "--destination", "198.19.0.66"]);
+    asked.args(["--stream", "name=range,destination=198.19.0.70-198.19.0.77", "--stream", "name=one"]);
+    asked.args(["--stream", "name=other,destination=198.19.0.80"]);
+    asked.args(["--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit", "--trial", "1s"]);
+    // What leaves last is waited for, though it comes later than the time to settle.
+    let found = document(process::run(asked.args(["--settle", "50ms"])));
+    let trial = &trials(&found)[0];
+    if is_valid(trial) {
+        assert_eq!(count(trial, "/lost"), 0, "{trial:#}");
+        assert!(number(trial, "/latency_ns/min") > 99e6, "{trial:#}");
+    }
+    assert!(emulator.is_running(), "{:?}", emulator.wait());
+}
