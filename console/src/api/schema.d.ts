@@ -710,6 +710,30 @@ export interface components {
             /** @description Name and version. */
             software: string;
         };
+        /** @description What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of. */
+        Accounted: {
+            /**
+             * Format: uint64
+             * @description Of these, frames that did not come.
+             */
+            lost: number;
+            /**
+             * Format: uint64
+             * @description Frames that left.
+             */
+            offered: number;
+            /**
+             * Format: double
+             * @description Frames that left, a second.
+             */
+            offered_pps: number;
+            /**
+             * Format: uint64
+             * @description Of these, at the most so many that no counter of drops and no standstill tells of: in a trial they would pass for the
+             *     device's loss.
+             */
+            unaccounted: number;
+        };
         /** @description A scenario that was in force. */
         AppliedScenario: {
             /** @description When it took effect, RFC 3339. */
@@ -892,7 +916,7 @@ export interface components {
             at_ns: number;
             /**
              * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-             *     trial), `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
+             *     trial), `stream-silent` (nothing of a stream came while others lived), `stream-back`, `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
              *     `tester-overloaded`, `clock-set`, `resumed`.
              */
             kind: string;
@@ -2429,27 +2453,35 @@ export interface components {
         Overall: {
             /** @description The case that is subtracted. */
             from: string;
-            /** @description Student's 95 % interval of the mean. */
+            /** @description Student's 95 % interval of that, over the repeats; `null` of a single one. */
             interval: number[] | null;
             /**
              * Format: double
-             * @description Their mean.
+             * @description The mean over the repeats of the mean over the places.
              */
             mean: number | null;
             /**
              * Format: double
-             * @description The median of these differences: where a device is full at some loads, these do not carry it away.
+             * @description The mean over the repeats of the median over the places: where a device is full at some loads, these do not carry it away.
              */
             median: number | null;
-            /** @description The 95 % interval of the median by order statistics. */
+            /** @description Student's 95 % interval of that, over the repeats; `null` of a single one. */
             median_interval: number[] | null;
             /**
              * Format: uint64
-             * @description Frames and loads at which both were measured; the difference at each is the mean of its pairs of repeats.
+             * @description Frames and loads at which both were measured in every repeat that counts.
              */
             places: number;
             /** @description What differs. */
             quantity: string;
+            /**
+             * Format: uint64
+             * @description The repeats that count, each of which is one value: its differences at these places, taken together. All trials of a repeat
+             *     have in common what host and device were like meanwhile, so that only other repeats tell how far that varies. In documents
+             *     of versions that took places for independent, 0.
+             * @default 0
+             */
+            repeats: number;
             /** @description The case that it is subtracted from. */
             to: string;
         };
@@ -2832,6 +2864,11 @@ export interface components {
              * @description The highest rate that generator and analyser held together, frames a second.
              */
             highest_pps: number | null;
+            /**
+             * @description How well the tester knows what it loses itself: each test, as often as it was made, be it held or not.
+             * @default []
+             */
+            ledger: components["schemas"]["Accounted"][];
             /** @description Each by itself. */
             tests: components["schemas"]["SelfTestItem"][];
         };

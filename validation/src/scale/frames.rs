@@ -109,9 +109,9 @@ fn link(hosts: &Hosts, program: &Path, words: &[&str], interrupted: &AtomicBool)
     let mut command = Hosts::command(&hosts.near, program)?;
     command.arg("bench").args(words).args(["--tx", "v0", "--rx"]).arg(format!("{}/v1", hosts.far));
     command.args(["--source", &NEAR.to_string(), "--destination", BESIDE, "--next-hop", NOBODY]);
-    command.args(["--settle", "200ms", "--skip-self-test"]);
+    command.args(["--settle", "200ms"]);
     if words.first() != Some(&"self-test") {
-        command.args(["--frame-sizes", "64"]);
+        command.args(["--frame-sizes", "64", "--skip-self-test"]);
     }
     document(command, interrupted)
 }
@@ -226,7 +226,7 @@ pub(crate) fn sweep(program: &Path, interrupted: &AtomicBool) -> Result<(Benchma
     let mut command = Command::new(program);
     command.args(["lab", "run", "A", "--prefix", &prefix, "--"]).arg(program);
     command.args(["bench", "load-sweep", "--frame-sizes", SWEEP[0], "--loads", SWEEP[1]]);
-    command.args(["--line-rate", "20Mbit", "--trial", "1s", "--repeat", "2"]);
+    command.args(["--line-rate", "20Mbit", "--trial", "1s", "--repeat", "5"]);
     command.args(["--tx", &format!("{prefix}A/t0"), "--rx", &format!("{prefix}B/t1")]);
     for case in ["none", "classify", "remark"] {
         let set = format!("{case}='{}' lab case {case} --prefix {prefix}", program.display());

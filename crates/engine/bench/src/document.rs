@@ -3,7 +3,7 @@
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
 use romer_method::campaign::Finding;
 use romer_method::soft::{chance_of_mean, holm};
-use romer_method::statistics::{paired, repeats};
+use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
 use romer_record::benchmark::{BenchmarkResult, Difference, Overall, Policed, SoftSpot, Trial};
 use romer_units::Duration;
@@ -192,6 +192,7 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
     let mut summed = Summed::default();
     let places = places(kept);
     for (name, of) in QUANTITIES {
+        let mut compared = Vec::new();
         for place in &places {
             let by_case: Vec<Vec<Option<f64>>> =
                 (0..options.cases.len()).map(|case| values(kept, case, place, options.repeats, of)).collect();
@@ -211,47 +212,50 @@ pub(crate) fn sweep(options: &BenchOptions, kept: &[Kept]) -> Summed {
             }
             if COMPARED.contains(&name) {
                 summed.differences.extend(differences(options, &place.0, load, name, &by_case));
+                compared.push(by_case);
             }
         }
+        summed.overall.extend(overall(options, name, &compared));
     }
     let compared = QUANTITIES.into_iter().filter(|(name, _)| COMPARED.contains(name));
     summed.soft_spots = soft_spots(options, kept, &places, compared);
     correct(&mut summed.differences);
-    summed.overall = overall(&summed.differences);
     summed
 }
 
-/// The differences of each two cases over all places together.
-fn overall(differences: &[Difference]) -> Vec<Overall> {
-    /// With fewer no order statistics enclose the median in 95 of 100 cases.
-    const LEAST: usize = 6;
-    let mut together: Vec<(&Difference, Vec<f64>)> = Vec::new();
-    for one in differences {
-        let Some(mean) = one.mean else { continue };
-        let of = |other: &Difference| {
-            (&one.quantity, &one.from, &one.to) == (&other.quantity, &other.from, &other.to)
+/// What each two cases differ by over all places together; `all`: what was found, by place, case and repeat.
+fn overall(options: &BenchOptions, quantity: &str, all: &[Vec<Vec<Option<f64>>>]) -> Vec<Overall> {
+    let one = |(first, second): (usize, usize)| {
+        let pair = |by_case: &Vec<Vec<Option<f64>>>| {
+            let (a, b): (&Vec<_>, &Vec<_>) = (by_case.get(first)?, by_case.get(second)?);
+            let less = |(a, b): (&Option<f64>, &Option<f64>)| Some((*b)? - (*a)?);
+            Some(a.iter().zip(b).map(less).collect())
         };
-        match together.iter_mut().find(|(first, _)| of(first)) {
-            Some((_, values)) => values.push(mean),
-            None => together.push((one, vec![mean])),
-        }
-    }
-    let enough = together.into_iter().filter(|(_, values)| values.len() >= LEAST);
-    enough
-        .map(|(one, values)| {
-            let summary = repeats(&values);
-            Overall {
-                from: one.from.clone(),
-                to: one.to.clone(),
-                quantity: one.quantity.clone(),
-                places: values.len() as u64,
-                median: summary.median,
-                median_interval: summary.median_interval,
-                mean: summary.mean,
-                interval: summary.mean_interval,
-            }
+        let found = over_places(&all.iter().filter_map(pair).collect::<Vec<_>>());
+        let [medians, means] = [&found.medians, &found.means].map(|values| repeats(values));
+        // Of one place it is the difference there.
+        (found.places > 1).then(|| Overall {
+            from: case_name(options, first),
+            to: case_name(options, second),
+            quantity: quantity.into(),
+            places: found.places as u64,
+            repeats: found.medians.len() as u64,
+            median: medians.mean,
+            median_interval: medians.mean_interval,
+            mean: means.mean,
+            interval: means.mean_interval,
         })
-        .collect()
+    };
+    pairs_of_cases(options.cases.len()).filter_map(one).collect()
+}
+
+fn case_name(options: &BenchOptions, case: usize) -> String {
+    options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default()
+}
+
+/// Each case against all before it.
+fn pairs_of_cases(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(|second| (0..second).map(move |first| (first, second)))
 }
 
 /// Where no frame was lost in any trial, the interval says how many may have been: none of N.
@@ -380,16 +384,13 @@ fn differences(
     quantity: &str,
     by_case: &[Vec<Option<f64>>],
 ) -> Vec<Difference> {
-    let name = |case: usize| options.cases.get(case).map(|case| case.name.clone()).unwrap_or_default();
-    let count = by_case.len();
-    let pairs = (0..count).flat_map(|second| (0..second).map(move |first| (first, second)));
-    pairs
+    pairs_of_cases(by_case.len())
         .map(|(first, second)| {
             let (found, student) = paired(&by_case[first], &by_case[second]);
             let interval = student.map(|(_, _, interval)| interval);
             Difference {
-                from: name(first),
-                to: name(second),
+                from: case_name(options, first),
+                to: case_name(options, second),
                 frame_size: frames.size().map(romer_units::FrameSize::octets),
                 load_percent,
                 quantity: quantity.into(),
@@ -422,27 +423,36 @@ mod tests {
 
     #[test]
     fn what_a_case_costs_is_told_over_all_places_though_some_are_full() {
-        // A cost of 1,700 ns in 40 places, give or take 400 by place, and milliseconds where the device is full.
-        let one = |place: u32, mean: f64| Difference {
-            from: "none".into(),
-            to: "remark".into(),
-            quantity: "latency_median_ns".into(),
-            load_percent: Some(f64::from(place)),
-            mean: Some(mean),
-            ..Difference::default()
-        };
+        use crate::options::Case;
+        use crate::simulated::sweep;
+
+        // A cost of 1,700 ns in 40 places, give or take 400, and milliseconds to either side where the device is full.
+        let cases = ["none", "remark"].map(|name| Case { name: name.into(), command: None });
+        let options = BenchOptions { cases: cases.into(), repeats: 5, ..sweep(&[0.5]) };
         let noise = Stream::new(Seed([9; 6]), [1, 2]);
-        let apart = |place: u32| 400.0 * (2.0 * noise.unit(u64::from(place)) - 1.0);
-        let sound = (0..40).map(|place| one(place, 1_700.0 + apart(place)));
-        let full = (40..46).map(|place| one(place, 5e6 * f64::from(place % 2 * 2) - 5e6));
-        let all: Vec<Difference> = sound.chain(full).collect();
-        let found = overall(&all);
-        assert_eq!((found.len(), found[0].places), (1, 46));
+        let apart = |place: u64, repeat: u64| 400.0 * (2.0 * noise.unit(place * 8 + repeat) - 1.0);
+        let place = |place: u64, repeats: u64| {
+            let full = if place < 40 { 0.0 } else { 1e4 };
+            let none = (0..repeats).map(|_| Some(5e4)).collect();
+            let remark = (0..repeats)
+                .map(|repeat| Some(5e4 + 1_700.0 + (1.0 + full) * apart(place, repeat)))
+                .collect();
+            vec![none, remark]
+        };
+        let all: Vec<_> = (0..46).map(|number| place(number, 5)).collect();
+        let found = overall(&options, "latency_median_ns", &all);
+        assert_eq!((found.len(), found[0].places, found[0].repeats), (1, 46, 5));
+        assert_eq!((found[0].from.as_str(), found[0].to.as_str()), ("none", "remark"));
         let [low, high] = found[0].median_interval.unwrap();
         assert!(low < 1_700.0 && high > 1_700.0 && high - low < 400.0, "{low} {high}");
         let [low, high] = found[0].interval.unwrap();
         assert!(high - low > 1e5, "the mean is carried away: {low} {high}");
-        assert_eq!(overall(&all[..5]), [], "five are too few");
+        // One repeat does not tell what another would come to.
+        let all: Vec<_> = (0..46).map(|number| place(number, 1)).collect();
+        let found = overall(&options, "latency_median_ns", &all);
+        assert!(found[0].median.is_some_and(|cost| (cost - 1_700.0).abs() < 300.0), "{found:?}");
+        assert_eq!((found[0].repeats, found[0].median_interval, found[0].interval), (1, None, None));
+        assert_eq!(overall(&options, "latency_median_ns", &all[..1]), [], "one place is told by itself");
     }
 
     #[test]

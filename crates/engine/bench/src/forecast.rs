@@ -62,6 +62,7 @@ impl Forecast {
             let nominal = options.nominal(&ask.frames, ask.load());
             ForecastTrial {
                 case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
+                purpose: ask.purpose.into(),
                 frame_size,
                 mixture,
                 load_percent: nominal.load * 100.0,

@@ -1,5 +1,6 @@
 //! A benchmark from its first trial to its document.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -16,13 +17,14 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use crate::bed::{Bed, Manner};
 use crate::document::{Kept, Summed, found, frames_words, outcome_of, sweep, trial};
 use crate::options::{BenchOptions, Case};
-use crate::self_test::Proof;
-use crate::tester::{Tester, TrialRecord};
+use crate::self_test::{NEARLY, Proof, unaccounted};
+use crate::tester::{Tester, TrialRecord, real};
 use crate::verdicts::verdicts;
 use crate::warnings::warnings;
 use crate::{BenchError, cases, frames};
 
 mod presence;
+mod streams;
 
 use presence::Standing;
 
@@ -30,8 +32,6 @@ use presence::Standing;
 const AGAIN: u32 = 2;
 /// A device is reset when this part of its trial is over.
 const RESET_AFTER: i64 = 5;
-/// A rate counts as proved up to so much above the one that was held: a test has whole frames only.
-const NEARLY: f64 = 1.001;
 
 /// How far a benchmark is.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +147,7 @@ pub(crate) fn run_on<B: Bed>(
         offset: Duration::ZERO,
         case: None,
         gone_since: None,
+        silent: BTreeSet::new(),
         begun: false,
         proof: None,
         kept: Vec::new(),
@@ -178,6 +179,8 @@ struct Running<'a, B> {
     /// When the first frame did not come of a device that was away at the end of a trial, nanoseconds after the benchmark's
     /// beginning.
     gone_since: Option<i64>,
+    /// Streams of which nothing came any more at the end of the last trial that tells of them, while others lived.
+    silent: BTreeSet<usize>,
     /// A trial was made since the ports were opened.
     begun: bool,
     /// What the tester's own test came to.
@@ -379,7 +382,8 @@ impl<B: Bed> Running<'_, B> {
         median.map_or(Duration::ZERO, |nanos| Duration::from_nanos(nanos.round() as i64))
     }
 
-    /// A loss at a rate for which the tester has not proved itself may be its own; whether that is so.
+    /// Of a loss at a rate for which the tester has not proved itself, what it loses in its own tests at such rates without
+    /// knowing may be its own, and all where there are none; whether the trial tells nothing for that.
     fn bound(&self, ask: &Ask, record: &mut TrialRecord) -> bool {
         let Some(proof) = self.proof.as_ref() else { return false };
         let proven = proof.found.highest_pps.unwrap_or(0.0);
@@ -389,13 +393,29 @@ impl<B: Bed> Running<'_, B> {
         let mean = sum / ask.length().as_secs_f64().max(1e-9);
         let greater = if mean > 0.0 { loads().fold(0.0, f64::max) / mean } else { 1.0 };
         let asked = record.figures.intended.pps * greater;
-        if record.invalid.is_some() || record.figures.outcome.lost == 0 || asked <= proven * NEARLY {
+        let (lost, offered) = (record.figures.outcome.lost, record.figures.outcome.offered);
+        if record.invalid.is_some() || lost == 0 || asked <= proven * NEARLY {
             return false;
         }
+        let own = unaccounted(&proof.found, asked);
+        let attribution = &mut record.figures.attribution;
+        attribution.charge(own.map_or(offered, |ratio| whole(ratio * real(offered))));
+        if own.is_some() && attribution.tells(&self.options.procedure.criteria()) {
+            return false;
+        }
+        let [least, most] = attribution.device;
+        let so = own.map_or_else(
+            || "they may be its own loss".into(),
+            |ratio| {
+                format!(
+                    "in its own tests at such rates up to {:.3} % were lost that it did not count, so that {least} to {most} are the \
+                     device's loss",
+                    ratio * 100.0
+                )
+            },
+        );
         record.invalid = Some(format!(
-            "{} frames did not come at {asked:.0} frames a second, and the tester has proved itself up to {proven:.0} only: \
-             they may be its own loss",
-            record.figures.outcome.lost
+            "{lost} frames did not come at {asked:.0} frames a second, and the tester has proved itself up to {proven:.0} only: {so}"
         ));
         record.figures.outcome.tester_failed = true;
         true
@@ -470,6 +490,11 @@ impl<B: Bed> Running<'_, B> {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of frames, rounded up")]
+const fn whole(value: f64) -> u64 {
+    value.ceil() as u64
+}
+
 /// A time of day as documents have it.
 pub fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_micros(time).to_string()
@@ -493,7 +518,7 @@ pub(crate) fn setup<B: Bed>(options: &BenchOptions, bed: &B) -> Setup {
         source: options.source.to_string(),
         destination: options.destination.to_string(),
         next_hop: bed.next_hop().to_string(),
-        line_rate_bps: crate::tester::real(options.line.bits()),
+        line_rate_bps: real(options.line.bits()),
         streams: options.streams.iter().map(frames::words).collect(),
         trial_ns: options.procedure.length().as_nanos(),
         settle_ns: options.settle.as_nanos(),

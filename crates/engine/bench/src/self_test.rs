@@ -13,11 +13,14 @@ use std::time::SystemTime;
 use romer_host::clock::monotonic_now;
 use romer_host::link::Network;
 use romer_host::netns;
+use romer_method::analysis::loss_bound;
 use romer_method::arrangement::Pace;
 use romer_method::{Ask, Frames, Left, Phase};
 use romer_metrics::{Value as _, summary};
 use romer_port::PortName;
-use romer_record::benchmark::{BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial};
+use romer_record::benchmark::{
+    Accounted, BENCHMARK, Baseline, Benchmark, Device, SelfTest, SelfTestItem, Trial,
+};
 use romer_record::document::Summary;
 use romer_units::{Dscp, Duration, FrameSize, Monotonic, Timestamp};
 use romer_wire::ethernet::MacAddress;
@@ -32,6 +35,8 @@ use crate::tester::{Tester, TrialRecord};
 /// A gap that was asked for is met where half of those between departures are no further from it than this, or than half of
 /// what was asked for where that is less.
 const NEAR: f64 = 2_000.0;
+/// A rate counts as tested up to so much above that of the test: a test has whole frames only.
+pub(crate) const NEARLY: f64 = 1.001;
 /// The load of reception above the line's rate.
 const ABOVE: f64 = 1.1;
 /// The load at which the latency of the link alone is measured.
@@ -262,6 +267,7 @@ impl Proving<'_> {
         if self.stop.load(Ordering::Acquire) {
             return Ok(None);
         }
+        self.proof.found.ledger.push(accounted(&record));
         let item = judge(test, &record);
         if item.held {
             let highest = &mut self.proof.found.highest_pps;
@@ -355,6 +361,24 @@ fn tests(options: &BenchOptions) -> Vec<Test> {
         gap: None,
     });
     tests
+}
+
+/// What was lost without a device, and what of it the tester would have laid to one.
+fn accounted(record: &TrialRecord) -> Accounted {
+    let figures = &record.figures;
+    Accounted {
+        offered_pps: figures.offered.pps,
+        offered: figures.outcome.offered,
+        lost: figures.outcome.lost,
+        unaccounted: figures.attribution.device[1],
+    }
+}
+
+/// The share of frames that the tester loses at this rate without knowing, at the most: the upper end of the interval (95 %) of
+/// the worst of its tests at this rate and above. `None` where it was not tested at such rates.
+pub(crate) fn unaccounted(found: &SelfTest, pps: f64) -> Option<f64> {
+    let there = found.ledger.iter().filter(|one| one.offered_pps * NEARLY >= pps);
+    there.filter_map(|one| loss_bound(one.unaccounted, one.offered)).reduce(f64::max)
 }
 
 fn judge(test: &Test, record: &TrialRecord) -> SelfTestItem {

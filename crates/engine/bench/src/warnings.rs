@@ -7,7 +7,7 @@ use crate::classes::classes;
 use crate::document::Kept;
 use crate::frames::{flows, sizes_of};
 use crate::options::BenchOptions;
-use crate::self_test::Proof;
+use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::verdicts::{TOLERANCE, untested};
 
 /// All of it, of a benchmark that has ended.
@@ -42,6 +42,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
              lost_by_tester and lost_by_device of each"
         ));
     }
+    warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
     if options.real_line().is_none() {
         warnings.push(
             "the line is none: the interfaces have no line rate of their own, so that frames leave as fast as they are \
@@ -112,6 +113,23 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         ));
     }
     warnings
+}
+
+/// That trials lost frames at rates which the tester has not proved, and why these are the device's all the same.
+fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
+    let proven = proof.found.highest_pps.unwrap_or(0.0);
+    let rate = |kept: &Kept| kept.trial.intended_load.pps;
+    let beyond = kept
+        .iter()
+        .filter(|kept| kept.trial.invalid.is_none() && kept.trial.lost > 0 && rate(kept) > proven * NEARLY);
+    let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
+    let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
+    Some(format!(
+        "{trials} trials lost frames at rates above the {proven:.0} frames a second that the tester has proved: these are the device's \
+         up to what the tester may have lost without knowing, which in its own tests at such rates was {:.3} % at the most; see \
+         lost_by_device of each",
+        ratio * 100.0
+    ))
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.

@@ -19,6 +19,8 @@ use crate::attribution::{Attribution, attribute};
 use crate::by_size::per_size;
 use crate::order::reordered_within_flows;
 use crate::policing::Policed;
+pub use crate::silences::{Silence, StreamSilence};
+use crate::silences::{quiet_end, silence, silent_streams, tail};
 use crate::{Outcome, Unlinked, real};
 
 /// A frame that was given to the interface.
@@ -149,17 +151,8 @@ pub struct Figures {
     pub silence: Option<Silence>,
     /// The time at the trial's end in which frames left, none of them came, and nothing came out.
     pub tail: Option<Silence>,
-}
-
-/// A time in which a device carried nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Silence {
-    /// From the first frame that did not come.
-    pub from: Duration,
-    /// To the first that came again, or the last that left.
-    pub length: Duration,
-    /// Frames that left in it.
-    pub frames: u64,
+    /// Streams of which nothing came for a time, while others lived.
+    pub silent: Vec<StreamSilence>,
 }
 
 /// The figures of what was seen.
@@ -209,6 +202,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.quiet_end = quiet_end(flight);
     found.silence = silence(flight, &arrivals);
     found.tail = tail(flight, &arrivals);
+    found.silent = silent_streams(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.outcome = Outcome {
         intended: sum(|stream| stream.intended),
@@ -373,7 +367,7 @@ fn seconds(flight: &Flight) -> f64 {
 }
 
 /// When the first copy of each frame came, by stream and sequence; `None`: never.
-type Arrivals = Vec<Vec<Option<i64>>>;
+pub(crate) type Arrivals = Vec<Vec<Option<i64>>>;
 
 fn arrivals(flight: &Flight) -> Arrivals {
     let mut arrivals: Arrivals = flight.left.iter().map(|left| vec![None; left.len()]).collect();
@@ -478,52 +472,6 @@ pub fn policed(flight: &Flight) -> Vec<Policed> {
         frame.blur = frame.blur.max(known);
     }
     frames.into_iter().map(|(frame, _)| frame).collect()
-}
-
-/// The longest run of lost frames in order of departure, over all streams, that one came before and one after.
-fn silence(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
-    let left = flight.left.iter().flatten().zip(arrivals.iter().flatten());
-    let mut frames: Vec<(i64, bool)> = left.map(|(left, at)| (left.sent, at.is_some())).collect();
-    frames.sort_unstable();
-    let first = frames.iter().position(|(_, seen)| *seen)?;
-    let runs = frames.get(first..)?.chunk_by(|a, b| a.1 == b.1);
-    let mut runs = runs.peekable();
-    let mut longest: Option<Silence> = None;
-    while let Some(run) = runs.next() {
-        let (Some((from, false)), Some(next)) = (run.first().copied(), runs.peek()) else { continue };
-        let until = next.first().map_or(from, |(sent, _)| *sent);
-        let found = Silence {
-            from: Duration::from_nanos(from),
-            length: Duration::from_nanos(until - from),
-            frames: run.len() as u64,
-        };
-        if longest.is_none_or(|longest| found.length > longest.length) {
-            longest = Some(found);
-        }
-    }
-    longest
-}
-
-/// From the last frame that came on, to the last that left. What a device that is full still gives out is no silence, though the
-/// frames that leave meanwhile may be waited for in vain.
-fn tail(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
-    let sent = || flight.left.iter().flatten().map(|left| left.sent);
-    let seen = sent().zip(arrivals.iter().flatten()).filter(|(_, at)| at.is_some());
-    let last_seen = seen.map(|(sent, _)| sent).max()?;
-    let last_out = flight.came.iter().map(|came| came.received).max()?;
-    let missing = || sent().filter(|sent| *sent > last_seen && *sent >= last_out);
-    let (from, until) = (missing().min()?, missing().max()?);
-    Some(Silence {
-        from: Duration::from_nanos(from),
-        length: Duration::from_nanos(until - from),
-        frames: missing().count() as u64,
-    })
-}
-
-fn quiet_end(flight: &Flight) -> bool {
-    let from = flight.length.as_nanos() / 10 * 9;
-    let left = flight.left.iter().flatten().any(|left| left.sent >= from);
-    left && !flight.came.iter().any(|came| came.sent >= from)
 }
 
 /// The sums of two rows of counts, of which one may be longer.

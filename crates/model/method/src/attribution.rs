@@ -154,6 +154,11 @@ impl Attribution {
         }
     }
 
+    /// Takes so many frames from what is the device's for certain: the tester may have lost them without knowing.
+    pub fn charge(&mut self, frames: u64) {
+        self.device[0] = self.device[0].saturating_sub(frames);
+    }
+
     /// Whether it tells enough of the device. Against criteria (greatest loss ratios that pass) it does, where the trial
     /// passes with all that was lost, or fails with what is the device's for certain; without any, where the tester's part
     /// is small beside the device's.

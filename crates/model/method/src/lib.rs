@@ -5,7 +5,7 @@
 //!
 //! * [`arrangement`]: the frames of a trial: streams, sizes, and when each is due.
 //! * [`analysis`]: from what left and what came to the figures of a trial. [`attribution`]: whose the loss is. `by_size`: which
-//!   sizes of a mixture it is of.
+//!   sizes of a mixture it is of. `silences`: when nothing came.
 //! * [`campaign`]: all trials of a benchmark in their order, for each procedure.
 //! * [`search`]: the highest rate that meets a criterion, by halving. [`mlr`]: the same by multiple loss ratio
 //!   search.
@@ -27,6 +27,7 @@ pub mod policing;
 pub mod priority;
 pub mod reset;
 pub mod search;
+mod silences;
 pub mod soft;
 pub mod statistics;
 

@@ -40,6 +40,42 @@ pub fn paired(a: &[Option<f64>], b: &[Option<f64>]) -> (Vec<f64>, Option<Student
     (pairs, found)
 }
 
+/// What differs over several places (frames and loads) together, repeat by repeat.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OverPlaces {
+    /// The places that count: those with a pair in every repeat that counts.
+    pub places: usize,
+    /// Of each repeat the median of its differences: places at which a device is full do not carry it away.
+    pub medians: Vec<f64>,
+    /// Of each repeat their mean.
+    pub means: Vec<f64>,
+}
+
+/// Paired differences, `pairs[place][repeat]`, averaged over the same places in every repeat.
+///
+/// All trials of a case in a repeat have in common what host and device were like meanwhile, so that the places of one repeat
+/// tell nothing of how far this varies: the unit is the repeat. One that has fewer than half as many pairs as another (a
+/// benchmark was interrupted in it) is left out.
+pub fn over_places(pairs: &[Vec<Option<f64>>]) -> OverPlaces {
+    let all = pairs.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |place: &Vec<Option<f64>>, repeat: usize| place.get(repeat).copied().flatten();
+    let known = |repeat: usize| pairs.iter().filter(|place| of(place, repeat).is_some()).count();
+    let most = (0..all).map(known).max().unwrap_or(0);
+    let repeats: Vec<usize> = (0..all).filter(|repeat| most > 0 && known(*repeat) * 2 >= most).collect();
+    let whole = pairs
+        .iter()
+        .filter_map(|place| repeats.iter().map(|repeat| of(place, *repeat)).collect::<Option<Vec<f64>>>());
+    let whole: Vec<Vec<f64>> = whole.collect();
+    let mut found = OverPlaces { places: whole.len(), ..OverPlaces::default() };
+    for repeat in 0..repeats.len() {
+        let here: Vec<f64> = whole.iter().filter_map(|place| place.get(repeat).copied()).collect();
+        let summary = summary(&here);
+        found.medians.extend(summary.median);
+        found.means.extend(summary.mean);
+    }
+    found
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of repeats")]
 const fn real(count: usize) -> f64 {
     count as f64
@@ -92,5 +128,60 @@ mod tests {
         assert_eq!(pairs.len(), 10);
         assert!((mean - 5.0).abs() < 1.5 && low > 0.0 && high < 10.0, "{low} {high}");
         assert_eq!(paired(&[None, Some(1.0)], &[Some(1.0), None]).0, Vec::<f64>::new());
+    }
+
+    #[test]
+    fn an_interval_over_all_places_covers_what_the_trials_of_a_repeat_have_in_common() {
+        // Two cases of which neither costs anything, in 12 places and 5 repeats, 4,000 times: each trial deviates by itself,
+        // and all of a repeat together by as much again. At two places the device is full, and deviates by a hundred times
+        // that.
+        const PLACES: usize = 12;
+        const REPEATS: usize = 5;
+        const TIMES: usize = 4_000;
+        let numbers = normal((TIMES * REPEATS * (PLACES + 1)) as u64, 3);
+        let (mut medians, mut means, mut as_places) = (0, 0, 0);
+        for one in numbers.chunks(REPEATS * (PLACES + 1)) {
+            let (common, own) = one.split_at(REPEATS);
+            let pairs: Vec<Vec<Option<f64>>> = own
+                .chunks(REPEATS)
+                .enumerate()
+                .map(|(place, own)| {
+                    let scale = if place < 2 { 100.0 } else { 1.0 };
+                    own.iter().zip(common).map(|(own, common)| Some(scale * own + common)).collect()
+                })
+                .collect();
+            let covers = |values: &[f64]| {
+                usize::from(student(values).is_some_and(|(_, _, [low, high])| low <= 0.0 && 0.0 <= high))
+            };
+            let found = over_places(&pairs);
+            assert_eq!((found.places, found.medians.len()), (PLACES, REPEATS));
+            medians += covers(&found.medians);
+            means += covers(&found.means);
+            // As if each place were independent of the others; those that are full are left out.
+            let by_place: Vec<f64> =
+                pairs[2..].iter().map(|place| place.iter().flatten().sum::<f64>() / real(REPEATS)).collect();
+            as_places += covers(&by_place);
+        }
+        // Within 5 deviations of 0.345 % (probability below 1e-6).
+        for covered in [medians, means].map(|count| real(count) / real(TIMES)) {
+            assert!((covered - 0.95).abs() < 5.0 * 0.003_45, "{covered}");
+        }
+        assert!(real(as_places) / real(TIMES) < 0.7, "{as_places}: the places have nothing in common");
+    }
+
+    #[test]
+    fn every_repeat_is_averaged_over_the_same_places() {
+        let place = |values: &[f64]| values.iter().map(|value| Some(*value)).collect::<Vec<_>>();
+        let mut pairs = vec![place(&[1.0, 2.0, 3.0]), place(&[10.0, 20.0, 30.0]), place(&[4.0, 5.0, 4.0])];
+        let found = over_places(&pairs);
+        assert_eq!((found.places, found.means[0], found.medians), (3, 5.0, vec![4.0, 5.0, 4.0]));
+        // A place that a repeat does not have counts in none.
+        pairs[1][2] = None;
+        assert_eq!(over_places(&pairs).means, [2.5, 3.5, 3.5]);
+        // A repeat that was interrupted takes no place from the others.
+        pairs[2][2] = None;
+        assert_eq!((over_places(&pairs).places, over_places(&pairs).means), (3, vec![5.0, 9.0]));
+        assert_eq!(over_places(&[]), OverPlaces::default());
+        assert_eq!(over_places(&[vec![None, None]]).medians, Vec::<f64>::new());
     }
 }

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Histogram, Jitter, Limit, Summary};
 
 mod forecast;
+mod self_test;
 
 pub use forecast::{BENCHMARK_FORECAST, BenchmarkForecast, ForecastTrial};
+pub use self_test::{Accounted, Baseline, SelfTest, SelfTestItem};
 
 /// The name of the benchmark document's schema.
 pub const BENCHMARK: &str = "romer/benchmark/1";
@@ -478,15 +480,20 @@ pub struct Overall {
     pub to: String,
     /// What differs.
     pub quantity: String,
-    /// Frames and loads at which both were measured; the difference at each is the mean of its pairs of repeats.
+    /// Frames and loads at which both were measured in every repeat that counts.
     pub places: u64,
-    /// The median of these differences: where a device is full at some loads, these do not carry it away.
+    /// The repeats that count, each of which is one value: its differences at these places, taken together. All trials of a repeat
+    /// have in common what host and device were like meanwhile, so that only other repeats tell how far that varies. In documents
+    /// of versions that took places for independent, 0.
+    #[serde(default)]
+    pub repeats: u64,
+    /// The mean over the repeats of the median over the places: where a device is full at some loads, these do not carry it away.
     pub median: Option<f64>,
-    /// The 95 % interval of the median by order statistics.
+    /// Student's 95 % interval of that, over the repeats; `null` of a single one.
     pub median_interval: Option<[f64; 2]>,
-    /// Their mean.
+    /// The mean over the repeats of the mean over the places.
     pub mean: Option<f64>,
-    /// Student's 95 % interval of the mean.
+    /// Student's 95 % interval of that, over the repeats; `null` of a single one.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -538,51 +545,9 @@ pub struct BenchmarkEvent {
     /// When, nanoseconds after the benchmark began.
     pub at_ns: i64,
     /// `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
-    /// trial), `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
+    /// trial), `stream-silent` (nothing of a stream came while others lived), `stream-back`, `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
     /// `tester-overloaded`, `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,
-}
-
-/// The tester's own part of a latency.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Baseline {
-    /// Least latency of a direct connection.
-    pub least_ns: Option<f64>,
-    /// Its median.
-    pub median_ns: Option<f64>,
-    /// Its standard deviation.
-    pub stddev_ns: Option<f64>,
-    /// How it was measured, in words.
-    pub method: String,
-    /// Whether it is subtracted.
-    pub subtracted: bool,
-}
-
-/// The tests of seed 003, section 2.7, on the tester itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SelfTest {
-    /// Each by itself.
-    pub tests: Vec<SelfTestItem>,
-    /// What the report may claim for it, in words.
-    pub claims: Vec<String>,
-    /// The highest rate that generator and analyser held together, frames a second.
-    pub highest_pps: Option<f64>,
-}
-
-/// One test of the tester.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SelfTestItem {
-    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
-    /// `gap-150us`, `gap-200us`, `loopback-latency`.
-    pub name: String,
-    /// Whether it was met.
-    pub held: bool,
-    /// What was asked, in words.
-    pub asked: String,
-    /// What was found, in words.
-    pub found: String,
-    /// The gaps between departures, or the latency.
-    pub values_ns: Summary,
 }

@@ -17,7 +17,7 @@ use crate::tester::TrialRecord;
 const PROMPT: Duration = Duration::from_secs(1);
 /// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
 /// between others that come.
-const AWAY: Duration = Duration::from_millis(500);
+pub(super) const AWAY: Duration = Duration::from_millis(500);
 const LEAST_AWAY: u64 = 50;
 /// From this time on its silence is told, though it counts as loss.
 const STALLED: Duration = Duration::from_millis(100);
@@ -177,7 +177,7 @@ impl<B: Bed> Running<'_, B> {
         let suspicious =
             outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
         if !suspicious {
-            return Ok(());
+            return self.look_at_streams(ask, record, at);
         }
         let from = tail.map(|tail| tail.from).or(outcome.first_loss_at).unwrap_or(Duration::ZERO);
         let forwards = self.bed.probe(self.options, PROMPT, self.stop)?.is_ok();
@@ -195,7 +195,8 @@ impl<B: Bed> Running<'_, B> {
             record.away("the device stopped forwarding during the trial".into());
             self.gone_since = Some(at + from.as_nanos());
             self.case = None;
+            return Ok(());
         }
-        Ok(())
+        self.look_at_streams(ask, record, at)
     }
 }

@@ -19,6 +19,67 @@ fn absent(from: i64, to: i64) -> Simulated {
 }
 
 #[test]
+fn a_reboot_is_an_event_and_none_of_it_is_loss() {
+    let bed = Simulated { reboots: Some(2), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), bed);
+    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+    assert!(kinds.contains(&"device-silent") && kinds.contains(&"device-rebooted"), "{kinds:?}");
+    let bad: Vec<&Trial> = document.trials.iter().filter(|trial| trial.invalid.is_some()).collect();
+    assert_eq!((bad.len(), document.trials.len()), (1, 5), "it is made again");
+    for result in document.results.iter().filter(|result| result.quantity == "loss_ratio") {
+        assert_eq!((result.count, result.mean), (1, Some(0.0)));
+    }
+    assert!(!kinds.contains(&"tester-overloaded") && crate::told(&document).is_enough(), "{kinds:?}");
+    let gone = Simulated { reboots: Some(2), gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&sweep(&[0.1, 0.2, 0.3, 0.4]), gone);
+    assert!(document.partial && document.events.iter().any(|event| event.kind == "device-gone"));
+}
+
+#[test]
+fn a_device_that_reboots_whenever_it_is_loaded_is_no_overload_of_the_tester() {
+    // Vendor D of seed 003: with classification it rebooted again and again.
+    let bed = Simulated { always_reboots: true, ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&sweep(&[0.1, 0.2]), bed.clone());
+    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == "device-unsteady").count(), 2, "{kinds:?}");
+    assert!(!kinds.contains(&"tester-overloaded"), "{kinds:?}");
+    assert!(document.trials.iter().all(|trial| trial.device_away));
+    assert!(document.results.iter().all(|result| result.count == 0), "{:#?}", document.results);
+    let told = crate::told(&document);
+    assert_eq!((told.asked, told.told, told.device_away, told.is_enough()), (2, 0, 2, false));
+    // A search does not take it for the tester's limit either.
+    let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
+    let bounds: Vec<_> = document.results.iter().filter_map(|one| one.bounded_by.as_deref()).collect();
+    assert!(!bounds.is_empty() && bounds.iter().all(|one| *one == "an absence of the device"), "{bounds:?}");
+    let told = crate::told(&document);
+    assert_eq!((told.asked, told.told, told.device_away), (1, 0, 1));
+}
+
+#[test]
+fn an_absence_within_a_trial_is_an_event_and_none_of_it_is_loss() {
+    // Two tenths of a second away within a second are loss; six are an absence.
+    for (length, kinds) in [(200, &[][..]), (600, &["device-away"][..])] {
+        let absent = Some((1, 100_000_000..(100 + length) * 1_000_000));
+        let bed = Simulated { absent, ..Simulated::with(carries(1.0, 100)) };
+        let asked = BenchOptions {
+            procedure: Procedure::Sweep { loads: vec![0.1, 0.2, 0.3], length: Duration::from_secs(1) },
+            ..sweep(&[0.1])
+        };
+        let document = run(&asked, bed);
+        let found: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(found.contains(&"device-away"), !kinds.is_empty(), "{found:?}");
+        let lost: f64 = document
+            .results
+            .iter()
+            .filter(|result| result.quantity == "loss_ratio")
+            .filter_map(|result| result.mean)
+            .sum();
+        let invalid = document.trials.iter().filter(|trial| trial.invalid.is_some()).count();
+        assert_eq!((lost > 0.1, invalid), (kinds.is_empty(), kinds.len()), "{lost}");
+    }
+}
+
+#[test]
 fn an_outage_at_the_end_of_a_trial_is_an_event_and_none_of_it_is_loss() {
     for (from, is_away) in [(100, true), (400, true), (700, false)] {
         let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(from, 2_000));
@@ -234,4 +295,55 @@ fn a_device_that_forwards_nothing_is_told_with_the_addresses_that_each_stream_wa
         both.contains("of a from 198.18.0.2 to 198.19.0.66-198.19.0.69, nor of 1 frames of b from 198.18.0.2 to 198.19.0.2;"),
         "{both}"
     );
+}
+
+#[test]
+fn a_stream_of_which_nothing_comes_while_another_lives_is_told_once_and_is_loss() {
+    let stream = |name: &str| StreamOptions { name: name.into(), share: 0.5, ..StreamOptions::default() };
+    let streams = vec![stream("voice"), stream("rest")];
+    let asked = |procedure: BenchOptions| BenchOptions { streams: streams.clone(), ..procedure };
+    let all = 0..2_000 * MILLI;
+    let mute =
+        |trials, times| Simulated { mute: Some((trials, 0, times)), ..Simulated::with(carries(1.0, 100)) };
+    let told = |bed: Simulated| {
+        let document = run(&asked(sweep(&[0.1, 0.2, 0.3, 0.4])), bed);
+        let lost: Vec<u64> = document.trials.iter().map(|trial| trial.per_stream[0].lost).collect();
+        let events: Vec<(String, String)> =
+            document.events.iter().map(|event| (event.kind.clone(), event.text.clone())).collect();
+        (events, lost, document.trials.iter().all(|trial| trial.invalid.is_none()))
+    };
+    // Through two trials of four, and through the second half of one.
+    let (events, lost, valid) = told(mute(1..3, all.clone()));
+    let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds, ["stream-silent", "stream-back"], "{events:?}");
+    assert!(events[0].1.starts_with("stream voice: none of "), "{events:?}");
+    assert!(events[0].1.contains("from 0.0 s into a trial on (case as it is, 128 octets, "), "{events:?}");
+    assert!(events[0].1.contains("for 1.0 s, to its end, while 100.0 % of the other"), "{events:?}");
+    assert!(valid && lost[0] == 0 && lost[1] > 100 && lost[2] > 100 && lost[3] == 0, "{lost:?}");
+    let (events, ..) = told(mute(1..2, 300 * MILLI..2_000 * MILLI));
+    assert!(
+        events[0].0 == "stream-silent" && events[0].1.contains("from 0.3 s into a trial on"),
+        "{events:?}"
+    );
+    assert_eq!(events[1].0, "stream-back");
+    // For a moment only, or with the whole device.
+    assert_eq!(told(mute(1..2, 300 * MILLI..600 * MILLI)).0, []);
+    let (events, ..) = told(absent(100, 700));
+    assert!(events.iter().all(|(kind, _)| !kind.starts_with("stream")), "{events:?}");
+}
+
+#[test]
+fn a_class_that_is_owed_nothing_is_silent_as_it_is_to_be() {
+    use romer_method::priority::Discipline;
+
+    let stream = |name: &str| StreamOptions { name: name.into(), share: 0.5, ..StreamOptions::default() };
+    let asked = |capacity| BenchOptions {
+        streams: vec![stream("first"), stream("last")],
+        claims: Claims { scheduler: Some((Discipline::Strict, capacity)), ..Claims::default() },
+        ..sweep(&[0.8])
+    };
+    let bed = || Simulated { mute: Some((0..1, 1, 0..2_000 * MILLI)), ..Simulated::with(carries(1.0, 100)) };
+    // Of 6.9 Mbit/s each class has a half.
+    assert_eq!(kinds(&run(&asked(3e6), bed())), Vec::<&str>::new());
+    assert_eq!(kinds(&run(&asked(6e6), bed())), ["stream-silent"]);
 }

@@ -164,3 +164,51 @@ fn a_burst_whose_end_leaves_late_proves_no_buffer() {
     let middle = still(200, 250);
     assert_eq!((middle.lost, middle.invalid), (0, None));
 }
+
+#[test]
+fn beyond_the_proved_rate_the_device_is_charged_with_what_the_testers_own_tests_leave() {
+    let accounted = |offered_pps, unaccounted| {
+        vec![Accounted { offered_pps, offered: 10_000, lost: unaccounted + 500, unaccounted }]
+    };
+    // The line carries 8,446 frames of 128 octets; the tester has proved itself up to a thousand.
+    let swept = |device: Device, loses_above, ledger| {
+        let bed = Simulated { proves: 1_000.0, loses_above, ledger, ..Simulated::with(device) };
+        run(&sweep(&[0.8]), bed)
+    };
+    let all = f64::INFINITY;
+    // It knows of all that it lost at such a rate: the device that carries half is charged with the other half.
+    let document = swept(carries(0.4, 20), all, accounted(9_000.0, 0));
+    let trial = &document.trials[0];
+    assert_eq!((document.trials.len(), &trial.invalid), (1, &None));
+    let [least, most] = trial.lost_by_device.unwrap();
+    // None of 10,000 is up to 0.03 % (95 %), which are 3 of the 6,757 that left.
+    assert_eq!((most, trial.lost - least), (trial.lost, 3));
+    assert!((loss_ratio(&document).unwrap() - 0.5).abs() < 0.005);
+    let warned =
+        document.warnings.iter().any(|one| one.contains("which in its own tests at such rates was 0.030 %"));
+    assert!(warned, "{:?}", document.warnings);
+    // It loses one of a hundred without knowing: that is nothing beside the half, ...
+    let document = swept(carries(0.4, 20), 1_000.0, accounted(9_000.0, 100));
+    let [least, _] = document.trials[0].lost_by_device.unwrap();
+    assert!(document.trials[0].invalid.is_none() && least > 3_200, "{least}");
+    // ... and all that there is where the device is sound.
+    let document = swept(carries(1.0, 20), 1_000.0, accounted(9_000.0, 100));
+    let trial = &document.trials[0];
+    let why = trial.invalid.as_deref().unwrap_or_default();
+    assert!(why.contains("so that 0 to ") && why.contains("that it did not count"), "{why}");
+    assert_eq!(trial.lost_by_device.map(|[least, _]| least), Some(0));
+    // At a rate at which it was not tested nothing is known, however gross.
+    for ledger in [Vec::new(), accounted(5_000.0, 0)] {
+        let document = swept(carries(0.4, 20), all, ledger);
+        let trial = &document.trials[0];
+        assert!(trial.invalid.as_deref().is_some_and(|why| why.ends_with("they may be its own loss")));
+        assert_eq!(trial.lost_by_device.map(|[least, _]| least), Some(0));
+    }
+    // A search knows the device's limit then, which lies above the proved rate.
+    let bed =
+        Simulated { proves: 1_000.0, ledger: accounted(9_000.0, 0), ..Simulated::with(carries(0.4, 20)) };
+    let document = run(&options(Procedure::Throughput(goal(0.0))), bed);
+    let found = value(&document, "throughput_percent");
+    assert!((39.0..41.0).contains(&found), "{found}");
+    assert!(document.results.iter().all(|result| result.bounded_by.is_none()), "{:#?}", document.results);
+}

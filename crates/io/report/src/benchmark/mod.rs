@@ -197,9 +197,12 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
 
 /// What a case costs over all sizes and loads, in words.
 pub fn overall_words(one: &Overall) -> String {
-    let [low, high] = one.median_interval.unwrap_or_default();
+    let interval = one.median_interval.map_or_else(
+        || "; a single repeat has no interval, for all its trials may have been disturbed alike".into(),
+        |[low, high]| format!(" ({low:.4} to {high:.4}, 95 %, over {} repeats)", one.repeats),
+    );
     format!(
-        "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median ({low:.4} to {high:.4}, 95 %)",
+        "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median{interval}",
         one.to,
         one.from,
         one.places,

@@ -203,3 +203,24 @@ fn each_stream_and_every_marking_is_on_the_page() {
     assert!(page.contains("<td>none, &lt;voice&gt;</td><td>200</td><td>197</td><td>3</td>"), "{page}");
     assert!(page.contains("20 of 200 frames that were sent as cs0 came as af41"));
 }
+
+#[test]
+fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
+    let one = Overall {
+        from: "none".into(),
+        to: "remark".into(),
+        quantity: "latency_median_ns".into(),
+        places: 50,
+        repeats: 5,
+        median: Some(1_700.0),
+        median_interval: Some([1_500.0, 1_900.0]),
+        ..Overall::default()
+    };
+    let told = overall_words(&one);
+    assert!(
+        told.ends_with("by 1700.0000 in the median (1500.0000 to 1900.0000, 95 %, over 5 repeats)"),
+        "{told}"
+    );
+    let told = overall_words(&Overall { repeats: 1, median_interval: None, ..one });
+    assert!(told.contains("by 1700.0000 in the median; a single repeat has no interval"), "{told}");
+}

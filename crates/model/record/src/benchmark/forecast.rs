@@ -57,6 +57,9 @@ pub struct BenchmarkForecast {
 pub struct ForecastTrial {
     /// Its case.
     pub case: String,
+    /// What it is for: `measure`, `reset`; of a self-test the name of the test, such as `line-rate` or `gap-100us`.
+    #[serde(default)]
+    pub purpose: String,
     /// Octets of its frames with check sequence; `null` for a mixture.
     pub frame_size: Option<u32>,
     /// The mixture; `null` for frames of one size.

@@ -1,0 +1,94 @@
+//! Streams of which nothing comes, while others live: the device is there, and what it does not carry is its loss.
+
+use romer_method::Ask;
+use romer_method::analysis::StreamSilence;
+use romer_units::Duration;
+
+use super::Running;
+use super::presence::AWAY;
+use crate::BenchError;
+use crate::bed::Bed;
+use crate::classes::owe;
+use crate::document::frames_words;
+use crate::tester::TrialRecord;
+use crate::verdicts::TOLERANCE;
+
+impl<B: Bed> Running<'_, B> {
+    /// Tells when a stream falls silent and when it lives again, in a trial that began at `at` and in which the device was
+    /// there.
+    pub(super) fn look_at_streams(
+        &mut self,
+        ask: &Ask,
+        record: &TrialRecord,
+        at: i64,
+    ) -> Result<(), BenchError> {
+        for stream in 0..record.figures.streams.len() {
+            let found = record
+                .figures
+                .silent
+                .iter()
+                .find(|one| one.stream == stream)
+                .filter(|found| found.length >= AWAY || (found.from_the_first && found.to_the_last));
+            let was = self.silent.contains(&stream);
+            match found.filter(|_| !self.owed_nothing(ask, record, stream)) {
+                Some(found) => {
+                    if !was || !found.from_the_first {
+                        self.fell_silent(ask, record, (found, at))?;
+                    }
+                    self.lives(stream, found.to_the_last)?;
+                }
+                None if record.figures.streams.get(stream).is_some_and(|one| one.carried > 0) => {
+                    self.lives(stream, false)?;
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn fell_silent(
+        &mut self,
+        ask: &Ask,
+        record: &TrialRecord,
+        (found, at): (&StreamSilence, i64),
+    ) -> Result<(), BenchError> {
+        let name = record.figures.streams.get(found.stream).map_or("", |stream| stream.name.as_str());
+        let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+        let (size, mixture) = frames_words(&ask.frames);
+        let frames = size.map_or_else(|| mixture.unwrap_or_default(), |size| format!("{size} octets"));
+        let [from, length, since] =
+            [found.from, found.length, Duration::from_nanos(at) + found.from].map(Duration::as_secs_f64);
+        let to = if found.to_the_last { ", to its end" } else { "" };
+        let text = format!(
+            "stream {name}: none of {} frames came from {from:.1} s into a trial on (case {case}, {frames}, {:.1} %; {since:.1} s \
+             after the beginning), for {length:.1} s{to}, while {:.1} % of the other streams' frames did; they count as the \
+             device's loss",
+            found.frames,
+            record.figures.intended.percent,
+            found.others * 100.0
+        );
+        self.event("stream-silent", text)
+    }
+
+    /// Notes whether a stream is silent still, and tells that it lives again.
+    fn lives(&mut self, stream: usize, silent: bool) -> Result<(), BenchError> {
+        if silent {
+            self.silent.insert(stream);
+            return Ok(());
+        }
+        if !self.silent.remove(&stream) {
+            return Ok(());
+        }
+        let name = self.options.streams.get(stream).map_or("", |stream| stream.name.as_str());
+        self.event("stream-back", format!("stream {name}: its frames come again"))
+    }
+
+    /// Whether a scheduler owes the stream next to nothing at this load: that it is silent is then as it is to be.
+    fn owed_nothing(&self, ask: &Ask, record: &TrialRecord, stream: usize) -> bool {
+        let Some((_, capacity)) = self.options.claims.scheduler else { return false };
+        let mut streams = record.figures.streams.clone();
+        owe(self.options, &ask.frames, &mut streams);
+        let owed = streams.get(stream).and_then(|stream| stream.owed_l2_bps);
+        owed.is_some_and(|[least, _]| least < TOLERANCE * capacity)
+    }
+}

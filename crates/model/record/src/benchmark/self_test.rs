@@ -1,0 +1,65 @@
+//! What the tester's own test comes to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Summary;
+
+/// The tester's own part of a latency.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Least latency of a direct connection.
+    pub least_ns: Option<f64>,
+    /// Its median.
+    pub median_ns: Option<f64>,
+    /// Its standard deviation.
+    pub stddev_ns: Option<f64>,
+    /// How it was measured, in words.
+    pub method: String,
+    /// Whether it is subtracted.
+    pub subtracted: bool,
+}
+
+/// The tests of seed 003, section 2.7, on the tester itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTest {
+    /// Each by itself.
+    pub tests: Vec<SelfTestItem>,
+    /// What the report may claim for it, in words.
+    pub claims: Vec<String>,
+    /// The highest rate that generator and analyser held together, frames a second.
+    pub highest_pps: Option<f64>,
+    /// How well the tester knows what it loses itself: each test, as often as it was made, be it held or not.
+    #[serde(default)]
+    pub ledger: Vec<Accounted>,
+}
+
+/// What a test of the tester lost, of which there is no device to lose any, and what of that the tester knew of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Accounted {
+    /// Frames that left, a second.
+    pub offered_pps: f64,
+    /// Frames that left.
+    pub offered: u64,
+    /// Of these, frames that did not come.
+    pub lost: u64,
+    /// Of these, at the most so many that no counter of drops and no standstill tells of: in a trial they would pass for the
+    /// device's loss.
+    pub unaccounted: u64,
+}
+
+/// One test of the tester.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfTestItem {
+    /// `line-rate`, `line-rate-marked`, `above-line-rate`, `highest-rate` (where the line's was not held), `gap-100us`,
+    /// `gap-150us`, `gap-200us`, `loopback-latency`.
+    pub name: String,
+    /// Whether it was met.
+    pub held: bool,
+    /// What was asked, in words.
+    pub asked: String,
+    /// What was found, in words.
+    pub found: String,
+    /// The gaps between departures, or the latency.
+    pub values_ns: Summary,
+}
