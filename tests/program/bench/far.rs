@@ -44,3 +44,24 @@ fn a_device_that_is_a_tenth_of_a_second_away_has_learned_all_addresses_before_a_
     }
     assert!(emulator.is_running(), "{:?}", emulator.wait());
 }
+
+#[test]
+fn a_stream_that_the_router_does_not_forward_is_told_beside_one_that_it_does() {
+    let lab = Lab::router();
+    // The first stream goes where nobody forwards to, so that it is the second that tells that the device is there.
+    let streams = ["--stream", "name=lost,destination=203.0.113.9", "--stream", "name=live"];
+    let load = ["--frame-sizes", "128", "--loads", "30%", "--line-rate", "2Mbit", "--trial", "1s"];
+    let arguments = [&["load-sweep"], &streams[..], &load, &["--settle", "100ms"]].concat();
+    let folder = tempfile::tempdir().unwrap();
+    let asked = process::run(command(&lab, folder.path(), &arguments).arg("--skip-self-test")).with_code(0);
+    let text = std::fs::read_to_string(folder.path().join("benchmark.json")).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let trial = &trials(&found)[0];
+    if is_valid(trial) {
+        let of = |place: usize, what: &str| count(trial, &format!("/per_stream/{place}/{what}"));
+        assert_eq!((of(0, "carried"), of(1, "lost")), (0, 0), "{trial:#}");
+        assert!(asked.stdout.contains("event: stream lost: none of "), "{}", asked.stdout);
+        let event = &at(&found, "/events")[0];
+        assert_eq!(event["kind"], "stream-silent", "{event}");
+    }
+}

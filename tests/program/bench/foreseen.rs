@@ -32,11 +32,26 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     tests[1] = "self-test";
     let ended = process::run(process::romer(tests).args(["--trial", "1s", "--dry-run", "--json", "-"]));
     let tests = ended.with_code(0).document();
+    let names: Vec<&str> = at(&tests, "/trials")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| test["purpose"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..3], ["line-rate", "line-rate-marked", "above-line-rate"]);
     assert_eq!((at(&tests, "/trials").as_array().unwrap().len(), count(&tests, "/trials_usual")), (7, 7));
     assert!(
         number(&tests, "/time_usual_ns") < 40e9 && number(&tests, "/time_at_most_ns") < 80e9,
         "{tests:#}"
     );
+    let mut named = asked;
+    named[1] = "self-test";
+    let plain = process::run(process::romer(named).args(["--trial", "1s", "--dry-run"])).with_code(0).stdout;
+    for name in names {
+        assert!(plain.lines().any(|line| line.contains(&format!("  {name} "))), "{name}: {plain}");
+    }
+    let unfit = process::run(process::romer(named).args(["--loads", "10%", "--dry-run"])).with_code(2);
+    assert!(unfit.stderr.contains("does not apply (--loads): "), "{unfit:?}");
     let nobody = romer(&more, &["--expect-marking", "nosuch:cs0=ef", "--dry-run"]).with_code(2);
     assert!(nobody.stderr.contains("no such case (--expect-marking nosuch:cs0=ef)"), "{nobody:?}");
     let folder = tempfile::tempdir().unwrap();

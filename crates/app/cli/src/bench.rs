@@ -1,5 +1,6 @@
 //! `romer bench`.
 
+mod applies;
 mod asked;
 mod folder;
 mod in_lab;
@@ -71,6 +72,7 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
 }
 
 fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> {
+    applies::check(arguments, name)?;
     output::check_target(arguments.output.json.as_deref(), arguments.output.force)?;
     output::check_target(arguments.html.as_deref(), arguments.output.force)?;
     output::check_target(arguments.pcapng.as_deref(), arguments.output.force)?;
@@ -87,7 +89,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     let perhaps = asked::check_capture(&options, &forecast, made)?;
     if arguments.trials.dry_run {
         if !arguments.output.quiet && !arguments.output.json_to_stdout() {
-            output::print(&words::dry_run(&options, &forecast));
+            output::print(&words::dry_run(&options, &forecast, output::sheet(arguments.output.color)));
             if let Some(perhaps) = &perhaps {
                 output::print(&format!("{perhaps}\n"));
             }
@@ -132,7 +134,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     let kept = kept.open()?;
     kept.finish(&document, &page)?;
     if prose && !arguments.output.json_to_stdout() {
-        output::print(&words::summary(&document));
+        output::print(&words::summary(&document, output::sheet(arguments.output.color)));
         output::print(&words::kept(kept.folder(), document.partial));
     }
     if let Some(file) = &arguments.output.json {
@@ -309,6 +311,7 @@ impl From<BenchError> for Failure {
 
 /// What the arguments come to.
 fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions, Failure> {
+    applies::check(arguments, wanted)?;
     let missing = |flag: &str, what: &str, mend: &str| {
         Failure::usage(format!("an argument is missing ({flag}): nothing says {what}; {mend}"))
     };
@@ -378,7 +381,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         too_small: Vec::new(),
         procedure,
         criterion,
-        repeats: arguments.trials.repeat,
+        repeats: arguments.trials.repeat.unwrap_or(1),
         settle,
         patience: arguments.trials.patience,
         cases,
@@ -411,18 +414,16 @@ fn settle(asked: Option<Duration>, in_lab: bool, profile: Option<&Profile>) -> R
     }
 }
 
-/// What resets the device, which is asked for just where it is used.
+/// What resets the device, of the procedure that does.
 fn reset_command(arguments: &BenchArgs, name: ProcedureName) -> Result<Option<String>, Failure> {
-    match (name, &arguments.trials.reset) {
-        (ProcedureName::Reset, None) => Err(Failure::usage(
+    let command = arguments.trials.reset.clone();
+    if name == ProcedureName::Reset && command.is_none() {
+        return Err(Failure::usage(
             "an argument is missing (--reset): nothing says what resets the device; give a shell command, such as \
              --reset 'ssh device reload'",
-        )),
-        (ProcedureName::Reset, command) | (_, command @ None) => Ok(command.clone()),
-        (_, Some(_)) => Err(Failure::usage(
-            "an argument does not apply (--reset): only the procedure reset resets the device; leave it out",
-        )),
+        ));
     }
+    Ok(command)
 }
 
 /// The streams that were asked for; those without a share have what the others leave, each as much.

@@ -81,6 +81,21 @@ pub(crate) fn style(color: Color) -> TextStyle {
     }
 }
 
+/// How a terminal on standard output shows lines: its columns, where it is one, and whether they are coloured.
+pub(crate) fn sheet(color: Color) -> Sheet {
+    let style = style(color);
+    Sheet { width: io::stdout().is_terminal().then_some(style.width), color: style.color }
+}
+
+/// How lines are set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sheet {
+    /// Columns of the terminal; `None` where there is none, and lines are as long as they are.
+    pub(crate) width: Option<usize>,
+    /// Use ANSI colours.
+    pub(crate) color: bool,
+}
+
 /// How standard error shows text.
 pub(crate) fn style_of_stderr(color: Color) -> TextStyle {
     let width = width(terminal_size::terminal_size_of(io::stderr()));

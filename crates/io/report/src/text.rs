@@ -334,8 +334,8 @@ fn fit(mut columns: Vec<Column>, room: usize) -> Vec<Column> {
     columns
 }
 
-/// Breaks text into lines of at most `width` characters, at spaces where there are any.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+/// Breaks text into lines of at most `width` characters (1 at the least), at spaces where there are any.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {

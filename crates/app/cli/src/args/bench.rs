@@ -137,9 +137,9 @@ pub(crate) struct BenchTrialArgs {
     /// How long a trial sends that only leads a search [default: a tenth of --trial]
     #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) search_trial: Option<Duration>,
-    /// How often all of it is done; intervals need two, that of the median six
-    #[arg(long, value_name = "N", default_value = "1", value_parser = values::rounds, allow_hyphen_values = true)]
-    pub(crate) repeat: u32,
+    /// How often all of it is done; intervals need two (five make them narrow), that of a median over repeats six [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::rounds, allow_hyphen_values = true)]
+    pub(crate) repeat: Option<u32>,
     /// How long is waited before each trial, and after it for frames under way [default: 2s, in a laboratory 200ms; with --profile as long as its bucket takes to fill]
     #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) settle: Option<Duration>,

@@ -9,6 +9,7 @@ use romer_method::search::Goal;
 use romer_method::{Frames, mlr};
 use romer_units::{Duration, FrameSize, LineRate};
 
+use super::applies::searches;
 use crate::args::{BenchArgs, ProcedureName, SearchName};
 use crate::failure::Failure;
 
@@ -22,34 +23,6 @@ const MOST_LOAD: f64 = 2.0;
 /// To how much of the line rate a throughput is found, where nothing is said.
 const RESOLUTION: f64 = 0.005;
 
-/// Whether a procedure searches for a load.
-const fn searches(name: ProcedureName) -> bool {
-    matches!(name, ProcedureName::Throughput | ProcedureName::BackToBack | ProcedureName::Recovery)
-}
-
-/// Refuses what only a search has, where there is none, and what only another search has.
-fn check_search(arguments: &BenchArgs, name: ProcedureName) -> Result<(), Failure> {
-    let load = &arguments.load;
-    let refused = |flag: &str, why: &str| {
-        Err(Failure::usage(format!("an argument does not apply ({flag}): {why}; leave it out")))
-    };
-    let of_searches = [
-        ("--loss-ratio", load.loss_ratio.is_some()),
-        ("--resolution", load.resolution.is_some()),
-        ("--search-trial", arguments.trials.search_trial.is_some()),
-    ];
-    if let Some((flag, _)) = of_searches.into_iter().find(|(_, given)| *given && !searches(name)) {
-        return refused(flag, "only throughput, back-to-back and recovery search for a load");
-    }
-    if load.search.is_some() && name != ProcedureName::Throughput {
-        return refused("--search", "only a throughput is searched for in several ways");
-    }
-    if load.exceed_ratio.is_some() && load.search != Some(SearchName::Mlr) {
-        return refused("--exceed-ratio", "only --search mlr forgives bad trials");
-    }
-    Ok(())
-}
-
 /// The procedure, its name and its criterion.
 ///
 /// # Errors
@@ -62,13 +35,6 @@ pub(super) fn asked(
     let length = arguments.trials.trial;
     let load = &arguments.load;
     let loads = || load.loads.as_ref().map_or_else(|| default_loads.to_vec(), |loads| loads.0.clone());
-    let chooses = searches(name) || name == ProcedureName::FrameLoss;
-    if chooses && load.loads.is_some() {
-        return Err(Failure::usage(
-            "an argument does not apply (--loads): this procedure chooses its own loads; leave it out",
-        ));
-    }
-    check_search(arguments, name)?;
     let loss_ratio = load.loss_ratio.unwrap_or(0.0);
     let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
     let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);

@@ -203,7 +203,7 @@ mod tests {
             let planned = super::super::plan::arguments(named, &words).unwrap();
             assert_eq!(planned.resume.as_deref(), Some(folder.path()), "{last:?}");
             assert_eq!(planned.output.json.is_some(), last.len() == 2);
-            assert_eq!(planned.trials.repeat, 4);
+            assert_eq!(planned.trials.repeat, Some(4));
         }
     }
 

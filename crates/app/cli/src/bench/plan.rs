@@ -13,9 +13,10 @@ use romer_scenario::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::applies::ineffective;
 use super::stream::KEYS;
 use super::values::wish;
-use crate::args::{BenchArgs, Cli, Command, Invocation, read};
+use crate::args::{BenchArgs, Cli, Command, Invocation, Wish, read};
 use crate::failure::Failure;
 
 /// Octets of the largest plan.
@@ -159,7 +160,23 @@ fn assemble(
     let others = given.iter().enumerate().skip(1).filter(|(number, _)| Some(*number) != place);
     all.extend(others.map(|(_, word)| OsString::from(word)));
     match read(all)? {
-        Invocation::Run(Cli { command: Command::Bench(arguments) }) => Ok(*arguments),
+        Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
+            let Some(Wish::Procedure(name)) = arguments.wish else { return Ok(*arguments) };
+            // What stands in the file is told with its place; what the command line says is refused where it is used.
+            let flag = ineffective(&arguments, name);
+            let of = |one: &&Found| {
+                flag.as_ref()
+                    .is_some_and(|(flag, _)| flag.split(' ').next() == Some(&format!("--{}", one.option)))
+            };
+            match (found.iter().filter(|one| own(one)).find(of), &flag) {
+                (Some(one), Some((flag, why))) => Err(fault(
+                    one.place.clone(),
+                    &format!("an argument does not apply ({flag}): {why}"),
+                    "leave it out",
+                )),
+                _ => Ok(*arguments),
+            }
+        }
         Invocation::Run(_) | Invocation::Show(_) => {
             Err(fault(0..0, "it is no benchmark", "write procedure = \"throughput\" or another"))
         }
@@ -321,6 +338,33 @@ mod tests {
         // Three sizes, six loads, two cases, ten times.
         assert_eq!(romer_bench::forecast(&asked.options).trials, 3 * 6 * 2 * 10);
         assert_eq!(asked.limits.len(), 1);
+    }
+
+    #[test]
+    fn what_has_no_effect_is_refused_with_its_place() {
+        let fault = |rest: &str| {
+            let plan = format!(
+                "procedure = \"latency\"\n{rest}source = \"192.0.2.1\"\ndestination = \"192.0.2.9\"\n"
+            );
+            of_page(&plan).map(|_| ()).unwrap_err()
+        };
+        let profile = fault("profile = \"625pps,20\"\n");
+        assert!(
+            profile.text.contains("(plan:2:11): an argument does not apply (--profile): only"),
+            "{}",
+            profile.text
+        );
+        assert!(
+            profile.text.ends_with("; leave it out") && profile.place == Some((2, 11)),
+            "{}",
+            profile.text
+        );
+        let late = fault("trial = \"1s\"\nsearch_trial = \"1s\"\n");
+        assert!(
+            late.text.contains("(plan:3:16): an argument does not apply (--search-trial)"),
+            "{}",
+            late.text
+        );
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct StreamArgument {
     pub(crate) has_share: bool,
     /// Its pace was given.
     pub(crate) has_pace: bool,
+    /// Its weight was given.
+    pub(crate) has_weight: bool,
 }
 
 impl FromStr for StreamArgument {
@@ -47,23 +49,28 @@ impl FromStr for StreamArgument {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut stream = StreamOptions { name: String::new(), ..StreamOptions::default() };
-        let (mut vlan, mut priority, mut has_share, mut has_pace) = (None, None, false, false);
-        for (key, value) in pairs(text)? {
+        let (mut vlan, mut priority) = (None, None);
+        let pairs = pairs(text)?;
+        let has = |wanted: &str| pairs.iter().any(|(key, _)| key == wanted);
+        let [has_share, has_pace, has_weight] = ["share", "pace", "weight"].map(has);
+        let port = ["source-ports", "ports"].into_iter().find(|key| has(key));
+        for (key, value) in &pairs {
             let explain = |why: String| format!("{key}: {why}");
-            has_share |= key == "share";
-            has_pace |= key == "pace";
             match key.as_str() {
-                "vlan" => vlan = Some(number(&value, 1, 4_094).map_err(explain)?),
-                "pcp" => priority = Some(number(&value, 0, 7).map_err(explain)?),
-                _ => set(&mut stream, &key, &value).map_err(explain)?,
+                "vlan" => vlan = Some(number(value, 1, 4_094).map_err(explain)?),
+                "pcp" => priority = Some(number(value, 0, 7).map_err(explain)?),
+                _ => set(&mut stream, key, value).map_err(explain)?,
             }
+        }
+        if let Some(key) = port.filter(|_| stream.protocol == Protocol::Ip) {
+            return Err(format!("{key}: a stream of plain IP (protocol=ip) has no ports; leave it out"));
         }
         if vlan.is_some() || priority.is_some() {
             let priority = u8::try_from(priority.unwrap_or(0)).unwrap_or(0);
             // VLAN 0 is a tag with a priority and no VLAN (IEEE 802.1Q).
             stream.tag = Tag::new(TagProtocol::Customer, priority, false, vlan.unwrap_or(0));
         }
-        Ok(Self { options: stream, has_share, has_pace })
+        Ok(Self { options: stream, has_share, has_pace, has_weight })
     }
 }
 

@@ -5,9 +5,12 @@ use std::io::{self, Write as _};
 
 use romer_bench::options::BenchOptions;
 use romer_bench::{Forecast, Progress};
+use romer_method::Ask;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_units::Duration;
+
+use crate::output::Sheet;
 
 /// What is about to be done.
 pub(super) fn beginning(options: &BenchOptions) -> String {
@@ -32,7 +35,7 @@ fn million(bits: u64) -> f64 {
 }
 
 /// Every trial that can be foreseen.
-pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
+pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet) -> String {
     let asks = &forecast.asks;
     let mut text = beginning(options);
     text.push_str("\n\n");
@@ -55,29 +58,34 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast) -> String {
         if matches!(options.procedure, Procedure::Mlr(_)) {
             text.push_str("a device whose loss changes from trial to trial may take still more\n");
         }
-    } else {
-        for (number, ask) in asks.iter().enumerate() {
-            let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
-            let nominal = options.nominal(&ask.frames, ask.load());
-            let _ = writeln!(
-                text,
-                "{:>5}  {case:<12} {:>10}  {:>7.2} %  {:>11.0} pps  {:>8}  repeat {}",
-                number + 1,
-                ask.frames,
-                nominal.load * 100.0,
-                nominal.pps,
-                ask.length().to_string(),
-                ask.repeat + 1
-            );
-        }
     }
-    let _ = writeln!(
-        text,
-        "\n{} trials, {} at the most, without those that are made again",
+    let mut text = set(&text, sheet);
+    let name = |ask: &Ask| {
+        // A self-test has no cases: what tells its trials apart is what each is for.
+        let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+        romer_report::escape::terminal(if options.name == "self-test" { ask.purpose } else { case })
+    };
+    let widest = asks.iter().map(|ask| name(ask).chars().count()).max().unwrap_or(0).max(12);
+    for (number, ask) in asks.iter().enumerate() {
+        let nominal = options.nominal(&ask.frames, ask.load());
+        let _ = writeln!(
+            text,
+            "{:>5}  {:<widest$} {:>10}  {:>7.2} %  {:>11.0} pps  {:>8}  repeat {}",
+            number + 1,
+            name(ask),
+            ask.frames,
+            nominal.load * 100.0,
+            nominal.pps,
+            ask.length().to_string(),
+            ask.repeat + 1
+        );
+    }
+    let last = format!(
+        "\n{} trials, {} at the most, without those that are made again\n",
         numbers([forecast.usual.0, forecast.trials]),
         range([forecast.usual.1, forecast.time])
     );
-    text
+    text + &set(&last, sheet)
 }
 
 /// One number, or from one to another.
@@ -140,8 +148,8 @@ impl Line {
     }
 }
 
-/// The results as a table.
-pub(super) fn summary(document: &Benchmark) -> String {
+/// The results: a table, and what there is to say of them.
+pub(super) fn summary(document: &Benchmark, sheet: Sheet) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = &document.self_test {
@@ -156,13 +164,20 @@ pub(super) fn summary(document: &Benchmark) -> String {
         }
         if alone {
             warnings(&mut text, document);
-            return told(&text);
+            return set(&text, sheet);
         }
     }
     if !document.dut.labels.is_empty() {
         let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
         let _ = writeln!(text, "device: {}", labels.collect::<Vec<_>>().join(", "));
     }
+    let mut text = set(&text, sheet) + &table(document);
+    text.push_str(&set(&remarks(document), sheet));
+    text
+}
+
+/// What each place came to, in columns as wide as they need to be.
+fn table(document: &Benchmark) -> String {
     let columns: &[&str] = match document.procedure.as_str() {
         "throughput" => &["throughput_percent", "throughput_pps"],
         "back-to-back" => &["throughput_percent", "burst_frames", "corrected_buffer_ns"],
@@ -170,15 +185,12 @@ pub(super) fn summary(document: &Benchmark) -> String {
         "recovery" => &["throughput_percent", "recovery_ns"],
         _ => &["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"],
     };
-    let _ = write!(text, "\n{:<14} {:>8} {:>9}", "case", "frames", "load %");
-    for column in columns {
-        let _ = write!(text, " {column:>30}");
-    }
-    text.push('\n');
+    let heads = ["case", "frames", "load %"].iter().chain(columns).map(|head| (*head).to_owned());
+    let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), String::new())];
     for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
         let size = first.frame_size.map_or("mixture".to_owned(), |size| format!("{size} B"));
-        let _ = write!(text, "{:<14} {size:>8} {load:>9}", first.case);
+        let mut cells = vec![romer_report::escape::terminal(&first.case), size, load];
         let mut bounds: Vec<String> = Vec::new();
         for column in columns {
             let found = document.results.iter().find(|result| {
@@ -186,15 +198,36 @@ pub(super) fn summary(document: &Benchmark) -> String {
                     && (&result.case, result.frame_size, result.load_percent)
                         == (&first.case, first.frame_size, first.load_percent)
             });
-            let _ = write!(text, " {:>30}", found.map(value).unwrap_or_default());
+            cells.push(found.map(value).unwrap_or_default());
             bounds
                 .extend(found.and_then(|found| bound(found, *column == columns[0], document.setup.repeats)));
         }
+        rows.push((cells, bounds.join("; ")));
+    }
+    let width = |place: usize| {
+        let cells = rows.iter().filter_map(|(cells, _)| cells.get(place));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.len() + 3).map(width).collect();
+    let mut text = String::from("\n");
+    for (cells, bounds) in &rows {
+        for (place, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            let _ = match place {
+                0 => write!(text, "{cell:<width$}"),
+                _ => write!(text, "  {cell:>width$}"),
+            };
+        }
         if !bounds.is_empty() {
-            let _ = write!(text, "  {}", bounds.join("; "));
+            let _ = write!(text, "  {}", romer_report::escape::terminal(bounds));
         }
         text.push('\n');
     }
+    text
+}
+
+/// What there is to say of the results.
+fn remarks(document: &Benchmark) -> String {
+    let mut text = String::new();
     streams(&mut text, document);
     for verdict in &document.verdicts {
         let holds = if verdict.holds { "holds" } else { "BROKEN" };
@@ -241,7 +274,7 @@ pub(super) fn summary(document: &Benchmark) -> String {
         let _ = writeln!(text, "event: {}", event.text);
     }
     warnings(&mut text, document);
-    told(&text)
+    text
 }
 
 /// Each stream, where there are several, and what came out with another marking than it went in with.
@@ -268,9 +301,38 @@ fn warnings(text: &mut String, document: &Benchmark) {
     }
 }
 
-/// As a terminal may have it.
-fn told(text: &str) -> String {
-    text.lines().map(|line| romer_report::escape::terminal(line) + "\n").collect()
+/// As the terminal may have it: lines that are longer than it is wide go on below, set in, and what is broken is red.
+fn set(text: &str, sheet: Sheet) -> String {
+    /// A word with which a line begins, and its colour.
+    const PAINTED: [(&str, &str); 4] =
+        [("BROKEN:", "1;31"), ("limit BROKEN:", "1;31"), ("tester, NOT HELD:", "1;31"), ("holds:", "32")];
+    const INDENT: &str = "  ";
+    let mut set = String::new();
+    for line in text.lines() {
+        let line = romer_report::escape::terminal(line);
+        let parts = match sheet.width {
+            Some(width) if line.chars().count() > width => {
+                let mut parts = romer_report::text::wrap(&line, width);
+                let rest = parts.split_off(1).join(" ");
+                let rest = romer_report::text::wrap(&rest, width - INDENT.len());
+                parts.extend(rest.into_iter().map(|part| format!("{INDENT}{part}")));
+                parts
+            }
+            _ => vec![line],
+        };
+        for part in parts {
+            let painted = PAINTED.iter().find(|(word, _)| sheet.color && part.starts_with(word));
+            match painted {
+                Some((word, code)) => {
+                    let _ = writeln!(set, "\u{1b}[{code}m{word}\u{1b}[0m{}", &part[word.len()..]);
+                }
+                None => {
+                    let _ = writeln!(set, "{part}");
+                }
+            }
+        }
+    }
+    set
 }
 
 /// Where it is, and how it goes on.
@@ -324,5 +386,21 @@ mod tests {
         assert!(told.starts_with("recovery_ns was not found in 1 of 3 repeats: "), "{told}");
         assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns was not found: "));
         assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload that loses nothing");
+    }
+
+    #[test]
+    fn lines_are_no_wider_than_the_terminal_and_whole_where_there_is_none() {
+        let long = "BROKEN: none, code point cs0: comes out as ef; found: 12345 frames did, 12 as af11, 3 as cs1\n\nshort\n";
+        let whole = set(long, Sheet::default());
+        assert_eq!(whole, long);
+        let narrow = set(long, Sheet { width: Some(40), color: false });
+        assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+        assert!(narrow.lines().count() > 4 && narrow.contains("\n\nshort\n"), "{narrow}");
+        assert!(narrow.lines().skip(1).take(2).all(|line| line.starts_with("  ")), "{narrow}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(long), "nothing is left out");
+        let painted = set(long, Sheet { width: Some(40), color: true });
+        assert!(painted.starts_with("\u{1b}[1;31mBROKEN:\u{1b}[0m none, "), "{painted}");
+        assert_eq!(painted.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", ""), narrow);
     }
 }

@@ -1,0 +1,336 @@
+//! Which option goes with which procedure: what would have no effect is refused.
+
+use super::stream::StreamArgument;
+use crate::args::ProcedureName::{
+    self, BackToBack, Latency, LoadSweep, Policing, Priority, Recovery, Reset, SelfTest, Throughput,
+};
+use crate::args::{BenchArgs, DisciplineName, SearchName};
+use crate::failure::Failure;
+
+/// Whether a procedure searches for a load.
+pub(super) const fn searches(name: ProcedureName) -> bool {
+    matches!(name, Throughput | BackToBack | Recovery)
+}
+
+/// An option that only some procedures have a use for.
+struct Applies {
+    flag: &'static str,
+    given: fn(&BenchArgs) -> bool,
+    of: fn(ProcedureName) -> bool,
+    /// Why it has no effect on the others, of which `self-test` may be told otherwise.
+    why: &'static str,
+}
+
+/// What every procedure but the test of the tester takes.
+const fn tests_a_device(name: ProcedureName) -> bool {
+    !matches!(name, SelfTest)
+}
+
+/// Whether the loads are the user's to choose.
+const fn has_loads(name: ProcedureName) -> bool {
+    matches!(name, LoadSweep | Latency | Policing | Priority | Reset)
+}
+
+const SEARCHES: &str = "only throughput, back-to-back and recovery search for a load";
+const OWN_FRAMES: &str = "a self-test sends frames of 64 octets in one stream of its own";
+const NO_DEVICE: &str = "a self-test has no device";
+
+/// All of them; an option that is not here goes with every procedure.
+const TABLE: [Applies; 23] = [
+    Applies {
+        flag: "--frame-sizes",
+        given: |a| a.load.frame_sizes.is_some(),
+        of: tests_a_device,
+        why: OWN_FRAMES,
+    },
+    Applies { flag: "--imix", given: |a| a.load.imix.is_some(), of: tests_a_device, why: OWN_FRAMES },
+    Applies { flag: "--stream", given: |a| !a.load.streams.is_empty(), of: tests_a_device, why: OWN_FRAMES },
+    Applies {
+        flag: "--loads",
+        given: |a| a.load.loads.is_some(),
+        of: has_loads,
+        why: "this procedure chooses its own loads",
+    },
+    Applies { flag: "--loss-ratio", given: |a| a.load.loss_ratio.is_some(), of: searches, why: SEARCHES },
+    Applies { flag: "--resolution", given: |a| a.load.resolution.is_some(), of: searches, why: SEARCHES },
+    Applies {
+        flag: "--search-trial",
+        given: |a| a.trials.search_trial.is_some(),
+        of: searches,
+        why: SEARCHES,
+    },
+    Applies {
+        flag: "--search",
+        given: |a| a.load.search.is_some(),
+        of: |name| matches!(name, Throughput),
+        why: "only a throughput is searched for in several ways",
+    },
+    Applies {
+        flag: "--exceed-ratio",
+        given: |a| a.load.exceed_ratio.is_some(),
+        of: |name| matches!(name, Throughput),
+        why: "only --search mlr forgives bad trials",
+    },
+    Applies {
+        flag: "--repeat",
+        given: |a| a.trials.repeat.is_some(),
+        of: tests_a_device,
+        why: "a self-test makes each test once, and again only where it was not held",
+    },
+    Applies { flag: "--case", given: |a| !a.trials.cases.is_empty(), of: tests_a_device, why: NO_DEVICE },
+    Applies {
+        flag: "--dut-label",
+        given: |a| !a.trials.labels.is_empty(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
+        flag: "--reset",
+        given: |a| a.trials.reset.is_some(),
+        of: |name| matches!(name, Reset),
+        why: "only the procedure reset resets the device",
+    },
+    Applies {
+        flag: "--skip-self-test",
+        given: |a| a.trials.skip_self_test,
+        of: tests_a_device,
+        why: "the test of the tester is what was asked for",
+    },
+    Applies {
+        flag: "--subtract-baseline",
+        given: |a| a.trials.subtract_baseline,
+        of: tests_a_device,
+        why: "a self-test finds the baseline",
+    },
+    Applies {
+        flag: "--profile",
+        given: |a| a.claims.profile.is_some(),
+        of: |name| matches!(name, Policing),
+        why: "only the procedure policing judges a policer",
+    },
+    Applies {
+        flag: "--discipline",
+        given: |a| a.claims.discipline.is_some(),
+        of: |name| matches!(name, Priority),
+        why: "only the procedure priority judges a scheduler",
+    },
+    Applies {
+        flag: "--capacity",
+        given: |a| a.claims.capacity.is_some(),
+        of: |name| matches!(name, Priority),
+        why: "only the procedure priority judges a scheduler",
+    },
+    Applies {
+        flag: "--expect-marking",
+        given: |a| !a.claims.markings.is_empty(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
+        flag: "--limit",
+        given: |a| !a.claims.limit.is_empty(),
+        of: tests_a_device,
+        why: "a self-test has claims and no results",
+    },
+    Applies {
+        flag: "--svg",
+        given: |a| a.svg.is_some(),
+        of: tests_a_device,
+        why: "a self-test has no figures",
+    },
+    Applies {
+        flag: "--pcapng",
+        given: |a| a.pcapng.is_some(),
+        of: tests_a_device,
+        why: "a self-test keeps no frames",
+    },
+    Applies {
+        flag: "--resume",
+        given: |a| a.resume.is_some(),
+        of: tests_a_device,
+        why: "a self-test is made anew",
+    },
+];
+
+/// The first option that would have no effect on the procedure, as it is written, and why.
+pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<(String, &'static str)> {
+    if let Some(row) = TABLE.iter().find(|row| (row.given)(arguments) && !(row.of)(name)) {
+        return Some((row.flag.to_owned(), row.why));
+    }
+    if arguments.load.exceed_ratio.is_some() && arguments.load.search != Some(SearchName::Mlr) {
+        return Some(("--exceed-ratio".to_owned(), "only --search mlr forgives bad trials"));
+    }
+    let weighted = arguments.claims.discipline == Some(DisciplineName::Weighted);
+    let weighs = |stream: &&StreamArgument| stream.has_weight && !weighted;
+    arguments.load.streams.iter().find(weighs).map(|stream| {
+        let flag = format!("--stream name={},weight=", stream.options.name);
+        (flag, "only priority --discipline weighted weighs streams")
+    })
+}
+
+/// Refuses what would have no effect on the procedure.
+///
+/// # Errors
+/// The first option that would have none, with why.
+pub(super) fn check(arguments: &BenchArgs, name: ProcedureName) -> Result<(), Failure> {
+    ineffective(arguments, name).map_or(Ok(()), |(flag, why)| {
+        Err(Failure::usage(format!("an argument does not apply ({flag}): {why}; leave it out")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _, ValueEnum as _};
+
+    use super::*;
+    use crate::args::{Cli, Command, Wish};
+    use crate::bench::options;
+
+    /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
+    const SAMPLES: [(&str, &[&str]); 41] = [
+        ("tx", &["--tx=x"]),
+        ("rx", &["--rx=y"]),
+        ("source", &["--source=198.18.0.9"]),
+        ("destination", &["--destination=198.19.0.9"]),
+        ("next-hop", &["--next-hop=02:00:00:00:00:09"]),
+        ("frame-sizes", &["--frame-sizes=100"]),
+        ("imix", &["--imix=simple"]),
+        ("loads", &["--loads=37%"]),
+        ("line-rate", &["--line-rate=7Mbit"]),
+        ("loss-ratio", &["--loss-ratio=1%"]),
+        ("search", &["--search=mlr"]),
+        ("exceed-ratio", &["--exceed-ratio=10%", "--search=mlr"]),
+        ("stream", &["--stream=name=z,dscp=ef"]),
+        ("resolution", &["--resolution=3%"]),
+        ("trial", &["--trial=7s"]),
+        ("search-trial", &["--search-trial=3s"]),
+        ("repeat", &["--repeat=3"]),
+        ("settle", &["--settle=5s"]),
+        ("patience", &["--patience=7s"]),
+        ("case", &["--case=a=true"]),
+        ("reset", &["--reset=reload"]),
+        ("dut-label", &["--dut-label=model=R"]),
+        ("skip-self-test", &["--skip-self-test"]),
+        ("subtract-baseline", &["--subtract-baseline"]),
+        ("seed", &["--seed=1,1,1,1,1,1"]),
+        ("dry-run", &["--dry-run"]),
+        ("profile", &["--profile=625pps,21"]),
+        ("discipline", &["--discipline=fifo", "--capacity=1Mbit"]),
+        ("capacity", &["--capacity=2Mbit", "--discipline=strict"]),
+        ("expect-marking", &["--expect-marking=cs0=ef"]),
+        ("limit", &["--limit=loss_ratio<=1%"]),
+        ("html", &["--html=x"]),
+        ("svg", &["--svg=x"]),
+        ("pcapng", &["--pcapng=x"]),
+        ("pcapng-trial", &["--pcapng-trial=2", "--pcapng=x"]),
+        ("resume", &["--resume=x"]),
+        ("out", &["--out=x"]),
+        ("json", &["--json=x"]),
+        ("force", &["--force"]),
+        ("quiet", &["--quiet"]),
+        ("color", &["--color=always"]),
+    ];
+    /// Options that say where results go, and how they are shown: they change nothing of what is asked for.
+    const OUTWARD: [&str; 12] = [
+        "dry-run",
+        "limit",
+        "html",
+        "svg",
+        "pcapng",
+        "pcapng-trial",
+        "resume",
+        "out",
+        "json",
+        "force",
+        "quiet",
+        "color",
+    ];
+
+    fn parsed(words: &[&str]) -> BenchArgs {
+        let read = Cli::try_parse_from(["romer", "bench"].iter().chain(words));
+        let Command::Bench(arguments) = read.unwrap_or_else(|error| panic!("{words:?}: {error}")).command
+        else {
+            panic!("it is a benchmark")
+        };
+        *arguments
+    }
+
+    /// What the words come to, in words: all that the trials depend on, and how patient they are.
+    fn asked(procedure: ProcedureName, words: &[&str]) -> Result<String, String> {
+        let name = procedure.to_possible_value().unwrap().get_name().to_owned();
+        let base =
+            ["--tx=a", "--rx=b", "--source=198.18.0.2", "--destination=198.19.0.2", "--seed=1,2,3,4,5,6"];
+        let needed: &[&str] = match procedure {
+            Policing => &["--profile=625pps,20"],
+            Priority => &["--discipline=strict", "--capacity=1Mbit"],
+            Reset => &["--reset=reboot"],
+            _ => &[],
+        };
+        let flag = |word: &str| word.split('=').next().unwrap().to_owned();
+        let said = |word: &&&str| !words.iter().any(|other| flag(other) == flag(word));
+        let mut all = vec![name.as_str()];
+        all.extend(base.iter().chain(needed).filter(said).copied());
+        all.extend(words);
+        let arguments = parsed(&all);
+        assert_eq!(arguments.wish, Some(Wish::Procedure(procedure)));
+        let options = options(&arguments, procedure).map_err(|failure| failure.text().to_owned())?;
+        Ok(format!("{:?} {}", options.asked(), options.patience))
+    }
+
+    #[test]
+    fn every_option_has_an_effect_on_a_procedure_or_is_refused_with_it() {
+        let cli = Cli::command();
+        let bench = cli.find_subcommand("bench").unwrap();
+        let known: Vec<&str> = bench.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for long in &known {
+            let is_sampled = SAMPLES.iter().any(|(name, _)| name == long);
+            assert!(is_sampled || *long == "help", "{long} is in no table: has it an effect?");
+        }
+        let mut refusals = 0;
+        for procedure in ProcedureName::value_variants() {
+            let plain = asked(*procedure, &[]).unwrap();
+            for (name, words) in SAMPLES {
+                assert!(known.contains(&name), "there is no --{name}");
+                let flag = format!("--{name}");
+                let applies = TABLE.iter().find(|row| {
+                    row.flag == flag
+                        || flag.starts_with(&format!("{}-trial", row.flag)) && row.flag == "--pcapng"
+                });
+                let applies = applies.is_none_or(|row| (row.of)(*procedure));
+                match asked(*procedure, words) {
+                    Ok(with) => {
+                        assert!(applies, "{procedure:?} takes {flag}");
+                        let changes = with != plain || OUTWARD.contains(&name);
+                        assert!(changes, "{procedure:?}: {flag} has no effect");
+                    }
+                    Err(text) => {
+                        assert!(!applies, "{procedure:?} {flag}: {text}");
+                        assert!(text.starts_with("an argument does not apply (--"), "{text}");
+                        assert!(text.ends_with("; leave it out") && !text.contains('\n'), "{text}");
+                        refusals += 1;
+                    }
+                }
+            }
+        }
+        // What a self-test has no use for alone is more than twenty.
+        assert!(refusals > 80, "{refusals}");
+    }
+
+    #[test]
+    fn what_a_stream_says_has_an_effect_or_is_refused() {
+        let weight = ["--stream=name=v,weight=3", "--stream=name=w"];
+        let text = asked(LoadSweep, &weight).unwrap_err();
+        assert!(
+            text.starts_with("an argument does not apply (--stream name=v,weight=): only priority"),
+            "{text}"
+        );
+        let strict = ["--discipline=strict", "--capacity=1Mbit"];
+        assert!(asked(Priority, &[&weight[..], &strict].concat()).is_err());
+        let weighted = ["--discipline=weighted", "--capacity=1Mbit"];
+        assert!(asked(Priority, &[&weight[..], &weighted].concat()).is_ok());
+        assert!(
+            "name=p,protocol=ip,ports=5001".parse::<StreamArgument>().unwrap_err().contains("has no ports")
+        );
+        assert!("name=p,ports=5001,protocol=tcp".parse::<StreamArgument>().is_ok());
+    }
+}
