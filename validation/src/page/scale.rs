@@ -125,11 +125,16 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
 
 pub(super) fn sweep(out: &mut Out, results: &Results) {
     let Some(sweep) = &results.sweep else { return };
+    // Results of versions that took the places for independent say so.
+    let interval = if sweep.overall.iter().all(|one| one.repeats > 0) {
+        "in the mean of the repeats, with its interval of 95 % over the repeats"
+    } else {
+        "with its interval of 95 % over these, which leaves out what all trials of a repeat have in common"
+    };
     let text = format!(
         "\n## A sweep of the laboratory's router\n\nFrames of {} octets at {} of 20 Mbit/s, trials of 1 s, {} repeats, in the cases \
          none, classify and remark: {} trials in {:.0} s, of which {} told nothing of the router. What a case costs over \
-         another, in the median latency, in microseconds: the median over all sizes and loads, in the mean of the repeats, with its interval \
-         of 95 % over the repeats.\n",
+         another, in the median latency, in microseconds: the median over all sizes and loads, {interval}.\n",
         SWEEP[0], SWEEP[1], sweep.repeats, sweep.trials, sweep.seconds, sweep.invalid,
     );
     out.push_str(&text);

@@ -395,6 +395,9 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     options.fit_sizes();
     romer_bench::check(&options)?;
+    for limit in &arguments.claims.limit {
+        limit.check(&options.procedure, name).map_err(Failure::usage)?;
+    }
     Ok(options)
 }
 

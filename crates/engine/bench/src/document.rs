@@ -1,7 +1,7 @@
 //! The document: trials as they are told, and what they come to.
 
 use romer_method::analysis::{LATENCY_DEFINITION, loss_bound};
-use romer_method::campaign::Finding;
+use romer_method::campaign::{Finding, Procedure};
 use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
@@ -337,6 +337,27 @@ pub(crate) fn found(options: &BenchOptions, findings: &[Finding]) -> Summed {
 pub(crate) fn quantities() -> impl Iterator<Item = &'static str> {
     let swept = QUANTITIES.iter().map(|(name, _)| *name);
     swept.chain(FOUND.iter().map(|(_, name, _)| *name)).chain(["throughput_pps"])
+}
+
+/// The quantities that the results of a procedure are of.
+pub(crate) fn quantities_of(procedure: &Procedure) -> Vec<&'static str> {
+    /// Names of each goal of a multiple loss ratio search.
+    const GOALS: [&[&str]; 3] = [
+        &["throughput_percent", "throughput_pps", "conditional_throughput_percent"],
+        &["second_goal_percent", "second_goal_conditional_percent"],
+        &["third_goal_percent", "third_goal_conditional_percent"],
+    ];
+    let throughput = GOALS[0][..2].iter().copied();
+    match procedure {
+        Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => {
+            QUANTITIES.iter().map(|(name, _)| *name).collect()
+        }
+        Procedure::Throughput(_) => throughput.collect(),
+        Procedure::Mlr(plan) => GOALS.iter().take(plan.goals.len()).copied().flatten().copied().collect(),
+        Procedure::BackToBack { .. } => throughput.chain(["burst_frames", "corrected_buffer_ns"]).collect(),
+        Procedure::Recovery { .. } => throughput.chain(["recovery_ns"]).collect(),
+        Procedure::Reset { .. } => vec!["reset_by_loss_ns", "reset_by_times_ns"],
+    }
 }
 
 fn result(

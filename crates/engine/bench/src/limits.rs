@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
 use romer_record::document;
 use romer_record::limit::{self, Relation, Written};
 
-use crate::document::quantities;
+use crate::document::{quantities, quantities_of};
 
 /// What a result has of its repeats.
 const STATISTICS: [&str; 5] = ["mean", "min", "max", "median", "stddev"];
@@ -62,6 +63,22 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
+    /// Refuses a limit on what the procedure of this name does not find, and which therefore could not hold.
+    ///
+    /// # Errors
+    /// What it finds, in words.
+    pub fn check(&self, procedure: &Procedure, name: &str) -> Result<(), String> {
+        let found = quantities_of(procedure);
+        if found.contains(&self.quantity.as_str()) {
+            return Ok(());
+        }
+        Err(format!(
+            "a limit is on what is not found (--limit {}): {name} finds {}; limit one of these",
+            self.text,
+            found.join(", ")
+        ))
+    }
+
     /// The verdicts of `limits`, each with the value that is worst for it. What was not found does not hold; where nothing of
     /// what was found breaks the limit and not all was found, there is no such value.
     pub fn judge_all(limits: &[Self], document: &Benchmark) -> Vec<document::Limit> {

@@ -297,7 +297,12 @@ mod tests {
                         || flag.starts_with(&format!("{}-trial", row.flag)) && row.flag == "--pcapng"
                 });
                 let applies = applies.is_none_or(|row| (row.of)(*procedure));
-                match asked(*procedure, words) {
+                let limit: &[&str] = match procedure {
+                    Throughput | BackToBack | Recovery => &["--limit=throughput_percent>=1%"],
+                    Reset => &["--limit=reset_by_loss_ns<1s"],
+                    _ => words,
+                };
+                match asked(*procedure, if name == "limit" { limit } else { words }) {
                     Ok(with) => {
                         assert!(applies, "{procedure:?} takes {flag}");
                         let changes = with != plain || OUTWARD.contains(&name);
@@ -314,6 +319,12 @@ mod tests {
         }
         // What a self-test has no use for alone is more than twenty.
         assert!(refusals > 80, "{refusals}");
+    }
+
+    #[test]
+    fn a_limit_on_what_is_not_found_is_refused_before_the_benchmark() {
+        let text = asked(Throughput, &["--limit=loss_ratio<=1%"]).unwrap_err();
+        assert!(text.contains("(--limit loss_ratio<=1%): throughput finds throughput_percent, "), "{text}");
     }
 
     #[test]

@@ -230,3 +230,40 @@ fn a_bucket_that_no_frame_fits_into_is_refused() {
     assert_eq!(of("1472B", Some("simple")), Ok(()));
     assert!(of("1471B", Some("simple")).unwrap_err().contains("1472B deep"));
 }
+
+#[test]
+fn a_procedure_finds_what_a_limit_on_it_may_be_of() {
+    let second = Duration::from_secs(1);
+    let limits = Limits { longest: second, step: 1, line: LineRate::new(LINE).unwrap() };
+    let mlr_goal =
+        |loss_ratio| mlr::Goal { final_length: second, length_sum: second, loss_ratio, exceed_ratio: 0.0 };
+    let plan = |goals| mlr::Plan { goals, loads: [0.01, 1.0], width: 0.01, first_length: second };
+    let procedures = [
+        Procedure::Sweep { loads: vec![0.1], length: second },
+        Procedure::FrameLoss { step: 0.1, most: 1.0, length: second },
+        Procedure::Throughput(goal(0.0)),
+        Procedure::Mlr(plan(vec![mlr_goal(0.0)])),
+        Procedure::BackToBack { goal: goal(0.0), limits },
+        Procedure::Recovery { goal: goal(0.0), lengths: [second, second] },
+        Procedure::Reset { load: 0.5, length: second },
+    ];
+    for procedure in procedures {
+        let reset = matches!(procedure, Procedure::Reset { .. }).then(|| "true".to_owned());
+        let asked = BenchOptions { reset, ..options(procedure.clone()) };
+        let absent = asked.reset.as_ref().map(|_| (0, 300_000_000..600_000_000));
+        let document = run(&asked, Simulated { absent, ..Simulated::with(carries(0.5, 20)) });
+        let found: std::collections::BTreeSet<&str> =
+            document.results.iter().map(|result| result.quantity.as_str()).collect();
+        let told: std::collections::BTreeSet<&str> =
+            crate::document::quantities_of(&procedure).into_iter().collect();
+        assert_eq!(found, told, "{procedure:?}");
+    }
+    let limit: crate::limits::Limit = "loss_ratio<=1%".parse().unwrap();
+    assert_eq!(limit.check(&Procedure::Sweep { loads: vec![0.1], length: second }, "latency"), Ok(()));
+    let why = limit.check(&Procedure::Throughput(goal(0.0)), "throughput").unwrap_err();
+    assert_eq!(
+        why,
+        "a limit is on what is not found (--limit loss_ratio<=1%): throughput finds throughput_percent, throughput_pps; limit \
+         one of these"
+    );
+}

@@ -24,6 +24,8 @@ const LEARNING: Duration = Duration::from_millis(100);
 /// Times that the path is passed until the first frame for a new address is here: there by the frame itself, from and to the
 /// tester by the device's question and its answer, and once more by the frame.
 const PASSES: i64 = 4;
+/// A path takes no longer than this: a frame that did was held by a device that came back.
+const FARTHEST: Duration = Duration::from_secs(5);
 /// How long is waited for frames at a time.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -73,7 +75,7 @@ impl Tester {
         };
         let times = sent.get(usize::from(came.stream));
         let left = times.zip(usize::try_from(came.sequence).ok()).and_then(|(times, place)| times.get(place));
-        self.path = left.map_or(Duration::ZERO, |left| monotonic_now() - *left);
+        self.path = left.map_or(Duration::ZERO, |left| monotonic_now() - *left).min(FARTHEST);
         self.teach(options, frames, (&mut store, signature), came.stream)?;
         Ok(Ok(sent.iter().map(count).sum()))
     }
