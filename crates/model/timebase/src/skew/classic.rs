@@ -1,7 +1,8 @@
 //! Lines through delays: least squares, least absolute deviation, and the latter with jumps.
 
 use super::hull::Point;
-use super::{many, median};
+use super::jumps::{Jump, jumps};
+use super::median;
 
 /// The 97.5 % quantile of the normal distribution.
 pub(crate) const NORMAL: f64 = 1.959_964;
@@ -60,11 +61,15 @@ pub(crate) type Sloped = [f64; 3];
 
 /// Least absolute deviation: the slope `b` at which, with `a` the median of `d - b x`, the sum of `x sgn(d - a - b x)`
 /// changes its sign. It is bracketed from the least-squares slope in steps of three of its standard errors, and then
-/// bisected (`medfit` in Numerical Recipes). The interval holds the slopes at which that sum is no larger than chance
-/// makes it for independent packets.
+/// bisected (`medfit` in Numerical Recipes); then once more in steps of what the middle half of the packets lies off it, since
+/// one packet can make the least-squares error as large as it likes. The interval holds the slopes at which that sum is no
+/// larger than chance makes it for independent packets.
 pub(crate) fn least_absolute(points: &[(f64, f64)]) -> Option<Sloped> {
     Some(Fit::of(points, &[])?.solve())
 }
+
+/// Times that a slope is sought more finely, at most.
+const FINER: usize = 8;
 
 /// Lines of one slope, each through its own packets.
 struct Fit<'a> {
@@ -108,8 +113,27 @@ impl<'a> Fit<'a> {
         if self.error <= 0.0 {
             return [self.start; 3];
         }
-        let slope = self.root(self.start, 0.0);
-        [slope, self.root(slope, self.chance), self.root(slope, -self.chance)]
+        let mut slope = self.root(self.start, 0.0);
+        for _ in 0..FINER {
+            let error = self.robust_error(slope).max(self.error * f64::EPSILON);
+            if error > 0.5 * self.error {
+                break;
+            }
+            self.error = error;
+            slope = self.root(slope, 0.0);
+        }
+        let (low, high) = (self.root(slope, self.chance), self.root(slope, -self.chance));
+        [slope, low.min(slope), high.max(slope)]
+    }
+
+    /// The error of the slope as the median distance from the lines has it, which a few packets do not move.
+    fn robust_error(&mut self, slope: f64) -> f64 {
+        let levels = self.levels(slope);
+        self.left.clear();
+        for (part, level) in self.parts.iter().zip(levels) {
+            self.left.extend(part.points.iter().map(|(x, y)| (y - slope * x - level).abs()));
+        }
+        NORMAL * median(&mut self.left) / self.chance
     }
 
     /// The sum at a slope; it falls as the slope grows.
@@ -167,32 +191,8 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// A jump of the clock that least-absolute-jumps compensates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Jump {
-    /// The moment of the first packet after it.
-    pub(crate) at: f64,
-    /// How much later packets have more, nanoseconds.
-    pub(crate) size: f64,
-}
-
-/// Blocks whose medians are compared.
-const BLOCKS: usize = 200;
-/// Packets in a block, at least.
-const LEAST_BLOCK: usize = 5;
-/// Blocks on either side of a jump that say how large it is.
-const SIDE: usize = 8;
-/// A jump stands out of the blocks' differences by so many of their deviations.
-const OUTSTANDING: f64 = 8.0;
-/// Jumps of one kind differ in size by at most this share.
-const ALIKE: f64 = 0.25;
-/// Rounds of fitting and finding.
-const ROUNDS: usize = 4;
-
 /// Least absolute deviation between jumps of one size (the seed: the clock "sets itself forward or backward a specific
-/// amount every so often"; how it finds them it does not say, so this is ours). Medians of blocks of packets differ
-/// from one block to the next by the slope and by chance; what stands out is a jump. Of jumps of different sizes those
-/// stay whose size most others have; a single one stays. `points` are in order of time.
+/// amount every so often"; how it finds them it does not say, so this is [ours](jumps)). `points` are in order of time.
 pub(crate) fn least_absolute_jumps(points: &[(f64, f64)]) -> Option<(Sloped, Vec<Jump>)> {
     let mut jumps = jumps(points);
     let cuts: Vec<f64> = jumps.iter().map(|jump| jump.at).collect();
@@ -206,104 +206,4 @@ pub(crate) fn least_absolute_jumps(points: &[(f64, f64)]) -> Option<(Sloped, Vec
         }
     }
     Some((slope, jumps))
-}
-
-fn jumps(points: &[(f64, f64)]) -> Vec<Jump> {
-    let length = (points.len() / BLOCKS).max(LEAST_BLOCK);
-    let blocks: Vec<(f64, f64)> = points
-        .chunks_exact(length)
-        .map(|block| {
-            let mut delays: Vec<f64> = block.iter().map(|point| point.1).collect();
-            (block[length / 2].0, median(&mut delays))
-        })
-        .collect();
-    if blocks.len() < 2 * SIDE {
-        return Vec::new();
-    }
-    let mut found: Vec<(usize, f64)> = Vec::new();
-    for _ in 0..ROUNDS {
-        let again = outstanding(&blocks, &found);
-        if again == found {
-            break;
-        }
-        found = again;
-    }
-    of_one_size(&mut found);
-    found
-        .into_iter()
-        .map(|(block, size)| Jump { at: edge(points, block * length, length, size), size })
-        .collect()
-}
-
-/// Blocks before which there is a jump, with its size, given those known so far.
-fn outstanding(blocks: &[(f64, f64)], known: &[(usize, f64)]) -> Vec<(usize, f64)> {
-    let mut rates: Vec<f64> =
-        blocks.windows(2).map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0).max(1.0)).collect();
-    let slope = median(&mut rates);
-    let level = |block: usize| blocks[block].1 - slope * (blocks[block].0 - blocks[0].0);
-    let across = |block: usize| {
-        let near = |range: core::ops::Range<usize>| median(&mut range.map(level).collect::<Vec<_>>());
-        let begin = known.iter().map(|jump| jump.0).rfind(|other| *other < block).unwrap_or(0);
-        let end = known.iter().map(|jump| jump.0).find(|other| *other > block).unwrap_or(blocks.len());
-        near(block.saturating_sub(SIDE).max(begin)..block) - near(block..(block + SIDE).min(end))
-    };
-    let changes: Vec<f64> = (1..blocks.len()).map(|block| -across(block)).collect();
-    let deviation = 1.4826 * median(&mut changes.iter().map(|change| change.abs()).collect::<Vec<_>>());
-    let mut found: Vec<(usize, f64)> = Vec::new();
-    for (block, change) in (1..).zip(&changes) {
-        if change.abs() <= OUTSTANDING * deviation.max(1.0) {
-            continue;
-        }
-        match found.last_mut() {
-            Some(last) if block - last.0 <= SIDE => {
-                if last.1.abs() < change.abs() {
-                    *last = (block, *change);
-                }
-            }
-            _ => found.push((block, *change)),
-        }
-    }
-    found
-}
-
-/// Keeps the jumps whose size most others have.
-fn of_one_size(found: &mut Vec<(usize, f64)>) {
-    let alike = |a: f64, b: f64| (a.abs() - b.abs()).abs() <= ALIKE * a.abs().max(b.abs());
-    let support = |size: f64| found.iter().filter(|other| alike(other.1, size)).count();
-    let best = found
-        .iter()
-        .map(|jump| jump.1)
-        .max_by(|a, b| support(*a).cmp(&support(*b)).then(a.abs().total_cmp(&b.abs())));
-    if let Some(best) = best {
-        found.retain(|jump| alike(jump.1, best));
-    }
-}
-
-/// The moment of the packet that divides low from high best, near the beginning of a block.
-fn edge(points: &[(f64, f64)], start: usize, length: usize, size: f64) -> f64 {
-    let from = start.saturating_sub(length);
-    let near = &points[from..(start + length).min(points.len())];
-    // Midway between the levels of the blocks on either side of where it can be.
-    let level = |points: &[(f64, f64)]| {
-        let mut delays: Vec<f64> = points.iter().map(|point| point.1).collect();
-        if delays.is_empty() { None } else { Some(median(&mut delays)) }
-    };
-    let before = level(&points[from.saturating_sub(length)..from]);
-    let after = level(&points[(start + length).min(points.len())..(start + 2 * length).min(points.len())]);
-    let middle = match (before, after) {
-        (Some(before), Some(after)) => f64::midpoint(before, after),
-        (Some(before), None) => before + size / 2.0,
-        (None, Some(after)) => after - size / 2.0,
-        (None, None) => return many(start),
-    };
-    let sign = size.signum();
-    let (mut best, mut best_sum, mut sum) = (near.len() / 2, f64::NEG_INFINITY, 0.0);
-    for (index, point) in near.iter().enumerate() {
-        // The more packets before are on the old side and from here on the new, the better.
-        if sum > best_sum {
-            (best, best_sum) = (index, sum);
-        }
-        sum -= sign * (point.1 - middle).signum();
-    }
-    near.get(best).map_or(many(start), |point| point.0)
 }

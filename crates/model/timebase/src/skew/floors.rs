@@ -111,14 +111,65 @@ impl Floors {
     }
 }
 
-/// Joins floors to as many stretches of equal time; those without a packet are left out.
+/// A stretch with fewer packets than this share of the usual number is none by itself.
+const SPARSE: f64 = 0.5;
+
+/// Joins floors to as many stretches of equal time, or fewer. A time without packets counts as one stretch at the most:
+/// a pause takes no stretches from what lies beside it. Stretches with far fewer packets than most are joined to the one
+/// that is nearer: the least of a few packets is no floor, since each of them may have waited.
 pub(crate) fn join(floors: &[Floor], stretches: usize, slope: f64) -> Vec<Floor> {
-    let (Some(first), Some(last)) = (floors.first(), floors.last()) else { return Vec::new() };
-    let width = (last.x - first.x) / many(stretches.max(1));
+    let stretches = stretches.max(1);
+    let mut gaps: Vec<f64> = floors.windows(2).map(|pair| pair[1].x - pair[0].x).collect();
+    let longest = median(&mut gaps) * (many(floors.len()) / many(stretches)).max(1.0);
+    let mut passed = 0.0;
+    let mut moments = vec![0.0; floors.len().min(1)];
+    moments.extend(floors.windows(2).map(|pair| {
+        passed += (pair[1].x - pair[0].x).min(longest);
+        passed
+    }));
+    let width = (passed / many(stretches)).max(1e-12);
     // The last moment belongs to the last stretch, and is none of its own.
-    let last = i64::try_from(stretches.max(1)).unwrap_or(i64::MAX) - 1;
-    let stretch = |floor: &Floor| super::rounded(((floor.x - first.x) / width.max(1e-12)).floor()).min(last);
-    floors.chunk_by(|a, b| stretch(a) == stretch(b)).filter_map(|group| lowest(group, slope)).collect()
+    let last = i64::try_from(stretches).unwrap_or(i64::MAX) - 1;
+    let stretch = |moment: f64| super::rounded((moment / width).floor()).min(last);
+    let mut groups: Vec<core::ops::Range<usize>> = Vec::new();
+    for (place, moment) in moments.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if stretch(moments[group.start]) == stretch(*moment) => group.end = place + 1,
+            _ => groups.push(place..place + 1),
+        }
+    }
+    let groups = filled(groups, floors);
+    groups.into_iter().filter_map(|group| lowest(&floors[group], slope)).collect()
+}
+
+/// The groups with those of few packets joined to their neighbours.
+fn filled(groups: Vec<core::ops::Range<usize>>, floors: &[Floor]) -> Vec<core::ops::Range<usize>> {
+    let packets = |group: &core::ops::Range<usize>| -> f64 {
+        floors[group.clone()].iter().map(|floor| floor.count).sum()
+    };
+    let mut counts: Vec<f64> = groups.iter().map(packets).collect();
+    let least = SPARSE * median(&mut counts);
+    let apart = |before: &core::ops::Range<usize>, after: &core::ops::Range<usize>| {
+        floors[after.start].x - floors[before.end - 1].x
+    };
+    let mut kept: Vec<core::ops::Range<usize>> = Vec::new();
+    let mut groups = groups.into_iter().peekable();
+    while let Some(group) = groups.next() {
+        if packets(&group) >= least {
+            kept.push(group);
+            continue;
+        }
+        let (before, after) = (kept.last_mut(), groups.peek_mut());
+        match (before, after) {
+            (Some(before), Some(after)) if apart(before, &group) < apart(&group, after) => {
+                before.end = group.end;
+            }
+            (_, Some(after)) => after.start = group.start,
+            (Some(before), None) => before.end = group.end,
+            (None, None) => kept.push(group),
+        }
+    }
+    kept
 }
 
 /// The least of several floors, with the packets of all.

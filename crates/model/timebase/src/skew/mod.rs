@@ -24,6 +24,7 @@ mod correction;
 mod estimator;
 mod floors;
 mod hull;
+mod jumps;
 mod khlifi;
 mod method;
 mod near;

@@ -1,7 +1,7 @@
 //! A rate that changes by itself: with temperature, and at random.
 
 use super::floors::Floor;
-use super::many;
+use super::{many, median};
 
 /// So much likelier, as twice the logarithm, must a wandering rate be than a steady one.
 const LIKELIER: f64 = 20.0;
@@ -34,6 +34,14 @@ impl Curve {
     }
 }
 
+/// A floor without the slope, and by how much more than usual its height varies: the least of a few packets lies higher
+/// above the level than that of many.
+struct Point {
+    x: f64,
+    y: f64,
+    noise: f64,
+}
+
 #[derive(Clone, Copy)]
 struct State {
     x: f64,
@@ -46,8 +54,12 @@ struct State {
 /// Follows floors, with `slope` taken out, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
 /// Rauch, Tung and Striebel), at the walk's most likely pace. `None` where a steady rate explains the floors as well.
 pub(crate) fn follow(floors: &[Floor], slope: f64) -> Option<Curve> {
-    let points: Vec<(f64, f64)> = floors.iter().map(|floor| (floor.x, floor.above(slope))).collect();
-    let length = points.last()?.0 - points.first()?.0;
+    let mut counts: Vec<f64> = floors.iter().map(|floor| floor.count).collect();
+    let usual = median(&mut counts);
+    let noise = |floor: &Floor| (usual / floor.count.max(1.0)).max(1.0).powi(2);
+    let points: Vec<Point> =
+        floors.iter().map(|floor| Point { x: floor.x, y: floor.above(slope), noise: noise(floor) }).collect();
+    let length = points.last()?.x - points.first()?.x;
     if points.len() < 20 || length <= 0.0 {
         return None;
     }
@@ -65,14 +77,14 @@ pub(crate) fn follow(floors: &[Floor], slope: f64) -> Option<Curve> {
 }
 
 /// The logarithm of the likelihood, the variance of an observation, and the states.
-fn filter(points: &[(f64, f64)], pace: f64) -> (f64, f64, Vec<State>) {
+fn filter(points: &[Point], pace: f64) -> (f64, f64, Vec<State>) {
     let vague = 1e12;
-    let mut mean = [points[0].1, 0.0];
+    let mut mean = [points[0].y, 0.0];
     let mut cover = [vague, 0.0, vague];
-    let mut last = points[0].0;
+    let mut last = points[0].x;
     let (mut logs, mut squares) = (0.0, 0.0);
     let mut states = Vec::with_capacity(points.len());
-    for (number, (x, y)) in points.iter().enumerate() {
+    for (number, Point { x, y, noise }) in points.iter().enumerate() {
         let t = x - last;
         last = *x;
         mean[0] += t * mean[1];
@@ -83,7 +95,7 @@ fn filter(points: &[(f64, f64)], pace: f64) -> (f64, f64, Vec<State>) {
             c + pace * t,
         ];
         let before = (mean, cover);
-        let total = cover[0] + 1.0;
+        let total = cover[0] + noise;
         let surprise = y - mean[0];
         if number >= 2 {
             logs += total.ln();
