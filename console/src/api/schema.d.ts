@@ -1439,6 +1439,12 @@ export interface components {
              *     measurement was killed.
              */
             changed: boolean | null;
+            /**
+             * @description Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
+             *     began, where it was killed). Its timeline was there then. `null` in documents of before.
+             * @default null
+             */
+            in_force_ns: number[] | null;
             /** @description Everything passed through untouched then, and the scenario was only kept. */
             passing: boolean;
             /** @description What was asked for when the measurement began, as a scenario file says it. */

@@ -39,6 +39,8 @@ export function share(table: Table | undefined): number | null {
   if (!table) return 0;
   const of = (key: string, otherwise: number | null) => (table[key] === undefined ? otherwise : probability(table[key]));
   switch (table.model ?? 'bernoulli') {
+    case 'none':
+      return 0;
     case 'bernoulli':
     case 'correlated':
       return of('probability', null);
@@ -94,11 +96,34 @@ function damage(direction: Table): [number | null, boolean] {
 const DROPPED = 'what is corrupted without repaired checksums is dropped where it arrives: such probes are measured as lost, and are counted so in what was asked for and done; a packet is lost only if its copy is, too';
 const REPAIRED = 'what is corrupted has its checksums repaired and arrives: what such a probe says may be wrong, or keep it from being known';
 
+/** How long its scenario had been in force when a measurement began, and when it ended, nanoseconds. */
+export type During = readonly [number, number];
+
+/** What the timeline of a scenario makes of a direction at a moment, and whether that stays until a later one. */
+export function timed(scenario: Table, way: 'a_to_b' | 'b_to_a', [from, until]: During): { table: Table; stays: boolean } {
+  const base = (scenario[way] as Table | undefined) ?? {};
+  const every = nanoseconds((scenario.timeline_repeat as Table | undefined)?.every);
+  const steps = ((scenario.timeline as Table[] | undefined) ?? [])
+    .map((step) => ({ at: nanoseconds(step.at ?? '') ?? Number.POSITIVE_INFINITY, ramp: nanoseconds(step.ramp ?? '0s') ?? 0, table: (step[way] as Table | undefined) ?? {} }))
+    .filter((step) => Object.keys(step.table).length > 0);
+  if (steps.length === 0) return { table: base, stays: true };
+  const round = every === null ? 0 : Math.floor(from / every);
+  const [begins, ends] = every === null ? [from, until] : [from - round * every, until - round * every];
+  let [table, stays] = [base, every === null || ends < every];
+  for (const step of steps) {
+    // What a ramp mixes holds for milliseconds; it counts as what it goes to once it is over.
+    const over = step.at + step.ramp;
+    if (over <= begins) table = { ...table, ...step.table };
+    else if (step.at < ends) stays = false;
+  }
+  return { table, stays };
+}
+
 /** What is asked for of one direction; nothing at all where everything passes through untouched. */
-export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, files: Record<string, string> = {}): AskedFor {
+export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = false, during: During | null = null, files: Record<string, string> = {}): AskedFor {
   const nothing: AskedFor = { loss: 0, duplicates: 0, reordered: 0, corrupted: 0, damageKills: false, delay: 0, rate: null, notes: [] };
   if (passing) return { ...nothing, notes: ['everything passed through untouched'] };
-  const table = (scenario[way] as Table | undefined) ?? {};
+  const { table, stays } = timed(scenario, way, during ?? [0, 0]);
   if (scenario.trace || (table.trace as Table | undefined)?.format === 'measurement') {
     const [corrupted, damageKills] = damage(table);
     const notes = ['a trace says what happens to each packet', ...(corrupted === 0 ? [] : [damageKills ? DROPPED : REPAIRED])];
@@ -107,8 +132,12 @@ export function askedFor(scenario: Table, way: 'a_to_b' | 'b_to_a', passing = fa
   const notes: string[] = [];
   if (table.trace) notes.push('a trace says when packets leave: what waits for that, or is lost in its queue, comes on top');
   if ((scenario.flow as Table[] | undefined)?.length) notes.push('flows that match have settings of their own, which are not among these');
-  if ((scenario.timeline as Table[] | undefined)?.length) notes.push('the timeline changes them; these are the settings at its start');
-  const rate = table.rate as Table | undefined;
+  if ((scenario.timeline as Table[] | undefined)?.length) {
+    if (!during) notes.push('the timeline changes them; these are the settings at its start');
+    else if (!stays) notes.push('the timeline changed them during the measurement: these are the settings at its beginning');
+  }
+  const limit = table.rate as Table | undefined;
+  const rate = limit?.limit === 'none' ? undefined : limit;
   if (rate) notes.push('what waits for the limited rate, or is lost in its queue, comes on top');
   const [lost, duplicates, corrupted, damageKills] = [share(table.loss as Table | undefined), share(table.duplicate as Table | undefined), ...damage(table)];
   if (corrupted !== 0) notes.push(damageKills ? DROPPED : REPAIRED);

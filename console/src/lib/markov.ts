@@ -136,7 +136,7 @@ export function gilbert(loss: number, burst: number): { p: number; r: number } |
 
 /** Why there are none, by the number that is wrong; null where there are. */
 export function gilbertFault(loss: number | null, burst: number | null): { loss?: string; burst?: string } | null {
-  if (typeof loss !== 'number' || !(loss > 0 && loss < 1)) return { loss: 'write a number between 0 and 1: of none, or of all packets, there are no bursts' };
+  if (typeof loss !== 'number' || !(loss > 0 && loss < 1)) return { loss: 'write a share between 0 and 1, or in percent: of none, or of all packets, there are no bursts' };
   if (typeof burst !== 'number' || !(burst >= 1)) return { burst: 'write 1 or more: a loss has one packet at the least' };
   // A single packet arrives between two bursts at the least: the share lost is burst / (burst + 1) at the most.
   const least = loss / (1 - loss);

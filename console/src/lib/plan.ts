@@ -155,4 +155,4 @@ export function leftWords(ns: number, elapsed: number): string {
 }
 
 /** What is wrong with a plan, without where it stands in the text that a form makes, and with no option's name. */
-export const faultWords = (text: string): string => text.replace(/^\(plan:\d+:\d+\):?\s*/, '').replace(/^bad value \(--[a-z-]+\): /, '');
+export const faultWords = (text: string): string => text.replace(/^(the plan cannot be used )?\(plan:\d+:\d+\):?\s*/, '').replace(/^bad value \(--[a-z-]+\): /, '');

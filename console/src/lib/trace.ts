@@ -7,6 +7,14 @@ export interface LineFault {
   why: string;
 }
 
+/** Beyond so many characters a file's lines are looked at by the server alone, and it is not edited on the page: browsers
+ *  take seconds to lay out what is longer. */
+export const LONG = 200_000;
+/** The most that all files of a scenario have together, octets: what the server takes. */
+export const MOST = 16 * 1024 * 1024 - 64 * 1024;
+/** Its faults, where the page looks at it. */
+export const looked = (text: string, look: (text: string) => LineFault[]): LineFault[] => (text.length > LONG ? [] : look(text));
+
 const COLUMNS = ['port', 'loss', 'duplication', 'reorder_distance', 'delay_us'];
 
 /** The farthest that a packet is displaced. */
@@ -79,8 +87,16 @@ export function mahimahiFaults(text: string): LineFault[] {
   return faults;
 }
 
+// Several parts of the page read the same file.
+let lastRead: { text: string; found: { values: number[]; faults: LineFault[] } } | null = null;
+
 /** Delays that were measured, a length of time a line, or a first line that says the unit: nanoseconds, and what is wrong. */
 export function empirical(text: string): { values: number[]; faults: LineFault[] } {
+  if (lastRead?.text !== text) lastRead = { text, found: read(text) };
+  return lastRead.found;
+}
+
+function read(text: string): { values: number[]; faults: LineFault[] } {
   const faults: LineFault[] = [];
   const values: number[] = [];
   let unit: string | null = null;

@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { browse, conclude, PATIENCE, prefix, serve, TOKEN, until } from './common.mjs';
-import { applying, benchmarkFaults, chains, endsWithItsEmulation, keysOfScenarios, linesOfTraces } from './keeping.mjs';
+import { applying, benchmarkFaults, chains, endsWithItsEmulation, keysOfScenarios, linesOfTraces, longTraces, sameNotes } from './keeping.mjs';
 import { numbersStay } from './typing.mjs';
 
 const shots = process.env.ROMER_SCREENSHOTS;
@@ -204,7 +204,7 @@ async function run() {
   await page.getByLabel('Limits', { exact: true }).fill('round_trip.delay_ns.p99<1ms');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await page.getByText(/could never hold; begin with forward or reverse/).first().waitFor();
-  await page.getByLabel('Limits', { exact: true }).fill('forward.delay_ns.p99<1ms');
+  await page.getByLabel('Limits', { exact: true }).fill('forward.delay_ns.p99<1ms\nforward.delay_ns.p99<1ms');
   await page.getByRole('button', { name: 'Start', exact: true }).click();
   await until('curves of both ways are drawn', async () => {
     const now = await drawn(page);
@@ -224,10 +224,14 @@ async function run() {
   const { forward, reverse } = both.at(-1);
   // More than 500 probes of this chain, as above: a standard deviation below 0.02.
   assert(Math.abs(1 - forward.arrived / forward.sent - 0.1) < 0.1 && reverse.sent > 0 && reverse.arrived === reverse.sent, JSON.stringify(both.at(-1)));
-  await page.getByText('done, a limit is broken').first().waitFor();
-  await page.getByText(/^Does not hold: forward.delay_ns.p99<1ms, and the value is/).waitFor();
+  await page.getByText('done, 2 limits are broken').first().waitFor();
+  // What is written twice is told twice, and draws both screens all the same.
+  await until('both are told', async () => (await page.getByText(/^Does not hold: forward.delay_ns.p99<1ms, and the value is/).count()) === 2);
+  await open(page, 'Runs');
+  await until('both are listed', async () => (await page.locator('tr', { hasText: 'both ways at once' }).locator('.mid .limit').count()) === 2);
+  await open(page, 'Measure');
   const [listed] = await page.evaluate(async () => (await fetch('/api/runs')).json());
-  assert.equal(listed.broken.length, 1, JSON.stringify(listed));
+  assert.equal(listed.broken.length, 2, JSON.stringify(listed));
   await page.getByLabel('Limits', { exact: true }).fill('');
   await clean(page, 'a measurement of both ways at once');
   assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, twofold.run), 204);
@@ -261,8 +265,22 @@ async function run() {
   await page.keyboard.press('0');
   await chart.locator('xpath=..').getByText('shows 100 % of it').waitFor();
   await page.locator('[data-lost=a_to_b]').getByText(/Since the start: model \d+/).waitFor();
+  const asked_ = { targets: ['198.18.0.3'], count: 1500, interval: '5ms' };
+  const { id: passing } = await page.evaluate(async (body) => (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json(), JSON.stringify(asked_));
+  const received = async () => (await page.evaluate(async () => (await fetch('/api/statistics')).json())).a_to_b.received;
+  const fewer = await received();
+  await until('packets pass', async () => (await received()) > fewer);
   await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Paused: the figures are of').waitFor();
+  const ledger = () => page.getByRole('region', { name: 'Ledger' }).innerText();
+  const stood = await ledger();
+  const then = await received();
+  await until('more have passed', async () => (await received()) > then + 300);
+  assert.equal(await ledger(), stood, 'the ledger is paused as well');
   await page.getByRole('button', { name: 'Go on' }).click();
+  await until('it goes on', async () => (await ledger()) !== stood);
+  const over = await until('it ends', () => page.evaluate(async (id) => { const job = await (await fetch(`/api/measurements/${id}`)).json(); return job.state === 'running' ? null : job.run; }, passing));
+  assert.equal(await page.evaluate(async (name) => (await fetch(`/api/runs/${name}`, { method: 'DELETE' })).status, over), 204);
   const whole = [page.getByRole('region', { name: 'Summaries' }), page.locator('.card', { has: page.getByRole('heading', { name: /^Samples: / }) })];
   for (const one of whole) {
     const [wide, room] = await one.evaluate((box) => [box.getBoundingClientRect().width, document.querySelector('main section:not([hidden])').getBoundingClientRect().width]);
@@ -330,11 +348,11 @@ async function run() {
   await beside.getByRole('row', { name: /Loss there \(a → b\) 10 %/ }).waitFor();
   // Asked for, done and measured: the mean delay is 20 ms and what the emulator adds, the rate that of the probes.
   const cells = async (name) => beside.getByRole('row', { name }).getByRole('cell').allInnerTexts();
-  const [, askedDelay, didDelay, measuredDelay] = await cells(/Mean delay there \(a → b\)/);
+  const [askedDelay, didDelay, measuredDelay] = await cells(/Mean delay there \(a → b\)/);
   assert.equal(askedDelay, '20 ms');
   assert(Number.parseFloat(didDelay) >= 20 && didDelay.endsWith(' ms'), didDelay);
   assert(Number.parseFloat(measuredDelay) >= 20, measuredDelay);
-  const [, askedRate, didRate, measuredRate] = await cells(/Rate of frames \(layer 2\) there/);
+  const [askedRate, didRate, measuredRate] = await cells(/Rate of frames \(layer 2\) there/);
   assert.equal(askedRate, 'no limit');
   assert(/bit\/s$/.test(didRate) && /bit\/s$/.test(measuredRate), `${didRate}, ${measuredRate}`);
   await beside.getByLabel('Emulation').selectOption('now');
@@ -514,7 +532,7 @@ async function run() {
   await other.close();
 
   step('lines of traces, keys and durations are kept; Apply fits; what stands here already is no news');
-  for (const work of [linesOfTraces, keysOfScenarios, chains, applying]) await work(page);
+  for (const work of [linesOfTraces, longTraces, sameNotes, keysOfScenarios, chains, applying]) await work(page);
 
   step('what counts packets is a whole number');
   await open(page, 'Measure');

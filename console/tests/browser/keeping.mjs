@@ -49,6 +49,40 @@ export async function linesOfTraces(page) {
   assert.deepEqual(Object.values(await page.evaluate(async () => (await fetch('/api/scenario/files')).json())), [other]);
 }
 
+/** A long file is not edited on the page, and is applied all the same; what is too large for the server is refused at once. */
+export async function longTraces(page) {
+  await reset(page);
+  const there = card(page, 'a → b');
+  await there.getByText('Trace: what was recorded').click();
+  await there.getByRole('button', { name: 'Enter a trace' }).click();
+  const choose = (name, lines) => there.getByLabel('File: choose').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(lines) });
+  await choose('huge.trace', '1000000\n'.repeat(2_200_000));
+  await there.getByText(/huge\.trace takes 1\d\.\d MB to send; a scenario has room for 16\.7 MB of files/).waitFor();
+  await choose('long.trace', Array.from({ length: 40_000 }, (_, i) => `${100_000 + 10 * i}\n`).join(''));
+  await there.getByText('0.3 MB, 40\u202f000 lines: too long to be edited here.').waitFor();
+  assert.equal(await there.getByLabel('File: content').count(), 0);
+  await applied(page);
+  assert.equal((await page.evaluate(async () => (await fetch('/api/scenario/files')).json()))['long.trace'].length, 280_000);
+}
+
+/** What is told of several flows alike is told of each. */
+export async function sameNotes(page) {
+  await reset(page);
+  const normal = '{ variable = { model = "normal", mean = "1ms", stddev = "1ms" } }';
+  const flow = `[[flow]]\nmatch = { protocol = "icmp" }\na_to_b.delay = ${normal}\n`;
+  const toml = `a_to_b.delay = ${normal}\n${flow}${flow}`;
+  const status = await page.evaluate(async (body) => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body })).status, JSON.stringify({ toml }));
+  assert.equal(status, 200);
+  await page.getByRole('button', { name: 'Synchronise with emulator' }).click();
+  const notes = page.locator('#apply-more');
+  await until('the notes are there', async () => {
+    if (await notes.isVisible()) return (await notes.innerText()).includes('15.8655 %');
+    await page.getByRole('button', { name: /^Show/ }).click();
+    return false;
+  });
+  for (const place of ['a_to_b.delay', 'flow[1].a_to_b.delay', 'flow[2].a_to_b.delay']) await notes.getByText(`${place}: 15.8655 %`, { exact: false }).first().waitFor();
+}
+
 /** What a scenario may have can be set, and what was set of a model is there again. */
 export async function keysOfScenarios(page) {
   await reset(page);

@@ -429,6 +429,29 @@ describe('what is asked for', () => {
     expect(askedFor(scenario, 'a_to_b', true)).toMatchObject({ loss: 0, delay: 0 });
     expect(askedFor({ trace: { file: 'x' } }, 'a_to_b').loss).toBeNull();
   });
+
+  it('is what the timeline had made of it when the measurement began', () => {
+    const scenario = {
+      a_to_b: { loss: { probability: 0.1 }, delay: { fixed: '1ms' } },
+      timeline: [{ at: '5s', ramp: '1s', a_to_b: { delay: { fixed: '100ms' } } }, { at: '10s', a_to_b: { loss: { model: 'none' } } }, { at: '20s', b_to_a: { delay: { fixed: '7ms' } } }],
+    };
+    const asked = (from: number, until: number, more = {}) => askedFor({ ...scenario, ...more }, 'a_to_b', false, [from * 1e9, until * 1e9]);
+    const told = (one: { notes: string[] }) => one.notes.some((note) => note.includes('timeline changed them'));
+    expect(asked(0, 4)).toMatchObject({ loss: 0.1, delay: 1e6 });
+    expect(told(asked(0, 4))).toBe(false);
+    expect(told(asked(0, 5.5))).toBe(true);
+    // Within the ramp nothing holds for long.
+    expect(told(asked(5.5, 7))).toBe(true);
+    expect(asked(6, 9)).toMatchObject({ loss: 0.1, delay: 100e6 });
+    expect(told(asked(6, 9))).toBe(false);
+    // The third step is of the other direction.
+    expect(asked(12, 30)).toMatchObject({ loss: 0, delay: 100e6, notes: [] });
+    const again = { timeline_repeat: { every: '40s' } };
+    expect(asked(81, 84, again)).toMatchObject({ loss: 0.1, delay: 1e6 });
+    expect(told(asked(81, 84, again))).toBe(false);
+    expect(told(asked(75, 81, again))).toBe(true);
+    expect(askedFor(scenario, 'a_to_b').notes).toEqual(['the timeline changes them; these are the settings at its start']);
+  });
 });
 
 describe('traffic', () => {

@@ -102,6 +102,7 @@ describe('words', () => {
   });
   it('of a fault in a form\'s plan have no place in a text that nobody wrote', () => {
     expect(faultWords('(plan:5:15): bad value (--frame-sizes): 63 is too small')).toBe('63 is too small');
+    expect(faultWords('the plan cannot be used (plan:4:13): bad value (--line-rate): "10" has no unit')).toBe('"10" has no unit');
     expect(faultWords('the loads cannot be used (--loads): none')).toBe('the loads cannot be used (--loads): none');
   });
   it('of what is left run down, and tell when it takes longer', () => {

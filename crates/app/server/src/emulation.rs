@@ -455,9 +455,16 @@ impl Emulation {
             scenario: now.shown.toml,
             passing: now.passing,
             changed: None,
+            in_force_ns: Some([self.in_force_ns(); 2]),
             a_to_b: None,
             b_to_a: None,
         }
+    }
+
+    /// Since when the scenario has been in force, nanoseconds.
+    pub(crate) fn in_force_ns(&self) -> u64 {
+        let since = self.control.scenario().since.elapsed().unwrap_or_default();
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// How it stands now.

@@ -265,7 +265,8 @@ impl Observer for Teller {
 
     fn on_note(&mut self, _stream: u16, text: &str) {
         self.hand.change(|job| {
-            if job.notes.len() < NOTES {
+            // What goes on is told again and again.
+            if job.notes.len() < NOTES && job.notes.iter().all(|one| one != text) {
                 job.notes.push(text.into());
             }
         });

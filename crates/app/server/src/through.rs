@@ -39,6 +39,9 @@ impl Through {
         if let (Some(before), Some(after)) = (self.before, after) {
             let [a_to_b, b_to_a] = [0, 1].map(|way: usize| between(&before, &after, way));
             kept.changed = Some(ended || before.version != after.version);
+            if before.version == after.version {
+                kept.in_force_ns = kept.in_force_ns.map(|[began, _]| [began, self.emulation.in_force_ns()]);
+            }
             kept.a_to_b = Some(a_to_b);
             kept.b_to_a = Some(b_to_a);
         }

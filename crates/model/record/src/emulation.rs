@@ -77,6 +77,10 @@ pub struct Emulated {
     /// Another scenario was put in force, or the emulation ended, before the measurement did; `null` where the
     /// measurement was killed.
     pub changed: Option<bool>,
+    /// Since when the scenario had been in force, nanoseconds: when the measurement began, and when it ended (as when it
+    /// began, where it was killed). Its timeline was there then. `null` in documents of before.
+    #[serde(default)]
+    pub in_force_ns: Option<[u64; 2]>,
     /// What arrived at a while it was measured, other packets included; `null` where that is not known.
     pub a_to_b: Option<EmulatedCounts>,
     /// What arrived at b.

@@ -485,8 +485,11 @@ fn notes(config: &Config) -> Vec<String> {
     if config.paths().all(is_empty) {
         notes.push("the scenario asks for nothing: packets pass as over a wire".into());
     }
-    for (port, name) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
-        for path in config.base.paths[port].iter().flatten() {
+    for (port, way) in ["a_to_b", "b_to_a"].into_iter().enumerate() {
+        for (owner, path) in config.base.paths[port].iter().enumerate() {
+            let Some(path) = path else { continue };
+            // The first is of packets that belong to no flow.
+            let name = if owner == 0 { way.to_owned() } else { format!("flow[{owner}].{way}") };
             if let Some(Trace::Opportunities(link)) = path.trace.as_deref()
                 && link.silence() >= LONG_SILENCE
             {
