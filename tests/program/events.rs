@@ -274,24 +274,44 @@ fn what_the_responder_could_not_send_because_it_stood_still_does_not_leave_late_
 
 #[test]
 fn a_run_that_ends_without_a_way_there_says_that_it_is_this_hosts_and_not_that_it_stood_still() {
-    let lab = Lab::path();
-    let _responder = lab.respond(&[]);
-    let stream = ["--stream", "--stream-interval", "100ms"];
-    let options = [&["--duration", "3s", "--interval", "10ms", FAR], &stream[..]].concat();
-    let (mut command, home) = lab.measuring(&options);
-    let mut process = Process::start(&mut command);
-    while !process.line().contains("\"interval\"") {}
-    ip(&lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);
-    let ended = process.wait().with_code(5);
-    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    let why = "error: this host had no way to the far end any more (198.18.0.3)";
-    assert!(matches!(errors[..], [error] if error.starts_with(why)), "{ended:?}");
-    let document = kept(&home);
-    let events = at(&document, "/events").as_array().unwrap();
-    assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
-    let warnings = at(&document, "/warnings").to_string();
-    assert!(warnings.contains("this host had no way to the far end any more"), "{warnings}");
-    assert!(!warnings.contains("the far end went away"), "{warnings}");
+    let ways = [
+        &["--direction", "round-trip"][..],
+        &["--direction", "forward"],
+        &["--direction", "reverse"],
+        &["--direction", "both"],
+        &["--stamp-only"],
+        &["--stamp-only", "--source", "198.18.0.2"],
+    ];
+    for way in ways {
+        let lab = Lab::path();
+        let _responder = lab.respond(&[]);
+        let stream = ["--stream", "--stream-interval", "100ms"];
+        let options = [&["--duration", "3s", "--interval", "10ms", FAR], &stream[..], way].concat();
+        let (mut command, home) = lab.measuring(&options);
+        let mut process = Process::start(&mut command);
+        while !process.line().contains("\"interval\"") {}
+        if way.contains(&"--source") {
+            // There is still a way, but not from there.
+            ip(&lab, &["address", "add", "198.18.0.7/24", "dev", "t0"]);
+            let stay = ["-qw", "net.ipv4.conf.t0.promote_secondaries=1"];
+            process::run(lab.command("A", "sysctl").args(stay)).with_code(0);
+        }
+        ip(&lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);
+        let ended = process.wait().with_code(5);
+        let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+        let why = "error: this host had no way to the far end any more (198.18.0.3)";
+        assert!(matches!(errors[..], [error] if error.starts_with(why)), "{way:?}: {ended:?}");
+        let document = kept(&home);
+        let events = at(&document, "/events").as_array().unwrap();
+        assert!(!events.iter().any(|event| event["kind"] == "pause"), "nobody stopped it: {events:#?}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains("this host had no way to the far end any more"), "{way:?}: {warnings}");
+        assert!(!warnings.contains("the far end went away"), "{way:?}: {warnings}");
+        // A far end that is silent on a path that is there is waited for twenty seconds.
+        let moment = |name: &str| humantime::parse_rfc3339(at(&document, name).as_str().unwrap()).unwrap();
+        let took = moment("/ended").duration_since(moment("/started")).unwrap();
+        assert!(took < Duration::from_secs(18), "{way:?}: {took:?}");
+    }
 }
 
 #[test]

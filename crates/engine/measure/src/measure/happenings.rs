@@ -29,6 +29,10 @@ struct Way {
     shared: Arc<Shared>,
     interface: Option<String>,
     source: Option<IpAddr>,
+    /// The address that its probes are to leave from, whichever the route has.
+    bound: Option<IpAddr>,
+    /// That address is not this host's at present.
+    is_homeless: bool,
     /// The last look before its source changed.
     before_change: Option<Instant>,
     mtu: Option<u32>,
@@ -224,7 +228,8 @@ impl Happenings {
 
     /// Whether this host has a way to the target of stream `stream` at present, by an interface that is up.
     pub(super) fn has_way(&self, stream: usize) -> bool {
-        let Some(way) = self.ways.get(stream).filter(|way| way.source.is_some()) else { return false };
+        let has = |way: &&Way| way.source.is_some() && !way.is_homeless;
+        let Some(way) = self.ways.get(stream).filter(has) else { return false };
         self.links.iter().all(|link| link.up || way.interface.as_ref() != Some(&link.name))
     }
 
@@ -363,7 +368,13 @@ impl Happenings {
     }
 
     fn address(&mut self, address: IpAddr, added: bool) {
-        let is_ours = self.ways.iter().any(|way| way.source == Some(address));
+        let mut is_ours = false;
+        for way in &mut self.ways {
+            is_ours |= way.bound.or(way.source) == Some(address);
+            if way.bound == Some(address) {
+                way.is_homeless = !added;
+            }
+        }
         if is_ours && !added {
             let detail = format!("address {address}, which probes leave from, was taken away");
             self.note(None, EventKind::AddressChange, Side::Sender, detail);
@@ -513,8 +524,11 @@ impl Happenings {
 impl Way {
     fn of(shared: &Arc<Shared>) -> Self {
         let route = host_info::route_to(shared.target).ok();
+        let own = shared.socket.local_address().ip();
         Self {
             shared: Arc::clone(shared),
+            bound: Some(own).filter(|own| !own.is_unspecified()),
+            is_homeless: false,
             interface: route.as_ref().and_then(|route| route.interface.clone()),
             source: route.as_ref().map(|route| route.source),
             before_change: None,

@@ -208,6 +208,7 @@ fn exchange(
                 keep_open(streams);
             }
             take_news(streams, options, &log.sender(), began, &mut happenings, observer);
+            resuming::leave_vain(streams, began, &happenings, observer);
             if live.look(observer) && options.live_delays {
                 fetch(streams);
             }
@@ -224,6 +225,9 @@ fn exchange(
     happenings.look(observer);
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.has_way = happenings.has_way(number);
+        if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
+            stream.manifest.cut_short.get_or_insert(stream.gone());
+        }
         stream.manifest.events = happenings.of(number);
     }
     Ok(partial)
@@ -387,24 +391,28 @@ fn take_news(
     }
 }
 
-/// There is nobody at the far end any more.
+/// The far end is out of reach for good.
 fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
     let shared = &stream.shared;
     stream.conversation = None;
     stream.manifest.cut_short = Some(stream.gone());
-    observer.on_note(shared.number, what_is_left(shared.way));
+    observer.on_note(shared.number, what_is_left(shared.way, stream.has_way));
     if shared.way.is_one_way() {
         shared.halt();
     }
 }
 
-/// What a far end that has gone leaves.
-fn what_is_left(way: Way) -> &'static str {
-    match way {
-        Way::RoundTrip => "the control conversation broke off: the far end's log will not come back whole",
-        Way::Forward | Way::Reverse | Way::Both => {
-            "the control conversation broke off: the far end is gone, and the measurement ends here"
+/// What a far end leaves that is out of reach, though this host has a way there or because it has none.
+const fn what_is_left(way: Way, has_way: bool) -> &'static str {
+    match (way, has_way) {
+        (Way::RoundTrip, true) => {
+            "the control conversation broke off: the far end's log will not come back whole"
         }
+        (Way::RoundTrip, false) => {
+            "this host has no way to the far end any more: its log will not come back whole"
+        }
+        (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
+        (_, false) => "this host has no way to the far end any more, and the measurement ends here",
     }
 }
 

@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_host::clock;
+use romer_record::document::Way;
 use romer_session::association::Token;
 use romer_session::control::{KEEP_ALIVE, SILENCE};
-use romer_units::Duration;
+use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::stamp::Key;
 
-use super::Observer;
 use super::far::{Absent, Conversation};
 use super::happenings::Happenings;
 use super::preparing::{Prepared, REPETITION};
+use super::{Observer, give_up};
 
 /// From one attempt that failed to the next.
 const AGAIN: StdDuration = StdDuration::from_millis(500);
@@ -37,6 +39,8 @@ pub(super) struct Resuming {
     trouble: Option<Trouble>,
     /// It was said that the far end cannot follow.
     said: bool,
+    /// Since when this host has no way there.
+    cut_off: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -178,6 +182,36 @@ fn step(
         let _ = stream.shared.associate();
     }
     Some(())
+}
+
+/// Gives up one-way streams whose time is over, where this host has had no way to the far end for a while: that it has sent
+/// the last, or that it has it, is not heard any more.
+pub(super) fn leave_vain(
+    streams: &mut [Prepared],
+    began: Timestamp<Monotonic>,
+    happenings: &Happenings,
+    observer: &mut dyn Observer,
+) {
+    let elapsed = clock::monotonic_now() - began;
+    for (place, stream) in streams.iter_mut().enumerate() {
+        if !stream.shared.way.is_one_way() || stream.conversation.is_none() {
+            continue;
+        }
+        stream.has_way = happenings.has_way(place);
+        if stream.has_way {
+            stream.resuming.cut_off = None;
+            continue;
+        }
+        let since = *stream.resuming.cut_off.get_or_insert_with(Instant::now);
+        let patience = Duration::from_std(LAST_WITHOUT_WAY);
+        let is_over = match stream.shared.way {
+            Way::Reverse => elapsed >= stream.schedule.expected_length() + patience,
+            _ => stream.shared.has_departed_all(),
+        };
+        if is_over && since.elapsed() >= LAST_WITHOUT_WAY {
+            give_up(stream, observer);
+        }
+    }
 }
 
 /// At the end of a run: waits for sessions that are just being moved, so that their far ends' logs come home. What happens

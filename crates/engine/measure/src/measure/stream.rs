@@ -193,6 +193,13 @@ impl Shared {
         }
     }
 
+    /// Whether some left that are not back, or were to leave and could not, though others did.
+    pub(super) fn lacks_some(&self) -> bool {
+        let [sent, not_sent, returned] =
+            [&self.sent, &self.not_sent, &self.returned].map(|count| count.load(Ordering::Acquire));
+        sent > not_sent && returned < sent
+    }
+
     /// Whether nothing more is to be waited for: everything is back and stamped, or has had `waiting_time`, and there on its
     /// way back as well: whoever listens no more makes losses of answers that are under way.
     pub(super) fn is_done(&self, now: Timestamp<Monotonic>, waiting_time: Duration) -> bool {
