@@ -302,3 +302,41 @@ fn a_killed_reverse_run_is_completed_from_its_log_and_its_far_end_falls_silent()
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
 }
+
+#[test]
+fn the_packets_of_both_directions_go_to_two_files_and_are_read_back_from_them() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let run = lab.measure(&["--direction", "both", "--count", "60", "--interval", "5ms", FAR]);
+    let csv = run.home.path().join("packets.csv");
+    let back = run.home.path().join("packets-reverse.csv");
+    let report = |file: &std::path::Path| {
+        let mut command = romer(["report", "--quiet", "--csv"]);
+        process::run(command.arg(file).arg(run.folder()))
+    };
+    report(&csv).with_code(0);
+    let again = report(&csv).with_code(2);
+    assert!(again.stderr.contains("packets.csv"), "nothing is written over: {again:?}");
+    fs::remove_file(&csv).unwrap();
+    let again = report(&csv).with_code(2);
+    assert!(again.stderr.contains("packets-reverse.csv"), "nor is the second: {again:?}");
+    assert!(!csv.exists(), "nor is one written without the other");
+    fs::remove_file(&back).unwrap();
+    report(&csv).with_code(0);
+    let mut analyze = romer(["analyze", "--quiet", "--json", "-"]);
+    let read = process::run(analyze.arg(&csv).arg("--reverse").arg(&back)).with_code(0).document();
+    let measured = run.document();
+    for way in ["forward", "reverse"] {
+        for figure in ["packets/sent", "packets/received", "packets/lost", "ipdv_ns/count", "ipdv_ns/max"] {
+            let of = |document| at(document, &format!("/{way}/{figure}"));
+            assert_eq!(of(&read), of(&measured), "{way} {figure}");
+        }
+    }
+    let folder = run.home.path().join("tables/");
+    report(&folder).with_code(0);
+    for (name, same) in [("stream-0.csv", &csv), ("stream-0-reverse.csv", &back)] {
+        assert_eq!(fs::read(folder.join(name)).unwrap(), fs::read(same).unwrap());
+    }
+    let refused = process::run(romer(["report", "--csv", "-"]).arg(run.folder())).with_code(2);
+    assert!(refused.stderr.contains("--direction"), "{refused:?}");
+}

@@ -280,16 +280,42 @@ fn write_rows(reported: &Reported, file: &str, arguments: &ReportArgs) -> Result
              name a file or a folder"
         )));
     }
-    let targets = targets(file, &numbers, count)?;
-    for target in &targets {
+    let mut tables = Vec::new();
+    for (number, target) in numbers.iter().zip(targets(file, &numbers, count)?) {
+        let Some(stream) = reported.described().get(usize::from(*number)) else {
+            return Err(Failure::own("a stream has no document"));
+        };
+        if stream.traffic.direction != Way::Both || arguments.direction.is_some() {
+            tables.push((*number, direction(stream.traffic.direction, arguments)?, target));
+        } else if file == "-" {
+            return Err(Failure::usage(
+                "two tables cannot go to standard output (--csv -): both ends sent; choose one with --direction, or name a \
+                 file or a folder",
+            ));
+        } else {
+            let back = beside(Path::new(&target), "reverse");
+            tables.extend([(*number, Way::Forward, target), (*number, Way::Reverse, back)]);
+        }
+    }
+    for (_, _, target) in &tables {
         output::check_target(Some(target), arguments.output.force)?;
     }
     let rows = reported.rows()?;
-    for (number, target) in numbers.into_iter().zip(&targets) {
-        let rows = rows.get(&number).map_or(&[][..], Vec::as_slice);
-        write_stream(reported, number, rows, target, arguments)?;
+    for (number, way, target) in &tables {
+        let rows = rows.get(number).map_or(&[][..], Vec::as_slice);
+        write_stream(reported, *number, rows, *way, target, arguments)?;
     }
     Ok(())
+}
+
+/// The name of a file with `addition` before its extension.
+fn beside(path: &Path, addition: &str) -> String {
+    let (stem, extension) = match (path.file_stem(), path.extension()) {
+        (Some(stem), Some(extension)) => (stem, format!(".{}", extension.to_string_lossy())),
+        _ => (path.file_name().unwrap_or_default(), String::new()),
+    };
+    let name = format!("{}-{addition}{extension}", stem.to_string_lossy());
+    path.with_file_name(name).to_string_lossy().into_owned()
 }
 
 /// The file of each stream.
@@ -308,21 +334,14 @@ fn targets(file: &str, numbers: &[u16], count: usize) -> Result<Vec<String>, Fai
     if numbers.len() == 1 || count == 1 {
         return Ok(vec![file.to_owned()]);
     }
-    let (stem, extension) = match (path.file_stem(), path.extension()) {
-        (Some(stem), Some(extension)) => (stem, format!(".{}", extension.to_string_lossy())),
-        _ => (path.file_name().unwrap_or_default(), String::new()),
-    };
-    let name = |number: &u16| {
-        let name = format!("{}-{number}{extension}", stem.to_string_lossy());
-        path.with_file_name(name).to_string_lossy().into_owned()
-    };
-    Ok(numbers.iter().map(name).collect())
+    Ok(numbers.iter().map(|number| beside(path, &number.to_string())).collect())
 }
 
 fn write_stream(
     reported: &Reported,
     number: u16,
     rows: &[RoundTrip],
+    way: Way,
     target: &str,
     arguments: &ReportArgs,
 ) -> Result<(), Failure> {
@@ -331,7 +350,6 @@ fn write_stream(
     else {
         return Err(Failure::own("a stream has no document"));
     };
-    let way = direction(stream.traffic.direction, arguments)?;
     let written = output::write_with(target, arguments.output.force, |out| {
         export::csv(out, stream, evaluated, rows, way, arguments.fates)
     })?;

@@ -20,7 +20,8 @@ use crate::values;
         sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\nfor reflected ones (t1 sent, t2 arrived there, t3 left there, t4 back). \
         Stamps are nanoseconds, each on its own host's clock, from any origin. An empty field is a lost packet; a \
         duplicate repeats its sequence number. The program's own stamps may stand beside them, in columns of the same \
-        names with user_ before them. `romer report RUN --csv FILE` writes such a file.",
+        names with user_ before them. `romer report RUN --csv FILE` writes such a file, \
+        and of a run whose ends both sent a second one for --reverse, FILE-reverse.csv.",
     after_help = "Examples:\n  romer analyze ~/.local/state/romer/runs/20261121T090000Z-host --json -\n  \
         romer analyze there.csv --reverse back.csv\n  romer analyze packets.csv --limit 'forward.loss.ratio<=1%'\n  \
         romer analyze --capture-a here.pcapng --capture-b there.pcapng\n  romer analyze voice.raw --html voice.html\n  \

@@ -24,7 +24,7 @@ pub(crate) struct ReportArgs {
     /// Write the charts, each a file, to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the packets of each stream (of a benchmark its results), one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; - is standard output
+    /// Write the packets of each stream (of a benchmark its results), one to FILE, several to FILE-0.csv, FILE-1.csv, ... or into a folder; of one whose ends both sent, what came back beside it in FILE-reverse.csv, for `romer analyze FILE --reverse FILE-reverse.csv`; - is standard output
     #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) csv: Option<String>,
     /// Write PREFIX.raw, PREFIX.sta and PREFIX.log, as Qtcp does; of several streams PREFIX-0.raw, PREFIX-1.raw, ...
@@ -42,7 +42,7 @@ pub(crate) struct ReportArgs {
     /// Which stream of the run, from 0, for --csv and --qtcp [default: all]
     #[arg(long, value_name = "N", value_parser = values::stream_number, allow_hyphen_values = true)]
     pub(crate) stream: Option<u16>,
-    /// Which direction, of a stream whose ends both sent, for --csv, and of any for --qtcp [default: forward]
+    /// Which direction, of a stream whose ends both sent, for --csv [default: both], and of any for --qtcp [default: forward]
     #[arg(long, value_name = "WAY")]
     pub(crate) direction: Option<OneWay>,
     #[command(flatten)]
