@@ -78,6 +78,27 @@ fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
     let (drawn, code) = on_a_terminal(&command, "jitter", b"\x03");
     assert_eq!(code, Some(130), "{drawn}");
     assert!(drawn.contains("delays and clocks at the end") && drawn.contains("there "), "{drawn}");
+    for (more, name) in [(&["--live-delays"][..], "told"), (&[], "untold")] {
+        let options =
+            [&["--direction", "both", "--stream", "--interval", "5ms", "--duration", "2s"], more].concat();
+        let mut command = lab.romer("A", ["measure", FAR, "--stream-interval", "100ms", "--out"]);
+        let ended = process::run(command.arg(home.path().join(name)).args(options)).with_code(0);
+        let lines: Vec<Value> =
+            ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().for_each(|line| schema::assert_valid(line, "stream"));
+        let delays = |way: &str| {
+            let told = lines
+                .iter()
+                .filter(|line| line["type"] == "interval" && line[way]["delays"].as_u64() > Some(0));
+            let told = told.inspect(|line| assert!(line[way]["delay_median_ns"].is_f64(), "{line}"));
+            told.map(|line| line[way]["delays"].as_u64().unwrap()).sum::<u64>()
+        };
+        for way in ["forward", "reverse"] {
+            // Most of the 400; those of the last moments are known when it has ended.
+            let expected = if more.is_empty() { 0..=0 } else { 200..=400 };
+            assert!(expected.contains(&delays(way)), "{name} {way}: {}", delays(way));
+        }
+    }
     let ended = process::run(&mut measured(&["--live-delays"], "wrong")).with_code(2);
     assert!(ended.stderr.contains("leave --live-delays out"), "{}", ended.stderr);
 }

@@ -7,7 +7,7 @@ use romer_measure::measure::Observer;
 use romer_record::document::{STREAM, StreamInterval, StreamLine, Way};
 use romer_report::live::LiveView;
 use romer_report::text::TextStyle;
-use romer_server::Follower;
+use romer_server::{Follower, LiveStream};
 use romer_units::Duration;
 
 use crate::output::{self, Color};
@@ -108,7 +108,7 @@ impl Observer for Narrator {
             });
         }
         // What is measured there and back tells its delays by itself.
-        let follows = self.screen.is_some() && self.way.is_one_way();
+        let follows = (self.screen.is_some() || self.talk.stream) && self.way.is_one_way();
         self.follower = follows.then(|| Follower::new(folder));
         self.draw();
     }
@@ -126,12 +126,18 @@ impl Observer for Narrator {
     }
 
     fn on_interval(&mut self, interval: &StreamInterval) {
+        let follower = self.follower.as_mut();
+        let live = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns));
         if self.talk.stream {
-            print_line(&StreamLine::Interval(Box::new(interval.clone())));
+            let [forward, reverse] = live.as_ref().map(LiveStream::told).unwrap_or_default();
+            print_line(&StreamLine::Interval(Box::new(StreamInterval {
+                forward,
+                reverse,
+                ..interval.clone()
+            })));
         }
         self.view.take(interval);
-        let follower = self.follower.as_mut();
-        if let Some(live) = follower.and_then(|log| log.interval(interval.stream, interval.elapsed_ns)) {
+        if let Some(live) = live {
             self.view.take_ways(interval.stream, &live.ways());
         }
         self.draw();

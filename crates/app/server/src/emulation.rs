@@ -170,7 +170,6 @@ pub(crate) struct TickSummary {
     pub(crate) max: Option<f64>,
 }
 
-#[cfg(test)]
 impl TickSummary {
     pub(crate) const fn count(&self) -> u64 {
         self.count

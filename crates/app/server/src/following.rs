@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use romer_metrics::jitter::InterarrivalJitter;
 use romer_metrics::summary;
-use romer_record::document::{DelayKind, Way};
+use romer_record::document::{DelayKind, StreamWay, Way};
 use romer_record::log::Entry;
 use romer_record::manifest::{self, ClockRelation, StampRequest};
 use romer_report::live::OneWayDelay;
@@ -89,6 +89,22 @@ impl LiveStream {
             jitter: way.jitter_rfc3550_ns,
             counts: way.counts(),
             above_least: self.is_above_least(),
+        })
+    }
+
+    /// The same as it stands in a line of `--stream`; `None` of a way of which nothing is known.
+    pub fn told(&self) -> [Option<StreamWay>; 2] {
+        [&self.forward, &self.reverse].map(|way| {
+            let is_known = way.delay_ns.count() > 0 || way.jitter_rfc3550_ns.is_some() || way.sent.is_some();
+            is_known.then_some(StreamWay {
+                delay_kind: self.delay_kind,
+                delays: way.delay_ns.count(),
+                delay_median_ns: way.delay_ns.median,
+                delay_p99_ns: way.delay_ns.p99,
+                jitter_rfc3550_ns: way.jitter_rfc3550_ns,
+                sent: way.sent,
+                arrived: way.arrived,
+            })
         })
     }
 

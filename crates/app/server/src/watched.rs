@@ -130,6 +130,8 @@ mod tests {
             kept_entries: 0,
             kept_sent: 0,
             round_trip_delay_ns: Summary { median: Some(5.0), p99: Some(7.0), ..Summary::default() },
+            forward: None,
+            reverse: None,
             clock: None,
         }
     }

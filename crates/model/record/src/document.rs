@@ -446,10 +446,38 @@ pub struct StreamInterval {
     /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
+    /// Of one-way probes whose far end tells its log during the run (`--live-delays`), what became known within this interval
+    /// of the way there; left out where nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<StreamWay>,
+    /// The same of the way back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<StreamWay>,
     /// What can be said of the two ends' clocks by now; `None` where they are one, and where it is known at the end only.
     /// For those who look on; it is not written.
     #[serde(skip)]
     pub clock: Option<ClockSoFar>,
+}
+
+/// What is known of one-way probes while they are measured: of those that both ends' logs have told of by now, which is up to
+/// an interval later than they came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamWay {
+    /// What the delays are: absolute, or above the least that came so far. How far one clock runs from the other is still in
+    /// the latter; the final document takes it out.
+    pub delay_kind: DelayKind,
+    /// How many delays became known within this interval.
+    pub delays: u64,
+    /// Their median.
+    pub delay_median_ns: Option<f64>,
+    /// Their 99 % quantile.
+    pub delay_p99_ns: Option<f64>,
+    /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+    pub jitter_rfc3550_ns: Option<f64>,
+    /// Probes since the start of which it is time that they have arrived.
+    pub sent: Option<u64>,
+    /// Those of them that have, as far as it is known.
+    pub arrived: Option<u64>,
 }
 
 /// What is known of two clocks while packets are measured, from the stamps that are at hand.

@@ -102,7 +102,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) stream: bool,
     /// Have the far end tell its stamps while the run goes on and not at its end, so that delays, jitter and losses of packets
-    /// that go one way are shown meanwhile, in the live line: takes some 40 octets a packet of the way from there. --tui always has it
+    /// that go one way are shown meanwhile, in the live line and by --stream: takes some 40 octets a packet of the way from there. --tui always has it
     #[arg(long, help_heading = "Output")]
     pub(crate) live_delays: bool,
     /// Draw it on the whole terminal while it runs: delay as curves, and each stream; q ends, p holds the picture

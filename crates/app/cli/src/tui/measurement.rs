@@ -361,6 +361,8 @@ mod tests {
                 p99: Some(median * 2.0),
                 ..Summary::default()
             },
+            forward: None,
+            reverse: None,
             clock: None,
         }
     }

@@ -170,6 +170,8 @@ impl Live {
                 kept_entries: self.kept.entries(),
                 kept_sent: self.kept.sent(stream.number),
                 round_trip_delay_ns: summary(&stream.delays),
+                forward: None,
+                reverse: None,
                 clock: stream.clocks.as_ref().map(|clocks| clocks.so_far.clone()),
             });
             stream.delays.clear();
