@@ -86,9 +86,10 @@ fn what_is_too_long_for_this_hosts_interface_to_take_meanwhile_is_not_lost() {
     // Of a hundred a second, for a second. A busy machine may lose one itself.
     assert!(astray >= 80 && lost <= 3, "{document:#}");
     let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("probes on the way back went astray"), "{warnings}");
     assert!(
-        warnings
-            .contains("on the way back while a host's address changed, its interface was down or its MTU")
+        warnings.contains("the MTU of the interface that they came to had become too small"),
+        "{warnings}"
     );
     let events = at(&document, "/events").as_array().unwrap();
     assert!(events.iter().any(|event| event["kind"] == "mtu-change" && event["mtu"] == 1000), "{events:?}");
@@ -218,21 +219,81 @@ fn a_program_that_stands_still_says_so_and_what_it_could_not_send_is_not_lost() 
 fn what_came_while_the_program_stood_still_and_found_its_socket_full_is_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::closely(&lab, FAR, &["--direction", "reverse"]);
-    measuring.process.signal("STOP");
-    // At 5,000 a second more than its socket holds.
-    std::thread::sleep(Duration::from_secs(4));
-    measuring.process.signal("CONT");
-    measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
-    measuring.await_more();
-    let document = measuring.end();
-    assert_kinds(&document, &["pause", "receive-overflow"]);
-    let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
-        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    for direction in ["reverse", "both"] {
+        let mut measuring = Measuring::closely(&lab, FAR, &["--direction", direction]);
+        measuring.process.signal("STOP");
+        // At 5,000 a second more than its socket holds.
+        std::thread::sleep(Duration::from_secs(4));
+        measuring.process.signal("CONT");
+        measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
+        measuring.await_more();
+        let document = measuring.end();
+        assert_kinds(&document, &["pause", "receive-overflow"]);
+        assert_found_full(&document, "reverse");
+    }
+}
+
+/// What found a full socket went astray, wherever in the standstill or after it that was.
+fn assert_found_full(document: &Value, way: &str) {
+    let [sent, received, lost, astray] =
+        ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
     assert_eq!(received + lost + astray, sent, "{document:#}");
     assert!(astray > 1_000, "{document:#}");
     // Those that a busy machine drops in its queues besides.
     assert!(lost * 20 < astray, "{document:#}");
+    let warnings = at(document, "/warnings").to_string();
+    assert!(
+        warnings.contains("the kernel there dropped them because its program did not read them"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn what_came_while_the_responder_stood_still_and_found_its_socket_full_is_not_lost() {
+    let lab = Lab::path();
+    // Without the right to more, its socket has the room that the system gives everybody.
+    let without_rights = ["--bounding-set=-net_admin", "--inh-caps=-net_admin", process::PROGRAM, "respond"];
+    let mut responder = Process::start(lab.command("B", "setpriv").args(without_rights));
+    assert!(responder.line().starts_with("responding: "));
+    for direction in ["forward", "both"] {
+        let mut measuring = Measuring::closely(&lab, FAR, &["--direction", direction]);
+        responder.signal("STOP");
+        std::thread::sleep(Duration::from_secs(5));
+        responder.signal("CONT");
+        measuring.await_told(&["the responder's host's kernel dropped them"]);
+        measuring.await_more();
+        let document = measuring.end();
+        assert_kinds(&document, &["receive-overflow"]);
+        assert_found_full(&document, "forward");
+    }
+}
+
+#[test]
+fn a_link_that_goes_down_while_the_program_stands_still_is_dated_by_the_last_packet_before() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "reverse"]);
+    measuring.process.signal("STOP");
+    std::thread::sleep(Duration::from_millis(700));
+    for state in ["down", "up"] {
+        process::run(lab.command("E", "ip").args(["link", "set", "e0", state])).with_code(0);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    measuring.process.signal("CONT");
+    measuring.await_told(&["the program stood still for", "t0 went down", "t0 is up again"]);
+    measuring.await_more();
+    let document = measuring.end();
+    let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+        .map(|name| count(&document, &format!("/reverse/packets/{name}")));
+    assert_eq!(received + lost + astray, sent, "{document:#}");
+    // A hundred a second. A busy machine may lose one itself.
+    assert!((80..=150).contains(&astray) && lost <= 3, "{document:#}");
+    let events = at(&document, "/events").as_array().unwrap();
+    let moment =
+        |kind: &str| events.iter().find(|event| event["kind"] == kind).unwrap()["at_ns"].as_i64().unwrap();
+    let down = moment("link-up") - moment("link-down");
+    assert!((800_000_000..1_800_000_000).contains(&down), "{events:#?}");
+    assert!(moment("link-down") > moment("pause"), "{events:#?}");
 }
 
 #[test]

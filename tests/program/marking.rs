@@ -17,8 +17,11 @@ fn a_code_point_is_seen_at_the_far_end_and_comes_back() {
         let all_ten = json!({ told: 10 });
         assert_eq!(at(&document, "/forward/dscp/sent"), value, "{name}");
         assert_eq!(at(&document, "/forward/dscp/received"), &all_ten, "{name}");
-        assert_eq!(at(&document, "/reverse/dscp/received"), &all_ten, "{name}");
+        assert_eq!(at(&document, "/reverse/dscp"), &json!({ "sent": value, "received": all_ten }), "{name}");
     }
+    // What a reflector that is not asked does to its replies it does not tell.
+    let document = lab.measure(&["--count", "10", "--interval", "2ms", "--stamp-only", FAR]).document();
+    assert!(at(&document, "/reverse/dscp/sent").is_null(), "{document:#}");
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn a_code_point_that_the_path_rewrites_is_told_by_direction() {
     assert_eq!(at(&document, "/forward/dscp/sent"), 46);
     assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "cs1": 10 }));
     // What arrived there comes back.
-    assert_eq!(at(&document, "/reverse/dscp/received"), &json!({ "cs1": 10 }));
+    assert_eq!(at(&document, "/reverse/dscp"), &json!({ "sent": 8, "received": { "cs1": 10 } }));
 }
 
 #[test]
@@ -73,6 +76,7 @@ fn ecn_bits_are_told_as_they_were_sent_and_as_they_came_and_a_mark_on_the_path_i
         }",
     );
     let document = measure(FAR);
+    assert_eq!(at(&document, "/reverse/dscp"), &json!({ "sent": 46, "received": { "cs0": 10 } }));
     assert_eq!(at(&document, "/forward/ecn/received"), &json!({ "ce": 10 }));
     assert_eq!(at(&document, "/forward/dscp/received"), &json!({ "ef": 10 }));
     assert!(said(

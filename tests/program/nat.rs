@@ -106,7 +106,8 @@ fn a_conversation_that_a_nat_has_forgotten_goes_on_over_another_connection() {
         measuring.await_more();
         let document = measuring.end();
         let events = at(&document, "/events").as_array().unwrap();
-        assert!(events.iter().any(|event| event["kind"] == "resumed"), "{direction}: {events:?}");
+        let resumed = events.iter().filter(|event| event["kind"] == "resumed").count();
+        assert_eq!(resumed, 1, "both ends know of it, and one tells: {direction}: {events:?}");
         let warnings = at(&document, "/warnings").to_string();
         assert!(!warnings.contains("did not come back whole"), "{direction}: {warnings}");
         for way in ways(direction) {
@@ -182,6 +183,75 @@ fn a_nat_that_forgets_its_mapping_is_told_and_every_direction_goes_on() {
             assert!(received > 100, "{direction}, {way}: {packets}");
         }
     }
+}
+
+/// Has the responder answer to a mapping that is gone: what it was sent by the old one waits while it stands still.
+fn answer_the_dead(lab: &Lab, responder: &process::Process) {
+    responder.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    masquerade(lab, "50000-50099");
+    forget(lab);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    responder.signal("CONT");
+}
+
+/// What was answered to a mapping that was gone went astray on the way back, and the log of the far end is whole.
+fn assert_dead_answers_astray(document: &serde_json::Value) {
+    for way in ["reverse", "round_trip"] {
+        let [sent, received, lost, astray] = ["/sent", "/received", "/lost", "/astray"]
+            .map(|name| count(document, &format!("/{way}/packets{name}")));
+        assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
+        // A hundred a second; what came to the router while its interface was down is lost there.
+        assert!((15..200).contains(&astray) && lost <= 8, "{way}: {document:#}");
+    }
+    let packets = |way: &str| at(document, &format!("/{way}/packets")).clone();
+    // Those that it answered by the new mapping before that was proved are in its log as well.
+    assert_eq!(packets("reverse")["received"], packets("round_trip")["received"], "{document:#}");
+    let events = at(document, "/events").as_array().unwrap();
+    let moved: Vec<_> = events.iter().filter(|event| event["kind"] == "address-change").collect();
+    let [moved] = moved[..] else { panic!("{events:#?}") };
+    assert!(moved["detail"].as_str().unwrap().contains("between the last packet from there"), "{moved}");
+    // It took about as long as the interface was away, and the two packets are no further apart than that.
+    let length = moved["until_ns"].as_i64().unwrap() - moved["at_ns"].as_i64().unwrap();
+    assert!((0..2_000_000_000).contains(&length), "{moved}");
+    let warnings = at(document, "/warnings").as_array().unwrap();
+    let said = |text: &str| warnings.iter().filter(|one| one.as_str().unwrap().contains(text)).count();
+    assert_eq!(said("a NAT had forgotten the mapping that they were sent to"), 1, "{warnings:#?}");
+    assert_eq!(said("went astray"), 1, "no other cause: {warnings:#?}");
+    assert_eq!(said("did not come back whole"), 0, "{warnings:#?}");
+}
+
+#[test]
+fn what_was_answered_to_a_mapping_that_was_gone_is_astray_and_what_was_answered_by_the_new_is_recorded() {
+    let lab = Lab::router();
+    let responder = lab.respond(&[]);
+    masquerade(&lab, "40000-40099");
+    let mut measuring = Measuring::begin(&lab, TARGET, &[]);
+    answer_the_dead(&lab, &responder);
+    measuring.await_told(&[&format!("come from {ROUTER}:500")]);
+    measuring.await_more();
+    assert_dead_answers_astray(&measuring.end());
+}
+
+#[test]
+fn a_mapping_that_is_gone_just_before_the_end_of_a_run_makes_no_losses() {
+    let lab = Lab::router();
+    let responder = lab.respond(&[]);
+    masquerade(&lab, "40000-40099");
+    let options =
+        ["--duration", "5s", "--interval", "10ms", "--stream", "--stream-interval", "100ms", TARGET];
+    let (mut command, home) = lab.measuring(&options);
+    let mut measuring = process::Process::start(&mut command);
+    // Half a second before the end; keep-alives come every three seconds.
+    loop {
+        let line: serde_json::Value = serde_json::from_str(&measuring.line()).unwrap();
+        if line["elapsed_ns"].as_i64() > Some(4_200_000_000) {
+            break;
+        }
+    }
+    answer_the_dead(&lab, &responder);
+    measuring.wait().with_code(0);
+    assert_dead_answers_astray(&crate::common::lab::kept(&home));
 }
 
 #[test]

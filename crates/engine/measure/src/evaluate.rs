@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
-use happened::{in_place, mark_astray};
+use happened::{dated, in_place, mark_astray};
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
@@ -291,7 +291,8 @@ fn concluded(
     let impossible =
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
-    let astray = mark_astray(stream, &mut related);
+    let events = dated(stream, &related);
+    let astray = mark_astray(stream, &events, &mut related);
     let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
@@ -310,7 +311,7 @@ fn concluded(
         reverse: figures.reverse,
         round_trip: figures.round_trip,
         clock: with_steps(&stream.events, related.clock.clone()),
-        events: in_place(stream, &related),
+        events: in_place(stream, events, &related),
         findings: figures.findings,
         voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),

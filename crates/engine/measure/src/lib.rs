@@ -16,6 +16,7 @@ pub mod limits;
 pub mod measure;
 pub mod names;
 mod occurrences;
+mod overflow;
 pub mod qtcp;
 pub mod reading;
 pub mod respond;

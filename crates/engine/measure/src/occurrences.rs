@@ -11,6 +11,8 @@ use romer_record::manifest::ClockRelation;
 use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::overflow::Overflow;
+
 /// Events that a responder remembers: the latest.
 const REMEMBERED: usize = 256;
 /// What it means that an MTU is less than before.
@@ -47,7 +49,7 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
 }
 
 /// A time in words has three digits.
-fn rounded(nanos: i64) -> Duration {
+pub(crate) fn rounded(nanos: i64) -> Duration {
     let mut unit = 1;
     while nanos.unsigned_abs() / unit >= 1_000 {
         unit *= 10;
@@ -84,13 +86,15 @@ pub(crate) fn clock_event(change: ClockChange, side: Side, start: Timestamp<Mono
 }
 
 /// What a far end has told just now, as an event of a measurement that began at `start`: its own times are told from
-/// another moment. `None` for what happened to the clock that both ends read, which this end sees itself.
+/// another moment. `None` for what this end sees itself: what happened to the clock that both ends read, and that the
+/// conversation broke off and went on.
 pub(crate) fn told_by_far_end(
     told: &Event,
     relation: ClockRelation,
     start: Timestamp<Monotonic>,
 ) -> Option<Event> {
-    if relation == ClockRelation::Shared && matches!(told.kind, EventKind::ClockStep | EventKind::Suspend) {
+    let is_of_clock = matches!(told.kind, EventKind::ClockStep | EventKind::Suspend);
+    if told.kind == EventKind::Resumed || (relation == ClockRelation::Shared && is_of_clock) {
         return None;
     }
     let detail = told.detail.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect();
@@ -102,6 +106,7 @@ pub(crate) fn told_by_far_end(
         clock_ns: told.clock_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
         mtu: told.mtu.filter(|_| told.kind == EventKind::MtuChange),
+        datagrams: told.datagrams.filter(|_| told.kind == EventKind::ReceiveOverflow),
         ..now
     })
 }
@@ -190,6 +195,13 @@ impl Occurrences {
         if length > Duration::ZERO {
             event = event.over(length.as_nanos());
         }
+        self.remember(&event);
+        event
+    }
+
+    /// Datagrams found a full socket of this end.
+    pub(crate) fn overflowed(&self, overflow: &Overflow) -> Event {
+        let event = overflow.event(Side::Responder, self.start);
         self.remember(&event);
         event
     }
@@ -305,9 +317,11 @@ mod tests {
         assert_eq!(kept.until_ns.map(|until| until - kept.at_ns), Some(3_000_000_000));
         assert!(kept.until_ns >= Some(100_000_000_000));
         assert!(kept.detail.starts_with("[2J") && kept.detail.len() == LONGEST_WORDS);
-        let stepped = Event { kind: EventKind::ClockStep, ..told };
+        let stepped = Event { kind: EventKind::ClockStep, ..told.clone() };
         assert_eq!(told_by_far_end(&stepped, ClockRelation::Shared, start), None);
         let kept = told_by_far_end(&stepped, ClockRelation::Unknown, start).unwrap();
         assert_eq!(kept.step, step, "the rows are put right by it");
+        let resumed = Event { kind: EventKind::Resumed, ..told };
+        assert_eq!(told_by_far_end(&resumed, ClockRelation::Unknown, start), None, "this end tells it");
     }
 }

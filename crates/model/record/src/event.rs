@@ -30,7 +30,8 @@ pub enum EventKind {
     /// It is back.
     LinkUp,
     /// Probes leave from another address, or an address went or came. With a length: for so long the session was not at
-    /// home anywhere, and its probes went astray.
+    /// home anywhere, and its probes went astray; on the path, a NAT made a new mapping at some moment of that time, which
+    /// lies between the last packet that came by the old one and the first by the new.
     AddressChange,
     /// The control conversation broke off, and the session goes on over another connection.
     Resumed,
@@ -42,7 +43,8 @@ pub enum EventKind {
     NotSent,
     /// Routers or the far host reported errors about probes (ICMP).
     PathError,
-    /// The kernel dropped datagrams that had arrived, because the program did not read them in time.
+    /// The kernel dropped datagrams that had arrived, because the program did not read them in time: between the last that was
+    /// read before them and the first after.
     ReceiveOverflow,
     /// More happened than could be followed.
     Missed,
@@ -62,7 +64,7 @@ pub struct ClockStep {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When it was noticed, after the start.
+    /// When it was, or was noticed where that is not known better, after the start.
     pub at_ns: i64,
     /// When it was over; `null` where it has no length, or was not over at the end.
     pub until_ns: Option<i64>,
@@ -72,7 +74,7 @@ pub struct Event {
     pub side: Side,
     /// In words.
     pub detail: String,
-    /// That host's real-time clock when it was noticed.
+    /// That host's real-time clock at that moment; of what was on the path, this host's.
     pub clock_ns: i64,
     /// Of a step of the clock, how large it was and between which readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,6 +88,18 @@ pub struct Event {
 }
 
 impl Event {
+    /// The same, noticed later than it was: it was at some moment between so many nanoseconds before.
+    #[must_use]
+    pub fn between(self, earliest_ns: i64, latest_ns: i64) -> Self {
+        let at_ns = self.at_ns.saturating_sub(earliest_ns).max(0);
+        Self {
+            at_ns,
+            until_ns: Some(self.at_ns.saturating_sub(latest_ns).max(at_ns)),
+            clock_ns: self.clock_ns.saturating_sub(earliest_ns),
+            ..self
+        }
+    }
+
     /// The same, noticed when it was over: it began `length_ns` before.
     #[must_use]
     pub fn over(self, length_ns: i64) -> Self {

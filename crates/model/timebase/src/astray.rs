@@ -1,12 +1,13 @@
 //! Losses that are none of the path's: what left while the other end was looked for under an address that it had no more,
 //! by a mapping of a NAT that was gone, and what would have arrived while the interface there was down.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
+use crate::due::{arrivals, due};
 use crate::steps::{HEARD_WITHIN_NS, downs};
 
 /// A change of an address is known within this time as a rule.
@@ -16,10 +17,25 @@ const TOLD_WITHIN_NS: u64 = 1_000_000_000;
 /// The sender asks anew for its packets every three seconds; without a mapping for longer, it was not that.
 const CLOSED_AT_MOST_NS: i64 = 4_000_000_000;
 
+/// Why a packet did not arrive, or not in sight, though the path did not lose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// It went to an address, or was to come to one, that the other end had no more.
+    Address,
+    /// The interface that it came to was down.
+    Link,
+    /// It went to a mapping of a NAT that was gone.
+    Mapping,
+    /// It was longer than the interface took that it came to.
+    TooLong,
+    /// It found a full socket.
+    Unread,
+}
+
 /// Says of the packets of `passages` with these sequence `numbers` that did not arrive that they went astray.
-pub fn mark(passages: &mut [Passage], numbers: &BTreeSet<u64>) {
+pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>) {
     let lost = passages.iter_mut().filter(|passage| passage.fate == Fate::Lost);
-    lost.filter(|passage| numbers.contains(&passage.sequence))
+    lost.filter(|passage| numbers.contains_key(&passage.sequence))
         .for_each(|passage| passage.fate = Fate::Astray);
 }
 
@@ -27,54 +43,47 @@ pub fn mark(passages: &mut [Passage], numbers: &BTreeSet<u64>) {
 /// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
 /// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, whose
 /// clock the arrivals are on: as long after their departure as the one before them that arrived. Of what the responder sends,
-/// those besides that were lost one after the other until packets came by a new mapping of a NAT: the old one was gone.
+/// those besides that were lost one after the other until packets came by a new mapping of a NAT, or none came any more: the
+/// old one was gone.
 pub fn astray(
     passages: &[Passage],
     events: &[Event],
     [sending, receiving]: [Side; 2],
     longest: Duration,
-) -> BTreeSet<u64> {
-    let moved: Vec<(i64, i64)> = events
-        .iter()
-        .filter(|event| event.kind == EventKind::AddressChange && event.side == sending)
+) -> BTreeMap<u64, Cause> {
+    let length = |event: &Event| event.until_ns.map(|until| until.saturating_sub(event.at_ns));
+    let changes = |side| {
+        let is_change = move |event: &&Event| event.kind == EventKind::AddressChange && event.side == side;
+        events.iter().filter(is_change)
+    };
+    let moved: Vec<(i64, i64)> = changes(sending)
         .filter_map(|event| {
-            let length = event.until_ns?.saturating_sub(event.at_ns);
             let before = longest.as_nanos().saturating_add(KNOWN_WITHIN_NS);
-            Some((event.clock_ns.saturating_sub(before), event.clock_ns.saturating_add(length)))
+            let until = event.clock_ns.saturating_add(length(event)?);
+            Some((event.clock_ns.saturating_sub(before), until))
         })
         .collect();
     let down = unproved(downs(events, receiving), passages);
-    let mapped: Vec<i64> = events
-        .iter()
-        .filter(|event| event.kind == EventKind::AddressChange && event.side == Side::Path)
+    let mapped: Vec<i64> = changes(Side::Path)
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
-        .map(|event| event.clock_ns)
+        .map(|event| event.clock_ns.saturating_add(length(event).unwrap_or(0)))
         .collect();
+    let mut astray = BTreeMap::new();
     if moved.is_empty() && down.is_empty() && mapped.is_empty() {
-        return BTreeSet::new();
+        return astray;
     }
-    let took = |passage: &Passage| {
-        let (left, arrived) = passage.departure.zip(passage.arrival)?;
-        Some(arrived.as_nanos().saturating_sub(left.as_nanos()))
-    };
     let within = |windows: &[(i64, i64)], moment: i64| {
         windows.iter().any(|(from, until)| (*from..=*until).contains(&moment))
     };
-    let mut taking = passages.iter().find_map(took);
-    let mut astray = BTreeSet::new();
-    for passage in passages {
-        taking = took(passage).or(taking);
-        let Some(left) = passage.departure.map(Timestamp::as_nanos).filter(|_| passage.fate == Fate::Lost)
-        else {
-            continue;
-        };
-        let due = taking.map(|taking| left.saturating_add(taking));
-        if within(&moved, left) || due.is_some_and(|due| within(&down, due)) {
-            astray.insert(passage.sequence);
+    for (passage, due) in due(passages).filter(|(passage, _)| passage.fate == Fate::Lost) {
+        if passage.departure.is_some_and(|left| within(&moved, left.as_nanos())) {
+            astray.insert(passage.sequence, Cause::Address);
+        } else if due.is_some_and(|due| within(&down, due)) {
+            astray.insert(passage.sequence, Cause::Link);
         }
     }
-    for moment in mapped {
-        astray.extend(before_mapping(passages, moment));
+    for sequence in mapped.into_iter().flat_map(|moment| before_mapping(passages, moment)) {
+        astray.entry(sequence).or_insert(Cause::Mapping);
     }
     astray
 }
@@ -85,9 +94,7 @@ fn unproved(mut downs: Vec<(i64, i64)>, passages: &[Passage]) -> Vec<(i64, i64)>
     if downs.is_empty() {
         return downs;
     }
-    let came = passages.iter().filter(|passage| passage.fate == Fate::Arrived);
-    let mut moments: Vec<i64> = came.filter_map(|passage| passage.arrival).map(Timestamp::as_nanos).collect();
-    moments.sort_unstable();
+    let moments = arrivals(passages);
     for (from, until) in &mut downs {
         // What came just before it was heard of came before it went down.
         let heard = from.saturating_add(HEARD_WITHIN_NS);
@@ -97,25 +104,80 @@ fn unproved(mut downs: Vec<(i64, i64)>, passages: &[Passage]) -> Vec<(i64, i64)>
     downs
 }
 
-/// What was lost without a break before the first packet that came by a mapping that was told of at `moment` by the receiver's
-/// clock.
+/// What was lost without a break before the first packet that came by a mapping that was there at `moment` by the receiver's
+/// clock, or to the end where none came.
 fn before_mapping(passages: &[Passage], moment: i64) -> Vec<u64> {
-    let firsts: Vec<&Passage> = passages.iter().filter(|passage| passage.copy == 0).collect();
+    let firsts: Vec<(&Passage, Option<i64>)> = due(passages).collect();
     let ends = firsts.windows(2).enumerate().filter_map(|(place, pair)| {
-        let came = pair[1].arrival.filter(|_| pair[0].fate == Fate::Lost && pair[1].fate == Fate::Arrived)?;
-        Some((came.as_nanos().abs_diff(moment), place + 1)).filter(|(apart, _)| *apart <= TOLD_WITHIN_NS)
+        let came = pair[1].1.filter(|_| pair[0].0.fate == Fate::Lost && pair[1].0.fate == Fate::Arrived)?;
+        Some((came.abs_diff(moment), place + 1))
     });
-    let Some((_, end)) = ends.min() else { return Vec::new() };
-    let last = firsts[end].departure.map(Timestamp::as_nanos);
-    let closed = |passage: &&&Passage| {
-        let before = last.zip(passage.departure).map(|(last, left)| last.saturating_sub(left.as_nanos()));
-        passage.fate == Fate::Lost && before.is_none_or(|before| before <= CLOSED_AT_MOST_NS)
+    let last = firsts.last().filter(|(last, _)| last.fate == Fate::Lost);
+    let end = last.and_then(|(_, due)| Some((due.as_ref()?.abs_diff(moment), firsts.len())));
+    let near = ends.chain(end).filter(|(apart, _)| *apart <= TOLD_WITHIN_NS).min();
+    let Some((_, end)) = near else { return Vec::new() };
+    let left = |(passage, _): &(&Passage, Option<i64>)| passage.departure.map(Timestamp::as_nanos);
+    let last = firsts.get(end).or(firsts.last()).and_then(left);
+    let closed = |one: &&(&Passage, Option<i64>)| {
+        let before = last.zip(left(one)).map(|(last, left)| last.saturating_sub(left));
+        one.0.fate == Fate::Lost && before.is_none_or(|before| before <= CLOSED_AT_MOST_NS)
     };
-    firsts[..end].iter().rev().take_while(closed).map(|passage| passage.sequence).collect()
+    firsts[..end].iter().rev().take_while(closed).map(|(passage, _)| passage.sequence).collect()
+}
+
+/// Dates by the packets of `passages`, which come to the host at `receiving`, that an interface there went down while its
+/// program stood still, which that noticed when it went on: it was in the longest time within the standstill in which none
+/// came. If it was up again by then, that was when the next one came.
+pub fn date_standing(events: &mut [Event], receiving: Side, passages: &[Passage]) {
+    let end = |event: &Event| {
+        event.clock_ns.saturating_add(event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns)))
+    };
+    let own = |event: &&Event| event.side == receiving && event.kind == EventKind::Pause;
+    let pauses: Vec<(i64, i64)> =
+        events.iter().filter(own).map(|pause| (pause.clock_ns, end(pause))).collect();
+    let noticed = |event: &Event| {
+        let at = event.clock_ns;
+        let soon =
+            |(from, until): &&(i64, i64)| (*from..=until.saturating_add(HEARD_WITHIN_NS)).contains(&at);
+        pauses.iter().find(soon).filter(|_| event.side == receiving).copied()
+    };
+    let standing: Vec<(usize, (i64, i64))> = (0..events.len())
+        .filter(|place| events[*place].kind == EventKind::LinkDown)
+        .filter_map(|place| Some((place, noticed(&events[place])?)))
+        .collect();
+    if standing.is_empty() {
+        return;
+    }
+    let moments = arrivals(passages);
+    for (place, (from, until)) in standing {
+        let gaps = moments.windows(2).map(|pair| (pair[0], pair[1]));
+        let last = moments.last().map(|last| (*last, until.max(*last)));
+        let gaps = gaps.chain(last).filter(|(before, after)| *before < until && *after > from);
+        let Some((before, after)) = gaps.max_by_key(|(before, after)| after.saturating_sub(*before)) else {
+            continue;
+        };
+        let earlier = events[place].clock_ns.saturating_sub(before).max(0);
+        let up = events
+            .iter()
+            .skip(place)
+            .position(|event| event.kind == EventKind::LinkUp && noticed(event) == Some((from, until)));
+        let down = &mut events[place];
+        down.at_ns = down.at_ns.saturating_sub(earlier);
+        down.clock_ns = down.clock_ns.saturating_sub(earlier);
+        let was_down = after.saturating_sub(before);
+        if let Some(up) = up.map(|up| place + up) {
+            let (at_ns, clock_ns) = (events[place].at_ns, events[place].clock_ns);
+            events[up].at_ns = at_ns.saturating_add(was_down);
+            events[up].clock_ns = clock_ns.saturating_add(was_down);
+            events[place].until_ns = events[place].until_ns.map(|_| at_ns.saturating_add(was_down));
+        }
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -189,7 +251,11 @@ pub(crate) mod tests {
         let event = |kind, at: i64| Event { kind, clock_ns: at * MS, ..moved(Side::Sender, None) };
         let events = [event(EventKind::LinkDown, 5_000), event(EventKind::LinkUp, 6_000)];
         let gone = astray(&passages, &events, [Side::Responder, Side::Sender], Duration::from_millis(30));
-        assert_eq!(gone, (497..547).collect(), "those of the half second, and none of the 17 after it");
+        assert_eq!(
+            gone,
+            (497..547).map(|n| (n, Cause::Link)).collect(),
+            "those of the half second, and none of the 17 after it"
+        );
     }
 
     #[test]
@@ -206,8 +272,15 @@ pub(crate) mod tests {
             .collect();
         let ends = [Side::Responder, Side::Sender];
         let told = |side, clock_ns: i64| Event { clock_ns: clock_ns * MS, ..moved(side, None) };
-        let gone = |event: Event, ends| astray(&passages, &[event], ends, Duration::from_millis(20));
+        let gone = |event: Event, ends| {
+            let gone = astray(&passages, &[event], ends, Duration::from_millis(20));
+            assert!(gone.values().all(|cause| *cause == Cause::Mapping));
+            gone.into_keys().collect::<BTreeSet<u64>>()
+        };
         assert_eq!(gone(told(Side::Path, 5_400), ends), (30..55).collect());
+        // Where it is known when that was, the end of that time counts.
+        let between = Event { until_ns: Some(2_400 * MS), ..told(Side::Path, 3_000) };
+        assert_eq!(gone(between, ends), (30..55).collect());
         assert!(gone(told(Side::Path, 8_000), ends).is_empty(), "nothing was lost before it");
         assert!(gone(told(Side::Path, 5_400), [Side::Sender, Side::Responder]).is_empty());
         assert!(gone(told(Side::Sender, 5_400), ends).is_empty(), "another's event, and it has no length");
@@ -215,7 +288,10 @@ pub(crate) mod tests {
         let mut long = passages.clone();
         long[11..30].iter_mut().for_each(|passage| (passage.fate, passage.arrival) = (Fate::Lost, None));
         let gone = astray(&long, &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
-        assert_eq!(gone, (15..55).collect());
+        assert!(gone.keys().copied().eq(15..55));
+        // Where none came by the new one any more, it is to the end.
+        let ended = astray(&long[..50], &[told(Side::Path, 5_400)], ends, Duration::from_millis(20));
+        assert!(ended.keys().copied().eq(10..50), "{ended:?}");
         mark(&mut long, &gone);
         assert_eq!(long.iter().filter(|passage| passage.fate == Fate::Astray).count(), 40);
         assert_eq!((long[10].fate, long[55].fate, long[57].fate), (Fate::Lost, Fate::Arrived, Fate::Lost));
@@ -252,5 +328,46 @@ pub(crate) mod tests {
         assert_eq!(count(&link(Side::Responder, 5_540, 6_030)), 54, "heard of within 50 ms");
         assert_eq!(count(&link(Side::Responder, 7_000, 8_000)), 0, "nothing was lost then");
         assert_eq!(count(&link(Side::Sender, 5_040, 6_030)), 0, "the other host's");
+    }
+
+    #[test]
+    fn a_link_that_went_down_while_the_program_stood_still_is_dated_by_what_came() {
+        // One every 10 ms, 30 ms on the way. The program stands still from 3 to 6 s; the interface is down from 4 to 5 s, or
+        // from 4 to 7 s; which the program hears at 6 s. The path loses every hundredth.
+        for (up, heard) in [(5_000, 6_001), (7_000, 7_000)] {
+            let passages: Vec<Passage> = (0..1_000)
+                .map(|n: i64| {
+                    let at = n * 10 * MS + 30 * MS;
+                    let lost = (4_000 * MS..up * MS).contains(&at) || n % 100 == 50;
+                    let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                    let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
+                    one.arrival = (!lost).then(|| Timestamp::from_nanos(at));
+                    one
+                })
+                .collect();
+            let event = |kind, at: i64, until: Option<i64>| Event {
+                kind,
+                at_ns: at * MS,
+                clock_ns: at * MS,
+                until_ns: until.map(|until| until * MS),
+                ..moved(Side::Sender, None)
+            };
+            let mut events = [
+                event(EventKind::Pause, 3_000, Some(6_000)),
+                event(EventKind::LinkDown, 6_001, Some(heard)),
+                event(EventKind::LinkUp, heard, None),
+            ];
+            let ends = [Side::Responder, Side::Sender];
+            let longest = Duration::from_millis(30);
+            let expected = (397..(up / 10 - 3).unsigned_abs()).map(|n| (n, Cause::Link)).collect();
+            assert_ne!(astray(&passages, &events, ends, longest), expected);
+            date_standing(&mut events, Side::Responder, &passages);
+            assert_eq!(events[1].clock_ns, 6_001 * MS, "another host's");
+            date_standing(&mut events, Side::Sender, &passages);
+            assert_eq!(astray(&passages, &events, ends, longest), expected);
+            assert_eq!((events[1].at_ns, events[1].clock_ns), (3_990 * MS, 3_990 * MS));
+            let came = if up == 5_000 { 5_000 } else { 7_000 };
+            assert_eq!((events[1].until_ns, events[2].at_ns), (Some(came * MS), came * MS));
+        }
     }
 }

@@ -16,6 +16,7 @@ mod bunches;
 pub mod calibration;
 pub mod card;
 mod clocks;
+mod due;
 mod location;
 mod numbers;
 mod pretended;

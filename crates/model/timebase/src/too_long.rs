@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::{Fate, Passage};
 
+use crate::due::due;
 use crate::steps::HEARD_WITHIN_NS;
 
 /// The sequence numbers of those of `passages` that are lost, and that would have arrived while the MTU of the interface at
@@ -27,22 +28,16 @@ pub fn too_long(passages: &[Passage], events: &[Event], receiving: Side, headers
 /// one of them arrived.
 fn within(passages: &[Passage], [from, until]: [i64; 2], most: u32) -> Option<Vec<u64>> {
     let mut lost = Vec::new();
-    let mut taking = None;
-    for passage in passages {
-        let Some(left) = passage.departure.map(|left| left.as_nanos()) else { continue };
-        let arrived = passage.arrival.map(|at| at.as_nanos()).filter(|_| passage.fate == Fate::Arrived);
-        taking = arrived.map(|at| at.saturating_sub(left)).or(taking);
-        if passage.size <= most {
-            continue;
-        }
+    for (passage, due) in due(passages).filter(|(passage, _)| passage.size > most) {
+        let Some(due) = due else { continue };
         // A change is heard of a little after it was made: one to a larger MTU, too.
         let surely = from.saturating_add(HEARD_WITHIN_NS)..until.saturating_sub(HEARD_WITHIN_NS);
-        if arrived.is_some_and(|at| surely.contains(&at)) {
-            return None;
-        }
-        let due = taking.map(|taking| left.saturating_add(taking)).filter(|_| passage.fate == Fate::Lost);
-        if due.is_some_and(|due| (from.saturating_sub(HEARD_WITHIN_NS)..=until).contains(&due)) {
-            lost.push(passage.sequence);
+        match passage.fate {
+            Fate::Arrived if surely.contains(&due) => return None,
+            Fate::Lost if (from.saturating_sub(HEARD_WITHIN_NS)..=until).contains(&due) => {
+                lost.push(passage.sequence);
+            }
+            _ => {}
         }
     }
     Some(lost)

@@ -1,68 +1,53 @@
-//! Losses that are none of the path's: what arrived at a host whose program stood still until its socket was full.
+//! Losses that are none of the path's: what arrived at a host whose socket was full.
 
 use std::collections::BTreeSet;
 
+use romer_record::Passage;
 use romer_record::event::{Event, EventKind, Side};
-use romer_record::{Fate, Passage};
 
-/// So long after it goes on again, a program may still be reading what had waited, while the kernel drops what comes.
-const CATCHING_UP_NS: i64 = 250_000_000;
+use crate::due::runs;
 
-/// The sequence numbers of those of `passages` that are lost, and that the kernel of the host at `receiving` dropped unread
-/// because the program there stood still, by `events`: a socket fills up and then takes nothing more, so that these are the
-/// ones that were lost one after the other, the most of them at once in the standstill. They would have arrived as long after
-/// their departure as the one before them that did. Only where the kernel has told of drops, and of half as many at the least:
-/// the path may have lost some of them before.
+/// When a packet was due that did not come is known no better than this.
+const NEARLY_NS: i64 = 250_000_000;
+
+/// The sequence numbers of those of `passages` that are lost, and that the kernel of the host at `receiving` dropped unread, by
+/// `events`. With each datagram that is read the kernel tells how many it had dropped before: so many were dropped between that
+/// one and the one before, which is the time of the event. Of those that were due then and did not come, as many are taken as
+/// were dropped, first those that are missing one after the other: a socket that is full takes nothing more for a while.
 pub fn unread(passages: &[Passage], events: &[Event], receiving: Side) -> BTreeSet<u64> {
-    let own = |kind| events.iter().filter(move |event| event.side == receiving && event.kind == kind);
-    let standstills: Vec<(i64, i64, u64)> = own(EventKind::Pause)
-        .filter_map(|pause| {
-            let until = pause.clock_ns.saturating_add(pause.until_ns?.saturating_sub(pause.at_ns));
-            let told = own(EventKind::ReceiveOverflow).find(|told| told.clock_ns >= pause.clock_ns)?;
-            Some((pause.clock_ns, until.saturating_add(CATCHING_UP_NS), told.datagrams?))
+    let own = |event: &&Event| event.side == receiving && event.kind == EventKind::ReceiveOverflow;
+    let overflows: Vec<(i64, i64, u64)> = events
+        .iter()
+        .filter(own)
+        .filter_map(|event| {
+            let length = event.until_ns?.saturating_sub(event.at_ns);
+            let until = event.clock_ns.saturating_add(length).saturating_add(NEARLY_NS);
+            Some((event.clock_ns.saturating_sub(NEARLY_NS), until, event.datagrams?))
         })
         .collect();
-    if standstills.is_empty() {
-        return BTreeSet::new();
+    let mut unread = BTreeSet::new();
+    if overflows.is_empty() {
+        return unread;
     }
     let runs = runs(passages);
-    let mut unread = BTreeSet::new();
-    for (from, until, dropped) in standstills {
-        let within = runs.iter().map(|run| run.iter().filter(|(_, due)| (from..=until).contains(due)));
-        let Some(longest) = within.max_by_key(|run| run.clone().count()) else { continue };
-        if longest.clone().count() as u64 / 2 <= dropped {
-            unread.extend(longest.map(|(sequence, _)| sequence));
-        }
+    for (from, until, dropped) in overflows {
+        let within =
+            |(sequence, due): &&(u64, i64)| (from..=until).contains(due) && !unread.contains(sequence);
+        let mut missing: Vec<Vec<u64>> = runs
+            .iter()
+            .map(|run| run.iter().filter(within).map(|(sequence, _)| *sequence).collect())
+            .filter(|run: &Vec<u64>| !run.is_empty())
+            .collect();
+        missing.sort_by_key(|run| std::cmp::Reverse(run.len()));
+        let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+        unread.extend(missing.into_iter().flatten().take(dropped));
     }
     unread
 }
 
-/// The losses without one between them that arrived, each with the moment at which it would have.
-fn runs(passages: &[Passage]) -> Vec<Vec<(u64, i64)>> {
-    let mut runs = vec![Vec::new()];
-    let mut taking = None;
-    for passage in passages.iter().filter(|passage| passage.copy == 0) {
-        let Some(left) = passage.departure.map(|left| left.as_nanos()) else { continue };
-        match (passage.fate, taking) {
-            (Fate::Lost, Some(taking)) => {
-                if let Some(run) = runs.last_mut() {
-                    run.push((passage.sequence, left.saturating_add(taking)));
-                }
-            }
-            (Fate::Arrived, _) => {
-                taking = passage.arrival.map(|at| at.as_nanos().saturating_sub(left)).or(taking);
-                if runs.last().is_some_and(|run| !run.is_empty()) {
-                    runs.push(Vec::new());
-                }
-            }
-            _ => {}
-        }
-    }
-    runs
-}
-
 #[cfg(test)]
 mod tests {
+    use romer_record::Fate;
     use romer_units::Timestamp;
 
     use super::*;
@@ -85,42 +70,51 @@ mod tests {
 
     const HOUR: i64 = 3_600_000 * MS;
 
-    fn event(kind: EventKind, side: Side, at: i64, length: Option<i64>) -> Event {
+    fn overflow(side: Side, from: i64, until: Option<i64>, datagrams: u64) -> Event {
         Event {
-            at_ns: at * MS,
-            until_ns: length.map(|length| (at + length) * MS),
-            kind,
+            at_ns: from * MS,
+            until_ns: until.map(|until| until * MS),
+            kind: EventKind::ReceiveOverflow,
             side,
             detail: String::new(),
-            clock_ns: HOUR + at * MS,
+            clock_ns: HOUR + from * MS,
             step: None,
-            datagrams: None,
+            datagrams: Some(datagrams),
             mtu: None,
         }
     }
 
     #[test]
     fn what_a_full_socket_took_no_more_was_not_lost_by_the_path() {
-        // The program stands still from 2 to 6 s; its socket is full at 4 s, and empty again at 6.05 s. The path loses every
-        // hundredth, and fifty at 8 s.
+        // The socket is full from 4 s to 6.05 s; the path loses every hundredth, and fifty at 8 s.
         let path = |n: i64| n % 100 == 50 || (8_000..8_050).contains(&n);
         let full = |n: i64| (3_970..6_020).contains(&n);
         let passages = sent(|n| path(n) || full(n));
-        let pause = event(EventKind::Pause, Side::Responder, 2_000, Some(4_000));
-        let told = |at, datagrams| Event {
-            datagrams: Some(datagrams),
-            ..event(EventKind::ReceiveOverflow, Side::Responder, at, None)
-        };
-        let gone = unread(&passages, &[pause.clone(), told(6_500, 2_029)], Side::Responder);
-        assert!(gone == (3_970..6_020).collect(), "{:?} to {:?}", gone.first(), gone.last());
-        // Of another host's, or where the kernel dropped nothing, or did so before, or much less: the path lost them.
-        assert!(unread(&passages, &[pause.clone(), told(6_500, 2_029)], Side::Sender).is_empty());
-        assert!(unread(&passages, std::slice::from_ref(&pause), Side::Responder).is_empty());
-        assert!(unread(&passages, &[pause.clone(), told(1_000, 2_029)], Side::Responder).is_empty());
-        assert!(unread(&passages, &[pause.clone(), told(6_500, 50)], Side::Responder).is_empty());
-        // That the program stood still is noticed some time after it goes on.
-        let late = event(EventKind::Pause, Side::Responder, 2_000, Some(4_900));
-        let gone = unread(&passages, &[late, told(6_901, 2_029)], Side::Responder);
-        assert!(gone == (3_970..6_020).collect(), "{:?} to {:?}", gone.first(), gone.last());
+        // Of the 2,050 the path had lost 21 before they came.
+        let gone =
+            unread(&passages, &[overflow(Side::Responder, 3_999, Some(6_050), 2_029)], Side::Responder);
+        assert_eq!(gone.len(), 2_029);
+        assert!(gone.iter().all(|n| full(n.cast_signed())), "{:?} to {:?}", gone.first(), gone.last());
+        // Of another host's, where it is not known when, or where none was dropped: the path lost them.
+        for event in [
+            overflow(Side::Sender, 3_999, Some(6_050), 2_029),
+            overflow(Side::Responder, 3_999, None, 2_029),
+            overflow(Side::Responder, 1_000, Some(1_001), 0),
+        ] {
+            assert!(unread(&passages, &[event], Side::Responder).is_empty());
+        }
+    }
+
+    #[test]
+    fn what_was_dropped_while_a_full_socket_was_emptied_is_found_in_all_its_gaps_and_no_more() {
+        // Just after waking it is full again and again for 20 ms; the path loses every hundredth.
+        let full = |n: i64| (2_000..2_400).contains(&n) && n % 40 < 20;
+        let passages = sent(|n| n % 100 == 55 || full(n));
+        let gaps: Vec<Event> =
+            (0..10).map(|gap| overflow(Side::Sender, 2_029 + 40 * gap, Some(2_050 + 40 * gap), 20)).collect();
+        let gone = unread(&passages, &gaps, Side::Sender);
+        assert_eq!(gone, (2_000..2_400u64).filter(|n| n % 40 < 20).collect());
+        let together = [overflow(Side::Sender, 2_029, Some(2_410), 200)];
+        assert_eq!(unread(&passages, &together, Side::Sender), gone);
     }
 }

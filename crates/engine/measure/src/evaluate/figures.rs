@@ -98,18 +98,27 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
     if stream.traffic.direction == Way::Forward {
         return None;
     }
-    // Whether the far end marks its replies, and how, is not known; what arrived is. Its own probes it marks as asked.
+    // Its own probes the far end marks as asked.
     let own = stream.traffic.direction.has_reverse();
-    // A romer answers without ECN bits; what others do is their secret.
+    // A romer answers without ECN bits, and by the code point of what it answers; what others do is their secret.
+    let marked = || stream.far_log.then(|| arrived_by(&related.forward)).flatten();
     let answered = || ecn_sent(stream).filter(|_| stream.far_log).map(|_| Ecn::NotEct);
     Some(DirectionContext {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
         lost: None,
         not_sent: own.then_some(related.reverse_not_sent),
-        dscp_sent: stream.traffic.dscp.filter(|_| own).and_then(Dscp::new),
+        dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
         ecn_sent: if own { ecn_sent(stream) } else { answered() },
     })
+}
+
+/// The code point by which all of these arrived; `None` where there were several, or it is not known of any.
+fn arrived_by(passages: &[Passage]) -> Option<Dscp> {
+    let arrived = passages.iter().filter(|passage| passage.arrival.is_some());
+    let mut points = arrived.filter_map(|passage| Some(passage.tos? >> 2));
+    let first = points.next()?;
+    points.all(|point| point == first).then(|| Dscp::new(first)).flatten()
 }
 
 fn round_trip(stream: &Stream, related: &Related) -> Option<DirectionContext> {

@@ -1,21 +1,20 @@
 //! What happened during a run: when, and which packets it took that the path did not lose.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use romer_metrics::sent;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
-use romer_timebase::astray::{astray, mark};
+use romer_timebase::astray::{Cause, astray, date_standing, mark};
 use romer_timebase::too_long::too_long;
 use romer_timebase::unread::unread;
 use romer_units::Duration;
 
-/// The events, with those of the far host at their moment of the run: it was told of them when the network let it, and by
+/// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
-pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
-    let mut events = stream.events.clone();
+pub(super) fn in_place(stream: &Stream, mut events: Vec<Event>, related: &Related) -> Vec<Event> {
     let is_theirs = |event: &Event| event.side == Side::Responder;
     let was_set = events.iter().any(|event| is_theirs(event) && event.step.is_some());
     let Some(start) = humantime::parse_rfc3339(&stream.started).ok().filter(|_| !was_set) else {
@@ -50,8 +49,18 @@ pub(super) fn in_place(stream: &Stream, related: &Related) -> Vec<Event> {
 /// Octets of IPv4 and UDP, for where it is not known how long packets are.
 const HEADERS: u32 = 28;
 
-/// Finds those of the probes that did not arrive that are not the path's losses, and says so.
-pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String> {
+/// The events, with those dated by packets that a program noticed late because it stood still.
+pub(super) fn dated(stream: &Stream, related: &Related) -> Vec<Event> {
+    let mut events = stream.events.clone();
+    let back = if related.reverse.is_empty() { &related.round_trip } else { &related.reverse };
+    date_standing(&mut events, Side::Sender, back);
+    date_standing(&mut events, Side::Responder, &related.forward);
+    events
+}
+
+/// Finds those of the probes that did not arrive that are not the path's losses, by the dated `events`, and says so: a line for
+/// each cause.
+pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Related) -> Vec<String> {
     let tells = |event: &Event| {
         matches!(
             event.kind,
@@ -61,44 +70,69 @@ pub(super) fn mark_astray(stream: &Stream, related: &mut Related) -> Vec<String>
                 | EventKind::MtuChange
         )
     };
-    if !stream.events.iter().any(tells) {
+    if !events.iter().any(tells) {
         return Vec::new();
     }
     let one_clock = stream.clock_relation == ClockRelation::Shared;
     let traffic = &stream.traffic;
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
-    let mut there = BTreeSet::new();
-    let mut words = Vec::new();
+    let mut one_way = BTreeMap::new();
+    let mut counts: BTreeMap<Cause, Vec<String>> = BTreeMap::new();
     for (passages, ends, name) in [
         (&mut related.forward, [Side::Sender, Side::Responder], "on the way there"),
         (&mut related.reverse, [Side::Responder, Side::Sender], "on the way back"),
         (&mut related.round_trip, [Side::Sender; 2], "on the round trip"),
     ] {
         let longest = passages.iter().filter_map(|passage| passage.delay).max().unwrap_or(Duration::ZERO);
-        let mut gone = astray(passages, &stream.events, ends, longest);
+        let mut gone = astray(passages, events, ends, longest);
+        let mut add = |sequence, cause| {
+            gone.entry(sequence).or_insert(cause);
+        };
         if one_clock && ends[0] != Side::Sender {
-            gone.extend(astray(passages, &stream.events, [Side::Sender, ends[1]], longest));
+            let here = astray(passages, events, [Side::Sender, ends[1]], longest);
+            here.into_iter().for_each(|(sequence, cause)| add(sequence, cause));
         }
-        gone.extend(unread(passages, &stream.events, ends[1]));
-        gone.extend(too_long(passages, &stream.events, ends[1], headers));
-        match ends {
-            [Side::Sender, Side::Responder] => there.clone_from(&gone),
-            // What did not get there does not come back.
-            [Side::Sender, Side::Sender] => gone.extend(&there),
-            _ => {}
+        too_long(passages, events, ends[1], headers)
+            .into_iter()
+            .for_each(|sequence| add(sequence, Cause::TooLong));
+        unread(passages, events, ends[1]).into_iter().for_each(|sequence| add(sequence, Cause::Unread));
+        if ends[0] == ends[1] {
+            // What did not get there, or back, is no round trip.
+            one_way.iter().for_each(|(sequence, cause)| add(*sequence, *cause));
+        } else {
+            one_way.extend(gone.clone());
         }
         mark(passages, &gone);
-        let count = sent(passages).filter(|passage| passage.fate == Fate::Astray).count();
-        if count > 0 {
-            let (probes, they) = if count == 1 { ("probe was", "it") } else { ("probes were", "they") };
-            words.push(format!(
-                "{count} {probes} under way {name} while a host's address changed, its interface was down or its MTU too \
-                 small for them, or its program stood still until its socket was full: {they} went astray, which says nothing of the path, and {they} \
-                 count{} as neither received nor lost",
-                if count == 1 { "s" } else { "" }
-            ));
+        let mut by_cause: BTreeMap<Cause, u64> = BTreeMap::new();
+        for passage in sent(passages).filter(|passage| passage.fate == Fate::Astray) {
+            if let Some(cause) = gone.get(&passage.sequence) {
+                *by_cause.entry(*cause).or_default() += 1;
+            }
+        }
+        for (cause, count) in by_cause {
+            let probes = if count == 1 { "probe" } else { "probes" };
+            counts.entry(cause).or_default().push(format!("{count} {probes} {name}"));
         }
     }
-    words
+    let said = counts.into_iter().map(|(cause, counts)| {
+        format!(
+            "{} went astray, which says nothing of the path, and count as neither received nor lost: {}",
+            counts.join(", "),
+            words(cause)
+        )
+    });
+    said.collect()
+}
+
+const fn words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Address => "a host's address changed meanwhile",
+        Cause::Link => "the interface that they were to come to was down",
+        Cause::Mapping => "a NAT had forgotten the mapping that they were sent to",
+        Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
+        Cause::Unread => {
+            "they arrived, and the kernel there dropped them because its program did not read them in time"
+        }
+    }
 }

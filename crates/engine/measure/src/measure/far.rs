@@ -67,6 +67,9 @@ pub(super) struct Told {
     pub(super) departed: Option<u64>,
     /// Where it sees our datagrams come from.
     pub(super) seen_at: Option<String>,
+    /// Where that is another address than before: how long before the last association that came to it the last datagram came
+    /// from there, and the first from here, nanoseconds.
+    pub(super) moved_ns: Option<[i64; 2]>,
     /// What happened to it, in its own words and times.
     pub(super) events: Vec<Event>,
     /// That it will not do what it was told.
@@ -81,7 +84,10 @@ impl Told {
             Message::Cards(cards) => self.entries.extend(cards.into_iter().map(Entry::Card)),
             Message::Heard(progress) => self.progress = Some(progress),
             Message::Departed(departed) => self.departed = Some(departed.count),
-            Message::Associated(associated) => self.seen_at = Some(associated.address),
+            Message::Associated(associated) => {
+                self.seen_at = Some(associated.address);
+                self.moved_ns = associated.moved_ns.or(self.moved_ns);
+            }
             Message::Events(events) => self.events.extend(events.events),
             Message::Complaint(complaint) if complaint.code == ComplaintCode::State => {
                 self.objection = Some(complaint.message);

@@ -1,5 +1,7 @@
 //! What happens to this host while it measures: seen, said, and kept with the streams that it concerns.
 
+mod clocks;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,12 +10,14 @@ use std::time::Instant;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
-use romer_timebase::steps::{ClockChange, ClockWatch};
+use romer_timebase::steps::ClockWatch;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::occurrences::{LONGER, clock_event, event, reading};
+use crate::occurrences::{LONGER, event, reading, rounded};
+use crate::overflow;
+use clocks::Doubt;
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -38,7 +42,6 @@ struct Way {
     mtu: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
-    drops: u32,
 }
 
 /// A count that grows, and the event that stands for its present growth.
@@ -115,6 +118,7 @@ pub(super) struct Happenings {
     sent: u64,
     /// The last look at the network.
     looked: Instant,
+    doubt: Option<Doubt>,
 }
 
 impl Happenings {
@@ -133,6 +137,7 @@ impl Happenings {
             next_drops: clock::monotonic_now() + DROPS,
             sent: 0,
             looked: Instant::now(),
+            doubt: None,
         };
         own.follow_links();
         own
@@ -156,6 +161,12 @@ impl Happenings {
         }
     }
 
+    /// Looks for the last time, when nothing more is received.
+    pub(super) fn look_last(&mut self, observer: &mut dyn Observer) {
+        self.next_drops = clock::monotonic_now();
+        self.look(observer);
+    }
+
     /// Looks what has happened, and tells it.
     pub(super) fn look(&mut self, observer: &mut dyn Observer) {
         self.look_at_clocks();
@@ -168,13 +179,23 @@ impl Happenings {
         self.told = self.events.len();
     }
 
-    /// The far end sees the datagrams of stream `stream` come from another address than before.
-    pub(super) fn moved(&mut self, stream: usize, before: &str, now: &str) {
-        let detail = format!(
+    /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
+    /// last came there from the address before, and the first from this one, where it says so.
+    pub(super) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {
+        let what = format!(
             "the far end sees the probes come from {now} now, and saw them come from {before}: a NAT on the way has made \
              a new mapping, or this host sends from another address"
         );
-        self.note(Some(stream), EventKind::AddressChange, Side::Path, detail);
+        let Some([last, first]) = between else {
+            self.note(Some(stream), EventKind::AddressChange, Side::Path, what);
+            return;
+        };
+        let apart = rounded((last - first).as_nanos());
+        let detail = format!(
+            "{what}; it was between the last packet from there and the first from here, which are {apart} apart"
+        );
+        let noticed = event(EventKind::AddressChange, Side::Path, detail, self.start);
+        self.keep_as(Some(stream), what, noticed.between(last.as_nanos(), first.as_nanos()));
     }
 
     /// The session of stream `stream` goes on over another connection, after `length`.
@@ -246,7 +267,27 @@ impl Happenings {
 
     /// The far end of stream `stream` told of this.
     pub(super) fn told(&mut self, stream: usize, event: Event) {
+        if event.kind == EventKind::ReceiveOverflow {
+            let number = self.number(stream);
+            let first = self.ways.iter().position(|way| Some(way.shared.number) == number);
+            // All sessions come to one socket there, and each tells of it.
+            if first == Some(stream) {
+                self.overflowed(stream, event);
+            }
+            return;
+        }
         self.keep(Some(stream), event);
+    }
+
+    /// Datagrams of stream `stream` found a full socket. As long as that goes on it is one event.
+    fn overflowed(&mut self, stream: usize, event: Event) {
+        let number = self.number(stream);
+        let last = self.events.iter_mut().rev().find(|kept| {
+            kept.stream == number && (kept.event.kind, kept.event.side) == (event.kind, event.side)
+        });
+        if !last.is_some_and(|last| overflow::go_on(&mut last.event, &event)) {
+            self.keep(Some(stream), event);
+        }
     }
 
     /// Notes an event, and gives its place; `None` where there are too many.
@@ -284,31 +325,6 @@ impl Happenings {
 
     fn event(&mut self, place: Option<usize>) -> Option<&mut Event> {
         place.and_then(|place| self.events.get_mut(place)).map(|kept| &mut kept.event)
-    }
-
-    fn look_at_clocks(&mut self) {
-        let [sent, late] = self.progress();
-        let has_sent = sent > std::mem::replace(&mut self.sent, sent);
-        for change in self.clocks.look(reading()) {
-            // Where probes left all the time, this thread had to wait for its turn, and the program did not stand still.
-            if matches!(change, ClockChange::Paused(time) if has_sent && late < time.unsigned_abs() / 2) {
-                continue;
-            }
-            self.keep(None, clock_event(change, Side::Sender, self.start));
-            if matches!(change, ClockChange::Paused(_)) {
-                self.next_drops = clock::monotonic_now();
-            }
-        }
-    }
-
-    /// How many probes this host has sent, and by how many nanoseconds the latest of those since the last look was late.
-    fn progress(&self) -> [u64; 2] {
-        // What the far end has sent is known when it tells, and says nothing of this program.
-        let own = self.ways.iter().filter(|way| way.shared.way != romer_record::document::Way::Reverse);
-        own.fold([0, 0], |[sent, late], way| {
-            let latest = way.shared.latest_ns.swap(0, Ordering::AcqRel);
-            [sent + way.shared.sent.load(Ordering::Acquire), late.max(latest.unsigned_abs())]
-        })
     }
 
     fn look_at_network(&mut self) {
@@ -474,16 +490,9 @@ impl Happenings {
     }
 
     fn drops(&mut self, index: usize, shared: &Shared) {
-        let drops: u32 =
-            shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
-        let before = std::mem::replace(&mut self.ways[index].drops, drops);
-        let more = drops.wrapping_sub(before);
-        if more > 0 {
-            let detail = format!(
-                "{more} datagrams had arrived, and this host's kernel dropped them because they were not read in time"
-            );
-            let one = event(EventKind::ReceiveOverflow, Side::Sender, detail, self.start);
-            self.keep(Some(index), Event { datagrams: Some(more.into()), ..one });
+        for overflow in shared.overflows() {
+            let one = overflow.event(Side::Sender, self.start);
+            self.overflowed(index, one);
         }
     }
 
@@ -535,7 +544,6 @@ impl Way {
             mtu: route.as_ref().map(|route| route.mtu),
             not_sent: Episode::default(),
             path_errors: Episode::default(),
-            drops: 0,
         }
     }
 }

@@ -17,7 +17,7 @@ mod side_by_side;
 mod stream;
 mod targets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use std::time::Duration as StdDuration;
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
-use romer_record::event::Event;
+use romer_record::event::{Event, EventKind};
 use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
@@ -222,7 +222,7 @@ fn exchange(
     });
     resuming::settle(streams, options.key.as_ref(), &mut happenings, observer);
     live.last(observer);
-    happenings.look(observer);
+    happenings.look_last(observer);
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.has_way = happenings.has_way(number);
         if !stream.has_way && stream.conversation.is_none() && stream.shared.lacks_some() {
@@ -333,6 +333,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const QUESTIONS: StdDuration = StdDuration::from_secs(1);
 /// The same where it is to tell whether everything has arrived.
 const LAST_QUESTIONS: StdDuration = StdDuration::from_millis(100);
+/// Between two associations at the end of a stream of which something is missing.
+const LAST_ASSOCIATIONS: Duration = Duration::from_millis(500);
 
 /// Takes what the far ends tell during the run, and sees to it that they are still there.
 fn take_news(
@@ -352,13 +354,17 @@ fn take_news(
         } else if shared.has_departed_all() {
             conversation.ask(LAST_QUESTIONS);
         }
+        // What is missing may have met a mapping that a NAT has forgotten: then the far end learns the new one.
+        if shared.has_departed_all() && !shared.is_whole() && shared.since_associated() >= LAST_ASSOCIATIONS {
+            let _ = shared.associate();
+        }
         let news = if stream.resuming.is_trying() { None } else { conversation.news() };
         let told = news.unwrap_or_default();
         let proved = told.seen_at.is_some();
         if let Some([before, now]) = conversation.moved(told.seen_at)
             && !stream.resuming.has_moved(conversation)
         {
-            happenings.moved(place, &before, &now);
+            happenings.moved(place, &before, &now, told.moved_ns.map(|ages| shared.since_association(ages)));
         }
         for entry in &told.entries {
             log.append(shared.number, entry);
@@ -395,6 +401,7 @@ fn take_news(
 fn give_up(stream: &mut Prepared, observer: &mut dyn Observer) {
     let shared = &stream.shared;
     stream.conversation = None;
+    shared.leave_alone();
     stream.manifest.cut_short = Some(stream.gone());
     observer.on_note(shared.number, what_is_left(shared.way, stream.has_way));
     if shared.way.is_one_way() {
@@ -429,6 +436,7 @@ fn bring_home(
     }
     // What the far ends of the directions before this one have told: of a host it is the same.
     let mut told_before: Vec<(u16, Event)> = Vec::new();
+    let mut told_by: BTreeSet<u16> = BTreeSet::new();
     for stream in streams {
         stream.manifest.ended = Some(rfc3339_now());
         let Some(conversation) = stream.conversation.take() else { continue };
@@ -442,6 +450,10 @@ fn bring_home(
             for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len())) {
                 let of_others = told_before.iter().filter(|(of, _)| *of == number).map(|(_, before)| before);
                 let mut before = of_others.chain(&manifest.events);
+                // All sessions come to one socket there, and each tells of it.
+                if event.kind == EventKind::ReceiveOverflow && told_by.contains(&number) {
+                    continue;
+                }
                 if happenings::is_of_host(event.kind) && before.any(|before| is_same(before, &event)) {
                     continue;
                 }
@@ -450,6 +462,7 @@ fn bring_home(
                 manifest.events.push(event);
             }
         });
+        told_by.insert(number);
         let lost = end.map(|end| end.records_lost);
         stream.far_drops = end.map_or(0, |end| end.kernel_drops);
         stream.manifest.far_log_complete = lost == Some(0);

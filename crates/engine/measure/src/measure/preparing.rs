@@ -73,16 +73,15 @@ impl Prepared {
             self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
         if self.far_drops > 0 {
             warnings.push(format!(
-                "the far end was too slow: its kernel dropped {} datagrams unread, which look like losses on the way \
-                 there and are not; send more slowly, or leave that host more time",
+                "the far end was too slow: its kernel dropped {} datagrams unread; those among them that were probes went \
+                 astray, and are no losses of the path; send more slowly, or leave that host more time",
                 self.far_drops
             ));
         }
         if own_drops > 0 {
             warnings.push(format!(
-                "this host was too slow: its kernel dropped {own_drops} datagrams unread; but for those of a standstill, \
-                 which went astray, they look like losses on the way back and are not; send more slowly, or leave this host \
-                 more time"
+                "this host was too slow: its kernel dropped {own_drops} datagrams unread; those among them that were probes \
+                 went astray, and are no losses of the path; send more slowly, or leave this host more time"
             ));
         }
         if errors > 0 {

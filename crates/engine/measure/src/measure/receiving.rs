@@ -19,6 +19,7 @@ use romer_units::Duration;
 use super::stream::Shared;
 use crate::ThreadOptions;
 use crate::card::{self, Unplaced};
+use crate::overflow::Overflows;
 
 /// Streams that one thread reads.
 pub(super) const STREAMS_OF_ONE: usize = MAX_WAITED;
@@ -106,7 +107,8 @@ pub(super) fn receive_all(
         *descriptor = stream.watched().as_fd();
     }
     let watched = &descriptors[..streams.len().min(MAX_WAITED)];
-    let mut known: Vec<Known> = streams.iter().map(|stream| Known::of(stream)).collect();
+    let mut known: Vec<(Known, [Overflows; 2])> =
+        streams.iter().map(|stream| (Known::of(stream), Default::default())).collect();
     let mut unplaced = Unplaced::default();
     let mut batch = ReceiveBatch::new(64, 2_048);
     let mut events = TransmitEvents::new(256);
@@ -120,14 +122,17 @@ pub(super) fn receive_all(
         if everything {
             next_look = now + LOOK;
         }
-        for ((stream, known), index) in streams.iter().zip(&mut known).zip(0..) {
+        for ((stream, (known, overflows)), index) in streams.iter().zip(&mut known).zip(0..) {
             let is_ready = ready.as_ref().is_ok_and(|ready| ready.readable(index) || ready.errors(index));
             if !(everything || is_ready) {
                 continue;
             }
-            for socket in stream.sockets() {
-                receive(stream, socket, known, &mut batch, &mut unplaced, log, live);
+            for (socket, overflows) in stream.sockets().zip(overflows) {
+                receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live));
                 collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+                if everything {
+                    stream.overflowed(overflows.found());
+                }
             }
         }
         unplaced.settle(|stream, card| {
@@ -135,10 +140,14 @@ pub(super) fn receive_all(
         });
     }
     // What came while this thread or the whole program stood still is there, though the time is over.
-    for (stream, known) in streams.iter().zip(&mut known) {
-        for socket in stream.sockets() {
-            receive(stream, socket, known, &mut batch, &mut unplaced, log, live);
+    for (stream, (known, overflows)) in streams.iter().zip(&mut known) {
+        for (socket, overflows) in stream.sockets().zip(overflows) {
+            receive(stream, socket, overflows, known, &mut batch, &mut unplaced, (log, live));
             collect_stamps(stream, socket, &mut events, &mut unplaced, log);
+            if let Ok(total) = socket.kernel_drops() {
+                overflows.end(total, clock::realtime_now().as_nanos());
+            }
+            stream.overflowed(overflows.found());
         }
     }
     unplaced.settle_all(|stream, card| {
@@ -149,11 +158,11 @@ pub(super) fn receive_all(
 fn receive(
     stream: &Shared,
     socket: &StampingSocket,
+    overflows: &mut Overflows,
     known: &mut Known,
     batch: &mut ReceiveBatch,
     unplaced: &mut Unplaced<u16>,
-    log: &LogSender,
-    live: &SyncSender<Seen>,
+    (log, live): (&LogSender, &SyncSender<Seen>),
 ) {
     for _ in 0..8 {
         match socket.receive_batch(batch) {
@@ -162,6 +171,7 @@ fn receive(
         }
         let sent = stream.sent.load(Ordering::Acquire);
         for datagram in batch.iter() {
+            overflows.take(&datagram);
             let arrival = Arrival {
                 payload: datagram.payload,
                 source: datagram.peer,

@@ -236,6 +236,12 @@ pub(super) fn settle(
             happenings.wait(Duration::from_millis(20));
             happenings.look(observer);
         }
+        if let Some(Trouble { stage: Stage::Proving, since, before, .. }) = &stream.resuming.trouble
+            && let Some(conversation) = stream.conversation.as_ref().filter(|one| !one.is_broken())
+        {
+            let length = Duration::from_std(since.elapsed());
+            happenings.resumed(place, *before, conversation.local(), length);
+        }
         // What is asked of a far end that this host has no way to is answered by nobody.
         if moving(stream)
             && !happenings.has_way(place)

@@ -15,6 +15,7 @@ use romer_wire::compact::Session;
 use romer_wire::stamp::{ErrorEstimate, Key};
 
 use crate::card::Card;
+use crate::overflow::Overflow;
 
 /// What the threads of a measurement share of one stream. Every counter is written by one thread.
 #[derive(Debug)]
@@ -62,8 +63,15 @@ pub(super) struct Shared {
     /// Of round trips, how many probes the far end has told of, and when that became more.
     answered: AtomicU64,
     answered_at: AtomicI64,
+    /// When this end last proved its address.
+    associated_at: AtomicI64,
+    /// What the kernel dropped of what came, and nobody has told yet.
+    overflows: Mutex<Vec<Overflow>>,
 }
 
+/// So long after the last departure it is waited for that the far end has the records of what has come back: what it
+/// answered to an address that is not proved yet is among them once it is.
+const RECORDS: Duration = Duration::from_secs(1);
 /// So long after it the far end's word of a probe is here, unless the way is slow.
 const NEWS: Duration = Duration::from_millis(250);
 
@@ -110,6 +118,8 @@ impl Shared {
             departed_at: AtomicI64::new(0),
             answered: AtomicU64::new(0),
             answered_at: AtomicI64::new(0),
+            associated_at: AtomicI64::new(0),
+            overflows: Mutex::default(),
         }
     }
 
@@ -139,9 +149,22 @@ impl Shared {
     pub(super) fn associate(&self) -> Result<(), HostError> {
         let token = *self.token.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(token) = token else { return Ok(()) };
+        self.associated_at.store(clock::monotonic_now().as_nanos(), Ordering::Release);
         let datagram = association::datagram(token);
         let outgoing = Outgoing::new(&datagram, self.target, wire_sequence(u64::MAX));
         self.socket.send(&outgoing).map(|_| ())
+    }
+
+    /// How long ago this end proved its address, or tried to.
+    pub(super) fn since_associated(&self) -> Duration {
+        clock::monotonic_now() - Timestamp::from_nanos(self.associated_at.load(Ordering::Acquire))
+    }
+
+    /// How long ago something was that was `ages` before the last association reached the far end: the first at the most, the
+    /// second at the least.
+    pub(super) fn since_association(&self, ages: [i64; 2]) -> [Duration; 2] {
+        let [last, first] = ages.map(|age| Duration::from_nanos(age.max(0)));
+        [(self.since_associated() + last).max(first), first]
     }
 
     /// The session goes on from another address, which is proved by `token`. What comes to it is received as before.
@@ -200,6 +223,38 @@ impl Shared {
         sent > not_sent && returned < sent
     }
 
+    /// Whether everything that left is back, or has arrived one way, and the far end has the records of it.
+    pub(super) fn is_whole(&self) -> bool {
+        let [sent, not_sent, returned] =
+            [&self.sent, &self.not_sent, &self.returned].map(|count| count.load(Ordering::Acquire));
+        returned >= sent.saturating_sub(not_sent) && self.is_recorded()
+    }
+
+    /// Whether the far end, if it keeps a log of round trips, has told that it has the records of what is back.
+    fn is_recorded(&self) -> bool {
+        let has_token = || self.token.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        self.way != Way::RoundTrip
+            || self.answered.load(Ordering::Acquire) >= self.returned.load(Ordering::Acquire)
+            || !has_token()
+    }
+
+    /// Datagrams found a socket full.
+    pub(super) fn overflowed(&self, found: Vec<Overflow>) {
+        if !found.is_empty() {
+            self.overflows.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+        }
+    }
+
+    /// What was found since the last call.
+    pub(super) fn overflows(&self) -> Vec<Overflow> {
+        std::mem::take(&mut *self.overflows.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The far end is out of reach: nothing that it has is waited for.
+    pub(super) fn leave_alone(&self) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Whether nothing more is to be waited for: everything is back and stamped, or has had `waiting_time`, and there on its
     /// way back as well: whoever listens no more makes losses of answers that are under way.
     pub(super) fn is_done(&self, now: Timestamp<Monotonic>, waiting_time: Duration) -> bool {
@@ -218,6 +273,7 @@ impl Shared {
         let waited = now - departed;
         let answered = now - Timestamp::from_nanos(self.answered_at.load(Ordering::Acquire));
         let is_over = waited >= waiting_time && answered >= waiting_time.max(NEWS);
-        is_over || (waited >= grace && all_back && all_stamped)
+        let recorded = self.is_recorded() || waited >= RECORDS;
+        is_over || (waited >= grace && all_back && all_stamped && recorded)
     }
 }

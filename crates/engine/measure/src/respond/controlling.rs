@@ -30,6 +30,7 @@ use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
 use crate::occurrences::{Occurrence, Occurrences};
+use crate::overflow::Overflow;
 use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
 use resuming::Moved;
@@ -394,7 +395,13 @@ impl Controlling {
     }
 
     /// The session's address is proved, and may be a new one.
-    fn associated(&mut self, index: usize, address: SocketAddr, path: Option<Box<Path>>) -> Vec<Action> {
+    fn associated(
+        &mut self,
+        index: usize,
+        address: SocketAddr,
+        moved: Option<[Duration; 2]>,
+        path: Option<Box<Path>>,
+    ) -> Vec<Action> {
         let connection = &mut self.connections[index];
         // While there is no route, what is known of it is the best that there is.
         if let Some(interface) = host_info::route_to(address).ok().and_then(|route| route.interface) {
@@ -406,7 +413,7 @@ impl Controlling {
                 None => session.path = Some(path),
             }
         }
-        let mut actions = connection.server.on_associated(address, clock::monotonic_now());
+        let mut actions = connection.server.on_associated_anew(address, moved, clock::monotonic_now());
         if let Some(moved) = connection.moved.take() {
             actions.extend(self.tell_moved(index, &moved, address));
         }
@@ -449,6 +456,17 @@ impl Controlling {
         }
     }
 
+    /// Tells all who send to here what found a full socket: whose it was is not known.
+    fn tell_overflow(&mut self, overflow: &Overflow) {
+        let event = self.occurrences.overflowed(overflow);
+        for index in 0..self.connections.len() {
+            let actions = self.connections[index].server.on_event(event.clone());
+            if !actions.is_empty() {
+                self.carry_out(index, actions);
+            }
+        }
+    }
+
     /// Tells of probes that this host refused to send.
     fn refused(&mut self, index: usize, count: u64, errno: i32) -> Vec<Action> {
         let detail = if errno == STOOD_STILL {
@@ -472,6 +490,10 @@ impl Controlling {
         for _ in 0..65_536 {
             let Ok(note) = self.links.events.try_recv() else { return };
             let session = match note {
+                Note::Overflowed(overflow) => {
+                    self.tell_overflow(&overflow);
+                    continue;
+                }
                 Note::Associated { session, .. }
                 | Note::Record { session, .. }
                 | Note::Departure { session, .. }
@@ -483,7 +505,8 @@ impl Controlling {
             let Some(index) = self.by_session.get(&session).copied() else { continue };
             let server = &mut self.connections[index].server;
             let actions = match note {
-                Note::Associated { address, path, .. } => self.associated(index, address, path),
+                Note::Overflowed(_) => Vec::new(),
+                Note::Associated { address, moved, path, .. } => self.associated(index, address, moved, path),
                 Note::Record { record, first, .. } => {
                     if first {
                         server.on_first_arrival();

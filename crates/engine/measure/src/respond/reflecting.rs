@@ -23,12 +23,15 @@ use romer_wire::compact;
 use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
+use self::associating::Owner;
+use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::sending::Path;
 use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
-use crate::card::{self, Card, Unplaced};
+use crate::card::{Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
+use crate::overflow::{Overflow, Overflows};
 
 /// Sets of eight buckets for the rates of prefixes: 8,192 prefixes at full rate at once, in 400 KiB.
 const LIMITER_SETS: usize = 1_024;
@@ -69,7 +72,8 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum Note {
     /// The session's address is proved. Where probes are to be sent there and it is new, that is how.
-    Associated { session: u32, address: SocketAddr, path: Option<Box<Path>> },
+    /// Where it took another's place: how long before the last came from there, and the first from here.
+    Associated { session: u32, address: SocketAddr, moved: Option<[Duration; 2]>, path: Option<Box<Path>> },
     /// A test packet of the session; whether it is the first copy of a one-way probe.
     Record { session: u32, record: Far, first: bool },
     /// A network card's stamp of a packet of the session became known.
@@ -80,6 +84,8 @@ pub(super) enum Note {
     Refused { session: u32, count: u64, errno: i32 },
     /// All probes of ours have left.
     Departed { session: u32, count: u64 },
+    /// Datagrams found a test socket full.
+    Overflowed(Overflow),
     /// Everything of the session has been handed over; so many records did not fit the queue, and so many datagrams
     /// were dropped by the kernel while the session ran.
     Flushed { session: u32, lost: u64, kernel_drops: u64 },
@@ -110,13 +116,35 @@ struct Session {
     sends: Option<Box<SocketOptions>>,
     /// By what they are sent, and beside which port of ours.
     sender: Option<(usize, Arc<StampingSocket>)>,
+    /// When the last datagram came from its address, and since when they come from another that is not proved, nanoseconds of
+    /// the real-time clock.
+    heard: i64,
+    elsewhere: Option<i64>,
+}
+
+impl Session {
+    /// The whole number of a packet of it that has this one as it was sent.
+    fn number(&mut self, sent: u64) -> u64 {
+        let whole = nearest(u32::try_from(sent).unwrap_or(u32::MAX), self.highest);
+        self.highest = self.highest.max(whole);
+        whole
+    }
+
+    /// A datagram of it has come from `peer`.
+    fn hear(&mut self, peer: SocketAddr, arrival_ns: i64) {
+        if self.address != Some(peer) {
+            self.elsewhere.get_or_insert(arrival_ns);
+        } else if self.elsewhere.is_none() {
+            self.heard = arrival_ns;
+        }
+    }
 }
 
 /// A reply whose transmit stamp is not in.
 #[derive(Clone, Copy)]
 struct Waiting {
     /// What the sender's log is to hold, where the session is one of romer's.
-    record: Option<(u32, Far)>,
+    record: Option<(Owner, Far)>,
     /// Where its session is remembered, and its number there, so that the session's next reply can tell.
     held: Option<(Held, u32)>,
     until: Timestamp<Monotonic>,
@@ -141,6 +169,7 @@ struct Port {
     in_waiting: usize,
     /// The latest replies, where cards stamp.
     departing: Vec<Option<Departing>>,
+    overflows: Overflows,
 }
 
 /// The thread that reflects.
@@ -152,6 +181,7 @@ pub(super) struct Reflecting {
     proved: HashMap<(SocketAddr, u16), u32>,
     proved_addresses: HashSet<SocketAddr>,
     sessions: HashMap<u32, Session>,
+    unclaimed: Unclaimed,
     expected: Expected,
     unplaced: Unplaced<u32>,
     events: TransmitEvents,
@@ -186,6 +216,7 @@ impl Reflecting {
             waiting: vec![None; PENDING],
             in_waiting: 0,
             departing: vec![None; departing],
+            overflows: Overflows::default(),
         };
         Self {
             ports: sockets.into_iter().map(port).collect(),
@@ -195,6 +226,7 @@ impl Reflecting {
             proved: HashMap::with_capacity(options.sessions),
             proved_addresses: HashSet::with_capacity(options.sessions),
             sessions: HashMap::with_capacity(options.sessions),
+            unclaimed: Unclaimed::default(),
             expected: Expected::default(),
             unplaced: Unplaced::default(),
             events: TransmitEvents::new(256),
@@ -227,6 +259,7 @@ impl Reflecting {
                 housekeeping = now;
                 self.hear_senders(&mut batch);
                 self.give_up_waiting(now);
+                self.tell_overflows();
                 self.error = clock_error();
                 self.reflector.set_clock(clock_information(self.error));
                 self.publish();
@@ -257,9 +290,20 @@ impl Reflecting {
                     // What is granted is ordered before the grant is told: whoever answers the grant with a datagram
                     // must find the order obeyed.
                     self.obey_orders();
-                    batch.iter().for_each(|datagram| self.answer(index, &datagram));
+                    for datagram in batch.iter() {
+                        self.ports[index].overflows.take(&datagram);
+                        self.answer(index, &datagram);
+                    }
                 }
             }
+        }
+    }
+
+    /// Tells what found a test socket full.
+    fn tell_overflows(&mut self) {
+        for overflow in self.ports.iter_mut().flat_map(|port| port.overflows.found()) {
+            // Where there is no room to tell it, the totals have it.
+            let _ = self.links.notes.try_send(Note::Overflowed(overflow));
         }
     }
 
@@ -332,10 +376,9 @@ impl Reflecting {
                     Some(_) => self.reflector.on_reflected(&written),
                     None => self.not_sent += 1,
                 }
-                let session = self.proved.get(&(datagram.peer, answer.ssid())).copied();
-                let record =
-                    session.and_then(|session| self.record(session, answer.sequence(), datagram, sent));
-                if let Some((session, record)) = record {
+                let owner = self.owner(datagram.peer, answer.ssid());
+                let record = owner.and_then(|owner| self.record(owner, answer.sequence(), datagram, sent));
+                if let Some((Owner::Session(session), record)) = record {
                     self.expect_card(index, id, session, &record, datagram);
                 }
                 self.keep(index, id, record, &written, sent.is_some());
@@ -354,8 +397,11 @@ impl Reflecting {
             ttl: datagram.ttl,
             tos: datagram.tos,
         };
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.hear(datagram.peer, record.t2_kernel_ns.unwrap_or(record.t2_user_ns));
+        }
         self.arrived_by_card(session, coming.sequence, datagram);
-        self.hand_over_as(Some((session, record)), coming.first);
+        self.hand_over_as(Some((Owner::Session(session), record)), coming.first);
     }
 
     fn is_proved(&self, peer: SocketAddr) -> bool {
@@ -365,14 +411,17 @@ impl Reflecting {
     /// What the log of a session holds of a request and its reply, as far as is known when that has been sent.
     fn record(
         &mut self,
-        session: u32,
+        owner: Owner,
         sequence: u32,
         datagram: &Datagram<'_>,
         sent: Option<Realtime>,
-    ) -> Option<(u32, Far)> {
-        let state = self.sessions.get_mut(&session)?;
-        let sequence = nearest(sequence, state.highest);
-        state.highest = state.highest.max(sequence);
+    ) -> Option<(Owner, Far)> {
+        let mut sequence = u64::from(sequence);
+        if let Owner::Session(session) = owner {
+            let state = self.sessions.get_mut(&session)?;
+            state.hear(datagram.peer, datagram.kernel.unwrap_or(datagram.user).as_nanos());
+            sequence = state.number(sequence);
+        }
         let record = Far {
             sequence,
             t2_user_ns: datagram.user.as_nanos(),
@@ -382,11 +431,11 @@ impl Reflecting {
             ttl: datagram.ttl,
             tos: datagram.tos,
         };
-        Some((session, record))
+        Some((owner, record))
     }
 
     /// Keeps what wants to know when reply `id` left until its transmit stamp is in, if there will be one.
-    fn keep(&mut self, index: usize, id: u32, record: Option<(u32, Far)>, written: &Written, sent: bool) {
+    fn keep(&mut self, index: usize, id: u32, record: Option<(Owner, Far)>, written: &Written, sent: bool) {
         let held = written.held.filter(|_| self.stateful).map(|held| (held, written.sequence));
         if record.is_none() && held.is_none() {
             return;
@@ -425,54 +474,9 @@ impl Reflecting {
                     self.reflector.on_departed(held, reply);
                 }
                 let stamped = |record| Far { t3_kernel_ns: Some(departed), ..record };
-                self.hand_over(waiting.record.map(|(session, record)| (session, stamped(record))));
+                self.hand_over(waiting.record.map(|(owner, record)| (owner, stamped(record))));
             }
         }
-    }
-
-    fn hand_over(&mut self, record: Option<(u32, Far)>) {
-        self.hand_over_as(record, true);
-    }
-
-    fn hand_over_as(&mut self, record: Option<(u32, Far)>, first: bool) {
-        let Some((session, record)) = record else { return };
-        if self.links.notes.try_send(Note::Record { session, record, first }).is_err()
-            && let Some(state) = self.sessions.get_mut(&session)
-        {
-            state.lost += 1;
-        }
-    }
-
-    fn associate(&mut self, index: usize, token: Token, datagram: &Datagram<'_>) {
-        let peer = datagram.peer;
-        let Some((session, expected)) = self.tokens.get(&token).copied() else { return };
-        if expected.to_canonical() != peer.ip().to_canonical() {
-            return;
-        }
-        let Some(state) = self.sessions.get_mut(&session) else { return };
-        let before = state.address;
-        let mut path = None;
-        if let (Some(options), true) = (&state.sends, before != Some(peer)) {
-            // Without a way to there, the next association may find one.
-            let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
-            let socket = Arc::new(socket);
-            state.sender = Some((index, Arc::clone(&socket)));
-            let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
-            let card = card::of_index(&self.links.cards, datagram.interface).cloned();
-            path = Some(Box::new(Path { socket, to: peer, from, card }));
-        }
-        let note = Note::Associated { session, address: peer, path };
-        if self.links.notes.try_send(note).is_err() {
-            return;
-        }
-        state.address = Some(peer);
-        if let Some(before) = before {
-            self.proved.remove(&(before, state.ssid));
-            self.proved_addresses.remove(&before);
-        }
-        self.proved.insert((peer, state.ssid), session);
-        self.proved_addresses.insert(peer);
-        self.links.control_waker.wake();
     }
 
     fn obey(&mut self, order: Order) {
@@ -490,7 +494,10 @@ impl Reflecting {
                     flush_after: clock::monotonic_now(),
                     sends,
                     sender: None,
+                    heard: 0,
+                    elsewhere: None,
                 };
+                self.unclaimed.open(ssid);
                 self.sessions.insert(session, state);
                 if let Some((probes, most)) = probes {
                     self.expected.expect(session, peer, probes, most);
@@ -512,9 +519,12 @@ impl Reflecting {
             Order::Close { session } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
                 self.expected.forget(session);
-                if let Some(Session { ssid, address: Some(address), .. }) = self.sessions.remove(&session) {
-                    self.proved.remove(&(address, ssid));
-                    self.proved_addresses.remove(&address);
+                if let Some(Session { ssid, address, .. }) = self.sessions.remove(&session) {
+                    self.unclaimed.close(ssid);
+                    if let Some(address) = address {
+                        self.proved.remove(&(address, ssid));
+                        self.proved_addresses.remove(&address);
+                    }
                 }
             }
         }
@@ -537,7 +547,7 @@ impl Reflecting {
                 .iter()
                 .flat_map(|port| port.waiting.iter().flatten())
                 .filter_map(|one| one.record)
-                .any(|(owner, _)| owner == session)
+                .any(|(owner, _)| owner == Owner::Session(session))
         };
         let done: Vec<u32> = self
             .sessions
@@ -545,6 +555,9 @@ impl Reflecting {
             .filter(|(id, session)| due(session) && !still_waiting(**id))
             .map(|(id, _)| *id)
             .collect();
+        if !done.is_empty() {
+            self.tell_overflows();
+        }
         for session in done {
             let drops = self.kernel_drops();
             if let Some(state) = self.sessions.get_mut(&session) {
@@ -590,7 +603,9 @@ impl Reflecting {
     }
 }
 
+mod associating;
 mod cards;
+mod unclaimed;
 
 /// The number nearest to `highest` whose last 32 bits are `on_wire`.
 fn nearest(on_wire: u32, highest: u64) -> u64 {

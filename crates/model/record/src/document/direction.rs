@@ -180,7 +180,8 @@ pub struct TtlChange {
 /// Code points on the way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DscpSeen {
-    /// Sent.
+    /// Sent. The replies of a `romer respond` have the code point by which their requests arrived, which its log tells; `null`
+    /// where these were several, and of the replies of any other reflector, which does not tell.
     pub sent: Option<u8>,
     /// Received, with the number of packets that had each.
     pub received: BTreeMap<String, u64>,

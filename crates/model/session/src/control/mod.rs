@@ -290,6 +290,10 @@ pub struct Refused {
 pub struct Associated {
     /// Where the association came from, as the responder sees it.
     pub address: String,
+    /// Where it came from another address than the one before: how long before it the last datagram of the session came from
+    /// there, and the first from here, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_ns: Option<[i64; 2]>,
 }
 
 /// Totals of a session.
@@ -304,7 +308,7 @@ pub struct End {
     /// Transmit stamps that the kernel did not deliver.
     pub stamps_missing: u64,
     /// Datagrams, of all senders, that the responder's kernel dropped while the session ran because the program was
-    /// too slow to read them. They look like losses of the path and are not.
+    /// too slow to read them. They are no losses of the path.
     #[serde(default)]
     pub kernel_drops: u64,
 }

@@ -485,6 +485,17 @@ impl Server {
 
     /// The association datagram arrived from `address`.
     pub fn on_associated(&mut self, address: SocketAddr, now: Timestamp<Monotonic>) -> Vec<Action> {
+        self.on_associated_anew(address, None, now)
+    }
+
+    /// The same; where it is another address than before, `moved` says how long before it the last datagram of the session
+    /// came from there, and the first from here.
+    pub fn on_associated_anew(
+        &mut self,
+        address: SocketAddr,
+        moved: Option<[Duration; 2]>,
+        now: Timestamp<Monotonic>,
+    ) -> Vec<Action> {
         match self.state {
             State::Associating { .. } => {
                 let length = self.request.as_ref().map_or(Duration::ZERO, Request::length);
@@ -495,7 +506,8 @@ impl Server {
             _ => return Vec::new(),
         }
         self.alone_until = None;
-        vec![Action::Send(Message::Associated(Associated { address: address.to_string() }))]
+        let moved_ns = moved.map(|ages| ages.map(Duration::as_nanos));
+        vec![Action::Send(Message::Associated(Associated { address: address.to_string(), moved_ns }))]
     }
 
     /// A one-way probe of this session has arrived for the first time.

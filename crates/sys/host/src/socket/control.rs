@@ -6,7 +6,7 @@ use crate::card::CardTime;
 
 /// Length of a control message's header.
 const HEADER: usize = 16;
-/// Room for the control messages of one datagram: stamps 64, packet information 40, hop limit 24, class 24; an
+/// Room for the control messages of one datagram: stamps 64, packet information 40, hop limit 24, class 24, drops 24; an
 /// error with its offender 64.
 pub(crate) const CONTROL_LEN: usize = 256;
 

@@ -277,6 +277,7 @@ fn configure(socket: BorrowedFd<'_>, address: SocketAddr, options: &SocketOption
             .map_err(|error| error.on(interface.clone()))?;
     }
     enlarge_receive_buffer(socket, options.receive_buffer)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1, "ask for the count of dropped datagrams")?;
     let tos = i32::from(options.dscp.tos() | options.ecn.bits());
     if address.is_ipv4() { configure_v4(socket, tos, options) } else { configure_v6(socket, tos, options) }
 }

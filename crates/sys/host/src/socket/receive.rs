@@ -42,6 +42,9 @@ pub struct Datagram<'a> {
     pub ttl: Option<u8>,
     /// TOS or traffic-class octet on arrival, ECN bits included.
     pub tos: Option<u8>,
+    /// How many the kernel had dropped when this one came, because they found the socket full or were damaged. Counts from the
+    /// opening of the socket; wraps at 2^32. What it grew by since the datagram before was dropped between the two.
+    pub dropped_before: u32,
 }
 
 /// Room for datagrams, allocated once.
@@ -65,6 +68,7 @@ struct Received {
     card: Option<CardTime>,
     ttl: Option<u8>,
     tos: Option<u8>,
+    dropped_before: u32,
 }
 
 impl ReceiveBatch {
@@ -99,6 +103,7 @@ impl ReceiveBatch {
                 user: self.user,
                 ttl: received.ttl,
                 tos: received.tos,
+                dropped_before: received.dropped_before,
             }
         })
     }
@@ -214,6 +219,7 @@ fn read_datagram(length: usize, peer: SocketAddr, control: &[u8]) -> Received {
         card: None,
         ttl: None,
         tos: None,
+        dropped_before: 0,
     };
     for message in messages(control) {
         let octet = || message.integer().and_then(|value| u8::try_from(value).ok());
@@ -221,6 +227,10 @@ fn read_datagram(length: usize, peer: SocketAddr, control: &[u8]) -> Received {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW) => {
                 received.kernel = message.software_stamp().map(Realtime::from_nanos);
                 received.card = message.card_stamp();
+            }
+            // None comes as long as none was dropped.
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                received.dropped_before = message.integer().map_or(0, i32::cast_unsigned);
             }
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 // struct in_pktinfo: interface, the local address, the destination in the header.

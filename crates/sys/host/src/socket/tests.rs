@@ -374,3 +374,24 @@ fn an_address_that_is_not_ours_is_named_in_the_error() {
     assert_eq!(error.errno(), Some(libc::ENODEV));
     assert!(error.to_string().contains("no-such-port"), "{error}");
 }
+
+#[test]
+fn a_datagram_tells_how_many_were_dropped_before_it() {
+    for address in LOOPBACKS {
+        let options = SocketOptions { receive_buffer: 1, ..SocketOptions::default() };
+        let (one, other) = (bind(address, &SocketOptions::default()), bind(address, &options));
+        let send = |count: u32| {
+            for id in 0..count {
+                one.send(&Outgoing::new(&[0; 100], other.local_address(), id)).unwrap();
+            }
+        };
+        send(200);
+        let dropped = other.kernel_drops().unwrap();
+        assert!((1..200).contains(&dropped), "{dropped}");
+        let read = usize::try_from(200 - dropped).unwrap();
+        let told = receive(&other, read, |datagram| datagram.dropped_before);
+        assert_eq!((told.len(), told[0]), (read, 0), "they came before the socket was full");
+        send(1);
+        assert_eq!(receive(&other, 1, |datagram| datagram.dropped_before), [dropped]);
+    }
+}

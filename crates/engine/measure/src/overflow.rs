@@ -1,0 +1,137 @@
+//! What the kernel dropped because a socket was full, by what the datagrams around it tell.
+
+use romer_host::socket::Datagram;
+use romer_record::event::{Event, EventKind, Side};
+use romer_units::{Monotonic, Timestamp};
+
+use crate::occurrences::event;
+
+/// Drops that are no further apart are told together, nanoseconds.
+const TOGETHER_NS: i64 = 100_000_000;
+/// An overflow is over when nothing was dropped for so long.
+const GOES_ON_NS: i64 = 1_000_000_000;
+/// Told at once, at the most; further ones are counted with the last.
+const MOST: usize = 64;
+
+/// Datagrams that a socket had no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overflow {
+    /// When the last one before them came, and the first after them, nanoseconds of the real-time clock.
+    pub(crate) between: [i64; 2],
+    /// How many.
+    pub(crate) count: u64,
+}
+
+impl Overflow {
+    /// The event of it, at the host that is this `side`, with times told from `start`.
+    pub(crate) fn event(&self, side: Side, start: Timestamp<Monotonic>) -> Event {
+        let [from, until] = self.between;
+        let count = self.count;
+        let now = event(EventKind::ReceiveOverflow, side, words(side, count), start);
+        let ago = |at: i64| now.clock_ns.saturating_sub(at).max(0);
+        let (earliest, latest) = (ago(from), ago(until));
+        Event { datagrams: Some(count), ..now.between(earliest, latest) }
+    }
+}
+
+fn words(side: Side, count: u64) -> String {
+    let host = if side == Side::Responder { "the responder's host" } else { "this host" };
+    let datagrams = if count == 1 { "datagram" } else { "datagrams" };
+    format!(
+        "{count} {datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time"
+    )
+}
+
+/// Takes `next` up in the event of an overflow, if that goes on with it; gives whether it does.
+pub(crate) fn go_on(event: &mut Event, next: &Event) -> bool {
+    let (Some(until), Some(end)) = (event.until_ns, next.until_ns) else { return false };
+    let goes_on = next.at_ns <= until.saturating_add(GOES_ON_NS);
+    if goes_on {
+        event.until_ns = Some(end.max(until));
+        let count = event.datagrams.unwrap_or(0).saturating_add(next.datagrams.unwrap_or(0));
+        event.datagrams = Some(count);
+        event.detail = words(event.side, count);
+    }
+    goes_on
+}
+
+/// Follows the drops of one socket.
+#[derive(Debug, Default)]
+pub(crate) struct Overflows {
+    dropped: u32,
+    last_ns: Option<i64>,
+    found: Vec<Overflow>,
+}
+
+impl Overflows {
+    /// A datagram was read.
+    pub(crate) fn take(&mut self, datagram: &Datagram<'_>) {
+        self.take_one(datagram.kernel.unwrap_or(datagram.user).as_nanos(), datagram.dropped_before);
+    }
+
+    fn take_one(&mut self, at_ns: i64, dropped: u32) {
+        let more = dropped.wrapping_sub(std::mem::replace(&mut self.dropped, dropped));
+        let before = self.last_ns.replace(at_ns).unwrap_or(at_ns);
+        if more > 0 {
+            self.add(Overflow { between: [before.min(at_ns), at_ns], count: more.into() });
+        }
+    }
+
+    /// Nothing more is read: what was dropped since the last datagram is told by the socket's `total`, up to `now_ns`.
+    pub(crate) fn end(&mut self, total: u32, now_ns: i64) {
+        self.take_one(now_ns, total);
+    }
+
+    fn add(&mut self, one: Overflow) {
+        let full = self.found.len() >= MOST;
+        match self.found.last_mut() {
+            Some(last) if full || one.between[0] <= last.between[1].saturating_add(TOGETHER_NS) => {
+                last.between[1] = one.between[1];
+                last.count += one.count;
+            }
+            _ => self.found.push(one),
+        }
+    }
+
+    /// What was found since the last call.
+    pub(crate) fn found(&mut self) -> Vec<Overflow> {
+        std::mem::take(&mut self.found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn what_was_dropped_lies_between_the_datagrams_that_tell_of_it() {
+        let mut overflows = Overflows::default();
+        for (at, dropped) in [(1, 0), (2, 0), (90, 7), (91, 7), (95, 9), (500, 9), (700, 12), (701, 12)] {
+            overflows.take_one(at * MS, dropped);
+        }
+        let expected = [([2, 95], 9), ([500, 700], 3)];
+        let expected =
+            expected.map(|(between, count)| Overflow { between: between.map(|at| at * MS), count });
+        assert_eq!(overflows.found(), expected);
+        overflows.take_one(900 * MS, 12);
+        assert!(overflows.found().is_empty(), "each is told once");
+        overflows.end(14, 1_000 * MS);
+        assert_eq!(overflows.found(), [Overflow { between: [900 * MS, 1_000 * MS], count: 2 }]);
+        // What goes on is one event.
+        let start = romer_host::clock::monotonic_now();
+        let mut one = Overflow { between: [0, 1], count: 1 }.event(Side::Responder, start);
+        (one.at_ns, one.until_ns) = (5, Some(7));
+        let more =
+            |at_ns, count| Event { at_ns, until_ns: Some(at_ns + 2), datagrams: Some(count), ..one.clone() };
+        let (next, later) = (more(8, 4), more(GOES_ON_NS + 11, 4));
+        assert!(go_on(&mut one, &next) && !go_on(&mut one, &later));
+        assert_eq!((one.at_ns, one.until_ns, one.datagrams), (5, Some(10), Some(5)));
+        assert!(one.detail.starts_with("5 datagrams had arrived, and the responder's host's kernel"));
+        // It counts to 2^32 and then begins anew; at the first datagram it is not known since when.
+        let mut overflows = Overflows { dropped: u32::MAX, ..Overflows::default() };
+        overflows.take_one(5, 1);
+        assert_eq!(overflows.found(), [Overflow { between: [5, 5], count: 2 }]);
+    }
+}

@@ -1,0 +1,102 @@
+//! Whose a packet is: sessions prove their addresses by associations, and may come to another address on the way.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use romer_host::socket::{Datagram, Source};
+use romer_record::log::Far;
+use romer_session::association::Token;
+use romer_units::Duration;
+
+use super::{Note, Path, Reflecting};
+use crate::card;
+
+/// Whose a reply is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// This session's.
+    Session(u32),
+    /// Of a sender at this address, which may be a session's of this number.
+    Unproved(SocketAddr, u16),
+}
+
+impl Reflecting {
+    /// Whose a request of this number is from there, if it is any session's or may turn out to be.
+    pub(super) fn owner(&self, peer: SocketAddr, ssid: u16) -> Option<Owner> {
+        let proved = self.proved.get(&(peer, ssid)).copied().map(Owner::Session);
+        proved.or_else(|| self.unclaimed.may_be_claimed(ssid).then_some(Owner::Unproved(peer, ssid)))
+    }
+
+    /// Tells the control thread a record, or keeps it until somebody proves to be whose it is.
+    pub(super) fn hand_over(&mut self, record: Option<(Owner, Far)>) {
+        self.hand_over_as(record, true);
+    }
+
+    /// The same of a packet that has come for the `first` time, or again.
+    pub(super) fn hand_over_as(&mut self, record: Option<(Owner, Far)>, first: bool) {
+        let Some((owner, mut record)) = record else { return };
+        let session = match owner {
+            Owner::Session(session) => session,
+            Owner::Unproved(peer, ssid) => match self.proved.get(&(peer, ssid)) {
+                // It was proved while the transmit stamp was waited for.
+                Some(session) => *session,
+                None => return self.unclaimed.keep(peer, ssid, record),
+            },
+        };
+        if let (Owner::Unproved(..), Some(state)) = (owner, self.sessions.get_mut(&session)) {
+            record.sequence = state.number(record.sequence);
+        }
+        if self.links.notes.try_send(Note::Record { session, record, first }).is_err()
+            && let Some(state) = self.sessions.get_mut(&session)
+        {
+            state.lost += 1;
+        }
+    }
+
+    /// An association has arrived by port `index`: the address of its session is proved.
+    pub(super) fn associate(&mut self, index: usize, token: Token, datagram: &Datagram<'_>) {
+        let peer = datagram.peer;
+        let Some((session, expected)) = self.tokens.get(&token).copied() else { return };
+        if expected.to_canonical() != peer.ip().to_canonical() {
+            return;
+        }
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        let before = state.address;
+        let mut path = None;
+        if let (Some(options), true) = (&state.sends, before != Some(peer)) {
+            // Without a way to there, the next association may find one.
+            let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
+            let socket = Arc::new(socket);
+            state.sender = Some((index, Arc::clone(&socket)));
+            let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
+            let card = card::of_index(&self.links.cards, datagram.interface).cloned();
+            path = Some(Box::new(Path { socket, to: peer, from, card }));
+        }
+        let now = datagram.kernel.unwrap_or(datagram.user).as_nanos();
+        let ssid = state.ssid;
+        let claimed = if before == Some(peer) { Vec::new() } else { self.unclaimed.claim(peer, ssid) };
+        let moved = before.filter(|before| *before != peer).map(|_| {
+            let first = claimed.iter().map(|far| far.t2_kernel_ns.unwrap_or(far.t2_user_ns));
+            let first = first.chain(state.elsewhere).chain([now]).min().unwrap_or(now);
+            [state.heard.min(first), first].map(|at| Duration::from_nanos(now.saturating_sub(at).max(0)))
+        });
+        let note = Note::Associated { session, address: peer, moved, path };
+        if self.links.notes.try_send(note).is_err() {
+            claimed.into_iter().for_each(|record| self.unclaimed.keep(peer, ssid, record));
+            return;
+        }
+        state.address = Some(peer);
+        state.elsewhere = None;
+        state.heard = now;
+        if let Some(before) = before {
+            self.proved.remove(&(before, state.ssid));
+            self.proved_addresses.remove(&before);
+        }
+        self.proved.insert((peer, ssid), session);
+        self.proved_addresses.insert(peer);
+        for record in claimed {
+            self.hand_over(Some((Owner::Unproved(peer, ssid), record)));
+        }
+        self.links.control_waker.wake();
+    }
+}

@@ -1,0 +1,73 @@
+//! When a packet that did not arrive would have.
+
+use romer_record::{Fate, Passage};
+use romer_units::Timestamp;
+
+/// The packets of `passages` that left, without copies, each with the moment by the receiver's clock at which it arrived, or
+/// would have: as long after its departure as the one before it that arrived in time, or else the first that did. `None` where
+/// none did.
+pub(crate) fn due(passages: &[Passage]) -> impl Iterator<Item = (&Passage, Option<i64>)> {
+    let took = |passage: &Passage| {
+        let in_time = passage.fate == Fate::Arrived && passage.copy == 0;
+        let (left, arrived) = passage.departure.zip(passage.arrival).filter(|_| in_time)?;
+        Some(arrived.as_nanos().saturating_sub(left.as_nanos()))
+    };
+    let mut taking = passages.iter().find_map(took);
+    let left = passages.iter().filter(|passage| passage.copy == 0);
+    left.filter_map(move |passage| {
+        let left = passage.departure?.as_nanos();
+        taking = took(passage).or(taking);
+        let arrived = passage.arrival.map(Timestamp::as_nanos);
+        Some((passage, arrived.or_else(|| taking.map(|taking| left.saturating_add(taking)))))
+    })
+}
+
+/// The losses without one between them that arrived, each with its number and the moment at which it was due.
+pub(crate) fn runs(passages: &[Passage]) -> Vec<Vec<(u64, i64)>> {
+    let mut runs = vec![Vec::new()];
+    for (passage, due) in due(passages) {
+        match (passage.fate, due) {
+            (Fate::Lost, Some(due)) => {
+                if let Some(run) = runs.last_mut() {
+                    run.push((passage.sequence, due));
+                }
+            }
+            (Fate::Arrived, _) if runs.last().is_some_and(|run| !run.is_empty()) => runs.push(Vec::new()),
+            _ => {}
+        }
+    }
+    runs
+}
+
+/// When packets came, in order.
+pub(crate) fn arrivals(passages: &[Passage]) -> Vec<i64> {
+    let came = passages.iter().filter(|passage| passage.fate == Fate::Arrived);
+    let mut moments: Vec<i64> = came.filter_map(|passage| passage.arrival).map(Timestamp::as_nanos).collect();
+    moments.sort_unstable();
+    moments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::astray::tests::passage;
+
+    #[test]
+    fn what_did_not_arrive_was_due_as_long_after_it_left_as_the_one_before_took() {
+        let mut all: Vec<Passage> =
+            (0..6).map(|n: i64| passage(n.unsigned_abs(), Some(n * 100), Fate::Lost)).collect();
+        for (place, arrival, fate) in [(1, 130, Fate::Arrived), (3, 350, Fate::Arrived), (4, 900, Fate::Late)]
+        {
+            all[place].fate = fate;
+            all[place].arrival = Some(Timestamp::from_nanos(arrival));
+        }
+        all.insert(2, Passage { copy: 1, arrival: Some(Timestamp::from_nanos(777)), ..all[1] });
+        all.push(passage(6, None, Fate::Lost));
+        let found: Vec<(u64, Option<i64>)> = due(&all).map(|(one, due)| (one.sequence, due)).collect();
+        let expected = [30, 130, 230, 350, 900, 550];
+        assert_eq!(found, (0..).zip(expected.map(Some)).collect::<Vec<_>>());
+        assert!(due(&all[..1]).all(|(_, due)| due.is_none()));
+        assert_eq!(runs(&all), [vec![(0, 30)], vec![(2, 230)], vec![(5, 550)]]);
+        assert_eq!(arrivals(&all), [130, 350, 777]);
+    }
+}
