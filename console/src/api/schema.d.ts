@@ -1406,7 +1406,8 @@ export interface components {
             };
             /**
              * Format: uint8
-             * @description Sent.
+             * @description Sent. The replies of a `romer respond` have the code point by which their requests arrived, which its log tells; `null`
+             *     where these were several, and of the replies of any other reflector, which does not tell.
              */
             sent: number | null;
         };
@@ -1711,12 +1712,12 @@ export interface components {
         Event: {
             /**
              * Format: int64
-             * @description When it was noticed, after the start.
+             * @description When it was, or was noticed where that is not known better, after the start.
              */
             at_ns: number;
             /**
              * Format: int64
-             * @description That host's real-time clock when it was noticed.
+             * @description That host's real-time clock at that moment; of what was on the path, this host's.
              */
             clock_ns: number;
             /**
@@ -3135,6 +3136,11 @@ export interface components {
              */
             elapsed_ns: number;
             /**
+             * @description Of one-way probes whose far end tells its log during the run (`--live-delays`), what became known within this interval
+             *     of the way there; left out where nothing is known.
+             */
+            forward?: components["schemas"]["StreamWay"] | null;
+            /**
              * Format: uint64
              * @description Entries of the packet log that are safe from a kill of the program.
              */
@@ -3149,6 +3155,8 @@ export interface components {
              * @description Reflections back up to now; of one-way probes, those that are known to have arrived.
              */
             returned: number;
+            /** @description The same of the way back. */
+            reverse?: components["schemas"]["StreamWay"] | null;
             /**
              * @description Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
              *     for the departure. The final document has those of the stamps nearest to the wire, which are less.
@@ -3291,6 +3299,47 @@ export interface components {
              * @description Frames that came after one of their own flow that was sent later.
              */
             reordered: number;
+        };
+        /**
+         * @description What is known of one-way probes while they are measured: of those that both ends' logs have told of by now, which is up to
+         *     an interval later than they came.
+         */
+        StreamWay: {
+            /**
+             * Format: uint64
+             * @description Those of them that have, as far as it is known.
+             */
+            arrived: number | null;
+            /**
+             * @description What the delays are: absolute, or above the least that came so far. How far one clock runs from the other is still in
+             *     the latter; the final document takes it out.
+             */
+            delay_kind: components["schemas"]["DelayKind"];
+            /**
+             * Format: double
+             * @description Their median.
+             */
+            delay_median_ns: number | null;
+            /**
+             * Format: double
+             * @description Their 99 % quantile.
+             */
+            delay_p99_ns: number | null;
+            /**
+             * Format: uint64
+             * @description How many delays became known within this interval.
+             */
+            delays: number;
+            /**
+             * Format: double
+             * @description Interarrival jitter (RFC 3550, section 6.4.1), since the start.
+             */
+            jitter_rfc3550_ns: number | null;
+            /**
+             * Format: uint64
+             * @description Probes since the start of which it is time that they have arrived.
+             */
+            sent: number | null;
         };
         /**
          * @description A statistical summary of a sample. Quantiles interpolate linearly between order statistics; the standard
