@@ -8,6 +8,8 @@
 mod figures;
 mod world;
 
+use std::collections::BTreeSet;
+
 use romer_measure::evaluate::evaluate;
 use romer_record::assemble;
 use romer_record::document::{DelayKind, Measurement, Metadata, Traffic};
@@ -77,6 +79,8 @@ fn reverse(world: &World, shared: bool) -> Truth {
         replies.extend(own);
     }
     replies.sort_by_key(|reply| if reply.stamped { reply.left } else { reply.told });
+    let there = sent(world).flat_map(|(_, probe, _)| &probe.there);
+    let points: BTreeSet<u8> = there.map(|(came, _)| came.tos >> 2).collect();
     let packet = |(reply, number): (&&Reply, &u64)| {
         let copies = copies(&reply.came, |one| reply.stamped.then_some(one.at - reply.left));
         let late = shared && is_late(copies.first().map(|copy| copy.at - reply.left));
@@ -87,7 +91,8 @@ fn reverse(world: &World, shared: bool) -> Truth {
         packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),
         refused: None,
         variable: !shared,
-        tos_sent: None,
+        // Its replies leave as their requests came: by one code point, if all of these did.
+        tos_sent: (points.len() == 1).then(|| points.first().copied()).flatten(),
         ecn_sent: Some(0),
     }
 }
