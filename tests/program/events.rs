@@ -286,13 +286,13 @@ fn a_link_that_goes_down_while_the_program_stands_still_is_dated_by_the_last_pac
     let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
         .map(|name| count(&document, &format!("/reverse/packets/{name}")));
     assert_eq!(received + lost + astray, sent, "{document:#}");
-    // A hundred a second. A busy machine may lose one itself.
-    assert!((80..=150).contains(&astray) && lost <= 3, "{document:#}");
     let events = at(&document, "/events").as_array().unwrap();
     let moment =
         |kind: &str| events.iter().find(|event| event["kind"] == kind).unwrap()["at_ns"].as_i64().unwrap();
     let down = moment("link-up") - moment("link-down");
-    assert!((800_000_000..1_800_000_000).contains(&down), "{events:#?}");
+    assert!(down >= 900_000_000, "{events:#?}");
+    // A hundred a second. A busy machine may lose some itself.
+    assert!(lost <= 3 && astray.abs_diff(down.unsigned_abs() / 10_000_000) <= 10, "{document:#}");
     assert!(moment("link-down") > moment("pause"), "{events:#?}");
 }
 
