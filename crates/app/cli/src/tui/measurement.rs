@@ -77,12 +77,13 @@ impl Point {
     fn of(interval: &StreamInterval, live: Option<&LiveStream>) -> Self {
         let delay = &interval.round_trip_delay_ns;
         let ways = live.map(|live| [live.forward(), live.reverse(), live.round_trip()]);
-        let [there, back, _] = ways.map_or([[None; 2]; 3], |ways| ways.map(LiveWay::quantiles));
+        let [there, back, both] = ways.map_or([[None; 2]; 3], |ways| ways.map(LiveWay::quantiles));
         let lost =
             |way: &LiveWay| way.counts().and_then(|[sent, came]| share(sent.saturating_sub(came), sent));
         Self {
             at: seconds(interval.elapsed_ns),
-            round_trip: delay.median.zip(delay.p99.or(delay.max)),
+            // By the stamps of both ways and of the result, where the log has them; else by those at hand.
+            round_trip: both[0].zip(both[1]).or_else(|| delay.median.zip(delay.p99.or(delay.max))),
             ways: [there[0], back[0]],
             highest: [there[1], back[1]],
             jitters: ways.map_or([None; 3], |ways| ways.map(LiveWay::jitter)),
@@ -254,12 +255,12 @@ impl MeasurementPicture {
         let rows = self.streams.iter().take(STREAMS).map(|one| {
             let latest = &one.latest;
             let missing = share(latest.sent.saturating_sub(latest.returned), latest.sent);
-            let whole = &latest.round_trip_delay_ns;
             let last = |of: fn(&Point) -> Option<f64>| one.points.iter().rev().find_map(of);
             let delays = if self.way.is_one_way() {
                 [last(|point| point.ways[0]), last(|point| point.ways[1])]
             } else {
-                [whole.median, whole.p99.or(whole.max)]
+                let whole = one.points.back().and_then(|point| point.round_trip);
+                [whole.map(|(median, _)| median), whole.map(|(_, highest)| highest)]
             };
             let cells = [
                 romer_report::escape::terminal(&latest.target),

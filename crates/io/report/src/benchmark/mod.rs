@@ -68,7 +68,9 @@ pub fn page(document: &Benchmark) -> String {
          max-width:60em;margin:2em auto;padding:0 1em;color:#1b1b1b;background:#fff}table{display:block;overflow-x:auto;border-collapse:collapse;\
          font-variant-numeric:tabular-nums}td,th{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:right}\
          td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.bad{color:#a00}\
-         @media(prefers-color-scheme:dark){body{background:#fff;color:#1b1b1b}}</style></head><body>\n",
+         :root{color-scheme:light dark}@media(prefers-color-scheme:dark){body{background:#191919;color:#e7e7e7}\
+         td,th{border-color:#444}.bad{color:#ff7a85}svg{filter:invert(.9) hue-rotate(180deg)}}\
+         @media print{body{background:#fff;color:#1b1b1b}svg{filter:none}}</style></head><body>\n",
     );
     let model = document.dut.model.as_deref().unwrap_or("a device");
     let _ = write!(
