@@ -88,6 +88,9 @@ fn a_stated_least_time_that_the_packets_do_not_bear_out_is_said_and_not_used() {
     let width = |document: &Value| bounds(document, "1") - bounds(document, "0");
     assert!((width(&plain) - width(&narrowed) - 8e6).abs() < 1.0, "{}", narrowed["clock"]);
     assert!(!narrowed["warnings"].to_string().contains("contradicts"));
+    // A local network's way takes microseconds.
+    let little = analyze(&["--path-minimum", "1500ns"]);
+    assert!((width(&plain) - width(&little) - 3e3).abs() < 1.0, "{}", little["clock"]);
 }
 
 /// A minute of packets one way, whose sender's clock is set after 40 s.

@@ -46,6 +46,38 @@ fn a_document_of_irtt_gives_irtts_own_figures() {
 }
 
 #[test]
+fn without_the_servers_stamps_irtts_round_trips_and_the_ways_of_its_losses_are_told_all_the_same() {
+    let mut theirs: Value =
+        serde_json::from_str(&std::fs::read_to_string(recorded("irtt.json")).unwrap()).unwrap();
+    let trips = theirs["round_trips"].as_array_mut().unwrap();
+    for trip in trips.iter_mut() {
+        trip["timestamps"]["server"] = serde_json::json!({"receive": {}, "send": {}});
+        if trip["lost"] == "true" {
+            trip["lost"] = "true_down".into();
+        }
+    }
+    let lost = |way: &str| trips.iter().map(|trip| u64::from(trip["lost"] == way)).sum::<u64>();
+    let (up, down) = (lost("true_up"), lost("true_down"));
+    assert!(up > 0 && down > 0, "then this tests nothing");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("irtt.json");
+    std::fs::write(&path, theirs.to_string()).unwrap();
+    let document = analyzed(&[], &[&path]);
+    let packets = |place: &str| count(&document, place);
+    assert_eq!(packets("/forward/packets/lost"), up);
+    assert_eq!(packets("/reverse/packets/lost"), down);
+    assert_eq!(packets("/round_trip/packets/lost"), up + down);
+    assert_eq!(packets("/round_trip/delay_ns/count"), packets("/round_trip/packets/received"));
+    // With the server's own time, which irtt takes off.
+    let more = number(&document, "/round_trip/delay_ns/mean") - number(&theirs, "/stats/rtt/mean");
+    assert!((0.0..1e6).contains(&more), "{more} ns more than irtt's");
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("the time that it had the packets for, too"), "{warnings}");
+    assert!(warnings.contains("no packet has the stamps of both ends"), "{warnings}");
+    assert!(!warnings.contains("stamps did not come"), "{warnings}");
+}
+
+#[test]
 fn what_others_recorded_has_a_page_and_is_compared() {
     let folder = tempfile::tempdir().unwrap();
     let name = |file: &str| folder.path().join(file);
@@ -81,6 +113,8 @@ fn two_captures_of_one_stream_are_both_its_ways_whichever_is_named_first() {
     let turned = analyzed(&["--capture-a", "--capture-b"], &[&far, &near]);
     assert_eq!(count(&both, "/forward/packets/sent"), 17);
     assert_eq!(count(&both, "/reverse/packets/sent"), 16);
+    // So that both have their rows wherever the ways are listed.
+    assert_eq!(at(&both, "/traffic/direction"), "both");
     for pointer in ["delay_ns", "packets", "ipdv_ns"] {
         assert_eq!(at(&both, &format!("/forward/{pointer}")), at(&turned, &format!("/reverse/{pointer}")));
         assert_eq!(at(&both, &format!("/reverse/{pointer}")), at(&turned, &format!("/forward/{pointer}")));
@@ -99,6 +133,8 @@ fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
     let document = analyzed(&[], &[&raw]);
     assert_eq!(count(&document, "/forward/packets/sent"), 4);
     assert_eq!(count(&document, "/forward/packets/lost"), 1);
+    // When it left is not in the file, and no stamp that did not come.
+    assert_eq!(count(&document, "/stamps/missing/sender_departure"), 0);
     // 6 microseconds above the least of 3.
     assert!((number(&document, "/forward/delay_ns/max") - 6_000.0).abs() < 1e-6);
 }

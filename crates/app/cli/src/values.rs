@@ -248,6 +248,10 @@ pub(crate) fn waiting(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(1)..=Duration::from_secs(600), "from 1ms to 10m")
 }
 
+pub(crate) fn path_minimum(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_nanos(1)..=Duration::from_secs(600), "from 1ns to 10m")
+}
+
 pub(crate) fn stamp_unit(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_nanos(1)..=Duration::from_secs(1), "from 1ns to 1s")
 }

@@ -174,7 +174,7 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     }
     let length = document.config.params.length;
     let mut clocks = [Origin::default(), Origin::default()];
-    let (mut rows, mut server_stamps, mut midpoints) = (Vec::with_capacity(trips.len()), 0u64, 0u64);
+    let (mut rows, mut midpoints) = (Vec::with_capacity(trips.len()), 0u64);
     for trip in &trips {
         let (client, server) = (trip.timestamps.client, trip.timestamps.server);
         let at = |origin: &mut Origin, stamp: Stamp| origin.time(stamp);
@@ -191,7 +191,6 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
             at(&mut clocks[1], back),
             at(&mut clocks[0], client.receive),
         ];
-        server_stamps += u64::from(stamps[1].is_some() && stamps[2].is_some());
         let loss = match trip.lost.as_str() {
             "false" | "" => None,
             "true_up" => Some(Loss::There),
@@ -202,12 +201,6 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     }
     rows.sort_by_key(|(row, _)| row.sequence);
     let mut notes = Vec::new();
-    if server_stamps == 0 {
-        notes.push(
-            "the server took no stamps, or one only: delays without its own time are not known (irtt client --tstamp=both)"
-                .into(),
-        );
-    }
     if midpoints > 0 {
         notes.push("the server gave one stamp for arrival and departure, the middle of both".into());
     }

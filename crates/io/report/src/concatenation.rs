@@ -118,10 +118,11 @@ fn direction(
         p_value: held.p_value,
         held: held.p_value >= LEVEL,
     });
+    let delay_kind = if absolute { DelayKind::Absolute } else { DelayKind::Variable };
     Some(ConcatenatedDirection {
         direction: field(way).into(),
-        delay_kind: if absolute { DelayKind::Absolute } else { DelayKind::Variable },
-        words: words(way, independence.as_ref(), test.as_ref(), &figures),
+        delay_kind,
+        words: words(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
         predicted_delay_ns: predicted(sums.values()),
         measured_delay_ns: measured_delay,
@@ -204,6 +205,7 @@ fn together(way: Way, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> 
 
 fn words(
     way: Way,
+    kind: DelayKind,
     independence: Option<&Independence>,
     test: Option<&DistributionTest>,
     figures: &[ConcatenatedFigure],
@@ -224,8 +226,19 @@ fn words(
         ),
         None => format!("{}: that the delays of A and B are independent could not be tested.", way.name()),
     };
-    let median = figures.iter().find(|figure| figure.name == "median");
-    match (test, median.and_then(|median| median.difference_ns)) {
+    // Of shapes, the median is nothing on both sides: the one that differs most for its size tells how they differ.
+    let wanted = if kind == DelayKind::Absolute { &["median"][..] } else { &["p95", "p99"][..] };
+    let figures = figures.iter().filter(|figure| wanted.contains(&figure.name.as_str()));
+    let share = |figure: &ConcatenatedFigure| {
+        figure.difference_ns.unwrap_or(0.0).abs() / figure.predicted_ns.abs().max(1.0)
+    };
+    let figure = figures.max_by(|a, b| share(a).total_cmp(&share(b)));
+    let name = match figure.map_or("median", |figure| figure.name.as_str()) {
+        "p95" => "95th percentile above the median",
+        "p99" => "99th percentile above the median",
+        other => other,
+    };
+    match (test, figure.and_then(|figure| figure.difference_ns)) {
         (Some(test), Some(_)) if test.held => {
             text.push_str(&format!(
                 " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, p {:.2}).",
@@ -236,7 +249,7 @@ fn words(
             let side = if difference < 0.0 { "shorter" } else { "longer" };
             text.push_str(&format!(
                 " What was measured in series is not the sum (greatest difference of the distributions {:.3}, p {:.3}): the \
-                 median is {} {side}.",
+                 {name} is {} {side}.",
                 test.distance,
                 test.p_value,
                 time(difference.abs(), true)

@@ -87,4 +87,12 @@ impl Scale {
     pub(crate) fn number(self, nanos: Option<f64>) -> Option<String> {
         nanos.map(|nanos| self.unit.number(nanos, self.decimals))
     }
+    /// What stands behind a plus-minus; what is less than the last digit shown, but not nothing, as that.
+    pub(crate) fn spread(self, nanos: Option<f64>) -> Option<String> {
+        let nanos = nanos?;
+        let least = 10f64.powi(-i32::try_from(self.decimals).unwrap_or(0)) * self.unit.nanos();
+        let text = self.unit.number(nanos, self.decimals);
+        let nothing = nanos > 0.0 && !text.chars().any(|one| one.is_ascii_digit() && one != '0');
+        Some(if nothing { format!("<{}", self.unit.number(least, self.decimals)) } else { text })
+    }
 }

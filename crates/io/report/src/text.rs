@@ -184,7 +184,7 @@ impl Page {
             .map(|way| {
                 let delay = &way.of(m).delay_ns;
                 let median = scale.number(delay.median)?;
-                Some(match scale.number(reach(delay)) {
+                Some(match scale.spread(reach(delay)) {
                     Some(half) => format!("{median} {plus_minus} {half}"),
                     None => median,
                 })

@@ -457,6 +457,9 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
         return format!("{way} than {other} by {}{NO_BREAK}ppm", digits(skew.abs(), skew));
     };
     let half = (high - low) / 2.0;
+    // Stamps that somebody made up exactly leave an interval of nothing: digits are those of the rate then, and no finer
+    // than a thousandth.
+    let half = if half < 1e-6 { skew.abs().max(0.05) } else { half };
     let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
     if low <= 0.0 && high >= 0.0 {
         return format!(

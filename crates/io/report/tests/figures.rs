@@ -177,6 +177,15 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
             && !page.contains("<b>second")
     );
     assert!(page.contains("<h2>2 against 1</h2>") && page.contains("<h2>3 against 1</h2>"));
+    assert_eq!(page.matches("of the others, the least is taken off").count(), 2, "there and back");
+    // Each run has its circumstances, and the command that repeats it.
+    for (number, (made, target)) in
+        (1..).zip(made.iter().zip(["198.18.0.2", "probe-17.example.net", "198.18.0.2"]))
+    {
+        assert!(page.contains(&format!("<section><h2>{number}. ")), "{number}");
+        let command = &made.measurement.metadata.command;
+        assert!(command.contains(target) && page.contains(&format!("<code>{command}</code>")), "{command}");
+    }
     let figures = drawn(&page);
     for way in ["forward", "reverse", "round-trip"] {
         let delays = named(&figures, &format!("delay-{way}")).unwrap();
@@ -224,8 +233,11 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
                 "reverse" => &made[run].reverse,
                 _ => &made[run].round_trip,
             };
-            let longest =
-                passages.iter().filter_map(|passage| passage.delay).max().unwrap().as_nanos() as f64;
+            let took = || passages.iter().filter_map(|passage| passage.delay).map(Duration::as_nanos);
+            // The second's one-way delays are known above their least only: so are the others' drawn.
+            let levelled = way != "round-trip" && run != 1;
+            let floor = if levelled { took().min().unwrap() } else { 0 };
+            let longest = (took().max().unwrap() - floor) as f64;
             let unit = match delays["y"]["unit"].as_str().unwrap() {
                 "µs" => 1e3,
                 "ms" => 1e6,
@@ -237,6 +249,8 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
                 drawn <= end && (!of("above").is_empty() || (drawn - longest / unit).abs() < 1e-3 * drawn)
             );
         }
+        let first = delays["legend"].as_array().unwrap()[0][0].as_str().unwrap();
+        assert_eq!(first.contains("above its least"), way != "round-trip", "{first}");
         // The slower path lies to the right of the others, which are one path.
         let middle = |run: usize| {
             let line = distribution["layers"][run]["points"].as_array().unwrap();

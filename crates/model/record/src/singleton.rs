@@ -77,7 +77,8 @@ pub struct RoundTrip {
     /// TOS or traffic class with which the reflection came back.
     pub reverse_tos: Option<u8>,
     /// The number that the reflector gave its reply: its own count of replies (RFC 8762 section 4, the stateful mode), or
-    /// the probe's number once more. `None` where it is not told, or was not kept.
+    /// the probe's number once more. `None` where it is not told, or was not kept. Of a reply that was lost it says that it
+    /// was sent.
     pub reply_number: Option<u32>,
     /// The host that was to send it refused (an error of the send call): neither sent nor lost.
     pub not_sent: bool,

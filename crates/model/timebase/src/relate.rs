@@ -7,7 +7,7 @@ use romer_units::{Clock, Duration, Place, Responder, Sender, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::numbers::{self, Numbering, ReplyNumbers};
-use crate::selection::{self, Selection, arrived_there, replied};
+use crate::selection::{self, Selection, arrived_there, replied, stamped};
 use crate::skew::Correction;
 
 /// What is there of the responder's own log.
@@ -33,8 +33,11 @@ pub struct Related {
     /// so not counted on the way back again. The order is by the responder's stamps, so that a step of its clock
     /// backwards shows as reordering; where a reflector without a log counts its replies, by its numbers.
     pub reverse: Vec<Passage>,
-    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4).
+    /// There and back: departures t1, arrivals t4, delay (t4-t1)-(t3-t2), seed 004 equation (4); where no packet has
+    /// both of the responder's stamps, t4-t1.
     pub round_trip: Vec<Passage>,
+    /// No packet that came back has both of the responder's stamps, so that round trips hold its own time as well.
+    pub far_time_unknown: bool,
     /// What the delays of `forward` and `reverse` are; those of `round_trip` are always absolute.
     pub delay_kind: DelayKind,
     /// The two clocks.
@@ -104,6 +107,7 @@ pub struct Relating {
     any: bool,
     one_way: bool,
     all_returned: bool,
+    far_stamps: FarStamps,
     forward: Vec<Passage>,
     replies: Replies,
     theirs: Vec<Passage>,
@@ -129,6 +133,7 @@ impl Relating {
             any: false,
             one_way: false,
             all_returned: true,
+            far_stamps: FarStamps::default(),
             forward: Vec::new(),
             replies: Replies::default(),
             theirs: Vec::new(),
@@ -180,6 +185,7 @@ impl Relating {
             return;
         }
         self.all_returned &= probe.iter().any(|row| row.returned);
+        self.far_stamps.take(probe);
         stream.forward(probe, &mut self.forward);
         if first.way == Way::RoundTrip {
             self.not_replied += not_replied(probe);
@@ -205,8 +211,12 @@ impl Relating {
     /// nothing is said yet, and there are no delays.
     pub fn finish_unrelated(self) -> Related {
         let Stream { relation, far_log, waiting_time, .. } = self.stream;
-        let mut forward = self.forward;
-        let mut replies = self.replies;
+        let Self { mut forward, mut replies, mut round_trip, mut missing, far_stamps, .. } = self;
+        let far_time_unknown = far_stamps.returned && !far_stamps.both;
+        if far_time_unknown {
+            far_stamps.forgive(&mut missing);
+            round_trip.iter_mut().for_each(whole_time);
+        }
         let numbers = (far_log == FarLog::None && self.any && !self.one_way).then(|| {
             let numbers = core::mem::take(&mut replies.numbers);
             numbers::tell(&mut forward, &mut replies.passages, numbers, waiting_time)
@@ -229,7 +239,8 @@ impl Relating {
             delay_kind: clocks::delay_kind(relation),
             corrections: Default::default(),
             clock: clocks::state(known(&forward), known(&reverse), relation),
-            missing: self.missing,
+            missing,
+            far_time_unknown,
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
@@ -239,9 +250,49 @@ impl Relating {
             numbers,
             forward,
             reverse,
-            round_trip: self.round_trip,
+            round_trip,
         }
     }
+}
+
+/// What there is of the responder's stamps, wherever they were taken, of packets that came back.
+#[derive(Clone, Copy, Debug, Default)]
+struct FarStamps {
+    returned: bool,
+    arrival: bool,
+    departure: bool,
+    both: bool,
+}
+
+impl FarStamps {
+    fn take(&mut self, probe: &[RoundTrip]) {
+        if self.both {
+            return;
+        }
+        for row in probe.iter().filter(|row| row.returned && row.way == Way::RoundTrip) {
+            let (arrival, departure) = (stamped(&row.t2), stamped(&row.t3));
+            self.returned = true;
+            self.arrival |= arrival;
+            self.departure |= departure;
+            self.both |= arrival && departure;
+        }
+    }
+
+    /// A stamp that is never taken is not one that did not come.
+    fn forgive(self, missing: &mut MissingStamps) {
+        if !self.arrival {
+            missing.responder_arrival = 0;
+        }
+        if !self.departure {
+            missing.responder_departure = 0;
+        }
+    }
+}
+
+/// The time away, with the responder's own.
+fn whole_time(passage: &mut Passage) {
+    let away = |(departure, arrival)| clocks::across(departure, arrival);
+    passage.delay = passage.departure.zip(passage.arrival).map(away).and_then(length);
 }
 
 fn not_replied(probe: &[RoundTrip]) -> u64 {

@@ -54,9 +54,11 @@ impl Tally {
     }
 }
 
-/// Whether the responder sent a reply to this arrival, so far as it is known.
+/// Whether the responder sent a reply to this arrival, so far as it is known: by its log's stamps, or by the number that it
+/// gave the reply.
 pub(crate) fn replied(row: &RoundTrip) -> bool {
-    row.way != Way::Forward && (row.returned || row.t3.user.is_some() || row.t3.kernel.is_some())
+    let logged = row.t3.user.is_some() || row.t3.kernel.is_some() || row.reply_number.is_some();
+    row.way != Way::Forward && (row.returned || logged)
 }
 
 /// Whether the probe of this row arrived at the responder, so far as it is known.
@@ -164,6 +166,11 @@ impl Tallies {
     }
 }
 
+/// Whether there is any stamp of a moment.
+pub(crate) fn stamped<C: Clock>(stamps: &Stamps<C>) -> bool {
+    [stamps.nic, stamps.kernel, stamps.user, stamps.told].iter().any(Option::is_some)
+}
+
 /// Whether the stamp of the chosen place did not come. Of a network card's stamps that says more than whether there is a
 /// stamp at all: the kernel's stands in.
 fn lacks<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> bool {
@@ -172,7 +179,9 @@ fn lacks<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> bool {
 
 /// Counts stamps of the chosen places that did not come, though the packet did, of the rows of one probe.
 pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], selection: &Selection) {
-    let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse);
+    // Of a number of which nothing else is known, it is not known either that it was to have a stamp.
+    let known = |row: &&RoundTrip| stamped(&row.t1) || arrived_there(row);
+    let departed = probe.first().filter(|row| !row.not_sent && row.way != Way::Reverse).filter(known);
     missing.sender_departure += u64::from(departed.is_some_and(|row| lacks(&row.t1, selection.t1)));
     for (index, row) in probe.iter().enumerate() {
         if row.returned && lacks(&row.t4, selection.t4) {

@@ -496,3 +496,29 @@ fn more_than_the_waiting_time_above_the_least_delay_is_late_whatever_the_offset(
     let fates: Vec<Fate> = found.forward.iter().map(|passage| passage.fate).collect();
     assert_eq!(fates, [Fate::Arrived, Fate::Arrived, Fate::Late]);
 }
+
+#[test]
+fn of_a_far_end_that_stamps_nothing_the_round_trip_is_the_whole_time_away_and_its_answers_are_known_by_their_numbers()
+ {
+    let row = |sequence: u64, back: Option<i64>, answered: bool| {
+        let t1 = 1_000_000 * i64::try_from(sequence).unwrap();
+        let mut row = RoundTrip { sequence, size: 64, returned: back.is_some(), ..RoundTrip::default() };
+        row.t1.kernel = Some(Timestamp::from_nanos(t1));
+        row.t4.kernel = back.map(|back| Timestamp::from_nanos(t1 + back));
+        row.seen_by_responder = answered;
+        row.reply_number = answered.then(|| u32::try_from(sequence).unwrap());
+        row
+    };
+    let rows =
+        [row(0, Some(5_000), false), row(1, None, true), row(2, None, false), row(3, Some(7_000), false)];
+    let found = related(&rows, ClockRelation::Unknown, FarLog::Complete);
+    assert!(found.far_time_unknown);
+    let delays: Vec<_> = found.round_trip.iter().map(|one| one.delay.map(Duration::as_nanos)).collect();
+    assert_eq!(delays, [Some(5_000), None, None, Some(7_000)]);
+    let fates =
+        |passages: &[Passage]| passages.iter().map(|one| (one.sequence, one.fate)).collect::<Vec<_>>();
+    use Fate::{Arrived, Lost};
+    assert_eq!(fates(&found.forward), [(0, Arrived), (1, Arrived), (2, Lost), (3, Arrived)]);
+    assert_eq!(fates(&found.reverse), [(0, Arrived), (1, Lost), (3, Arrived)]);
+    assert_eq!((found.missing.responder_arrival, found.missing.responder_departure), (0, 0));
+}

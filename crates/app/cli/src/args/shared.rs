@@ -48,7 +48,7 @@ pub(crate) struct SkewArgs {
     #[arg(long, value_name = "METHOD", value_parser = values::parsed::<Method>)]
     pub(crate) skew: Option<Method>,
     /// Each way takes at least so long: narrows the bounds of the clocks' offset
-    #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = values::path_minimum, allow_hyphen_values = true)]
     pub(crate) path_minimum: Option<Duration>,
 }
 

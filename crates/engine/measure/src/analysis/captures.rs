@@ -55,7 +55,7 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
     } else {
         (By::Content, loose)
     };
-    let Some(chosen) = flows.iter().max_by_key(|(_, count)| **count).map(|(flow, _)| *flow) else {
+    let Some(chosen) = fullest(&flows) else {
         return Err(refuse(format!(
             "no UDP packet of {} is in it; are they captures of one stream?",
             romer_report::escape::terminal(&near.to_string_lossy())
@@ -88,6 +88,16 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
         )
     })?;
     Ok(Found { there, back: back.table(Vec::new()) })
+}
+
+/// The flow of which most packets are in both captures, those of the flow that answers it among them; the fuller one of
+/// the two.
+fn fullest(flows: &BTreeMap<Flow, usize>) -> Option<Flow> {
+    let both_ways = |(flow, count): &(&Flow, &usize)| {
+        let answers = flows.get(&flow.back()).copied().unwrap_or(0);
+        (**count + answers, **count)
+    };
+    flows.iter().max_by_key(both_ways).map(|(flow, _)| *flow)
 }
 
 fn load(path: &Path) -> Result<capture::Capture, AnalysisError> {
@@ -246,4 +256,26 @@ fn packet_rows(near: &Captured, far: &[Captured], sequence: u64, least: i64) -> 
         row
     };
     arrived.into_iter().zip(0..).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_is_answered_goes_before_one_with_more_packets_one_way() {
+        let flow = |source: u16, destination: u16| {
+            let end = |port: u16| (std::net::Ipv4Addr::LOCALHOST.into(), port);
+            Flow { source: end(source), destination: end(destination) }
+        };
+        let flows = BTreeMap::from([
+            (flow(1, 2), 590),
+            (flow(2, 1), 574),
+            (flow(3, 4), 3),
+            (flow(4, 3), 600),
+            (flow(5, 6), 700),
+        ]);
+        assert_eq!(fullest(&flows), Some(flow(1, 2)));
+        assert_eq!(fullest(&BTreeMap::new()), None);
+    }
 }

@@ -19,7 +19,7 @@ use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
 use romer_timebase::skew::{Estimate, Heading, InTurn, correct, relate_clocks, state, usable};
-use romer_units::Duration;
+use romer_units::{Duration, Place};
 use thiserror::Error;
 
 use crate::SOFTWARE;
@@ -269,6 +269,7 @@ fn by<'a>(
 fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     let (m, other) = (&mut evaluated.measurement, back.measurement);
     m.reverse = other.forward;
+    m.traffic.direction = Way::Both;
     m.location_error_ns.responder.departure = other.location_error_ns.sender.departure;
     m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
     m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
@@ -306,6 +307,9 @@ fn of_table(
         m.voice.retain(|voice| voice.direction == Way::Forward);
     }
     m.stamps = places(shape, &about, m);
+    if evaluated.related.far_time_unknown {
+        untimed(&evaluated.related, m);
+    }
     m.warnings.extend(about.notes);
     m.warnings.extend(gaps(missing));
     evaluated
@@ -403,6 +407,23 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
         missing: m.stamps.missing.clone(),
         nic: None,
     }
+}
+
+/// Says of a file without the far end's arrivals or departures what its delays hold.
+fn untimed(related: &Related, m: &mut Measurement) {
+    let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
+    none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
+    none(related.reverse.iter().any(|one| one.departure.is_some()), &mut m.stamps.responder_departure);
+    m.stamps.delay_definition = format!(
+        "forward: t2 minus t1; reverse: t4 minus t3, where the far end took them; round trip: t4 minus t1, with the far end's \
+         own time{}",
+        m.stamps.sender_departure.map_or(String::new(), |place| format!("; the stamps are the {place}'s"))
+    );
+    m.warnings.push(
+        "of no packet both stamps of the far end are known: the round trips hold the time that it had the packets for, too \
+         (irtt client --tstamp=both has it stamp them)"
+            .into(),
+    );
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.

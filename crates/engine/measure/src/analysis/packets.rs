@@ -45,7 +45,7 @@ pub(super) struct Packets {
 }
 
 enum Kind {
-    /// By lines. Of the packets with numbers in `seen` it is known that they arrived, though not when.
+    /// By lines. Of the packets with numbers in `seen` it is known that they arrived and were answered, though not when.
     Lines { lines: Vec<Line>, way: Way, far_log: Far, seen: Vec<u64> },
     /// As they are.
     Rows(Vec<RoundTrip>),
@@ -85,7 +85,7 @@ impl Gathering {
         self.lines.iter().map(Line::row)
     }
 
-    /// In order. `seen`, in ascending order, are numbers of packets of which is known that they arrived.
+    /// In order. `seen`, in ascending order, are numbers of packets of which is known that they arrived and were answered.
     pub(super) fn finish(mut self, shape: Shape, far_log: Far, seen: Vec<u64>) -> Packets {
         self.lines.sort_by_key(|line| line.sequence);
         let way = if shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip };
@@ -169,10 +169,16 @@ fn rows_of(part: &[Line], way: Way, far_log: Far, seen: &[u64]) -> Vec<RoundTrip
         rows(&lines, far_log, &mut all);
         all[from..].iter_mut().for_each(|row: &mut RoundTrip| row.way = way);
         if seen.binary_search(&packet[0].sequence).is_ok() {
-            all[from..].iter_mut().for_each(|row| row.seen_by_responder = true);
+            all[from..].iter_mut().for_each(answered);
         }
     }
     all
+}
+
+/// A packet that arrived at a reflector, which answers each, though what it stamped be not known.
+fn answered(row: &mut RoundTrip) {
+    row.seen_by_responder = true;
+    row.reply_number = u32::try_from(row.sequence).ok();
 }
 
 #[cfg(test)]

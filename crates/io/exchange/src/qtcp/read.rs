@@ -382,13 +382,13 @@ fn order(found: &mut Found) -> Result<(), Fault> {
                 });
             }
             if entry.sequence > before.sequence {
-                let rise = rise(&found.entries, record);
+                let (rise, plain) = rise(&found.entries, record);
                 let sent_back = before.sent - entry.sent;
                 if sent_back > 0 && notes.sent_back.is_none() {
                     notes.sent_back = Some((record, sent_back.max(rise)));
                 }
                 let received_back = before.received - entry.received;
-                if received_back > 0 && 2 * -rise >= received_back {
+                if received_back > 0 && plain && 2 * -rise >= received_back {
                     notes.received_back = notes.received_back.or(Some((record, -rise)));
                 } else if received_back > 0 {
                     // In a file in order of sending, whose latencies go on as they were, it has overtaken.
@@ -409,17 +409,30 @@ fn order(found: &mut Found) -> Result<(), Fault> {
 }
 
 /// By how much the latencies of the entries from a record on (from 1) are higher than those before it, in the median of
-/// some on either side.
-fn rise(entries: &[Entry], record: u64) -> i64 {
+/// some on either side; and whether that is plainly more than the medians of so few differ by anyway.
+fn rise(entries: &[Entry], record: u64) -> (i64, bool) {
     const SIDE: usize = 20;
+    /// So many errors of the difference, each 1.25 of a mean's, whose deviation is one and a half of what half the
+    /// latencies lie off their median.
+    const PLAIN: f64 = 5.0 * 1.25 * 1.5;
     let at = usize::try_from(record).unwrap_or(usize::MAX).saturating_sub(1).min(entries.len());
-    let median = |entries: &[Entry]| -> i64 {
-        let mut latencies: Vec<i64> = entries.iter().map(Entry::latency).collect();
-        latencies.sort_unstable();
-        latencies.get(latencies.len() / 2).copied().unwrap_or(0)
+    let middle = |mut values: Vec<i64>| -> i64 {
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or(0)
     };
     let (before, after) = entries.split_at(at);
-    median(&after[..after.len().min(SIDE)]) - median(&before[before.len().saturating_sub(SIDE)..])
+    let sides = [&before[before.len().saturating_sub(SIDE)..], &after[..after.len().min(SIDE)]];
+    let medians = sides.map(|side| middle(side.iter().map(Entry::latency).collect()));
+    let off = |side: usize| {
+        let off = |entry: &Entry| entry.latency().saturating_sub(medians[side]).saturating_abs();
+        middle(sides[side].iter().map(off).collect())
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a rough error")]
+    let (spread, few) = (off(0).max(off(1)) as f64, sides.map(|side| 1.0 / side.len().max(1) as f64));
+    let rise = medians[1] - medians[0];
+    #[expect(clippy::cast_precision_loss, reason = "beside a rough error")]
+    let plain = rise.saturating_abs() as f64 > PLAIN * spread * (few[0] + few[1]).sqrt();
+    (rise, plain)
 }
 
 /// The numbers that are missing.
@@ -519,6 +532,14 @@ mod tests {
         says("1000:1030:30:64:0\n1200:1260:60:64:2\n1100:1290:190:64:1\n", "1 packet arrived after");
         says(&format!("{GOOD}500:1330:830:64:3\n"), "sender's clock stepped back");
         says(&format!("{GOOD}1300:730:-570:64:3\n"), "receiver's clock stepped back");
+        // Packets that overtake others, in a file in order of sending, are no step though there be few before them.
+        let mut overtaken = String::new();
+        for n in 0..60i64 {
+            let (sent, latency) = (10_000 + 100 * n, 500 + n * 4_231 % 997);
+            overtaken.push_str(&format!("{sent}:{}:{latency}:64:{n}\n", sent + latency));
+        }
+        let overtaken = says(&overtaken, "reordered");
+        assert_eq!(overtaken.notes.received_back, None);
         assert_eq!(says(&format!("{GOOD}1300:13"), "octet 54").entries.len(), 3);
         assert_eq!(says(&format!("{GOOD}{}", "\0".repeat(70_000)), "70000 octets").entries.len(), 3);
         let cut = says(&format!("{GOOD}1300:1\0\0\0\n\0"), "5 octets of zero");

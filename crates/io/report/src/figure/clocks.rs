@@ -14,6 +14,9 @@ use crate::words::pace;
 
 /// Columns of the band of the interval.
 const BAND: usize = 100;
+/// How high it is drawn at the least, as a share of the axis, and how strong.
+const THIN: f64 = 0.008;
+const STRONG: f64 = 0.9;
 /// Points of a series: enough for its envelope, which is all that can be told of two clouds over each other.
 const POINTS: usize = 400;
 
@@ -96,8 +99,8 @@ fn corrected(
         name: if way == Way::Reverse { "clock-reverse" } else { "clock-forward" },
         title: format!("Clock error taken out, {}", way.name()),
         caption: format!(
-            "Both above their least value. {} The band is what was taken out, with its 95 % interval: a corrected delay is \
-             off by {} at the most because of it.{more}",
+            "Both above their least value. {} The band is what was taken out, with its 95 % interval, no thinner than can \
+             be seen: a corrected delay is off by {} at the most because of it.{more}",
             found(m),
             time(widest, true)
         ),
@@ -192,9 +195,11 @@ impl<'a> Band<'a> {
     fn bars(mut self, least: f64, end: f64, unit: Unit) -> Vec<([f64; 4], f64)> {
         self.columns.extend(self.open.take());
         let bar = |[left, right, low, high]: [f64; 4]| {
-            let (low, high) = (low - least, high - least);
+            // A band that is narrower than a line can be seen is as wide as one.
+            let thin = (THIN * end - (high - low)).max(0.0) / 2.0;
+            let (low, high) = (low - least - thin, high - least + thin);
             let seen = high > 0.0 && low < end;
-            seen.then(|| ([left, right, low.max(0.0) / unit.nanos(), high.min(end) / unit.nanos()], 0.5))
+            seen.then(|| ([left, right, low.max(0.0) / unit.nanos(), high.min(end) / unit.nanos()], STRONG))
         };
         self.columns.into_iter().filter_map(bar).collect()
     }

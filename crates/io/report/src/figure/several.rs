@@ -21,11 +21,17 @@ pub(crate) struct Laid<'a> {
     pub(crate) ink: Ink,
     pub(crate) passages: Passages<'a>,
     pub(crate) times: Times,
+    /// What is taken off its delays, nanoseconds: where some runs know only what delays are above the least, the least of the
+    /// others is.
+    pub(crate) floor: f64,
 }
 
 /// What is drawn of one way: every figure of a single run's page that has a place for several.
 pub(crate) fn overlaid(runs: &[Laid<'_>], way: Way) -> Vec<Figure> {
-    let delays: Vec<Vec<f64>> = runs.iter().map(|run| delays(run.passages.of(way))).collect();
+    let above = |run: &Laid<'_>| -> Vec<f64> {
+        delays(run.passages.of(way)).into_iter().map(|delay| delay - run.floor).collect()
+    };
+    let delays: Vec<Vec<f64>> = runs.iter().map(above).collect();
     let rows: Vec<Row<'_>> = runs
         .iter()
         .zip(&delays)
@@ -82,7 +88,7 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
             let Some((at, delay)) = run.times.since_first(passage.sequence).zip(passage.delay) else {
                 continue;
             };
-            let (x, y) = (at / seconds.nanos(), as_float(delay.as_nanos()));
+            let (x, y) = (at / seconds.nanos(), as_float(delay.as_nanos()) - run.floor);
             if y <= end {
                 within.push((x, y / unit.nanos()));
             } else {
@@ -94,6 +100,13 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
         layers.push(Layer::Above(run.ink, thin_marks(above)));
     }
     let mut caption = Vec::new();
+    if runs.iter().any(|run| run.floor > 0.0) {
+        caption.push(
+            "Of some runs it is known only what delays are above their least: of the others, the least is taken off, here and in \
+             the figures below."
+                .to_owned(),
+        );
+    }
     if from > 0.0 {
         caption.push("The scale does not begin at zero.".to_owned());
     }

@@ -1,8 +1,9 @@
 //! Several runs on the same axes, with what differs.
 
 use romer_record::comparison::Comparison;
+use romer_record::document::DelayKind;
 
-use super::{chart, data, page};
+use super::{chart, data, overview, page};
 use crate::ReportError;
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
@@ -38,11 +39,17 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared) -> Result<String, ReportE
             .zip(INKS.into_iter().enumerate())
             .map(|(subject, (number, ink))| laid(subject, number, ink, way))
             .collect();
-        for figure in overlaid(&runs.unwrap_or_default(), way) {
+        let mut runs = runs.unwrap_or_default();
+        level(&mut runs, subjects, way);
+        for figure in overlaid(&runs, way) {
             chart(&figure, &mut drawn, &mut body)?;
         }
     }
     differences(subjects, by, &mut body);
+    for (subject, number) in subjects.iter().zip(1..) {
+        let title = format!("{number}. {}", subject.name);
+        overview::circumstances_of(subject.stream.measurement, &title, &mut body);
+    }
     body.push_str("</article>\n<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let streams: Vec<_> = subjects.iter().map(|subject| subject.stream).collect();
     let footer = "Each run's own page and packet log are in its folder.";
@@ -54,7 +61,23 @@ fn laid<'a>(subject: &Subject<'a>, number: usize, ink: Ink, way: Way) -> Option<
     let passages = subject.stream.passages?;
     let kind = way.label(subject.stream.measurement);
     let name = format!("{}. {} ({kind})", number + 1, subject.name);
-    Some(Laid { name, ink, passages, times: Times::of(&passages) })
+    Some(Laid { name, ink, passages, times: Times::of(&passages), floor: 0.0 })
+}
+
+/// Where delays of some runs are known above the least only, takes the least off those of the others, and says so in their
+/// names: what is above the least is not to be drawn beside whole delays.
+fn level(runs: &mut [Laid<'_>], subjects: &[Subject<'_>], way: Way) {
+    let kind = |subject: &Subject<'_>| way.of(subject.stream.measurement).delay_kind;
+    if !subjects.iter().any(|subject| kind(subject) == Some(DelayKind::Variable)) {
+        return;
+    }
+    for (run, subject) in runs.iter_mut().zip(subjects) {
+        let m = subject.stream.measurement;
+        if let (Some(DelayKind::Absolute), Some(least)) = (kind(subject), way.of(m).delay_ns.min) {
+            run.floor = least;
+            run.name.push_str(", above its least");
+        }
+    }
 }
 
 /// How each later run differs from the first, judged and told as `compare` does.

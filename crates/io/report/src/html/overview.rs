@@ -82,8 +82,8 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
     let delay = &direction.delay_ns;
     let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
     let half = scale
-        .number(reach(delay))
-        .map_or_else(String::new, |half| format!(" <span class=\"half\">± {half}</span>"));
+        .spread(reach(delay))
+        .map_or_else(String::new, |half| format!(" <span class=\"half\">± {}</span>", markup(&half)));
     let lost = direction.loss.ratio.map_or_else(|| "not known".to_owned(), percent);
     let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };
     page.push_str(&format!(
@@ -162,8 +162,30 @@ fn list(title: &str, items: &[(&str, String)], page: &mut String) {
 }
 
 pub(super) fn circumstances(m: &Measurement, page: &mut String) {
+    list("Circumstances", &about(m), page);
+    if !m.metadata.command.is_empty() {
+        page.push_str("<section><h2>To measure this again</h2>\n");
+        command(m, page);
+        page.push_str("</section>\n");
+    }
+}
+
+/// The same of one of several runs, under its own title.
+pub(super) fn circumstances_of(m: &Measurement, title: &str, page: &mut String) {
+    list(&markup(title), &about(m), page);
+    if !m.metadata.command.is_empty() {
+        command(m, page);
+    }
+}
+
+/// The command that made it.
+fn command(m: &Measurement, page: &mut String) {
+    page.push_str(&format!("<pre><code>{}</code></pre>", markup(&m.metadata.command)));
+}
+
+fn about(m: &Measurement) -> Vec<(&'static str, String)> {
     let meta = &m.metadata;
-    let mut items: Vec<(&str, String)> = Vec::new();
+    let mut items: Vec<(&'static str, String)> = Vec::new();
     items.extend(meta.comment.clone().map(|comment| ("Comment", comment)));
     items.push(("Traffic", format!("{}; {}", WORDS.traffic(&m.traffic), m.traffic.protocol)));
     if let Some(seed) = m.traffic.seed {
@@ -177,11 +199,5 @@ pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     items.extend(meta.responder_software.clone().map(|software| ("Responder", software)));
     items.extend(WORDS.route(meta).map(|route| ("Route", route)));
     items.extend(m.ended.as_ref().map(|ended| ("Ended", WORDS.moment(ended))));
-    list("Circumstances", &items, page);
-    if !meta.command.is_empty() {
-        page.push_str(&format!(
-            "<section><h2>To measure this again</h2>\n<pre><code>{}</code></pre></section>\n",
-            markup(&meta.command)
-        ));
-    }
+    items
 }

@@ -166,7 +166,28 @@ fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
             }
         }
     }
-    best.filter(|best| convinces(best.log_alarm))
+    best.filter(|best| convinces(best.log_alarm)).map(|best| begun(series, excess, best, window))
+}
+
+/// The period by the moments at which its spikes begin. A spike that lasts for several packets may have risen above the level
+/// at any of them; those before that wait more than half as long as is usual in it are in it too. How far these moments lie
+/// off a line says how sure the period is, as those do not which were chosen for lying near it.
+fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period {
+    let reach = period.fit.period / 2.0;
+    let begin = |hit: &usize| {
+        let near = |place: &usize| {
+            series.at[*hit] - series.at[*place] < reach && excess[*place] > period.height / 2.0
+        };
+        (0..*hit).rev().take_while(near).last().unwrap_or(*hit)
+    };
+    let hits: Vec<usize> = period.hits.iter().map(begin).collect();
+    let spikes: Vec<Spike> = hits.iter().map(|hit| Spike { place: *hit, at: series.at[*hit] }).collect();
+    let fitted = line(&spikes, period.fit, reach, window)
+        .and_then(|fit| line(&spikes, Fit { error: period.fit.error, ..fit }, 2.0 * window, window));
+    match fitted {
+        Some(fit) => Period { fit, hits, ..period },
+        None => period,
+    }
 }
 
 /// The logarithm of how many periods and phases could have been found: periods that put the last spike into another
@@ -260,7 +281,7 @@ fn folded(series: &Series, spikes: &[Spike], start: f64, window: f64, room: &mut
         if hits < 3 {
             return None;
         }
-        fit = line(stretch, Fit { first: phase, period, error: window }, window)?;
+        fit = line(stretch, Fit { first: phase, period, error: window }, window / 2.0, window)?;
         if first + cycles * start >= last {
             break;
         }
@@ -307,12 +328,12 @@ fn best_phase(spikes: &[Spike], fit: Fit, window: f64, room: &mut Room) -> (u32,
     (hits, fit.first + real(bin + 1) * half)
 }
 
-/// The line through the spikes near a phase, one a cycle.
-fn line(spikes: &[Spike], near: Fit, window: f64) -> Option<Fit> {
+/// The line through the spikes that lie no farther than `reach` from a phase, one a cycle.
+fn line(spikes: &[Spike], near: Fit, reach: f64, window: f64) -> Option<Fit> {
     let points: Vec<(f64, f64)> = spikes
         .iter()
         .map(|spike| (near.cycle(spike.at), spike.at))
-        .filter(|((_, away), _)| away.abs() <= window / 2.0)
+        .filter(|((_, away), _)| away.abs() <= reach)
         .map(|((cycle, _), at)| (cycle, at))
         .collect();
     let n = real(points.len());

@@ -7,6 +7,7 @@
 //! nearest neighbours of the moment have to differ as well. Both sides are looked through again.
 
 use romer_record::Passage;
+use romer_record::document::Summary;
 use romer_record::finding::Pattern;
 
 use super::{Found, Series, convinces, quantile};
@@ -22,6 +23,8 @@ const BESIDE: usize = 20;
 const MOST: usize = 16;
 /// A step is as large as this share of the inter-quartile range beside it.
 const LARGE: f64 = 0.75;
+/// Of one that is too short to be found by itself, told where hops change, so many.
+const PLAIN: f64 = 3.0;
 /// Its nearest neighbours, a share of a side, differ by this share of it.
 const NEAREST: f64 = 0.1;
 const ABRUPT: f64 = 0.6;
@@ -47,7 +50,36 @@ pub(super) fn changes(series: &Series, passages: &[Passage]) -> Vec<Found> {
             _ => found.push(step),
         }
     }
+    let moments: Vec<f64> = found.iter().filter_map(|one| one.at).collect();
+    for one in &mut found {
+        if let (Some(at), Pattern::RouteChange { delay_step_ns: step @ None, .. }) =
+            (one.at, &mut one.pattern)
+        {
+            *step = step_at(series, at, &moments);
+        }
+    }
     found
+}
+
+/// The step of the delay at a moment that the hops tell, between the changes before and after it. It needs not be improbable
+/// over all moments as one does that is sought: the medians' intervals do not meet, and it is sudden, and plain to see.
+fn step_at(series: &Series, at: f64, others: &[f64]) -> Option<f64> {
+    let place = |moment: f64| series.at.partition_point(|one| *one < moment);
+    let begin = others.iter().copied().filter(|other| *other < at).map(place).max().unwrap_or(0);
+    let end =
+        others.iter().copied().filter(|other| *other > at).map(place).min().unwrap_or(series.delay.len());
+    let (before, after) = (series.delay.get(begin..place(at))?, series.delay.get(place(at)..end)?);
+    if before.len().min(after.len()) < BESIDE || !abrupt(before, after) {
+        return None;
+    }
+    let (before, after) = (summary(before), summary(after));
+    let size = after.median? - before.median?;
+    let spread = before.iqr?.max(after.iqr?).max(1.0);
+    // What is too dependent for an interval of its median has its quartiles, which are wider.
+    let middle = |side: &Summary| side.median_interval.or(Some([side.p25?, side.p75?]));
+    let ([low, high], [least, most]) = (middle(&before)?, middle(&after)?);
+    let apart = if size > 0.0 { least > high } else { most < low };
+    (apart && size.abs() >= PLAIN * spread).then_some(size)
 }
 
 /// What the hops say.

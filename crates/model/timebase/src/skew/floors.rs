@@ -199,9 +199,39 @@ const BESIDE: usize = 10;
 /// An outlier lies below the lowest of its neighbours by more than so many times what they lie above it on average.
 const ISOLATED: f64 = 4.0;
 
+/// Floors at an end that are too few to be a stretch of their own.
+const END: usize = 2;
+
+/// Takes out the few floors at the beginning and at the end that lie far below all that is beside them: a clock was set
+/// there, or the path changed, so near the end that they tell nothing of the rate, and much that is wrong.
+fn drop_ends(floors: &mut Vec<Floor>, slope: f64) {
+    let below = |few: &[Floor], beside: &[Floor]| {
+        let least = beside.iter().map(|floor| floor.above(slope)).fold(f64::INFINITY, f64::min);
+        let mut above: Vec<f64> = beside.iter().map(|floor| floor.above(slope) - least).collect();
+        let highest = few.iter().map(|floor| floor.above(slope)).fold(f64::NEG_INFINITY, f64::max);
+        above.len() >= 2 * BESIDE && least - highest > ISOLATED * (median(&mut above) + 1.0)
+    };
+    let place = |few: usize| few.min(floors.len());
+    let early = (1..=END)
+        .rev()
+        .find(|few| below(&floors[..place(*few)], &floors[place(*few)..place(few + 2 * BESIDE)]));
+    if let Some(few) = early {
+        floors.drain(..few);
+    }
+    let total = floors.len();
+    let split = |few: usize| total.saturating_sub(few);
+    let late = (1..=END)
+        .rev()
+        .find(|few| below(&floors[split(*few)..], &floors[split(few + 2 * BESIDE)..split(*few)]));
+    if let Some(few) = late {
+        floors.truncate(split(few));
+    }
+}
+
 /// Takes out floors that lie alone far below all their neighbours: no queue empties like that, so it is a stamp that is
-/// wrong. Gives how many.
+/// wrong; and those few at an end that do. Gives how many of the former.
 pub(crate) fn drop_outliers(floors: &mut Vec<Floor>, slope: f64) -> usize {
+    drop_ends(floors, slope);
     let mut dropped = 0;
     for _ in 0..4 {
         let heights: Vec<f64> = floors.iter().map(|floor| floor.above(slope)).collect();

@@ -5,7 +5,7 @@ use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew};
 use super::floors::Floors;
 use super::near::{borne_out, two_steps};
 use super::posterior::slopes;
-use super::survey::{LEAST_PACKETS, Survey, Transition};
+use super::survey::{Survey, Transition};
 use super::wander::{self, Curve};
 use super::{many, rounded};
 
@@ -77,12 +77,11 @@ impl Piecewise {
         let some: Vec<(&Survey, Heading)> = surveys
             .iter()
             .zip(Heading::BOTH)
-            .filter_map(|(survey, heading)| Some((survey.as_ref()?, heading)))
+            .filter_map(|(survey, heading)| Some((survey.as_ref().ok()?, heading)))
             .collect();
         if some.is_empty() {
-            return Estimate::refused(&format!(
-                "there are fewer than {LEAST_PACKETS} packets, or less than a second of them"
-            ));
+            let why = surveys.iter().filter_map(|survey| survey.as_ref().err()).max();
+            return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
         }
         let events = events(&some);
         if let Some(why) = restless(&some, &events) {

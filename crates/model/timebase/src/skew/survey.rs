@@ -64,29 +64,65 @@ pub(crate) struct Survey {
     pub(crate) length: f64,
 }
 
+/// Why nothing can be said of a direction; the more there is, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TooLittle {
+    Nothing,
+    FewPackets,
+    Short,
+    FewPlaces,
+}
+
+impl TooLittle {
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Nothing => "no packet has the stamps of both ends".into(),
+            Self::FewPackets => {
+                format!("there are fewer than {LEAST_PACKETS} packets with the stamps of both ends")
+            }
+            Self::Short => "the packets span less than a second".into(),
+            Self::FewPlaces => {
+                "the packets stand together at a few moments, between which there are pauses; a rate needs \
+                                them spread over the run"
+                    .into()
+            }
+        }
+    }
+}
+
 impl Survey {
-    pub(crate) fn of(cells: &Floors) -> Option<Self> {
+    /// Surveys a direction.
+    ///
+    /// # Errors
+    /// Why there is too little of it.
+    pub(crate) fn of(cells: &Floors) -> Result<Self, TooLittle> {
         let packets = cells.count();
+        if packets == 0 {
+            return Err(TooLittle::Nothing);
+        }
         if packets < LEAST_PACKETS {
-            return None;
+            return Err(TooLittle::FewPackets);
         }
         let wanted = usize::try_from((packets / PACKETS).clamp(FLOORS.0, FLOORS.1)).unwrap_or(16);
         let rough = first_slope(cells);
         let mut floors = join(&cells.least(rough), wanted, rough);
         drop_outliers(&mut floors, rough);
-        if floors.last()?.x - floors.first()?.x < SHORTEST {
-            return None;
+        let length = |floors: &[Floor]| {
+            floors.first().zip(floors.last()).map_or(0.0, |(first, last)| last.x - first.x)
+        };
+        if length(&floors) < SHORTEST {
+            return Err(TooLittle::Short);
         }
         // Which packets lie lowest depends a little on the slope: once more with the one that was found.
-        let first = rough + consensus(&segments(&floors, rough))?;
+        let first = rough + consensus(&segments(&floors, rough)).ok_or(TooLittle::FewPlaces)?;
         let fine = cells.least(first);
         let mut floors = join(&fine, wanted, first);
         drop_outliers(&mut floors, first);
         let cuts = segments(&floors, first);
-        let base = consensus(&cuts)?;
+        let base = consensus(&cuts).ok_or(TooLittle::FewPlaces)?;
         let mut survey = Self {
             slope: first + base,
-            length: floors.last()?.x - floors.first()?.x,
+            length: length(&floors),
             floors,
             fine: Vec::new(),
             groups: Vec::new(),
@@ -103,7 +139,7 @@ impl Survey {
             survey.parts.extend(if parts.is_empty() { vec![*whole] } else { parts });
         }
         survey.fine = fine;
-        Some(survey)
+        Ok(survey)
     }
 
     /// Joins segments to groups, and finds what lies between; gives of each transition the parts that it has, if it is not
