@@ -324,7 +324,11 @@ fn measured_delays_that_nothing_was_added_to_are_told() {
 fn what_is_told_of_a_flow_says_of_which() {
     let normal = "{ variable = { model = \"normal\", mean = \"1ms\", stddev = \"1ms\" } }";
     let flow = "[[flow]]\nmatch = { protocol = \"icmp\" }\n";
-    let told = read(&format!("a_to_b.delay={normal}\n{flow}b_to_a.loss.probability=0.5\n{flow}a_to_b.delay={normal}\n")).unwrap().notes;
+    let told = read(&format!(
+        "a_to_b.delay={normal}\n{flow}b_to_a.loss.probability=0.5\n{flow}a_to_b.delay={normal}\n"
+    ))
+    .unwrap()
+    .notes;
     let places: Vec<&str> =
         told.iter().filter_map(|note| note.split_once(": 15.8655 %")).map(|(at, _)| at).collect();
     assert_eq!(places, ["a_to_b.delay", "flow[2].a_to_b.delay"]);

@@ -8,6 +8,7 @@ use romer_bench::{Forecast, Progress};
 use romer_method::Ask;
 use romer_method::campaign::Procedure;
 use romer_record::benchmark::{Benchmark, BenchmarkResult};
+use romer_report::benchmark::amount;
 use romer_units::Duration;
 
 use crate::output::Sheet;
@@ -245,7 +246,7 @@ fn remarks(document: &Benchmark) -> String {
         };
         let worst = limit.value.map_or_else(
             || "not all that it is about was found".into(),
-            |value| format!("{value:.4} at the worst"),
+            |value| format!("{} at the worst", amount(&limit.limit, value)),
         );
         let _ = writeln!(text, "limit {held}: {} ({worst})", limit.limit);
     }
@@ -255,13 +256,13 @@ fn remarks(document: &Benchmark) -> String {
         let at = difference.load_percent.map_or_else(String::new, |load| format!(" at {load:.1} %"));
         let _ = writeln!(
             text,
-            "{} against {}{size}{at}: {} differs by {:.4} ({:.4} to {:.4}, 95 %)",
+            "{} against {}{size}{at}: {} differs by {} ({} to {}, 95 %)",
             difference.to,
             difference.from,
             difference.quantity,
-            difference.mean.unwrap_or_default(),
-            low,
-            high
+            amount(&difference.quantity, difference.mean.unwrap_or_default()),
+            amount(&difference.quantity, low),
+            amount(&difference.quantity, high)
         );
     }
     for one in document.overall.iter().filter(|one| one.quantity == "latency_median_ns") {

@@ -131,7 +131,8 @@ pub fn page(document: &Benchmark) -> String {
             (false, None) => "not known",
         };
         let not_all = || "not all that it is about was found".into();
-        let worst = one.value.map_or_else(not_all, |value| format!("{value:.4} at the worst"));
+        let worst =
+            one.value.map_or_else(not_all, |value| format!("{} at the worst", amount(&one.limit, value)));
         (format!("{held}: {} ({worst})", one.limit), !one.held)
     });
     list(&mut html, "Limits", limits.collect());
@@ -139,12 +140,14 @@ pub fn page(document: &Benchmark) -> String {
         let [low, high] = one.interval.unwrap_or_default();
         let at = one.load_percent.map_or(String::new(), |load| format!(" at {load:.1} %"));
         let text = format!(
-            "{} against {}, {}{at}: {} differs by {:.4} ({low:.4} to {high:.4}, 95 %)",
+            "{} against {}, {}{at}: {} differs by {} ({} to {}, 95 %)",
             one.to,
             one.from,
             size_words(one.frame_size),
             one.quantity,
-            one.mean.unwrap_or_default()
+            amount(&one.quantity, one.mean.unwrap_or_default()),
+            amount(&one.quantity, low),
+            amount(&one.quantity, high)
         );
         (text, false)
     });
@@ -161,7 +164,11 @@ pub fn page(document: &Benchmark) -> String {
         document.soft_spots.iter().map(|one| (one.text.clone(), true)).collect(),
     );
     list(&mut html, "Frames of a mixture that did not come, by size", by_size(document));
-    list(&mut html, "Markings that came out, beside those that went in", markings(document));
+    // Whether they should have changed is for the verdicts to say.
+    let marked = markings(document)
+        .into_iter()
+        .map(|(text, changed)| (if changed { format!("{text} (changed)") } else { text }, false));
+    list(&mut html, "Markings that came out, beside those that went in", marked.collect());
     list(&mut html, "Events", document.events.iter().map(|one| (one.text.clone(), false)).collect());
     list(
         &mut html,
@@ -188,29 +195,59 @@ fn by_size(document: &Benchmark) -> Vec<(String, bool)> {
             *lost += row.lost;
         }
     }
-    rows.iter()
-        .map(|((case, least, most), [offered, lost])| {
-            let size =
-                if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
-            (format!("{case}, {size} octets: {lost} of {offered}"), false)
-        })
-        .collect()
+    // Of a mixture of all sizes most have lost nothing: they are told together.
+    let mut whole: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    let mut told = Vec::new();
+    for ((case, least, most), [offered, lost]) in &rows {
+        if *lost == 0 {
+            let (sizes, frames) = whole.entry(case).or_default();
+            *sizes += 1;
+            *frames += offered;
+            continue;
+        }
+        let size = if least == most { least.to_string() } else { format!("all others, {least} to {most}") };
+        told.push((format!("{case}, {size} octets: {lost} of {offered}"), false));
+    }
+    for (case, (sizes, frames)) in whole {
+        let of = if sizes == 1 { "one size".into() } else { format!("{sizes} sizes, or ranges of sizes") };
+        told.push((format!("{case}, of {of}: none of {frames}"), false));
+    }
+    told
 }
 
 /// What a case costs over all sizes and loads, in words.
 pub fn overall_words(one: &Overall) -> String {
     let interval = one.median_interval.map_or_else(
         || "; a single repeat has no interval, for all its trials may have been disturbed alike".into(),
-        |[low, high]| format!(" ({low:.4} to {high:.4}, 95 %, over {} repeats)", one.repeats),
+        |[low, high]| {
+            let told = if low <= 0.0 && high >= 0.0 { ", which cannot be told from nothing" } else { "" };
+            let [low, high] = [low, high].map(|end| amount(&one.quantity, end));
+            format!(" ({low} to {high}, 95 %, over {} repeats){told}", one.repeats)
+        },
     );
     format!(
-        "{} against {}, over {} sizes and loads: {} differs by {:.4} in the median{interval}",
+        "{} against {}, over {} sizes and loads: {} differs by {} in the median{interval}",
         one.to,
         one.from,
         one.places,
         one.quantity,
-        one.median.unwrap_or_default(),
+        amount(&one.quantity, one.median.unwrap_or_default()),
     )
+}
+
+/// A value of a quantity, or of a limit on one, with the unit that the quantity's name ends with.
+pub fn amount(quantity: &str, value: f64) -> String {
+    let name = quantity.split(['<', '>', '=']).next().unwrap_or_default().trim();
+    if name.ends_with("_ns") {
+        return crate::number::maybe_time(Some(value), false);
+    }
+    let unit = match name.rsplit('_').next() {
+        Some("percent") => " %",
+        Some("bps") => " bit/s",
+        Some("pps" | "fps") => " frames/s",
+        _ => "",
+    };
+    format!("{value:.4}{unit}")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]

@@ -125,7 +125,7 @@ fn what_a_mixture_lost_is_listed_by_size() {
     let mut document = document();
     assert!(!page(&document).contains("by size"), "of one size there is nothing to list");
     let stream = StreamResult {
-        per_size: vec![size(64, 64, 0), size(512, 512, 7), size(65, 1_517, 2)],
+        per_size: vec![size(64, 64, 0), size(128, 128, 0), size(512, 512, 7), size(65, 1_517, 2)],
         ..StreamResult::default()
     };
     let trial = Trial { case: "none".into(), per_stream: vec![stream], ..Trial::default() };
@@ -133,6 +133,7 @@ fn what_a_mixture_lost_is_listed_by_size() {
     let page = page(&document);
     assert!(page.contains("by size") && page.contains("<li>none, 512 octets: 14 of 200</li>"), "{page}");
     assert!(page.contains("<li>none, all others, 65 to 1517 octets: 4 of 200</li>"), "{page}");
+    assert!(page.contains("<li>none, of 2 sizes, or ranges of sizes: none of 400</li>"), "{page}");
 }
 
 #[test]
@@ -218,9 +219,27 @@ fn what_a_case_costs_has_an_interval_over_repeats_or_says_why_not() {
     };
     let told = overall_words(&one);
     assert!(
-        told.ends_with("by 1700.0000 in the median (1500.0000 to 1900.0000, 95 %, over 5 repeats)"),
+        told.replace('\u{a0}', " ")
+            .ends_with("by 1.70 us in the median (1.50 us to 1.90 us, 95 %, over 5 repeats)"),
         "{told}"
     );
-    let told = overall_words(&Overall { repeats: 1, median_interval: None, ..one });
-    assert!(told.contains("by 1700.0000 in the median; a single repeat has no interval"), "{told}");
+    let alone = overall_words(&Overall { repeats: 1, median_interval: None, ..one.clone() });
+    assert!(
+        alone.replace('\u{a0}', " ").contains("by 1.70 us in the median; a single repeat has no interval"),
+        "{alone}"
+    );
+    let nothing = overall_words(&Overall { median_interval: Some([-200.0, 3_000.0]), ..one });
+    assert!(nothing.ends_with("over 5 repeats), which cannot be told from nothing"), "{nothing}");
+}
+
+#[test]
+fn an_amount_has_the_unit_of_its_quantity() {
+    for (quantity, value, shown) in [
+        ("latency_p99_ns<=1us", 40_136.12, "40.1 us"),
+        ("latency_median_ns", -811.8, "-812 ns"),
+        ("carried_percent >= 99", 52.36, "52.3600 %"),
+        ("loss_ratio", 0.1, "0.1000"),
+    ] {
+        assert_eq!(amount(quantity, value).replace('\u{a0}', " "), shown);
+    }
 }
