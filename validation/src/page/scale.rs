@@ -76,7 +76,7 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
          without one frame lost. trafgen sends as fast as one core can, and nobody but a counter looks at its frames; iperf 3 \
          sends datagrams of 18 octets as fast as it can. *Late*: how long after its moment a frame is given to the \
          interface, those among them that a gap of the host touched. *Own latency*: what the self-test finds on this link \
-         at a tenth of the line's rate, in microseconds; the deviations of round trips by kernel stamps above are its floor.\n",
+         at a tenth of the line's rate, in microseconds; its floor is the deviations of round trips by kernel stamps, which `make bench` measures beside and writes into accuracy.md.\n",
     );
     let names = [
         "run",
