@@ -174,11 +174,14 @@ fn strongest(series: &Series, excess: &[f64]) -> Option<Period> {
 /// off a line says how sure the period is, as those do not which were chosen for lying near it.
 fn begun(series: &Series, excess: &[f64], period: Period, window: f64) -> Period {
     let reach = period.fit.period / 2.0;
+    let high = |place: usize| excess[place] > period.height / 2.0;
     let begin = |hit: &usize| {
-        let near = |place: &usize| {
-            series.at[*hit] - series.at[*place] < reach && excess[*place] > period.height / 2.0
-        };
-        (0..*hit).rev().take_while(near).last().unwrap_or(*hit)
+        // One that waited a little by chance right before the spike is none of its own.
+        let mut after =
+            (*hit..series.at.len()).take_while(|place| series.at[*place] - series.at[*hit] <= window);
+        let hit = after.find(|place| high(*place)).unwrap_or(*hit);
+        let near = |place: &usize| series.at[hit] - series.at[*place] < reach && high(*place);
+        (0..hit).rev().take_while(near).last().unwrap_or(hit)
     };
     let hits: Vec<usize> = period.hits.iter().map(begin).collect();
     let spikes: Vec<Spike> = hits.iter().map(|hit| Spike { place: *hit, at: series.at[*hit] }).collect();
