@@ -3734,15 +3734,16 @@ export interface components {
              */
             lost: number;
             /**
-             * @description Lost frames that are the device's, at the least and at the most: of those on schedule all, of those in bursts as many as
-             *     it loses at the same ratio; with 95 %, where it loses frames independently. `null` in documents from before this was told.
+             * @description Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
+             *     as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
+             *     dropped unread. `null` in documents from before this was told.
              * @default null
              */
             lost_by_device: number[] | null;
             /**
              * Format: uint64
              * @description Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
-             *     those on schedule let expect.
+             *     those on schedule let expect, unless these show that the device was overloaded.
              * @default 0
              */
             lost_by_tester: number;

@@ -62,6 +62,8 @@ struct Simulated {
     ledger: Vec<Accounted>,
     /// In the trial with this number, the device carries nothing of what leaves in this time, nanoseconds.
     absent: Option<(u32, std::ops::Range<i64>)>,
+    /// So many frames are sent until the device answers who looks whether it forwards.
+    answers_after: u64,
     /// In these trials, the tester stands still for these times, and then sends all at once.
     stands_still: Vec<(u32, std::ops::Range<i64>)>,
     /// In the trial with this number, the link of its sending port is lost.
@@ -92,6 +94,7 @@ impl Simulated {
             proves: 1e6,
             ledger: Vec::new(),
             absent: None,
+            answers_after: 1,
             stands_still: Vec::new(),
             unplugged: None,
             overflows: None,
@@ -201,7 +204,7 @@ impl Bed for Simulated {
         if self.away && patience >= options.patience && !self.gone {
             self.away = false;
         }
-        Ok(if self.away { Err(vec![1; options.streams.len()]) } else { Ok(1) })
+        Ok(if self.away { Err(vec![1; options.streams.len()]) } else { Ok(self.answers_after) })
     }
 
     fn prove(&mut self, _: &BenchOptions, _: Duration, _: &AtomicBool) -> Result<Option<Proof>, BenchError> {

@@ -66,7 +66,12 @@ fn what_an_overloaded_device_still_holds_is_carried_but_not_in_the_trials_time()
 fn a_silence_is_between_two_frames_that_came() {
     assert_eq!(figures(&flight(&[(0, 1), (1, 3), (2, 5)])).silence, None);
     let found = figures(&flight(&[(0, 1), (2, 5), (5, 11)])).silence;
-    let silence = Silence { from: Duration::from_millis(6), length: Duration::from_millis(4), frames: 2 };
+    let silence = Silence {
+        from: Duration::from_millis(6),
+        length: Duration::from_millis(4),
+        frames: 2,
+        still: Duration::from_millis(2),
+    };
     assert_eq!(found, Some(silence));
 }
 

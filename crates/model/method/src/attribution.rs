@@ -4,7 +4,8 @@
 //! What it sends in a burst that the schedule does not have (because it stood still before) a device without fault may
 //! drop. So the frames that left in such a burst, or in its wake, are set apart; those that left on schedule say how
 //! often the device loses one by itself, with an interval, and what is missing of the others beyond that is laid to the
-//! tester. What is left of the loss is the device's.
+//! tester, unless the device is overloaded on schedule: a full queue is as full without the burst. But it is the device
+//! that dropped them: all that no counter of the tester tells of may be its loss, which is where its interval ends.
 
 use romer_metrics::wilson_interval;
 
@@ -23,8 +24,11 @@ const STANDSTILL: i64 = 1_000_000;
 const WAKES: [i64; 6] = [1_000, 300, 100, 30, 10, 0];
 /// One of so many frames is enough.
 const ENOUGH: usize = 5;
-/// What a device loses in wakes that were cut short is its own from this loss ratio on.
+/// From this loss ratio on of frames on schedule a device is overloaded: what it loses in bursts, and in wakes that were cut
+/// short, is its own.
 const OVERLOADED: f64 = 0.1;
+/// Losses come together where the parts of a trial, so many, differ by more than chance has it.
+const PARTS: usize = 20;
 /// Frames that were stamped so long before a standstill may have left after it.
 const STUCK: i64 = 1_000_000;
 /// The tester's part in the loss, at the most, of the device's at the least, with which a trial tells what the device
@@ -46,9 +50,12 @@ pub struct Attribution {
     pub unread: u64,
     /// The tester's part, as far as there is evidence for it.
     pub tester: u64,
-    /// The device's part, at the least and at the most: of the frames on schedule those that it lost, of the others as many as
-    /// it loses at that ratio; with 95 %, where it loses frames independently.
+    /// The device's part, at the least and at the most. At the least it is of the frames on schedule those that it lost, and of
+    /// the others as many as it loses at the lower end of that ratio (95 %; where losses come together, it is as much lower).
+    /// At the most it is all that the tester has not dropped unread for certain.
     pub device: [u64; 2],
+    /// What neither frames that were dropped unread for certain nor bursts explain, at the most (95 %).
+    pub unexplained: u64,
 }
 
 /// The loss of a trial by whose it is; `lost` says of each frame that left, by stream and sequence, whether it is.
@@ -60,6 +67,8 @@ pub(crate) fn attribute(flight: &Flight, came: &[Vec<Option<i64>>], extra_copies
     frames.sort_by_key(|(left, _)| (left.due, left.sent));
     let lost = frames.iter().filter(|(_, lost)| *lost).count();
     let (apart, cut) = disturbed(&frames);
+    let regular = frames.iter().zip(&apart).filter(|(_, apart)| !**apart).map(|((_, lost), _)| *lost);
+    let together = together(&Vec::from_iter(regular));
     let mut found = Attribution {
         offered: frames.len() as u64,
         lost: lost as u64,
@@ -72,8 +81,27 @@ pub(crate) fn attribute(flight: &Flight, came: &[Vec<Option<i64>>], extra_copies
         found.disturbed_lost += u64::from(apart && *lost);
     }
     // What was dropped unread may have been second copies, where there are any.
-    found.share(if extra_copies == 0 { flight.unread[0] } else { 0 }, cut);
+    found.share(if extra_copies == 0 { flight.unread[0] } else { 0 }, cut, together);
     found
+}
+
+/// How many times as much as by chance the loss ratio varies from part to part of these frames, 1 at the least: as many times
+/// fewer frames tell as much of it as independent ones would.
+fn together(lost: &[bool]) -> f64 {
+    let (count, all) = (real(lost.len() as u64), real(lost.iter().filter(|lost| **lost).count() as u64));
+    let length = lost.len() / PARTS;
+    let ratio = all / count.max(1.0);
+    let chance = ratio * (1.0 - ratio);
+    if length == 0 || chance <= 0.0 {
+        return 1.0;
+    }
+    let parts = lost.chunks_exact(length);
+    let (parts_count, length) = (real(parts.len() as u64), real(length as u64));
+    let squares: f64 = parts
+        .map(|part| real(part.iter().filter(|lost| **lost).count() as u64) / length - ratio)
+        .map(|beyond| beyond * beyond)
+        .sum();
+    (squares / (parts_count - 1.0) * length / chance).max(1.0)
 }
 
 /// Which frames left in bursts that nobody asked for, or in their wake, and whether wakes were cut short; the frames are in
@@ -134,21 +162,23 @@ fn set_apart(frames: &[(Left, bool)], bursts: &[[i64; 3]], wake: i64) -> Vec<boo
 }
 
 impl Attribution {
-    /// Shares the loss out; so many lost frames were dropped unread for certain, and wakes of bursts were `cut` short.
-    fn share(&mut self, unread: u64, cut: bool) {
+    /// Shares the loss out; so many lost frames were dropped unread for certain, wakes of bursts were `cut` short, and losses on
+    /// schedule come so much `together`.
+    fn share(&mut self, unread: u64, cut: bool, together: f64) {
         let (regular, regular_lost) = (self.offered - self.disturbed, self.lost - self.disturbed_lost);
-        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let ratio = |lost: u64| wilson_interval(count(lost), count(regular)).unwrap_or([0.0, 1.0]);
-        let [least, _] = ratio(regular_lost.saturating_sub(self.unread));
-        let [_, most] = ratio(regular_lost);
+        let count = |count: f64| usize::try_from(whole(count / together)).unwrap_or(usize::MAX);
+        let ratio = |lost: f64| wilson_interval(count(lost), count(real(regular))).unwrap_or([0.0, 1.0]);
+        let [least, _] = ratio(real(regular_lost.saturating_sub(self.unread)));
+        // Rounded up, to be no lower.
+        let [_, most] = ratio((real(regular_lost) / together).ceil() * together);
         let (apart, apart_lost) = (real(self.disturbed), real(self.disturbed_lost));
         let beyond = |ratio: f64| (apart_lost - ratio * apart).max(0.0);
         let mean = if regular == 0 { 1.0 } else { real(regular_lost) / real(regular) };
-        let of_bursts = if beyond(most) > 0.0 { beyond(mean) } else { 0.0 };
+        let of_bursts = if beyond(most) > 0.0 && least < OVERLOADED { beyond(mean) } else { 0.0 };
         self.tester = (whole(of_bursts + 0.5) + self.unread).min(self.lost);
-        let certain = whole(beyond(most)) + unread;
         let possible = whole(libm::ceil(beyond(least))) + self.unread;
-        self.device = [self.lost.saturating_sub(possible), self.lost.saturating_sub(certain)];
+        self.device = [possible, unread].map(|other| self.lost.saturating_sub(other));
+        self.unexplained = self.lost.saturating_sub(whole(beyond(most)) + unread);
         if cut && least < OVERLOADED {
             self.device[0] = 0;
         }

@@ -14,6 +14,8 @@ pub struct Silence {
     pub length: Duration,
     /// Frames that left in it.
     pub frames: u64,
+    /// The longest time in it in which none left: the tester may have stood still.
+    pub still: Duration,
 }
 
 /// A time in which nothing of a stream came, while something of others did.
@@ -51,12 +53,19 @@ pub(crate) fn silence(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
             from: Duration::from_nanos(from),
             length: Duration::from_nanos(until - from),
             frames: run.len() as u64,
+            still: still(run.iter().map(|(sent, _)| *sent).chain([until])),
         };
         if longest.is_none_or(|longest| found.length > longest.length) {
             longest = Some(found);
         }
     }
     longest
+}
+
+/// The longest time between two of these moments, which are in order.
+fn still(moments: impl Iterator<Item = i64> + Clone) -> Duration {
+    let longest = moments.clone().zip(moments.skip(1)).map(|(one, next)| next - one).max();
+    Duration::from_nanos(longest.unwrap_or(0))
 }
 
 /// From the last frame that came on, to the last that left. What a device that is full still gives out is no silence, though the
@@ -66,12 +75,14 @@ pub(crate) fn tail(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
     let seen = sent().zip(arrivals.iter().flatten()).filter(|(_, at)| at.is_some());
     let last_seen = seen.map(|(sent, _)| sent).max()?;
     let last_out = flight.came.iter().map(|came| came.received).max()?;
-    let missing = || sent().filter(|sent| *sent > last_seen && *sent >= last_out);
-    let (from, until) = (missing().min()?, missing().max()?);
+    let mut missing: Vec<i64> = sent().filter(|sent| *sent > last_seen && *sent >= last_out).collect();
+    missing.sort_unstable();
+    let (from, until) = (*missing.first()?, *missing.last()?);
     Some(Silence {
         from: Duration::from_nanos(from),
         length: Duration::from_nanos(until - from),
-        frames: missing().count() as u64,
+        frames: missing.len() as u64,
+        still: still(missing.iter().copied()),
     })
 }
 

@@ -217,11 +217,12 @@ pub struct Trial {
     #[serde(default)]
     pub disturbed_lost: u64,
     /// Lost frames that are laid to the tester: what it dropped unread, and what is missing of the frames in bursts beyond what
-    /// those on schedule let expect.
+    /// those on schedule let expect, unless these show that the device was overloaded.
     #[serde(default)]
     pub lost_by_tester: u64,
-    /// Lost frames that are the device's, at the least and at the most: of those on schedule all, of those in bursts as many as
-    /// it loses at the same ratio; with 95 %, where it loses frames independently. `null` in documents from before this was told.
+    /// Lost frames that are the device's, at the least and at the most: at the least of those on schedule all, of those in bursts
+    /// as many as it loses at the lower end (95 %) of the same ratio; at the most all that the tester is not proved to have
+    /// dropped unread. `null` in documents from before this was told.
     #[serde(default)]
     pub lost_by_device: Option<[u64; 2]>,
     /// Upper end of the 95 % interval of the loss ratio; with no loss in N frames about 3/N.

@@ -19,12 +19,33 @@ const PROMPT: Duration = Duration::from_secs(1);
 /// between others that come.
 pub(super) const AWAY: Duration = Duration::from_millis(500);
 const LEAST_AWAY: u64 = 50;
+/// How often a frame that looks whether the device forwards is repeated, at the most.
+const ROUND: Duration = Duration::from_millis(100);
 /// From this time on its silence is told, though it counts as loss.
 const STALLED: Duration = Duration::from_millis(100);
 
 /// Whether a device that carried nothing in this time was away.
 fn is_away(silence: &Silence) -> bool {
     silence.length >= AWAY && silence.frames >= LEAST_AWAY
+}
+
+/// Whether the tester cannot have made this silence: without the longest time in which it sent nothing, and without all frames
+/// that it may have dropped unread, it is an absence still. After a burst a device without fault carries again what it has room
+/// for.
+fn is_no_testers(silence: &Silence, unread: u64) -> bool {
+    is_away(&Silence {
+        length: silence.length - silence.still,
+        frames: silence.frames.saturating_sub(unread),
+        ..*silence
+    })
+}
+
+/// For how long at the least a device did not answer, which came to do so after so many frames of so many streams: first one
+/// was sent, then one of each stream again and again.
+fn unanswered(sent: u64, streams: usize) -> Duration {
+    let rounds = sent.saturating_sub(1) / (streams.max(1) as u64);
+    // The first round may have been on its way still.
+    (1..rounds).fold(Duration::ZERO, |sum, _| sum + ROUND)
 }
 
 /// How the device stands before a trial.
@@ -155,14 +176,16 @@ impl<B: Bed> Running<'_, B> {
             self.case = None;
             return Ok(());
         }
-        if record.invalid.is_some() {
-            return Ok(());
-        }
-        if let Some(silence) = record.figures.silence.filter(is_away) {
+        // That the tester stood still in the trial makes no silence that is longer than it did.
+        let (invalid, unread) = (record.invalid.is_some(), record.figures.attribution.unread);
+        let gone =
+            |silence: &Silence| if invalid { is_no_testers(silence, unread) } else { is_away(silence) };
+        if let Some(silence) = record.figures.silence.filter(gone) {
             return self.was_away(record, silence, "then did again");
         }
         let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
-        if let Some(Silence { from, length, frames }) = record.figures.silence.filter(stalled) {
+        let within = record.figures.silence.filter(|silence| !invalid && stalled(silence));
+        if let Some(Silence { from, length, frames, .. }) = within {
             let [from, length] = [from, length].map(Duration::as_secs_f64);
             let away = AWAY.as_secs_f64();
             self.event(
@@ -174,17 +197,23 @@ impl<B: Bed> Running<'_, B> {
             )?;
         }
         let outcome = &record.figures.outcome;
+        let tail = record.figures.tail.filter(stalled);
         let suspicious =
             outcome.lost > 0 && (outcome.carried == 0 || record.figures.quiet_end || tail.is_some());
         if !suspicious {
             return self.look_at_streams(ask, record, at);
         }
         let from = tail.map(|tail| tail.from).or(outcome.first_loss_at).unwrap_or(Duration::ZERO);
-        let forwards = self.bed.probe(self.options, PROMPT, self.stop)?.is_ok();
-        if let Some(silence) = tail.filter(|_| forwards) {
-            return self.was_away(record, silence, "forwards again after its end");
+        let probed = self.bed.probe(self.options, PROMPT, self.stop)?;
+        if let (Some(silence), Ok(sent)) = (tail, &probed) {
+            // It went on when the trial was over.
+            let more = unanswered(*sent, self.options.streams.len());
+            let whole = Silence { length: silence.length + more, ..silence };
+            if gone(&whole) {
+                return self.was_away(record, whole, "forwards again after its end");
+            }
         }
-        if !forwards && !self.stop.load(Ordering::Acquire) {
+        if probed.is_err() && !self.stop.load(Ordering::Acquire) {
             self.event(
                 "device-away",
                 format!(

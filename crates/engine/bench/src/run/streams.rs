@@ -22,6 +22,9 @@ impl<B: Bed> Running<'_, B> {
         record: &TrialRecord,
         at: i64,
     ) -> Result<(), BenchError> {
+        if record.invalid.is_some() {
+            return Ok(());
+        }
         for stream in 0..record.figures.streams.len() {
             let found = record
                 .figures

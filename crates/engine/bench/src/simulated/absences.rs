@@ -91,6 +91,36 @@ fn an_outage_at_the_end_of_a_trial_is_an_event_and_none_of_it_is_loss() {
 }
 
 #[test]
+fn a_tester_that_stands_still_hides_no_absence_and_makes_none() {
+    // The tester stands still for 30 ms where the device is sound, and for some milliseconds while it is away.
+    let still = [(60, 90), (520, 528)].map(|(from, to)| (1, from * MILLI..to * MILLI)).to_vec();
+    for (from, to) in [(300, 900), (300, 2_000)] {
+        let bed = Simulated { stands_still: still.clone(), ..absent(from, to) };
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
+        assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
+        assert!(document.events[0].text.contains("from 0.3 s into a trial on"), "{:?}", document.events);
+        let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_away).collect();
+        assert_eq!(away, [false, true, false, false]);
+    }
+    // What it drops unread for as long is a silence of its own making.
+    let overflows = Some((1, 300 * MILLI..1_000 * MILLI));
+    let document =
+        run(&sweep(&[0.1, 0.2, 0.3]), Simulated { overflows, ..Simulated::with(carries(1.0, 100)) });
+    assert_eq!(kinds(&document), ["trial-repeated"], "{:?}", document.events);
+    assert!(document.events[0].text.contains("were dropped unread"), "{:?}", document.events);
+}
+
+#[test]
+fn an_absence_that_outlasts_its_trial_is_as_long_as_it_was() {
+    // The last 300 ms of a trial, and until the fourth or the second frame that looks whether it forwards.
+    for (answers_after, is_away) in [(5, true), (2, false)] {
+        let bed = Simulated { answers_after, ..absent(700, 2_000) };
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
+        assert_eq!(kinds(&document).contains(&"device-away"), is_away, "{:?}", document.events);
+    }
+}
+
+#[test]
 fn a_silence_that_is_no_absence_is_told_and_is_loss() {
     let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
     assert_eq!(kinds(&document), ["device-stalled"]);
