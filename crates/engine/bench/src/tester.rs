@@ -7,7 +7,7 @@ use romer_host::clock::{Realtime, monotonic_now, realtime_now};
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::wait_any;
-use romer_method::analysis::{Figures, Flight, Left, figures, policed};
+use romer_method::analysis::{Came, Figures, Flight, Left, figures, policed};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::{Ask, Frames, policing};
@@ -70,6 +70,8 @@ pub(crate) struct TrialRecord {
     pub(crate) policed: Option<policing::Verdict>,
     /// Times from each departure of the first stream to the next, nanoseconds.
     pub(crate) gaps_between: Vec<i64>,
+    /// Times from each arrival of the first stream to that of the frame that was sent next, nanoseconds.
+    pub(crate) gaps_come: Vec<i64>,
 }
 
 impl TrialRecord {
@@ -428,6 +430,7 @@ pub(crate) fn record(
         link_lost: None,
         refused_at: sent.refused_at,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
+        gaps_come: gaps_come(&flight.came),
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
@@ -476,6 +479,14 @@ fn words_of(loss: &Attribution, longest_away: Duration) -> String {
 
 fn gaps_between(left: &[Left]) -> Vec<i64> {
     left.windows(2).map(|pair| pair[1].sent - pair[0].sent).collect()
+}
+
+fn gaps_come(came: &[Came]) -> Vec<i64> {
+    let mut first: Vec<(u32, i64)> =
+        came.iter().filter(|came| came.stream == 0).map(|came| (came.sequence, came.received)).collect();
+    first.sort_unstable();
+    let next = first.windows(2).filter(|pair| pair[0].0.checked_add(1) == Some(pair[1].0));
+    next.map(|pair| pair[1].1 - pair[0].1).collect()
 }
 
 /// How much later the clock of stamps is than that of schedules, from the least interrupted of several readings.
