@@ -109,6 +109,45 @@ fn an_address_that_changes_is_told() {
     assert_not_taken_for_loss(&document);
 }
 
+/// Has the host at `end` give up its address for a second, and waits until that was `told`.
+fn leave_home(lab: &Lab, measuring: &mut Measuring, [end, address, port]: [&str; 3], told: &[&str]) {
+    let address = |what| process::run(lab.command(end, "ip").args(["address", what, address, "dev", port]));
+    address("del").with_code(0);
+    std::thread::sleep(Duration::from_secs(1));
+    address("add").with_code(0);
+    measuring.await_told(told);
+    measuring.await_more();
+}
+
+#[test]
+fn what_comes_for_an_address_that_is_away_for_a_while_is_not_lost() {
+    for (home, told, way) in [
+        (
+            ["A", "198.18.0.2/24", "t0"],
+            ["which probes leave from, was taken away", "a route to 198.18.0.3 again"],
+            "reverse",
+        ),
+        (
+            ["B", "198.18.0.3/24", "t1"],
+            ["198.18.0.3 of the responder's host was taken away", "back after"],
+            "forward",
+        ),
+    ] {
+        let lab = Lab::path();
+        let _responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", "both"]);
+        leave_home(&lab, &mut measuring, home, &told);
+        let document = measuring.end();
+        let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+            .map(|name| count(&document, &format!("/{way}/packets/{name}")));
+        assert_eq!(received + lost + astray, sent, "{document:#}");
+        // Of a hundred a second, for a second. A busy machine may lose one itself.
+        assert!(astray >= 80 && lost <= 3, "{way}: {document:#}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains("a host's address changed meanwhile"), "{warnings}");
+    }
+}
+
 /// Has this host give up one address and take another, and waits until the session goes on from there.
 fn move_house(lab: &Lab, measuring: &mut Measuring) {
     ip(lab, &["address", "del", "198.18.0.2/24", "dev", "t0"]);

@@ -1,6 +1,7 @@
 //! What happens to a host, as events: the same at the end that measures and at the responder.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock;
@@ -118,10 +119,11 @@ pub(crate) struct Remembered {
     pub(crate) forgotten: u64,
 }
 
-/// A happening at the responder, with the interface that it is about, if it is about one.
+/// A happening at the responder, with the interface or the address that it is about, if it is about one.
 #[derive(Clone, Debug)]
 pub(crate) struct Occurrence {
     pub(crate) interface: Option<String>,
+    pub(crate) address: Option<IpAddr>,
     pub(crate) event: Event,
 }
 
@@ -139,6 +141,8 @@ pub(crate) struct Occurrences {
     start: Timestamp<Monotonic>,
     links: BTreeMap<String, Link>,
     remembered: Arc<Mutex<Remembered>>,
+    /// Addresses that were taken away, and when: the latest of them.
+    away: Vec<(IpAddr, Timestamp<Monotonic>)>,
 }
 
 impl Occurrences {
@@ -154,6 +158,7 @@ impl Occurrences {
             start: clock::monotonic_now(),
             links: links.collect(),
             remembered,
+            away: Vec::new(),
         }
     }
 
@@ -164,7 +169,11 @@ impl Occurrences {
             .clocks
             .look(reading())
             .into_iter()
-            .map(|change| Occurrence { interface: None, event: clock_event(change, Side::Responder, start) })
+            .map(|change| Occurrence {
+                interface: None,
+                address: None,
+                event: clock_event(change, Side::Responder, start),
+            })
             .collect();
         for change in self.watch.as_mut().map(Watch::changes).unwrap_or_default() {
             match change {
@@ -174,10 +183,14 @@ impl Occurrences {
                         "the network of the responder's host changed faster than it could be followed";
                     all.push(Occurrence {
                         interface: None,
+                        address: None,
                         event: event(EventKind::Missed, Side::Responder, detail.into(), start),
                     });
                 }
-                NetworkChange::Address { .. } | NetworkChange::Route { .. } => {}
+                NetworkChange::Address { address, added, .. } => {
+                    all.extend(self.address(address, added));
+                }
+                NetworkChange::Route { .. } => {}
             }
         }
         all.iter().for_each(|occurrence| self.remember(&occurrence.event));
@@ -206,6 +219,26 @@ impl Occurrences {
         event
     }
 
+    /// An address that was taken away and is back is told of: what came for it meanwhile was dropped by this host.
+    fn address(&mut self, address: IpAddr, added: bool) -> Option<Occurrence> {
+        let place = self.away.iter().position(|(gone, _)| *gone == address);
+        let before = place.map(|place| self.away.remove(place).1);
+        let now = clock::monotonic_now();
+        if !added {
+            if self.away.len() >= REMEMBERED {
+                self.away.remove(0);
+            }
+            self.away.push((address, now));
+            return None;
+        }
+        let length = now - before?;
+        let told = rounded(length.as_nanos());
+        let detail =
+            format!("address {address} of the responder's host was taken away, and was back after {told}");
+        let event = event(EventKind::AddressChange, Side::Responder, detail, self.start);
+        Some(Occurrence { interface: None, address: Some(address), event: event.over(length.as_nanos()) })
+    }
+
     fn link(&mut self, name: &str, up: bool, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
         let before = match mtu {
             Some(_) => self.links.insert(name.to_owned(), Link { up, mtu }),
@@ -215,7 +248,7 @@ impl Occurrences {
         let Some(before) = before else { return };
         let mut tell = |kind, detail| {
             let event = event(kind, Side::Responder, detail, self.start);
-            all.push(Occurrence { interface: Some(name.to_owned()), event });
+            all.push(Occurrence { interface: Some(name.to_owned()), address: None, event });
         };
         match (before.up, up) {
             (true, false) => {
@@ -264,8 +297,25 @@ mod tests {
             start: clock::monotonic_now(),
             links: BTreeMap::from([("t1".to_owned(), Link { up: true, mtu: Some(1_500) })]),
             remembered: Arc::clone(&remembered),
+            away: Vec::new(),
         };
         (own, remembered)
+    }
+
+    #[test]
+    fn an_address_that_is_back_is_told_of_with_how_long_it_was_away() {
+        let (mut own, _) = occurrences();
+        let [one, other] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
+        assert!(own.address(one, true).is_none(), "it had not been away");
+        assert!(own.address(one, false).is_none() && own.address(other, false).is_none());
+        let back = own.address(one, true).unwrap();
+        assert_eq!((back.address, back.event.kind), (Some(one), EventKind::AddressChange));
+        assert!(back.event.until_ns.is_some_and(|until| until >= back.event.at_ns), "{back:?}");
+        assert!(own.address(one, true).is_none(), "it is told once");
+        for number in 0..2 * u32::try_from(REMEMBERED).unwrap() {
+            own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
+        }
+        assert!(own.away.len() <= REMEMBERED);
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>) {
 
 /// The sequence numbers of those of `passages` that are lost, and left while an address changed, by `events` of the host at
 /// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
-/// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, whose
-/// clock the arrivals are on: as long after their departure as the one before them that arrived. Of what the responder sends,
+/// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, or its
+/// address away, whose clock the arrivals are on: as long after their departure as the one before them that arrived. Of what the responder sends,
 /// those besides that were lost one after the other until packets came by a new mapping of a NAT, or none came any more: the
 /// old one was gone.
 pub fn astray(
@@ -64,12 +64,17 @@ pub fn astray(
         })
         .collect();
     let down = unproved(downs(events, receiving), passages);
+    let away = changes(receiving).filter_map(|event| {
+        let from = event.clock_ns.saturating_sub(HEARD_WITHIN_NS);
+        Some((from, event.clock_ns.saturating_add(length(event)?)))
+    });
+    let away = unproved(away.collect(), passages);
     let mapped: Vec<i64> = changes(Side::Path)
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
         .map(|event| event.clock_ns.saturating_add(length(event).unwrap_or(0)))
         .collect();
     let mut astray = BTreeMap::new();
-    if moved.is_empty() && down.is_empty() && mapped.is_empty() {
+    if [&moved, &down, &away].iter().all(|windows| windows.is_empty()) && mapped.is_empty() {
         return astray;
     }
     let within = |windows: &[(i64, i64)], moment: i64| {
@@ -80,6 +85,8 @@ pub fn astray(
             astray.insert(passage.sequence, Cause::Address);
         } else if due.is_some_and(|due| within(&down, due)) {
             astray.insert(passage.sequence, Cause::Link);
+        } else if due.is_some_and(|due| within(&away, due)) {
+            astray.insert(passage.sequence, Cause::Address);
         }
     }
     for sequence in mapped.into_iter().flat_map(|moment| before_mapping(passages, moment)) {
@@ -231,6 +238,31 @@ pub(crate) mod tests {
         assert_eq!(window(Side::Sender, None), 0, "it had no length");
         let unknown = [passage(0, Some(6_000 * MS), Fate::Unknown), passage(1, None, Fate::Lost)];
         assert!(astray(&unknown, &[moved(Side::Sender, Some(9_000 * MS))], ends, longest).is_empty());
+    }
+
+    #[test]
+    fn what_came_for_an_address_that_was_away_went_astray_until_a_packet_came() {
+        // One every 10 ms, 30 ms on the way. The receiver's address is away from 5 to 6 s; one in 20 is lost besides.
+        let passages: Vec<Passage> = (0..1_000)
+            .map(|n: i64| {
+                let at = n * 10 * MS + 30 * MS;
+                let lost = (5_000 * MS..6_000 * MS).contains(&at) || n % 20 == 7;
+                let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(at));
+                one
+            })
+            .collect();
+        let ends = [Side::Responder, Side::Sender];
+        let gone = |side, length| {
+            let events = [Event { clock_ns: 5_000 * MS, ..moved(side, length) }];
+            astray(&passages, &events, ends, Duration::from_millis(30))
+        };
+        let all: BTreeMap<u64, Cause> = (497..597).map(|n| (n, Cause::Address)).collect();
+        assert_eq!(gone(Side::Sender, Some(1_000 * MS)), all);
+        // It is told of a little late that it is back: what is lost after the first packet is the path's.
+        assert_eq!(gone(Side::Sender, Some(1_400 * MS)), all);
+        assert!(gone(Side::Sender, None).is_empty(), "it is not known how long");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod clocks;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -119,6 +120,8 @@ pub(super) struct Happenings {
     /// The last look at the network.
     looked: Instant,
     doubt: Option<Doubt>,
+    /// Addresses that probes left from and that were taken away, with the place of the event.
+    away: BTreeMap<IpAddr, Option<usize>>,
 }
 
 impl Happenings {
@@ -138,6 +141,7 @@ impl Happenings {
             sent: 0,
             looked: Instant::now(),
             doubt: None,
+            away: BTreeMap::new(),
         };
         own.follow_links();
         own
@@ -393,7 +397,14 @@ impl Happenings {
         }
         if is_ours && !added {
             let detail = format!("address {address}, which probes leave from, was taken away");
-            self.note(None, EventKind::AddressChange, Side::Sender, detail);
+            let place = self.note(None, EventKind::AddressChange, Side::Sender, detail);
+            self.away.insert(address, place);
+        } else if added && let Some(place) = self.away.remove(&address) {
+            // It was nobody's meanwhile: what came for it was dropped by this host.
+            let now = (clock::monotonic_now() - self.start).as_nanos();
+            if let Some(gone) = self.event(place) {
+                gone.until_ns = Some(now);
+            }
         }
     }
 

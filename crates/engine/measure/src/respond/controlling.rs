@@ -70,6 +70,8 @@ struct Connection {
     /// `None` while a session waits for another connection.
     stream: Option<Box<dyn ByteStream>>,
     peer: IpAddr,
+    /// The address of this host that it was begun with.
+    home: Option<IpAddr>,
     server: Server,
     outbox: Vec<u8>,
     session: Option<Granted>,
@@ -203,6 +205,7 @@ impl Controlling {
             }
             // Small frames go at once; a failure only makes them slower.
             let _ = stream.set_nodelay(true);
+            let home = stream.local_addr().ok().map(|address| address.ip().to_canonical());
             let token = random();
             let mut welcome = self.welcome.clone();
             welcome.clock = clock_identity();
@@ -225,6 +228,7 @@ impl Controlling {
             self.connections.push(Connection {
                 stream: Some(Box::new(stream)),
                 peer,
+                home,
                 server,
                 outbox: Vec::new(),
                 session: None,
@@ -442,10 +446,12 @@ impl Controlling {
 
     /// Tells all senders what has happened to this host, as far as it concerns them.
     fn tell_occurrences(&mut self) {
-        for Occurrence { interface, event } in self.occurrences.look() {
+        for Occurrence { interface, address, event } in self.occurrences.look() {
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
-                if interface.is_some() && interface != connection.interface {
+                if (interface.is_some() && interface != connection.interface)
+                    || (address.is_some() && address != connection.home)
+                {
                     continue;
                 }
                 let actions = connection.server.on_event(event.clone());
