@@ -9,7 +9,8 @@ use romer_record::log::Entry;
 use romer_session::association::Token;
 use romer_session::control::{
     Challenge, CodecError, ComplaintCode, Decoder, End, FEATURES, FarStream, Granted, Heard, Hello, Inbox,
-    KEEP_ALIVE, Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession, unhex,
+    KEEP_ALIVE, LAST_WORD, Message, Proof, Request, Resume, SILENCE, VERSION, Welcome, hex, possession,
+    unhex,
 };
 use romer_wire::stamp::Key;
 
@@ -21,8 +22,6 @@ use crate::{MeasureError, SOFTWARE};
 const CONNECT: StdDuration = StdDuration::from_secs(3);
 /// How long an answer may take.
 const ANSWER: StdDuration = StdDuration::from_secs(5);
-/// How long the log may take to come back once the far end was told to stop.
-const LOG: StdDuration = StdDuration::from_secs(30);
 
 /// Why there is no romer at the far end.
 #[derive(Debug)]
@@ -131,6 +130,8 @@ pub(super) struct Conversation {
     /// By what the session goes on over another connection, where the far end can that.
     secret: Option<Token>,
     inbox: Inbox,
+    /// What was ordered last: it may be lost with a connection.
+    ordered: Option<Message>,
     pub(super) welcome: Welcome,
 }
 
@@ -155,6 +156,7 @@ impl Conversation {
             local,
             secret: None,
             inbox: Inbox::default(),
+            ordered: None,
             welcome: Welcome {
                 version: VERSION,
                 software: String::new(),
@@ -277,8 +279,9 @@ impl Conversation {
         self.seen_at.replace(now.clone()).map(|before| [before, now])
     }
 
-    /// Takes what has come, without waiting. `None` once the conversation is broken.
-    pub(super) fn news(&mut self) -> Option<Told> {
+    /// Takes what has come, without waiting. What came before the conversation broke is told as well: it counts as heard, and is
+    /// not said again.
+    pub(super) fn news(&mut self) -> Told {
         let mut told = Told::default();
         while !self.broken {
             match self.hear(StdDuration::ZERO) {
@@ -288,12 +291,12 @@ impl Conversation {
                 }
                 Err(error) if timed_out(&error) => {
                     self.acknowledge();
-                    return Some(told);
+                    break;
                 }
                 Ok(None) | Err(_) => self.broken = true,
             }
         }
-        if told.entries.is_empty() && told.events.is_empty() { None } else { Some(told) }
+        told
     }
 
     /// Asks how far the far end has come, where `every` has passed since it was asked. It is taken for gone when it has
@@ -370,9 +373,24 @@ impl Conversation {
         }
     }
 
-    /// Takes the place of `before`, whose session this is.
+    /// Takes the place of `before`, whose session this is. What was ordered there last is ordered again.
     pub(super) fn succeed(&mut self, before: &mut Self) {
         self.seen_at = before.seen_at.take();
+        if let Some(ordered) = before.ordered.take() {
+            self.order(ordered);
+        }
+    }
+
+    /// Says `message`, an order that takes the place of those before it, and says it again if the session goes on over another
+    /// connection: it may have been lost with this one.
+    pub(super) fn order(&mut self, message: Message) {
+        self.tell(&message);
+        self.ordered = Some(message);
+    }
+
+    /// Where the far end takes conversations.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Says `message`; a failure shows in [`Conversation::news`].
@@ -382,25 +400,32 @@ impl Conversation {
         }
     }
 
-    /// Hands what a far end that was told to stop tells to `keep` as it comes. Gives the totals, or `None` where they did
-    /// not come.
-    pub(super) fn finish(mut self, mut keep: impl FnMut(Told)) -> Option<End> {
-        if self.broken {
-            return None;
-        }
-        let deadline = Instant::now() + LOG;
-        loop {
+    /// Hands what a far end that was told to stop tells to `keep` as it comes, for up to `time`. Gives the totals if they come;
+    /// asks for a sign of life where nothing does.
+    pub(super) fn hear_last(&mut self, time: StdDuration, keep: &mut impl FnMut(Told)) -> Option<End> {
+        let deadline = Instant::now() + time;
+        while !self.broken {
             let left = deadline.checked_duration_since(Instant::now())?;
             match self.hear(left) {
                 Ok(Some(Message::End(end))) => return Some(end),
                 Ok(Some(message)) => {
+                    self.inbox.take(&message);
                     let mut told = Told::default();
                     told.take(message);
                     keep(told);
                 }
-                Ok(None) | Err(_) => return None,
+                Err(error) if timed_out(&error) => {
+                    // Another hangs up after its last word, and takes what it is told then for a fault.
+                    if self.welcome.has(LAST_WORD) {
+                        self.acknowledge();
+                        self.ask(time);
+                    }
+                    return None;
+                }
+                Ok(None) | Err(_) => self.broken = true,
             }
         }
+        None
     }
 
     fn say(&mut self, message: &Message) -> io::Result<()> {
@@ -464,5 +489,81 @@ fn plain(error: &io::Error) -> String {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "no answer from the control port".into(),
         io::ErrorKind::ConnectionReset => "the connection was reset".into(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::{AsFd, BorrowedFd};
+
+    use romer_session::control::Departed;
+
+    use super::*;
+
+    /// A connection over which this comes before it is reset.
+    #[derive(Debug)]
+    struct Breaking {
+        bytes: Vec<u8>,
+        descriptor: TcpListener,
+    }
+
+    impl Read for Breaking {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let bytes = std::mem::take(&mut self.bytes);
+            buffer[..bytes.len()].copy_from_slice(&bytes);
+            if bytes.is_empty() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(bytes.len()) }
+        }
+    }
+
+    impl Write for Breaking {
+        fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+            Ok(buffer.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl ByteStream for Breaking {
+        fn set_patience(&self, _: Option<StdDuration>) -> io::Result<()> {
+            Ok(())
+        }
+        fn descriptor(&self) -> BorrowedFd<'_> {
+            self.descriptor.as_fd()
+        }
+    }
+
+    #[test]
+    fn what_comes_right_before_the_connection_breaks_counts_as_heard_and_is_told() {
+        let mut bytes = Vec::new();
+        Message::Departed(Departed { count: 7 }).encode(&mut bytes);
+        let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut conversation = Conversation {
+            address: descriptor.local_addr().unwrap(),
+            stream: Box::new(Breaking { bytes, descriptor }),
+            decoder: Decoder::default(),
+            broken: false,
+            asked: Instant::now(),
+            heard: Instant::now(),
+            unanswered: None,
+            seen_at: None,
+            local: None,
+            secret: Some([1; 16]),
+            inbox: Inbox::default(),
+            ordered: None,
+            welcome: Welcome {
+                version: VERSION,
+                software: String::new(),
+                clock: clock_identity(),
+                test_port: 0,
+                kernel_stamps: false,
+                clock_sync: None,
+                features: Vec::new(),
+            },
+        };
+        let told = conversation.news();
+        assert_eq!((told.departed, conversation.is_broken()), (Some(7), true));
+        assert_eq!(conversation.way_on().unwrap().heard, 1);
     }
 }

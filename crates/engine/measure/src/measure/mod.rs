@@ -4,6 +4,7 @@
 //! packet log's own thread. The caller's thread looks on, tells the [`Observer`], and at the end brings the far
 //! logs home, joins everything and writes the run.
 
+mod bringing_home;
 mod far;
 mod happenings;
 mod live;
@@ -17,7 +18,7 @@ mod side_by_side;
 mod stream;
 mod targets;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ use std::time::Duration as StdDuration;
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_record::document::{Measurement, StreamInterval, Way};
-use romer_record::event::{Event, EventKind};
+use romer_record::event::Event;
 use romer_record::manifest::{CutShort, MANIFEST, Manifest, Status, Stream};
 use romer_record::{RoundTrip, assemble_as};
 use romer_session::control::{FETCH, KEEP_ALIVE, Message};
@@ -37,6 +38,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use crate::evaluate::{Evaluated, evaluate};
 use crate::occurrences::told_by_far_end;
 use crate::{MeasureError, SOFTWARE};
+use far::Told;
 use happenings::Happenings;
 use live::Live;
 pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
@@ -48,8 +50,6 @@ use targets::{Dead, Targets};
 const LOG_QUEUE: [usize; 2] = [1 << 16, 1 << 19];
 /// Entries that a probe makes as a rule: its departure, its stamp, and what the other end has of it.
 const ENTRIES_OF_ONE: i64 = 3;
-/// Events of a stream up to which those are kept that its far end tells at its end.
-const LATE_EVENTS: usize = 2_000;
 /// From the last preparation to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
 /// How often the caller's thread looks on; where many packets come, more often.
@@ -150,8 +150,9 @@ pub fn measure(
         observer.on_note(0, &note);
     }
     let began = clock::monotonic_now();
-    let partial = exchange(options, &mut streams, &log, began, interrupted, observer)?;
-    bring_home(&mut streams, &log.sender(), began, observer);
+    let (partial, mut happenings) = exchange(options, &mut streams, &log, began, interrupted, observer)?;
+    let key = options.key.as_ref();
+    bringing_home::bring_home(&mut streams, &log.sender(), began, key, &mut happenings, observer);
     route::look_again(&mut streams, began, observer);
     let folder = run.folder().to_path_buf();
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
@@ -159,7 +160,7 @@ pub fn measure(
 }
 
 /// Sends and receives until everything is back, with times of events told from `began`. Gives whether it was
-/// interrupted.
+/// interrupted, and what has happened.
 fn exchange(
     options: &MeasureOptions,
     streams: &mut [Prepared],
@@ -167,7 +168,7 @@ fn exchange(
     began: Timestamp<Monotonic>,
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<bool, MeasureError> {
+) -> Result<(bool, Happenings), MeasureError> {
     let stop_sending = waker()?;
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
@@ -230,14 +231,14 @@ fn exchange(
         }
         stream.manifest.events = happenings.of(number);
     }
-    Ok(partial)
+    Ok((partial, happenings))
 }
 
 /// Has the far ends begin that are to send.
 fn begin_reverse(streams: &mut [Prepared]) {
     for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
         if let Some(conversation) = &mut stream.conversation {
-            conversation.tell(&Message::Start);
+            conversation.order(Message::Start);
         }
     }
 }
@@ -246,7 +247,7 @@ fn begin_reverse(streams: &mut [Prepared]) {
 fn halt_reverse(streams: &mut [Prepared]) {
     for stream in streams.iter_mut().filter(|stream| stream.shared.way == Way::Reverse) {
         if let Some(conversation) = &mut stream.conversation {
-            conversation.tell(&Message::Halt);
+            conversation.order(Message::Halt);
         }
     }
 }
@@ -358,8 +359,7 @@ fn take_news(
         if shared.has_departed_all() && !shared.is_whole() && shared.since_associated() >= LAST_ASSOCIATIONS {
             let _ = shared.associate();
         }
-        let news = if stream.resuming.is_trying() { None } else { conversation.news() };
-        let told = news.unwrap_or_default();
+        let told = if stream.resuming.is_trying() { Told::default() } else { conversation.news() };
         let proved = told.seen_at.is_some();
         if let Some([before, now]) = conversation.moved(told.seen_at)
             && !stream.resuming.has_moved(conversation)
@@ -420,62 +420,6 @@ const fn what_is_left(way: Way, has_way: bool) -> &'static str {
         }
         (_, true) => "the control conversation broke off: the far end is gone, and the measurement ends here",
         (_, false) => "this host has no way to the far end any more, and the measurement ends here",
-    }
-}
-
-/// Ends the conversations and brings the rest of the far logs home.
-fn bring_home(
-    streams: &mut [Prepared],
-    log: &LogSender,
-    began: Timestamp<Monotonic>,
-    observer: &mut dyn Observer,
-) {
-    // All are told before any is waited for, so that they finish side by side.
-    for conversation in streams.iter_mut().filter_map(|stream| stream.conversation.as_mut()) {
-        conversation.tell(&Message::Stop);
-    }
-    // What the far ends of the directions before this one have told: of a host it is the same.
-    let mut told_before: Vec<(u16, Event)> = Vec::new();
-    let mut told_by: BTreeSet<u16> = BTreeSet::new();
-    for stream in streams {
-        stream.manifest.ended = Some(rfc3339_now());
-        let Some(conversation) = stream.conversation.take() else { continue };
-        let number = stream.shared.number;
-        let manifest = &mut stream.manifest;
-        let end = conversation.finish(|told| {
-            // Nothing is in a hurry any more.
-            told.entries.iter().for_each(|entry| log.append_patiently(number, entry));
-            let relation = manifest.clock_relation;
-            let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
-            for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len())) {
-                let of_others = told_before.iter().filter(|(of, _)| *of == number).map(|(_, before)| before);
-                let mut before = of_others.chain(&manifest.events);
-                // All sessions come to one socket there, and each tells of it.
-                if event.kind == EventKind::ReceiveOverflow && told_by.contains(&number) {
-                    continue;
-                }
-                if happenings::is_of_host(event.kind) && before.any(|before| is_same(before, &event)) {
-                    continue;
-                }
-                observer.on_note(number, &event.detail);
-                told_before.push((number, event.clone()));
-                manifest.events.push(event);
-            }
-        });
-        told_by.insert(number);
-        let lost = end.map(|end| end.records_lost);
-        stream.far_drops = end.map_or(0, |end| end.kernel_drops);
-        stream.manifest.far_log_complete = lost == Some(0);
-        match lost {
-            Some(0) => {}
-            Some(lost) => {
-                observer.on_note(number, &format!("the far end had no room for {lost} records of its log"));
-            }
-            None => {
-                stream.manifest.cut_short = Some(stream.gone());
-                observer.on_note(number, "the far end's log did not come back whole");
-            }
-        }
     }
 }
 

@@ -23,12 +23,12 @@ use super::preparing::{Prepared, REPETITION};
 use super::{Observer, give_up};
 
 /// From one attempt that failed to the next.
-const AGAIN: StdDuration = StdDuration::from_millis(500);
+pub(super) const AGAIN: StdDuration = StdDuration::from_millis(500);
 /// A far end that has left three questions without an answer is perhaps not reached any more.
-const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
+pub(super) const QUIET: Duration = Duration::from_nanos(3 * KEEP_ALIVE.as_nanos());
 /// At the end of a run, how long a session that is being moved is waited for; and how long where this host has no way to
 /// the far end.
-const LAST: StdDuration = StdDuration::from_secs(5);
+pub(super) const LAST: StdDuration = StdDuration::from_secs(5);
 const LAST_WITHOUT_WAY: StdDuration = StdDuration::from_secs(1);
 
 /// What is being done so that a stream's session goes on.

@@ -53,6 +53,10 @@
 //!                           <-  log, departures, events (those that were not heard)
 //! ```
 //!
+//! What a sender has ordered last (`start`, `halt`, `stop`) and has perhaps not come, it says again over the new connection;
+//! a repeated order is answered as the first. Where both ends have [`LAST_WORD`] this holds up to the totals: the responder
+//! keeps them until the sender hangs up, and the sender asks for signs of life while it waits for them.
+//!
 //! Either end takes the other for gone when it has heard nothing for [`SILENCE`]; a far end that is left so stops
 //! sending.
 //!
@@ -83,7 +87,7 @@ pub const VERSION: u32 = 1;
 /// Default TCP port.
 pub const PORT: u16 = 8862;
 /// What this version can do beyond round trips, by the names that stand in a welcome.
-pub const FEATURES: [&str; 5] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH];
+pub const FEATURES: [&str; 6] = [ONE_WAY, RESUME, TRACE, CARDS, FETCH, LAST_WORD];
 /// Sessions of one way only.
 pub const ONE_WAY: &str = "one-way";
 /// Sessions that go on over another connection, from another address.
@@ -94,6 +98,9 @@ pub const TRACE: &str = "trace";
 pub const CARDS: &str = "card-stamps";
 /// The log comes home in parts during the run, when it is asked for.
 pub const FETCH: &str = "fetch";
+/// A session outlives its connection to its last word: the responder keeps that, and answers questions, until the sender
+/// hangs up.
+pub const LAST_WORD: &str = "last-word";
 /// Of a responder alone: it has such stamps to give, because a network card of its takes them.
 pub const HAS_CARD: &str = "takes-card-stamps";
 /// Time between two associations, and between two questions, of a session. Mappings of NATs live half a minute

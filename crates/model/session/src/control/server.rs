@@ -15,8 +15,8 @@ use super::possession;
 use super::resuming::Kept;
 use super::{
     Associated, CARDS, Challenge, ClockIdentity, CodecError, Complaint, ComplaintCode, Decoder, Departed,
-    End, Events, Granted, Heard, Hello, Message, Proof, RESUME, RefusalCode, Request, Resume, SILENCE,
-    VERSION, Welcome, hex,
+    End, Events, Granted, Heard, Hello, LAST_WORD, Message, Proof, RESUME, RefusalCode, Request, Resume,
+    SILENCE, VERSION, Welcome, hex,
 };
 use crate::association::Token;
 
@@ -114,6 +114,10 @@ enum State {
     Finishing {
         deadline: Timestamp<Monotonic>,
     },
+    /// The last word is said, and has perhaps not come.
+    Finished {
+        deadline: Timestamp<Monotonic>,
+    },
     Over,
 }
 
@@ -142,6 +146,8 @@ pub struct Server {
     /// What the sender would have to show over another connection, and whether it can.
     secret: Option<Token>,
     can_resume: bool,
+    /// The sender hangs up once it has heard the last word.
+    hangs_up: bool,
     kept: Kept,
     /// There is no connection at present, or the address of a new one is not proved; for so long that is waited for.
     alone_until: Option<Timestamp<Monotonic>>,
@@ -185,6 +191,7 @@ impl Server {
             token,
             secret: None,
             can_resume: false,
+            hangs_up: false,
             kept: Kept::new(limits.buffered_records.saturating_mul(KEPT_FOR_A_RECORD)),
             alone_until: None,
             told: Vec::new(),
@@ -290,9 +297,10 @@ impl Server {
                 Some(self.connected + self.limits.handshake)
             }
             State::Running { deadline } if self.is_one_way() => Some(deadline.min(self.last_word + SILENCE)),
-            State::Associating { deadline } | State::Running { deadline } | State::Finishing { deadline } => {
-                Some(deadline)
-            }
+            State::Associating { deadline }
+            | State::Running { deadline }
+            | State::Finishing { deadline }
+            | State::Finished { deadline } => Some(deadline),
             State::Over => None,
         }
     }
@@ -343,7 +351,10 @@ impl Server {
                 actions.push(Action::Resume(resume));
             }
             (
-                State::Associating { .. } | State::Running { .. } | State::Finishing { .. },
+                State::Associating { .. }
+                | State::Running { .. }
+                | State::Finishing { .. }
+                | State::Finished { .. },
                 Message::Received(received),
             ) => {
                 if !self.kept.heard(received.messages) {
@@ -353,17 +364,29 @@ impl Server {
             }
             (State::Associating { .. } | State::Running { .. }, Message::Stop) => {
                 self.state = State::Finishing { deadline: now + Duration::from_secs(30) };
+                // Nothing is sent any more to an address that is perhaps not proved.
+                self.alone_until = None;
                 actions.push(Action::Finish);
             }
-            (State::Running { .. }, Message::Start) if self.own_rate() > 0 && !self.started => {
-                self.started = true;
-                actions.push(Action::Start);
+            // Over a new connection what was ordered is ordered again.
+            (State::Finishing { .. }, Message::Stop) => {}
+            (State::Finished { .. }, Message::Stop) => actions.push(Action::Send(Message::End(self.totals))),
+            (State::Running { .. }, Message::Start) if self.own_rate() > 0 => {
+                if !std::mem::replace(&mut self.started, true) {
+                    actions.push(Action::Start);
+                }
             }
             (State::Running { .. }, Message::Halt) if self.started => actions.push(Action::Halt),
             (State::Running { .. }, Message::Halt) if self.own_rate() > 0 => {
                 actions.extend(self.on_departed(0));
             }
-            (State::Associating { .. } | State::Running { .. }, Message::Ask) => {
+            (
+                State::Associating { .. }
+                | State::Running { .. }
+                | State::Finishing { .. }
+                | State::Finished { .. },
+                Message::Ask,
+            ) => {
                 actions.push(Action::Send(Message::Heard(self.heard_of)));
             }
             (State::Associating { .. } | State::Running { .. }, Message::Fetch) => {
@@ -390,6 +413,7 @@ impl Server {
             return;
         }
         self.can_resume = self.secret.is_some() && hello.has(RESUME);
+        self.hangs_up = self.can_resume && hello.has(LAST_WORD);
         self.takes_cards = hello.has(CARDS);
         match &self.lock {
             Some(lock) => {
@@ -517,7 +541,7 @@ impl Server {
 
     /// A probe of the responder's own has left, and its transmit stamp is known or given up; or it could not leave.
     pub fn on_departure(&mut self, record: FarSent) -> Vec<Action> {
-        if self.is_over() || self.request.is_none() {
+        if self.has_ended() || self.request.is_none() {
             return Vec::new();
         }
         self.heard_of.departed += u64::from(!record.refused);
@@ -532,7 +556,7 @@ impl Server {
 
     /// All probes of the responder's own have left, `count` of them.
     pub fn on_departed(&mut self, count: u64) -> Vec<Action> {
-        if self.is_over() {
+        if self.has_ended() {
             return Vec::new();
         }
         vec![self.say_once(Message::Departed(Departed { count }))]
@@ -541,7 +565,7 @@ impl Server {
     /// A test packet of this session was reflected, and its transmit stamp is known or given up; or a one-way probe of
     /// it arrived.
     pub fn on_record(&mut self, record: Far) -> Vec<Action> {
-        if self.is_over() || self.request.is_none() {
+        if self.has_ended() || self.request.is_none() {
             return Vec::new();
         }
         self.totals.received += 1;
@@ -558,7 +582,7 @@ impl Server {
 
     /// Something happened to the responder or its host.
     pub fn on_event(&mut self, event: Event) -> Vec<Action> {
-        if self.is_over() || self.request.is_none() {
+        if self.has_ended() || self.request.is_none() {
             return Vec::new();
         }
         vec![self.say_once(Message::Events(Events { events: vec![event] }))]
@@ -568,18 +592,6 @@ impl Server {
     pub fn on_losses(&mut self, records: u64, kernel_drops: u64) {
         self.totals.records_lost += records;
         self.totals.kernel_drops += kernel_drops;
-    }
-
-    /// All records are here: sends them and the totals.
-    pub fn finish(&mut self) -> Vec<Action> {
-        if !matches!(self.state, State::Finishing { .. }) {
-            return Vec::new();
-        }
-        let mut actions = self.drain();
-        actions.push(Action::Send(Message::End(self.totals)));
-        actions.push(Action::Close);
-        self.state = State::Over;
-        actions
     }
 
     /// Time has come to `now`.
@@ -615,6 +627,7 @@ fn complain(code: ComplaintCode, message: String) -> Action {
 }
 
 mod cards;
+mod ending;
 mod resumption;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ impl Server {
     /// A stamp of a network card, of a packet of this session, became known. A sender that does not know such stamps is
     /// not told; what does not fit is left out, and the packet has the kernel's stamp.
     pub fn on_card(&mut self, card: Card) -> Vec<Action> {
-        if self.is_over() || self.request.is_none() || !self.takes_cards {
+        if self.has_ended() || self.request.is_none() || !self.takes_cards {
             return Vec::new();
         }
         if self.cards.len() >= self.limits.buffered_records {

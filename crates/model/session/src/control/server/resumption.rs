@@ -9,8 +9,13 @@ use crate::association::Token;
 impl Server {
     /// Whether a session can go on that lost its connection `now`. It is given up when nobody resumes it for [`SILENCE`].
     pub fn on_lost_connection(&mut self, now: Timestamp<Monotonic>) -> bool {
-        let open =
-            matches!(self.state, State::Associating { .. } | State::Running { .. } | State::Finishing { .. });
+        let open = matches!(
+            self.state,
+            State::Associating { .. }
+                | State::Running { .. }
+                | State::Finishing { .. }
+                | State::Finished { .. }
+        );
         if open && self.can_resume && self.alone_until.is_none() {
             self.alone_until = Some(now + SILENCE);
         }
@@ -46,8 +51,9 @@ impl Server {
         other.state = State::Over;
         self.token = token;
         self.last_word = now;
-        // Nobody sends to an address for long of which only an old one is proved.
-        self.alone_until = Some(now + self.limits.handshake);
+        // Nobody sends to an address for long of which only an old one is proved; at the end nobody sends.
+        let sends = !matches!(self.state, State::Finishing { .. } | State::Finished { .. });
+        self.alone_until = sends.then(|| now + self.limits.handshake);
         let resumed = Resumed { token: hex(token), next: again.first };
         let mut actions = vec![Action::Send(Message::Resumed(resumed))];
         if !again.frames.is_empty() {
