@@ -270,6 +270,8 @@ mod tests {
             if breaks {
                 assert!(server.on_lost_connection(clock::monotonic_now()));
                 session = Some(std::mem::replace(&mut server, self::server()));
+                // Gone before another is waited for.
+                drop(stream);
                 stream = listener.accept().unwrap().0;
             }
         }
