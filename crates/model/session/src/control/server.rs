@@ -146,7 +146,7 @@ pub struct Server {
     /// What the sender would have to show over another connection, and whether it can.
     secret: Option<Token>,
     can_resume: bool,
-    /// The sender hangs up once it has heard the last word.
+    /// The sender hangs up once it has heard the last word, and repeats over a new connection what it ordered last.
     hangs_up: bool,
     kept: Kept,
     /// There is no connection at present, or the address of a new one is not proved; for so long that is waited for.
@@ -371,7 +371,9 @@ impl Server {
             // Over a new connection what was ordered is ordered again.
             (State::Finishing { .. }, Message::Stop) => {}
             (State::Finished { .. }, Message::Stop) => actions.push(Action::Send(Message::End(self.totals))),
-            (State::Running { .. }, Message::Start) if self.own_rate() > 0 => {
+            (State::Running { .. }, Message::Start)
+                if self.own_rate() > 0 && (self.hangs_up || !self.started) =>
+            {
                 if !std::mem::replace(&mut self.started, true) {
                     actions.push(Action::Start);
                 }
