@@ -136,17 +136,11 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Connects and greets; with a key only who has it.
-    pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
-        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
-        let stream = romer_host::stream::connect(address, CONNECT).map_err(|error| Absent::of(&error))?;
-        let _ = stream.set_nodelay(true);
-        let local = stream.local_addr().ok().map(|local| local.ip());
-        let features = FEATURES.map(str::to_owned).to_vec();
-        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
-        let mut conversation = Self {
+    /// Over a connection on which nothing has been said, from this end's address `local`.
+    fn over(address: SocketAddr, stream: Box<dyn ByteStream>, local: Option<IpAddr>) -> Self {
+        Self {
             address,
-            stream: Box::new(stream),
+            stream,
             decoder: Decoder::default(),
             broken: false,
             asked: Instant::now(),
@@ -166,7 +160,18 @@ impl Conversation {
                 clock_sync: None,
                 features: Vec::new(),
             },
-        };
+        }
+    }
+
+    /// Connects and greets; with a key only who has it.
+    pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
+        let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
+        let stream = romer_host::stream::connect(address, CONNECT).map_err(|error| Absent::of(&error))?;
+        let _ = stream.set_nodelay(true);
+        let local = stream.local_addr().ok().map(|local| local.ip());
+        let features = FEATURES.map(str::to_owned).to_vec();
+        let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
+        let mut conversation = Self::over(address, Box::new(stream), local);
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
         conversation.be_welcomed(key)?;
         Ok(conversation)
@@ -539,29 +544,9 @@ mod tests {
         let mut bytes = Vec::new();
         Message::Departed(Departed { count: 7 }).encode(&mut bytes);
         let descriptor = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut conversation = Conversation {
-            address: descriptor.local_addr().unwrap(),
-            stream: Box::new(Breaking { bytes, descriptor }),
-            decoder: Decoder::default(),
-            broken: false,
-            asked: Instant::now(),
-            heard: Instant::now(),
-            unanswered: None,
-            seen_at: None,
-            local: None,
-            secret: Some([1; 16]),
-            inbox: Inbox::default(),
-            ordered: None,
-            welcome: Welcome {
-                version: VERSION,
-                software: String::new(),
-                clock: clock_identity(),
-                test_port: 0,
-                kernel_stamps: false,
-                clock_sync: None,
-                features: Vec::new(),
-            },
-        };
+        let address = descriptor.local_addr().unwrap();
+        let mut conversation = Conversation::over(address, Box::new(Breaking { bytes, descriptor }), None);
+        conversation.secret = Some([1; 16]);
         let told = conversation.news();
         assert_eq!((told.departed, conversation.is_broken()), (Some(7), true));
         assert_eq!(conversation.way_on().unwrap().heard, 1);
