@@ -838,6 +838,19 @@ export interface components {
              */
             traffic: string | null;
         };
+        /** @description A load that is asked for. */
+        AskedLoad: {
+            /**
+             * Format: double
+             * @description Of the line rate, by layer 1.
+             */
+            percent: number;
+            /**
+             * Format: double
+             * @description Frames a second.
+             */
+            pps: number;
+        };
         /** @description The tester's own part of a latency. */
         Baseline: {
             /**
@@ -3225,6 +3238,29 @@ export interface components {
              * @description Frames asked for.
              */
             intended: number;
+            /**
+             * @description Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393).
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            ipdv_ns: components["schemas"]["Summary"];
             /** @description The jitters. */
             jitter_ns: components["schemas"]["Jitter"];
             /**
@@ -3289,6 +3325,29 @@ export interface components {
              * @default null
              */
             owed_l2_bps: number[] | null;
+            /**
+             * @description Latencies above the least one (RFC 5481, section 4.2).
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            pdv_ns: components["schemas"]["Summary"];
             /**
              * @description What became of its frames by their size, smallest first; empty where all have one size.
              * @default []
@@ -3605,6 +3664,11 @@ export interface components {
              */
             altered: number;
             /**
+             * @description What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
+             * @default null
+             */
+            asked_load: components["schemas"]["AskedLoad"] | null;
+            /**
              * Format: int64
              * @description When it began to send, nanoseconds after the benchmark did.
              */
@@ -3662,10 +3726,33 @@ export interface components {
             frame_size: number | null;
             /** @description Time that the testing host took away meanwhile. */
             host_gaps: components["schemas"]["Gaps"];
-            /** @description What was asked for. */
+            /** @description What was due by that schedule: whole frames, of random gaps and sizes as many as chance had. */
             intended_load: components["schemas"]["Load"];
             /** @description Why the trial tells nothing of the device; `null`: it does. */
             invalid: string | null;
+            /**
+             * @description Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393), of the same stream.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            ipdv_ns: components["schemas"]["Summary"];
             /** @description The jitters, as in a measurement; of the stream with the most frames. */
             jitter_ns: components["schemas"]["Jitter"];
             /**
@@ -3765,6 +3852,29 @@ export interface components {
              * @default []
              */
             offered_per_second: number[];
+            /**
+             * @description Latencies above the least one (RFC 5481, section 4.2), of the same stream.
+             * @default {
+             *       "count": 0,
+             *       "iqr": null,
+             *       "max": null,
+             *       "mean": null,
+             *       "mean_interval": null,
+             *       "median": null,
+             *       "median_interval": null,
+             *       "min": null,
+             *       "p25": null,
+             *       "p75": null,
+             *       "p90": null,
+             *       "p95": null,
+             *       "p95_interval": null,
+             *       "p99": null,
+             *       "p99_9": null,
+             *       "p99_interval": null,
+             *       "stddev": null
+             *     }
+             */
+            pdv_ns: components["schemas"]["Summary"];
             /** @description Each stream by itself. */
             per_stream: components["schemas"]["StreamResult"][];
             /** @description The policer's decisions, frame by frame; `null` where none is judged. */

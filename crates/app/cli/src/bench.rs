@@ -4,6 +4,7 @@ mod applies;
 mod asked;
 mod folder;
 mod in_lab;
+mod placed;
 mod plan;
 pub(crate) mod plan_schema;
 pub(crate) mod shown;
@@ -55,9 +56,11 @@ fn run_as_given(arguments: &BenchArgs, words: &[String]) -> Result<u8, Failure> 
     match (&arguments.wish, &arguments.resume) {
         (Some(Wish::Procedure(name)), _) => procedure(arguments, *name),
         (Some(Wish::Plan(path)), _) => {
-            let planned = plan::arguments(path, words)?;
+            let (planned, places) = plan::arguments(path, words)?;
             match &planned.wish {
-                Some(Wish::Procedure(name)) => procedure(&planned, *name),
+                Some(Wish::Procedure(name)) => {
+                    procedure(&planned, *name).map_err(|failure| places.tell(failure))
+                }
                 Some(Wish::Plan(_)) | None => {
                     Err(Failure::own("a plan names a plan (bench): it was read as one"))
                 }
@@ -274,13 +277,13 @@ impl Watcher for Looker<'_> {
 /// What a plan asks for that a page of the console gives.
 pub(crate) fn of_page(text: &str) -> Result<romer_server::Plan, PlanFault> {
     let read = plan::parse(text.as_bytes(), "plan", &plan::Given { words: &[], plan: "" });
-    let asked = read.and_then(|arguments| match arguments.wish {
+    let asked = read.and_then(|(arguments, places)| match arguments.wish {
         Some(Wish::Procedure(ProcedureName::SelfTest)) => Err(Failure::usage(
             "the tester is tested on the command line (procedure): run `romer bench self-test`",
         )),
         Some(Wish::Procedure(name)) => {
-            look_at_ports(&arguments)?;
-            Ok(romer_server::Plan { options: options(&arguments, name)?, limits: arguments.claims.limit })
+            let options = options(&arguments, name).map_err(|failure| places.tell(failure))?;
+            Ok(romer_server::Plan { options, limits: arguments.claims.limit })
         }
         Some(Wish::Plan(_)) | None => Err(Failure::own("a plan names a plan (bench): it was read as one")),
     });
@@ -320,6 +323,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     let tx = port(&arguments.tx, "--tx", "by which port frames leave")?;
     let rx = port(&arguments.rx, "--rx", "by which port frames are taken in")?;
+    romer_bench::check_ports(&tx, &rx)?;
     for port in [&tx, &rx] {
         // A laboratory that is not there would else be told as addresses that are missing.
         if port.namespace().is_some_and(|name| matches!(netns::exists(name), Ok(false))) {
@@ -327,6 +331,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
                 .map_err(|source| BenchError::Port { port: port.clone(), source: Box::new(source) })?;
         }
     }
+    look_at_ports(arguments)?;
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
     let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
     let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
@@ -471,9 +476,7 @@ fn streams(arguments: &BenchArgs, wanted: ProcedureName) -> Result<Vec<StreamOpt
         }
     }
     for number in 0..streams.len() {
-        if streams[number].name.is_empty() {
-            streams[number].name = format!("stream {number}");
-        }
+        streams[number].name = applies::named(&streams[number].name, number);
         if streams[..number].iter().any(|other| other.name == streams[number].name) {
             return Err(Failure::usage(format!(
                 "a stream is given twice (--stream name={}): each has a name of its own; choose another",

@@ -5,7 +5,7 @@ use romer_method::campaign::{Finding, Procedure};
 use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
-use romer_record::benchmark::{BenchmarkResult, Difference, Overall, Policed, SoftSpot, Trial};
+use romer_record::benchmark::{AskedLoad, BenchmarkResult, Difference, Overall, Policed, SoftSpot, Trial};
 use romer_units::Duration;
 
 use crate::classes::owe;
@@ -39,6 +39,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         purpose: ask.purpose.into(),
         at_ns,
         duration_ns: ask.length().as_nanos(),
+        asked_load: Some(asked_load(options, ask)),
         intended_load: figures.intended,
         offered: figures.offered,
         carried: figures.carried,
@@ -66,6 +67,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         latency_by_definition_ns: figures.latency_by_definition.clone(),
         jitter_ns: figures.jitter.clone(),
         jitter_rfc4689_ns: figures.jitter_rfc4689.clone(),
+        ipdv_ns: figures.variation[0].clone(),
+        pdv_ns: figures.variation[1].clone(),
         lateness_ns: figures.lateness.clone(),
         longest_catch_up: record.longest_catch_up,
         latency_histogram: figures.histogram.clone(),
@@ -84,6 +87,12 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         carried_per_second: figures.per_second.clone(),
         host_gaps: record.gaps,
     }
+}
+
+/// The load as it was asked for, as results and `--dry-run` have it; of several loads in one trial the first.
+fn asked_load(options: &BenchOptions, ask: &Ask) -> AskedLoad {
+    let nominal = options.nominal(&ask.frames, ask.load());
+    AskedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
 }
 
 /// The one size of frames, or the name of their mixture.

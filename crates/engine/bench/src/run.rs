@@ -9,6 +9,7 @@ use romer_host::host_info;
 use romer_method::arrangement::Pace;
 use romer_method::campaign::{Campaign, Design, Procedure};
 use romer_method::{Ask, Left};
+use romer_port::PortName;
 use romer_record::benchmark::{
     BENCHMARK, Baseline, Benchmark, BenchmarkEntry, BenchmarkEvent, Device, Setup, Trial,
 };
@@ -214,11 +215,7 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
             )));
         }
     }
-    if options.tx == options.rx {
-        return refuse(
-            "the ports cannot be one (--tx, --rx): frames must pass the device between them; give two interfaces",
-        );
-    }
+    check_ports(&options.tx, &options.rx)?;
     for (stream, flow) in options.streams.iter().zip(frames::flows(options)) {
         let Pace::Bucket(bucket) = stream.pace else { continue };
         let own = stream.frames.as_ref().map_or(&options.frames[..], std::slice::from_ref);
@@ -236,6 +233,19 @@ pub fn check(options: &BenchOptions) -> Result<(), BenchError> {
     }
     if options.streams.is_empty() || options.streams.len() > 64 {
         return refuse("a benchmark has 1 to 64 streams (plan): state as many");
+    }
+    Ok(())
+}
+
+/// That the ports are two.
+///
+/// # Errors
+/// [`BenchError::Usage`]: they are one.
+pub fn check_ports(tx: &PortName, rx: &PortName) -> Result<(), BenchError> {
+    if tx == rx {
+        return Err(BenchError::Usage(
+            "the ports cannot be one (--tx, --rx): frames must pass the device between them; give two interfaces".into(),
+        ));
     }
     Ok(())
 }

@@ -440,6 +440,9 @@ fn a_reset_is_as_long_as_the_device_is_away() {
         assert!((found - 750e6).abs() < 1.6e6, "{quantity}: {found}");
     }
     assert_eq!(document.results[0].bounded_by, None);
+    let unshown =
+        |document: &Benchmark| document.warnings.iter().any(|one| one.contains("or nothing was reset"));
+    assert!(!unshown(&document) && unshown(&run(&options, Simulated::with(carries(1.0, 10)))));
     let gone = Device { dies_at: Some(Duration::from_millis(500)), ..carries(1.0, 10) };
     let document = run(&options, Simulated::with(gone));
     assert!((value(&document, "reset_by_loss_ns") - 1_500e6).abs() < 1.6e6);

@@ -154,7 +154,8 @@ fn at(trial: &Trial) -> String {
         || format!("frames {}", trial.mixture.as_deref().unwrap_or("of several sizes")),
         |size| format!("{size} octets"),
     );
-    format!("{frames}, at {:.1} % of the line, repeat {}", trial.intended_load.percent, trial.repeat + 1)
+    let asked = trial.asked_load.map_or(trial.intended_load.percent, |asked| asked.percent);
+    format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)
 }
 
 /// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a

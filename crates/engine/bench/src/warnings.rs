@@ -91,6 +91,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     }
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
+    warnings.extend(no_reset(kept));
     warnings.extend(not_told_apart(options, kept));
     if options.claims.profile.is_some() {
         for (number, case) in options.cases.iter().enumerate() {
@@ -144,6 +145,18 @@ fn too_short(kept: &[Kept]) -> Option<String> {
         format!(
             "{trials} trials had fewer than {ENOUGH} frames, one of them {least}: a frame more or less is a large part of the load and \
              of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads"
+        )
+    })
+}
+
+/// That a reset cost no frame: nothing shows that there was one.
+fn no_reset(kept: &[Kept]) -> Option<String> {
+    let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
+    let whole = valid.filter(|trial| trial.purpose == Ask::RESET && trial.lost + trial.unlinked == 0).count();
+    (whole > 0).then(|| {
+        format!(
+            "in {whole} trials the reset cost no frame: either the device forwards while it is reset, or nothing was reset; see what \
+             the command does (--reset)"
         )
     })
 }

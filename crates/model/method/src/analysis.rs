@@ -9,7 +9,7 @@ use romer_metrics::jitter::{
     delay_difference, delay_difference_in_order_of_arrival, deviation_from_mean, inter_arrival_difference,
     inter_arrival_difference_in_order_of_arrival, peak_to_peak, rfc3550,
 };
-use romer_metrics::{described, reordering, summary, wilson_interval};
+use romer_metrics::{described, ipdv, pdv, reordering, summary, wilson_interval};
 use romer_record::benchmark::{LatencyByDefinition, LatencyConversion, Load, StreamResult};
 use romer_record::document::{Histogram, Jitter, Summary};
 use romer_record::{Fate, Passage};
@@ -133,6 +133,8 @@ pub struct Figures {
     pub jitter: Jitter,
     /// That of RFC 4689, of the same stream.
     pub jitter_rfc4689: Summary,
+    /// The variations of latency of the same stream: RFC 3393's, signed, and RFC 5481's.
+    pub variation: [Summary; 2],
     /// How late frames were given to the interface.
     pub lateness: Summary,
     /// Each stream.
@@ -185,6 +187,7 @@ pub fn figures(flight: &Flight) -> Figures {
             most_frames = one.offered;
             found.jitter = one.jitter_ns.clone();
             found.jitter_rfc4689 = one.jitter_rfc4689_ns.clone();
+            found.variation = [one.ipdv_ns.clone(), one.pdv_ns.clone()];
         }
         found.streams.push(one);
     }
@@ -344,6 +347,8 @@ fn stream(
         latency_histogram,
         jitter_ns: jitters(passages, reordered > 0),
         jitter_rfc4689_ns: summary(&delay_difference_in_order_of_arrival(passages)),
+        ipdv_ns: summary(&ipdv(passages)),
+        pdv_ns: summary(&pdv(passages)),
         dscp_out,
         per_size: per_size(left, arrivals),
     }

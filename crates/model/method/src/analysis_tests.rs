@@ -145,6 +145,21 @@ fn rfc_4689s_jitter_is_of_frames_that_came_one_after_the_other() {
 }
 
 #[test]
+fn the_variations_of_latency_are_those_of_rfc_3393_and_rfc_5481() {
+    // Sent 2 ms apart; 1 is lost. Delays: 1, -, 5, 2, 3, 4 ms.
+    let found = figures(&flight(&[(0, 1), (3, 8), (2, 9), (4, 11), (5, 14)]));
+    let [ipdv, pdv] = &found.variation;
+    // Of consecutive frames that both came, with their signs: 2 - 5, 3 - 2, 4 - 3.
+    assert_eq!(
+        (ipdv.count, ipdv.min, ipdv.max, ipdv.mean),
+        (3, Some(-3e6), Some(1e6), Some(-333_333.333_333_333_26))
+    );
+    // Above the least: 0, 4, 1, 2, 3.
+    assert_eq!((pdv.count, pdv.min, pdv.max, pdv.mean), (5, Some(0.0), Some(4e6), Some(2e6)));
+    assert_eq!((&found.streams[0].ipdv_ns, &found.streams[0].pdv_ns), (ipdv, pdv));
+}
+
+#[test]
 fn what_overtakes_another_flow_is_in_order() {
     let mut seen = flight(&[(0, 1), (3, 8), (2, 9), (1, 10), (4, 11)]);
     assert_eq!(figures(&seen).reordered, 2);

@@ -167,6 +167,15 @@ pub struct Load {
     pub payload_percent: f64,
 }
 
+/// A load that is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedLoad {
+    /// Of the line rate, by layer 1.
+    pub percent: f64,
+    /// Frames a second.
+    pub pps: f64,
+}
+
 /// One trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
@@ -185,7 +194,10 @@ pub struct Trial {
     pub at_ns: i64,
     /// How long it was to send.
     pub duration_ns: i64,
-    /// What was asked for.
+    /// What was asked for, before whole frames and chance made a schedule of it; `null` in documents from before this was told.
+    #[serde(default)]
+    pub asked_load: Option<AskedLoad>,
+    /// What was due by that schedule: whole frames, of random gaps and sizes as many as chance had.
     pub intended_load: Load,
     /// What was given to the device.
     pub offered: Load,
@@ -260,6 +272,12 @@ pub struct Trial {
     /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
     #[serde(default)]
     pub jitter_rfc4689_ns: Summary,
+    /// Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393), of the same stream.
+    #[serde(default)]
+    pub ipdv_ns: Summary,
+    /// Latencies above the least one (RFC 5481, section 4.2), of the same stream.
+    #[serde(default)]
+    pub pdv_ns: Summary,
     /// How late frames were given to the interface.
     pub lateness_ns: Summary,
     /// Most frames that were given at once to make up for lost time.
@@ -385,6 +403,12 @@ pub struct StreamResult {
     /// the other). Its section 3.4.4.8 counts in order of sending; that is the same where nothing was reordered.
     #[serde(default)]
     pub jitter_rfc4689_ns: Summary,
+    /// Signed differences of the latencies of consecutive frames, in order of sending (RFC 3393).
+    #[serde(default)]
+    pub ipdv_ns: Summary,
+    /// Latencies above the least one (RFC 5481, section 4.2).
+    #[serde(default)]
+    pub pdv_ns: Summary,
     /// Code points that it came out with.
     pub dscp_out: BTreeMap<String, u64>,
     /// What became of its frames by their size, smallest first; empty where all have one size.

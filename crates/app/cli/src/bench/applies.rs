@@ -162,10 +162,15 @@ pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<
     }
     let weighted = arguments.claims.discipline == Some(DisciplineName::Weighted);
     let weighs = |stream: &&StreamArgument| stream.has_weight && !weighted;
-    arguments.load.streams.iter().find(weighs).map(|stream| {
-        let flag = format!("--stream name={},weight=", stream.options.name);
+    arguments.load.streams.iter().enumerate().find(|(_, stream)| weighs(stream)).map(|(number, stream)| {
+        let flag = format!("--stream name={},weight=", named(&stream.options.name, number));
         (flag, "only priority --discipline weighted weighs streams")
     })
+}
+
+/// The name of a stream, which is its number where none was given.
+pub(super) fn named(given: &str, number: usize) -> String {
+    if given.is_empty() { format!("stream {number}") } else { given.to_owned() }
 }
 
 /// Refuses what would have no effect on the procedure.

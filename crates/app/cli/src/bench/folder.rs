@@ -200,7 +200,7 @@ mod tests {
                 ["bench", "--resume", path].iter().chain(last).map(|word| (*word).to_owned()).collect();
             let (asked, words) = arguments(folder.path(), &given).unwrap();
             let Some(crate::args::Wish::Plan(named)) = &asked.wish else { panic!("{:?}", asked.wish) };
-            let planned = super::super::plan::arguments(named, &words).unwrap();
+            let planned = super::super::plan::arguments(named, &words).unwrap().0;
             assert_eq!(planned.resume.as_deref(), Some(folder.path()), "{last:?}");
             assert_eq!(planned.output.json.is_some(), last.len() == 2);
             assert_eq!(planned.trials.repeat, Some(4));

@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::applies::ineffective;
+use super::placed::Places;
 use super::stream::KEYS;
 use super::values::wish;
 use crate::args::{BenchArgs, Cli, Command, Invocation, Wish, read};
@@ -40,14 +41,14 @@ const NOT_IN_A_PLAN: [&str; 12] = [
 pub(super) const JOINED: [&str; 2] = ["frame-sizes", "loads"];
 
 /// An option of the plan, and where it stands.
-struct Found {
-    option: String,
-    value: Option<String>,
-    place: Range<usize>,
+pub(super) struct Found {
+    pub(super) option: String,
+    pub(super) value: Option<String>,
+    pub(super) place: Range<usize>,
 }
 
 /// The arguments that a plan and the command line, in these words from the command's name on, come to.
-pub(super) fn arguments(path: &str, given: &[String]) -> Result<BenchArgs, Failure> {
+pub(super) fn arguments(path: &str, given: &[String]) -> Result<(BenchArgs, Places), Failure> {
     let shown = romer_report::escape::terminal(path);
     let refused = |why: std::io::Error| {
         Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
@@ -74,11 +75,9 @@ pub(super) struct Given<'a> {
 }
 
 /// The arguments that the text of a plan, `shown` by this name, and the command line come to.
-pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<BenchArgs, Failure> {
+pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(BenchArgs, Places), Failure> {
     let fault = |place: Range<usize>, why: &str, mend: &str| {
-        let (line, column) = line_and_column(text, place.start);
-        let text = format!("the plan cannot be used ({shown}:{line}:{column}): {why}; {mend}");
-        Failure::with_code(3, text).at(line, column)
+        faulty(text, shown, place.start, &format!("{why}; {mend}"))
     };
     let utf8 = std::str::from_utf8(text)
         .map_err(|error| fault(error.valid_up_to()..0, "this is no UTF-8", "write the file in UTF-8"))?;
@@ -87,15 +86,25 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<Bench
     let known: Vec<String> = option_names();
     let mut procedure = None;
     let mut found = Vec::new();
+    let mut seen: Vec<(String, Range<usize>)> = Vec::new();
     for (key, value) in table.into_inner() {
         let name = key.get_ref().replace('_', "-");
         let place = key.span();
+        if let Some((_, before)) = seen.iter().find(|(other, _)| *other == name) {
+            let later = if before.start > place.start { before.clone() } else { place };
+            let why = format!(
+                "{:?} is given twice, once with - and once with _",
+                utf8.get(later.clone()).unwrap_or_default()
+            );
+            return Err(fault(later, &why, "leave one out"));
+        }
+        seen.push((name.clone(), place.clone()));
         match name.as_str() {
             "procedure" => procedure = Some((scalar(value.get_ref()), value.span())),
             "stream" => tables(&value, "stream", &mut found, &fault, |table| stream(table, &fault))?,
             "case" => tables(&value, "case", &mut found, &fault, |table| case(table, &place, &fault))?,
             "dut" => labels(&value, &mut found, &fault)?,
-            _ if known.contains(&name) => option(&name, &value, &mut found, &fault)?,
+            _ if known.contains(&name) => option(key.get_ref(), &value, &mut found, &fault)?,
             _ => {
                 let keys = known.iter().map(String::as_str).chain(["procedure", "stream", "case", "dut"]);
                 let mend = nearest(&name, keys).map_or_else(
@@ -121,28 +130,40 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<Bench
         let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
         return Err(fault(at, why, mend));
     }
-    assemble(given, &procedure, &found, &fault)
+    found.retain(|one| is_own(given.words, one));
+    let places = Places { text: text.to_vec(), shown: shown.to_owned(), found, procedure: at };
+    assemble(given, &procedure, &places, &fault).map(|arguments| (arguments, places))
+}
+
+/// A fault of a plan, which stands from this octet on.
+pub(super) fn faulty(text: &[u8], shown: &str, from: usize, what: &str) -> Failure {
+    let (line, column) = line_and_column(text, from);
+    let text = format!("the plan cannot be used ({shown}:{line}:{column}): {what}");
+    Failure::with_code(3, text).at(line, column)
+}
+
+/// Whether what the plan says counts: the command line, in these words, does not say otherwise.
+fn is_own(given: &[String], one: &Found) -> bool {
+    let flag = format!("--{}", one.option);
+    !given.iter().any(|word| *word == flag || word.starts_with(&format!("{flag}=")))
 }
 
 /// Reads the options of the file one by one, so that a fault has its place, then all of them with the command line's.
 fn assemble(
     given: &Given<'_>,
     procedure: &str,
-    found: &[Found],
+    places: &Places,
     fault: &dyn Fn(Range<usize>, &str, &str) -> Failure,
 ) -> Result<BenchArgs, Failure> {
     let Given { words: given, plan } = given;
+    let found = &places.found;
     let begin = ["romer", "bench", procedure].map(OsString::from);
     let words = |one: &Found| {
         let flag = format!("--{}", one.option);
         let word = one.value.as_ref().map_or_else(|| flag.clone(), |value| format!("{flag}={value}"));
         OsString::from(word)
     };
-    let own = |one: &Found| {
-        let flag = format!("--{}", one.option);
-        !given.iter().any(|word| *word == flag || word.starts_with(&format!("{flag}=")))
-    };
-    for one in found.iter().filter(|one| own(one)) {
+    for one in found {
         // Options that need others are not judged alone.
         if matches!(one.option.as_str(), "discipline" | "capacity") {
             continue;
@@ -154,12 +175,12 @@ fn assemble(
         }
     }
     let mut all: Vec<OsString> = begin.to_vec();
-    all.extend(found.iter().filter(|one| own(one)).map(words));
+    all.extend(found.iter().map(words));
     // The first word is the command's name, and one names the plan itself.
     let place = given.iter().position(|word| word == plan);
     let others = given.iter().enumerate().skip(1).filter(|(number, _)| Some(*number) != place);
     all.extend(others.map(|(_, word)| OsString::from(word)));
-    match read(all)? {
+    match read(all).map_err(|failure| places.tell(failure))? {
         Invocation::Run(Cli { command: Command::Bench(arguments) }) => {
             let Some(Wish::Procedure(name)) = arguments.wish else { return Ok(*arguments) };
             // What stands in the file is told with its place; what the command line says is refused where it is used.
@@ -168,12 +189,10 @@ fn assemble(
                 flag.as_ref()
                     .is_some_and(|(flag, _)| flag.split(' ').next() == Some(&format!("--{}", one.option)))
             };
-            match (found.iter().filter(|one| own(one)).find(of), &flag) {
-                (Some(one), Some((flag, why))) => Err(fault(
-                    one.place.clone(),
-                    &format!("an argument does not apply ({flag}): {why}"),
-                    "leave it out",
-                )),
+            match &flag {
+                Some((flag, why)) if found.iter().any(|one| of(&one)) => Err(places.tell(Failure::usage(
+                    format!("an argument does not apply ({flag}): {why}; leave it out"),
+                ))),
                 _ => Ok(*arguments),
             }
         }
@@ -198,17 +217,30 @@ pub(super) fn is_in_a_plan(option: &str) -> bool {
 
 type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
 
+/// Whether an option of this name takes a value.
+fn takes_a_value(name: &str) -> bool {
+    let cli = Cli::command();
+    let bench = cli.find_subcommand("bench");
+    let mut all = bench.into_iter().flat_map(clap::Command::get_arguments);
+    all.any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
+}
+
 fn option(
-    name: &str,
+    key: &str,
     value: &Spanned<DeValue<'_>>,
     found: &mut Vec<Found>,
     fault: Fault<'_>,
 ) -> Result<(), Failure> {
     let place = value.span();
+    let name = &key.replace('_', "-");
     let wrong = || {
         fault(place.clone(), &format!("{name} is a text, a number or an array of them"), "write it in quotes")
     };
     let values: Vec<Option<String>> = match value.get_ref() {
+        DeValue::Boolean(said) if takes_a_value(name) => {
+            let why = format!("{key} takes a text or a number, and not {said}");
+            return Err(fault(place, &why, "write what it is to be"));
+        }
         DeValue::Boolean(true) => vec![None],
         DeValue::Boolean(false) => Vec::new(),
         DeValue::Array(parts) => {
@@ -216,7 +248,7 @@ fn option(
                 .iter()
                 .map(|part| scalar(part.get_ref()).ok_or_else(wrong))
                 .collect::<Result<Vec<_>, _>>()?;
-            if JOINED.contains(&name) {
+            if JOINED.contains(&name.as_str()) {
                 vec![Some(parts.join(","))]
             } else {
                 parts.into_iter().map(Some).collect()
@@ -224,7 +256,7 @@ fn option(
         }
         value => vec![Some(scalar(value).ok_or_else(wrong)?)],
     };
-    found.extend(values.into_iter().map(|value| Found { option: name.into(), value, place: place.clone() }));
+    found.extend(values.into_iter().map(|value| Found { option: name.clone(), value, place: place.clone() }));
     Ok(())
 }
 
@@ -251,7 +283,8 @@ fn tables(
     let DeValue::Array(all) = value.get_ref() else { return Err(wrong()) };
     for one in all.iter() {
         let DeValue::Table(table) = one.get_ref() else { return Err(wrong()) };
-        let place = table.iter().next().map_or_else(|| one.span(), |(key, _)| key.span());
+        let first = table.iter().map(|(key, _)| key.span()).min_by_key(|place| place.start);
+        let place = first.unwrap_or_else(|| one.span());
         found.push(Found { option: name.into(), value: Some(read(table)?), place });
     }
     Ok(())

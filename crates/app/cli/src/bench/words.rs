@@ -71,7 +71,7 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
         let nominal = options.nominal(&ask.frames, ask.load());
         let _ = writeln!(
             text,
-            "{:>5}  {:<widest$} {:>10}  {:>7.2} %  {:>11.0} pps  {:>8}  repeat {}",
+            "{:>5}  {:<widest$} {:>10}  {:>7.2} %  {:>11.2} pps  {:>8}  repeat {}",
             number + 1,
             name(ask),
             ask.frames,

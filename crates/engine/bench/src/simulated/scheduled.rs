@@ -79,6 +79,12 @@ fn every_pace_with_every_mixture_has_the_load_that_it_is_told_with() {
             assert!(near(pps.mean.unwrap(), pps.theoretical.unwrap(), tolerance), "{what}: {pps:?}");
             let foreseen = &crate::forecast(&options).document(&options).trials[0];
             assert!(near(foreseen.pps, trial.intended_load.pps, tolerance), "{what}: {foreseen:?}");
+            // What was asked for is the same before and after.
+            let asked = trial.asked_load.unwrap();
+            assert!(
+                near(asked.pps, foreseen.pps, 1e-9) && near(asked.percent, foreseen.load_percent, 1e-9),
+                "{what}"
+            );
             assert!((foreseen.load_percent - load).abs() < 1e-9, "{what}: {foreseen:?}");
         }
     }

@@ -144,11 +144,11 @@ fn lines(
     if theory {
         let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
         let points = [0.0, most.min(100.0)].map(|x| Mark { x, y: x, range: None }).to_vec();
-        series.push(Series { name: "all that is offered".into(), points, dashed: true, twin: false });
+        series.push(Series { name: "all that was asked for".into(), points, dashed: true, twin: false });
     }
     Figure {
-        title: format!("Case {case}: {unit}, over the offered load"),
-        x: "offered load, % of the line".into(),
+        title: format!("Case {case}: {unit}, over the load asked for"),
+        x: "load asked for, % of the line".into(),
         y: unit.into(),
         series,
     }
@@ -171,13 +171,18 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
         .collect();
     let most = series.iter().flat_map(|series| &series.points).map(|mark| mark.x).fold(0.0, f64::max);
     let points = [0.0, most].map(|x| Mark { x, y: x, range: None }).to_vec();
-    series.push(Series { name: "all that is offered".into(), points, dashed: true, twin: false });
+    series.push(Series { name: "all that was asked for".into(), points, dashed: true, twin: false });
     Figure {
         title: format!("Case {case}: carried load in frames a second"),
-        x: "offered load, frames/s".into(),
+        x: "load asked for, frames/s".into(),
         y: "carried load, frames/s".into(),
         series,
     }
+}
+
+/// The load that was asked for, percent of the line; in documents from before this was told what was due.
+fn asked(trial: &Trial) -> f64 {
+    trial.asked_load.map_or(trial.intended_load.percent, |asked| asked.percent)
 }
 
 fn trials<'a>(document: &'a Benchmark, case: &'a str, size: Option<u32>) -> impl Iterator<Item = &'a Trial> {
@@ -216,13 +221,13 @@ fn mean(values: &[f64]) -> f64 {
 /// Latency with its least and greatest (figures 3-12, 3-14).
 fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
-        let values = trials(document, case, size)
-            .filter_map(|trial| Some((trial.intended_load.percent, value(trial)? * 1e-3)));
+        let values =
+            trials(document, case, size).filter_map(|trial| Some((asked(trial), value(trial)? * 1e-3)));
         Series { name: name.into(), points: gathered(values, how), dashed: name != "mean", twin: false }
     };
     Figure {
         title: format!("Case {case}, {}: least, mean and greatest latency", size_words(size)),
-        x: "offered load, % of the line".into(),
+        x: "load asked for, % of the line".into(),
         y: "latency, us".into(),
         series: vec![
             pick("least", |trial| trial.latency_ns.min, least),
@@ -240,9 +245,8 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             .filter(|trial| trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some()))
     };
     let count = here().map(|trial| trial.per_stream.len()).max().unwrap_or(0);
-    let of = |class: usize| {
-        here().filter_map(move |trial| Some((trial.intended_load.percent, trial.per_stream.get(class)?)))
-    };
+    let of =
+        |class: usize| here().filter_map(move |trial| Some((asked(trial), trial.per_stream.get(class)?)));
     let mut series = Vec::new();
     for class in 0..count {
         let Some((_, first)) = of(class).next() else { continue };
@@ -266,7 +270,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     }
     Figure {
         title: format!("Case {case}, {}: what each class carries, and is owed", size_words(size)),
-        x: "offered load, % of the line".into(),
+        x: "load asked for, % of the line".into(),
         y: "carried load, Mbit/s (layer 2)".into(),
         series,
     }
@@ -290,7 +294,7 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
     });
     Figure {
         title: format!("Case {case}, {}: jitter by method", size_words(size)),
-        x: "offered load, % of the line".into(),
+        x: "load asked for, % of the line".into(),
         y: "jitter, us".into(),
         series: series.into(),
     }
@@ -300,8 +304,8 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
 fn high_and_low(document: &Benchmark, case: &str) -> Figure {
     let here: Vec<&Trial> =
         document.trials.iter().filter(|trial| trial.case == case && trial.invalid.is_none()).collect();
-    let most = here.iter().map(|trial| trial.intended_load.percent).fold(0.0, f64::max);
-    let at_most = || here.iter().filter(|trial| trial.intended_load.percent > most - 1.0);
+    let most = here.iter().map(|trial| asked(trial)).fold(0.0, f64::max);
+    let at_most = || here.iter().filter(|trial| asked(trial) > most - 1.0);
     let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
         let values = at_most().filter_map(|trial| Some((f64::from(trial.frame_size?), value(trial)? * 1e-3)));
         Series { name: name.into(), points: gathered(values, how), dashed: false, twin: false }
@@ -327,7 +331,7 @@ fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity:
     });
     Figure {
         title: format!("All cases, {}: {unit}", size_words(size)),
-        x: "offered load, % of the line".into(),
+        x: "load asked for, % of the line".into(),
         y: unit.into(),
         series: series.collect(),
     }

@@ -54,7 +54,10 @@ fn document() -> Benchmark {
 fn every_figure_has_its_lines_and_none_is_empty() {
     let figures = figures(&document());
     let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
-    assert!(titles.contains(&"Case none: carried load, % of the line, over the offered load"), "{titles:?}");
+    assert!(
+        titles.contains(&"Case none: carried load, % of the line, over the load asked for"),
+        "{titles:?}"
+    );
     assert!(titles.contains(&"All cases, 64 octets: mean latency, us"), "{titles:?}");
     assert!(!titles.iter().any(|title| title.contains("Throughput")), "there is none: {titles:?}");
     for figure in &figures {

@@ -1,0 +1,134 @@
+//! Where in a plan stands what is found to be wrong of its options together.
+
+use std::ops::Range;
+
+use super::plan::{Found, faulty};
+use crate::failure::Failure;
+
+/// The options of a plan that count, and where each stands.
+pub(super) struct Places {
+    /// The plan.
+    pub(super) text: Vec<u8>,
+    /// Its name.
+    pub(super) shown: String,
+    /// Its options, without those that the command line has replaced.
+    pub(super) found: Vec<Found>,
+    /// Where its procedure stands.
+    pub(super) procedure: Range<usize>,
+}
+
+/// Arguments that are for the command line as well as for a plan: that they are missing is no fault of it.
+const ANYWHERE: [&str; 4] = ["tx", "rx", "source", "destination"];
+
+impl Places {
+    /// A refusal of the arguments, as a fault of the plan where it is about what stands in it, or about what its procedure
+    /// needs.
+    pub(super) fn tell(&self, failure: Failure) -> Failure {
+        let place = self.place_of(failure.text()).filter(|_| failure.is_usage() && failure.place().is_none());
+        place.map_or(failure, |(place, text)| faulty(&self.text, &self.shown, place.start, &text))
+    }
+
+    /// Where the option stands that this text names, and the text.
+    fn place_of(&self, text: &str) -> Option<(Range<usize>, String)> {
+        let (_, rest) = text.split_once("(--")?;
+        let (named, _) = rest.split_once(')')?;
+        for one in named.split(", ") {
+            let one = one.trim_start_matches("--");
+            let (flag, said) = one.split_once(' ').unwrap_or((one, ""));
+            if let Some(found) = self.meant(flag, said) {
+                return Some((found.place.clone(), text.to_owned()));
+            }
+        }
+        let flag = named.split([' ', ',']).next().unwrap_or_default();
+        (text.starts_with("an argument is missing") && !ANYWHERE.contains(&flag))
+            .then(|| (self.procedure.clone(), text.to_owned()))
+    }
+
+    /// Of the options of this name the last that says so, or the last of all.
+    fn meant(&self, flag: &str, said: &str) -> Option<&Found> {
+        let of = || self.found.iter().filter(|one| one.option == flag);
+        // A stream without a name has its number for one.
+        let number = said.split(',').next().and_then(|name| name.strip_prefix("name=stream ")?.parse().ok());
+        let says = |one: &&Found| {
+            let value = one.value.as_deref().unwrap_or_default();
+            said.split(',').all(|part| value == part || value.split(',').any(|own| is_so(own, part)))
+        };
+        let numbered = || number.and_then(|number: usize| of().nth(number));
+        of().rfind(says).or_else(numbered).or_else(|| of().next_back())
+    }
+}
+
+/// Whether a part of an option's value is what was said of it: the same, its beginning up to `=`, or with a case before it.
+fn is_so(own: &str, said: &str) -> bool {
+    own == said
+        || (said.ends_with('=') && own.starts_with(said))
+        || own.split_once('=').is_some_and(|(name, _)| name == said)
+        || own.split_once(':').is_some_and(|(_, own)| own == said)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::of_page;
+
+    /// What is said of this plan, and where.
+    fn fault(plan: &str) -> (String, Option<(usize, usize)>) {
+        let ports = "tx = \"lo\"\nrx = \"other0\"\nsource = \"192.0.2.1\"\ndestination = \"192.0.2.9\"\n";
+        let (head, rest) = plan.split_once('\n').unwrap();
+        let fault = of_page(&format!("{head}\n{ports}{rest}")).map(|_| ()).unwrap_err();
+        (fault.text, fault.place)
+    }
+
+    #[test]
+    fn what_is_wrong_of_options_together_has_its_place() {
+        let sweep = "procedure = \"load-sweep\"\n";
+        let priority = "procedure = \"priority\"\ncapacity = \"5Mbit\"\n";
+        let two = |keys: [&str; 2]| format!("{sweep}[[stream]]\n{}\n[[stream]]\n{}\n", keys[0], keys[1]);
+        let weight = "discipline = \"strict\"\n[[stream]]\nshare = \"50%\"\n[[stream]]\nweight = 3\n";
+        for (plan, place, says) in [
+            (format!("{priority}discipline = \"fair\"\n"), (7, 14), "\"fair\" is none of"),
+            (two(["share = \"60%\"", "share = \"70%\""]), (9, 1), "sum to 130.0 %"),
+            (two(["name = \"a\"", "name = \"a\""]), (9, 1), "a stream is given twice (--stream name=a)"),
+            (
+                format!(
+                    "{sweep}[[case]]\nname = \"x\"\ncommand = \"true\"\n[[case]]\nname = \"x\"\ncommand = \"false\"\n"
+                ),
+                (10, 1),
+                "a case is given twice (--case x)",
+            ),
+            (format!("{sweep}imix = \"simple\"\nframe_sizes = [64]\n"), (0, 0), "contradict each other"),
+            ("procedure = \"policing\"\n".into(), (1, 13), "an argument is missing (--profile)"),
+            (format!("{sweep}expect_marking = \"cs1=ef\"\n"), (6, 18), "no stream has the code point cs1"),
+            (
+                format!("{sweep}line_rate = true\n"),
+                (6, 13),
+                "line_rate takes a text or a number, and not true",
+            ),
+            (
+                format!("{sweep}line_rate = \"1Mbit\"\nline-rate = \"2Mbit\"\n"),
+                (7, 1),
+                "\"line-rate\" is given twice",
+            ),
+            (format!("{priority}{weight}"), (11, 1), "(--stream name=stream 1,weight=)"),
+        ] {
+            let (text, at) = fault(&plan);
+            assert!(text.contains(says), "{plan}: {text}");
+            let at = at.unwrap_or_else(|| panic!("{plan}: {text} has no place"));
+            assert!(
+                text.starts_with(&format!("the plan cannot be used (plan:{}:{}): ", at.0, at.1)),
+                "{text}"
+            );
+            // Of two that contradict each other, either may be meant.
+            assert!(at == place || place == (0, 0) && (at.0 == 6 || at.0 == 7), "{plan}: {at:?}: {text}");
+        }
+        let mixed = "procedure = \"load-sweep\"\ntx = \"lo\"\nrx = \"other0\"\nsource = \"192.0.2.1\"\ndestination = \"2001:2::1\"\n";
+        let mixed = of_page(mixed).map(|_| ()).unwrap_err();
+        assert_eq!(mixed.place, Some((4, 10)), "{}", mixed.text);
+    }
+
+    #[test]
+    fn what_a_plan_leaves_to_the_command_line_is_no_fault_of_it() {
+        let fault = of_page("procedure = \"load-sweep\"\n").map(|_| ()).unwrap_err();
+        assert!(fault.text.starts_with("an argument is missing (--tx)"), "{}", fault.text);
+        assert_eq!(fault.place, None);
+    }
+}
