@@ -474,6 +474,31 @@ fn a_killed_benchmark_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_benchmark_killed_within_the_testers_own_tests_goes_on_as_well() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let arguments = ["load-sweep", "--frame-sizes", "64", "--loads", "20%", "--line-rate", "2Mbit"];
+    let times = ["--trial", "300ms", "--settle", "100ms", "--quiet"];
+    let mut killed = Process::start(&mut command(&lab, &run, &[&arguments[..], &times].concat()));
+    while !run.join("trials.log").exists() {
+        assert!(killed.is_running(), "it ended before its folder was made");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    killed.signal("KILL");
+    killed.wait();
+    assert_eq!(std::fs::read_to_string(run.join("trials.log")).unwrap(), "", "nothing had been found out");
+    let mut resume = lab.romer("A", ["bench"]);
+    let whole = document(process::run(resume.arg("--resume").arg(&run).args(["--json", "-", "--quiet"])));
+    assert_eq!((&whole["partial"], trials(&whole).len()), (&serde_json::json!(false), 1));
+    assert!(whole["self_test"].is_object(), "the tester was tested again: {whole}");
+    let event = at(&whole, "/events/0");
+    assert_eq!(event["kind"], "resumed");
+    let text = event["text"].as_str().unwrap();
+    assert!(text.ends_with("s after its beginning; nothing was found out before"), "{text}");
+}
+
+#[test]
 fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     let lab = Lab::router();
     let folder = tempfile::tempdir().unwrap();

@@ -76,7 +76,9 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
          without one frame lost. trafgen sends as fast as one core can, and nobody but a counter looks at its frames; iperf 3 \
          sends datagrams of 18 octets as fast as it can. *Late*: how long after its moment a frame is given to the \
          interface, those among them that a gap of the host touched. *Own latency*: what the self-test finds on this link \
-         at a tenth of the line's rate, in microseconds; its floor is the deviations of round trips by kernel stamps, which `make bench` measures beside and writes into accuracy.md.\n",
+         at a tenth of the line's rate, in microseconds. *Floor*: one way over the same link by the kernel's stamps at sending \
+         and arrival, 5,000 probes of 72 octets 1 ms apart, likewise: a path through the kernel's own stack, where the \
+         test frames bypass it.\n",
     );
     let names = [
         "run",
@@ -91,6 +93,9 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
         "late: median",
         "99 %",
         "own latency: least",
+        "median",
+        "deviation",
+        "floor: least",
         "median",
         "deviation",
         "longest gap",
@@ -116,6 +121,9 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
             own(run.baseline.least_ns),
             own(run.baseline.median_ns),
             own(run.baseline.stddev_ns),
+            us(run.floor.least_ns),
+            us(run.floor.median_ns),
+            us(run.floor.stddev_ns),
             us(longest),
             percent(run.circumstances.host.stolen_ratio),
         ];

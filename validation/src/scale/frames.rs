@@ -9,12 +9,16 @@ use std::time::{Duration as StdDuration, Instant};
 
 use anyhow::{Context, Result, bail};
 use romer_host::netns;
+use romer_metrics::summary;
 use romer_record::benchmark::{Baseline, Benchmark, Difference, Overall, Trial};
+use romer_units::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::to_the_end;
+use crate::figures::Figures;
 use crate::hosts::{FAR, Hosts, NEAR};
+use crate::ours::{self, RoundTrips};
 use crate::results::Circumstances;
 
 /// 148,809 frames of 64 octets a second, as `romer bench` takes it.
@@ -29,6 +33,9 @@ const BESIDE: &str = "198.18.7.66";
 const PEERS: StdDuration = StdDuration::from_secs(3);
 /// Frames that trafgen is to send, and octets of its frames without check sequence.
 const TRAFGEN: u64 = 600_000;
+/// Probes whose delays by the kernel's stamps are the floor, and octets of their IP packets, the smallest of their kind.
+const PROBES: u64 = 5_000;
+const PROBE: u32 = 72;
 /// Sizes, loads and cases of the sweep.
 pub(crate) const SWEEP: [&str; 2] = ["64,128,512,1024,1518", "10%..100%:10%"];
 
@@ -55,6 +62,37 @@ pub(crate) struct Frames {
     pub(crate) longest_gap_ns: i64,
     /// What of a latency is the tester's own.
     pub(crate) baseline: Baseline,
+    /// One way over the same link by the kernel's stamps, which nothing above the kernel can undercut.
+    pub(crate) floor: Floor,
+}
+
+/// Delays of one way by the kernel's stamps, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Floor {
+    pub(crate) count: u64,
+    pub(crate) least_ns: f64,
+    pub(crate) median_ns: f64,
+    pub(crate) stddev_ns: f64,
+}
+
+impl Floor {
+    /// Of probes that go over the link.
+    fn measure(hosts: &Hosts, interrupted: &AtomicBool) -> Result<Self> {
+        let responder = ours::respond(hosts)?;
+        let rows = ours::measure(hosts, PROBES, Duration::from_millis(1), PROBE, interrupted)?;
+        drop(responder);
+        Self::of(&RoundTrips::of(&rows).forward).context("no probe of the floor has the kernel's stamps")
+    }
+
+    fn of(delays: &[i64]) -> Option<Self> {
+        let figures = Figures::of(delays)?;
+        Some(Self {
+            count: figures.count,
+            least_ns: figures.min_ns,
+            median_ns: summary(delays).median?,
+            stddev_ns: figures.stddev_ns,
+        })
+    }
 }
 
 /// What was found on the link, but for the circumstances.
@@ -64,12 +102,13 @@ pub(crate) struct Found {
     late: Trial,
     highest_pps: Option<f64>,
     baseline: Baseline,
+    floor: Floor,
 }
 
 impl Found {
     /// With what others reach.
     pub(crate) fn beside(self, circumstances: Circumstances, trafgen_pps: f64, iperf3: [f64; 2]) -> Frames {
-        let Self { whole, late, highest_pps, baseline } = self;
+        let Self { whole, late, highest_pps, baseline, floor } = self;
         Frames {
             circumstances,
             asked: whole.intended_load.frames,
@@ -84,6 +123,7 @@ impl Found {
             lateness_p99_ns: late.lateness_ns.p99.unwrap_or(f64::INFINITY),
             longest_gap_ns: late.host_gaps.longest_ns.unwrap_or_default(),
             baseline,
+            floor,
         }
     }
 }
@@ -101,7 +141,8 @@ pub(crate) fn run(hosts: &Hosts, program: &Path, interrupted: &AtomicBool) -> Re
     let found = search.results.iter().find(|result| result.quantity == "throughput_pps");
     let own = link(hosts, program, &["self-test", "--line-rate", LINE, "--trial", "1s"], interrupted)?;
     let baseline = own.calibration.context("the self-test tells no baseline")?;
-    Ok(Found { whole, late, highest_pps: found.and_then(|result| result.mean), baseline })
+    let floor = Floor::measure(hosts, interrupted)?;
+    Ok(Found { whole, late, highest_pps: found.and_then(|result| result.mean), baseline, floor })
 }
 
 /// A benchmark whose ports are the two ends of the link.
@@ -276,6 +317,15 @@ mod tests {
         let [rate, lost] = sums(&told).unwrap();
         assert!((rate - 100.0).abs() < 1e-9 && (lost - 0.1).abs() < 1e-9);
         assert_eq!(sums(&serde_json::json!({"error": "x"})), None);
+    }
+
+    #[test]
+    fn the_floor_is_of_delays_by_the_kernels_stamps() {
+        let floor = Floor::of(&[400, 500, 900, 600]).unwrap();
+        assert_eq!((floor.count, floor.least_ns, floor.median_ns), (4, 400.0, 550.0));
+        // Deviations -200, -100, 300, 0: the root of 140,000 / 4.
+        assert!((floor.stddev_ns - 35_000_f64.sqrt()).abs() < 1e-9, "{}", floor.stddev_ns);
+        assert_eq!(Floor::of(&[]), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use romer_method::priority::Discipline;
 use romer_port::PortName;
 use romer_record::benchmark::{Benchmark, BenchmarkEntry};
 use romer_server::PlanFault;
+use romer_store::StoreError;
 use romer_units::{Duration, FrameSize};
 
 use crate::args::{BenchArgs, DisciplineName, ProcedureName, Wish};
@@ -249,9 +250,11 @@ impl Looker<'_> {
 }
 
 impl Watcher for Looker<'_> {
-    fn tests_itself(&mut self) {
+    fn tests_itself(&mut self) -> Result<(), BenchError> {
         self.begin();
         self.line.say("the tester itself is tested");
+        // From here on there is something to go on with.
+        self.kept.open().map(drop).map_err(|error| not_kept(&error))
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
@@ -267,11 +270,12 @@ impl Watcher for Looker<'_> {
     }
 
     fn keep(&mut self, entry: &BenchmarkEntry) -> Result<(), BenchError> {
-        self.kept
-            .open()
-            .and_then(|kept| kept.keep(entry))
-            .map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
+        self.kept.open().and_then(|kept| kept.keep(entry)).map_err(|error| not_kept(&error))
     }
+}
+
+fn not_kept(error: &StoreError) -> BenchError {
+    BenchError::Keep { text: error.to_string(), code: error.exit_class().code() }
 }
 
 /// What a plan asks for that a page of the console gives.

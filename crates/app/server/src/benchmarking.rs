@@ -328,10 +328,10 @@ impl Course {
         Self { before, trial: String::new() }
     }
 
-    /// A trial begins, or would but for the tester's own test.
+    /// A trial begins, or would but for the tester's own test, which is in what is left.
     fn begins(&mut self, [trial, of]: [u64; 2], left: Duration, words: String) -> Far {
         self.trial = words;
-        Far { trial, of, left_ns: (left + self.before).as_nanos(), now: self.trial.clone() }
+        Far { trial, of, left_ns: left.as_nanos(), now: self.trial.clone() }
     }
 
     fn tests_itself(&self, far: &mut Far) {
@@ -347,9 +347,11 @@ impl Course {
 }
 
 impl Watcher for Looker<'_> {
-    fn tests_itself(&mut self) {
+    fn tests_itself(&mut self) -> Result<(), BenchError> {
         let course = &self.course;
         self.hand.change(|job| course.tests_itself(&mut job.far));
+        // From here on there is something to go on with.
+        self.kept.open(self.options).map(drop).map_err(|error| not_kept(&error))
     }
 
     fn begins(&mut self, progress: &Progress<'_>) {
@@ -372,9 +374,12 @@ impl Watcher for Looker<'_> {
             let course = &mut self.course;
             self.hand.change(|job| course.is_tested(&mut job.far));
         }
-        let kept = self.kept.open(self.options).and_then(|run| run.keep(entry));
-        kept.map_err(|error| BenchError::Keep { text: error.to_string(), code: error.exit_class().code() })
+        self.kept.open(self.options).and_then(|run| run.keep(entry)).map_err(|error| not_kept(&error))
     }
+}
+
+fn not_kept(error: &StoreError) -> BenchError {
+    BenchError::Keep { text: error.to_string(), code: error.exit_class().code() }
 }
 
 impl Looker<'_> {
@@ -433,7 +438,7 @@ mod tests {
     #[test]
     fn the_testers_own_test_is_in_what_is_left_until_it_is_over() {
         let mut course = Course { before: Duration::from_secs(20), ..Course::default() };
-        let mut far = course.begins([1, 4], Duration::from_secs(6), "10 % for 1 s".into());
+        let mut far = course.begins([1, 4], Duration::from_secs(26), "10 % for 1 s".into());
         assert_eq!((far.left_ns, far.now.as_str()), (26_000_000_000, "10 % for 1 s"));
         course.tests_itself(&mut far);
         assert!(far.now.contains("the tester itself is tested, for 20 s"), "{}", far.now);

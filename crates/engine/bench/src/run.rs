@@ -22,7 +22,7 @@ use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::tester::{Tester, TrialRecord, real};
 use crate::verdicts::verdicts;
 use crate::warnings::warnings;
-use crate::{BenchError, cases, frames};
+use crate::{BenchError, cases, frames, self_test};
 
 mod presence;
 mod streams;
@@ -42,7 +42,7 @@ pub struct Progress<'a> {
     /// How many there will be as things stand, where the device carries in long trials what it carries in short ones, and at
     /// the most.
     pub of: [u64; 2],
-    /// How long the rest takes, likewise.
+    /// How long the rest takes, likewise, with the tester's own tests where they are to come.
     pub left: [Duration; 2],
     /// The trial.
     pub ask: &'a Ask,
@@ -74,8 +74,13 @@ pub(crate) fn design(options: &BenchOptions) -> Design {
 
 /// Who looks on while a benchmark is made.
 pub trait Watcher {
-    /// The tester itself is about to be tested.
-    fn tests_itself(&mut self) {}
+    /// The tester itself is about to be tested: the first thing that a benchmark does when its device forwards.
+    ///
+    /// # Errors
+    /// What is to be found out cannot be kept, and the benchmark ends.
+    fn tests_itself(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
 
     /// A trial begins.
     fn begins(&mut self, progress: &Progress<'_>);
@@ -138,6 +143,7 @@ pub(crate) fn run_on<B: Bed>(
     for frames in &options.frames {
         bed.longest(options, frames)?;
     }
+    let goes_on = past.is_some();
     let past = past.unwrap_or_else(|| Past { started: SystemTime::now(), entries: Vec::new() });
     let mut running = Running {
         options,
@@ -156,6 +162,9 @@ pub(crate) fn run_on<B: Bed>(
     };
     let mut campaign = Campaign::new(&design(options));
     let mut pending = running.take_up(&mut campaign, &past)?;
+    if goes_on {
+        running.resumed(&past)?;
+    }
     let mut partial = stop.load(Ordering::Acquire);
     while !partial && let Some(ask) = pending.take().or_else(|| campaign.next_trial()) {
         running.tell(&campaign, &ask);
@@ -280,21 +289,27 @@ impl<B: Bed> Running<'_, B> {
                 }
             }
         }
-        if past.entries.is_empty() {
-            return Ok(None);
-        }
         let since = SystemTime::now().duration_since(past.started).unwrap_or_default();
         self.offset = Duration::from_std(since).max(last);
-        let away = (self.offset - last).as_secs_f64();
-        let text = format!("the benchmark goes on {away:.0} s after the last trial that was kept of it");
-        self.event("resumed", text)?;
         Ok(pending)
+    }
+
+    /// That the benchmark goes on.
+    fn resumed(&mut self, past: &Past) -> Result<(), BenchError> {
+        let last = self.kept.last().map(|kept| kept.trial.at_ns.saturating_add(kept.trial.duration_ns));
+        let away = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_secs_f64();
+        let since = match (last, past.entries.is_empty()) {
+            (Some(_), _) => "the last trial that was kept of it",
+            (None, false) => "its beginning, with the tester's own tests",
+            (None, true) => "its beginning; nothing was found out before",
+        };
+        self.event("resumed", format!("the benchmark goes on {away:.0} s after {since}"))
     }
 
     /// Tests the tester itself, where that is wanted and was not done; whether to go on.
     fn prove(&mut self) -> Result<bool, BenchError> {
         let Some(length) = self.options.self_test.filter(|_| self.proof.is_none()) else { return Ok(true) };
-        self.watcher.tests_itself();
+        self.watcher.tests_itself()?;
         let Some(proof) = self.bed.prove(self.options, length, self.stop)? else { return Ok(false) };
         self.watcher.keep(&BenchmarkEntry::SelfTest {
             self_test: proof.found.clone(),
@@ -309,7 +324,9 @@ impl<B: Bed> Running<'_, B> {
         let options = self.options;
         let (trial, outlook) = (campaign.asked(), campaign.outlook());
         let rest = [outlook.usual, outlook.most];
-        let left = rest.map(|rest| takes(options, rest + Left::of(1, ask.length())));
+        // The tester's own tests come before the first trial.
+        let before = if self.proof.is_none() { self_test::time(options) } else { Duration::ZERO };
+        let left = rest.map(|rest| takes(options, rest + Left::of(1, ask.length())) + before);
         let of = rest.map(|rest| trial + rest.trials);
         let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
         let last = self.kept.last().map(|kept| &kept.trial);

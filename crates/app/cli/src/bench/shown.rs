@@ -90,7 +90,7 @@ pub(super) fn figures(document: &Benchmark, folder: &Path, force: bool) -> Resul
     })?;
     for figure in romer_report::benchmark::figures(document) {
         let file = folder.join(format!("{}.svg", figure.name));
-        output::write_document(&file.to_string_lossy(), &figure.svg, force)?;
+        output::write_document(&file.to_string_lossy(), &figure.alone, force)?;
     }
     Ok(())
 }

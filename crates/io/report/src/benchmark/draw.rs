@@ -29,7 +29,13 @@ pub(super) struct Figure {
     pub(super) x: String,
     pub(super) y: String,
     pub(super) series: Vec<Series>,
+    /// The series have the same places, and are drawn a little beside one another, so that each interval is seen.
+    pub(super) side_by_side: bool,
 }
+
+/// Between two series that are drawn side by side, and between the first and the last of them at the most.
+const BESIDE_ANOTHER: f64 = 5.0;
+const MOST_BESIDE: f64 = 24.0;
 
 /// Colours that people who see colours otherwise tell apart (Okabe and Ito).
 const COLOURS: [&str; 8] =
@@ -46,6 +52,8 @@ const LETTER: f64 = 6.5;
 const LONGEST: usize = 48;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
+/// Above a figure that has its title in it.
+const TITLE: f64 = 24.0;
 
 /// A scale from values to places.
 struct Axis {
@@ -94,8 +102,17 @@ impl Axis {
     }
 }
 
-/// The figure as a file of its own, or for a page.
+/// The figure for a page, which has its title above it.
 pub(super) fn svg(figure: &Figure) -> String {
+    drawn(figure, false)
+}
+
+/// The figure as a file of its own, with its title.
+pub(super) fn alone(figure: &Figure) -> String {
+    drawn(figure, true)
+}
+
+fn drawn(figure: &Figure, titled: bool) -> String {
     let all = || {
         figure
             .series
@@ -115,11 +132,23 @@ pub(super) fn svg(figure: &Figure) -> String {
     let letters = figure.series.iter().map(|series| name(series).chars().count()).max().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "a few letters")]
     let wide = WIDTH + (BESIDE + LETTER * letters as f64 - RIGHT).max(0.0).ceil();
+    let above = if titled { TITLE } else { 0.0 };
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" \
-         font-size=\"12\"><title>{}</title><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
-        markup(&figure.title)
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {:.0} {wide} {:.0}\" role=\"img\" font-family=\"sans-serif\" \
+         font-size=\"12\"><title>{}</title><rect y=\"{:.0}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
+        0.0 - above,
+        HEIGHT + above,
+        markup(&figure.title),
+        0.0 - above
     );
+    if titled {
+        let _ = write!(
+            svg,
+            "<text x=\"{LEFT}\" y=\"{:.1}\" font-size=\"14\" font-weight=\"bold\">{}</text>",
+            TOP - above / 2.0,
+            markup(&figure.title)
+        );
+    }
     for tick in x.ticks() {
         let at = across(tick);
         let _ = write!(
@@ -152,13 +181,18 @@ pub(super) fn svg(figure: &Figure) -> String {
         markup(&figure.y)
     );
     let mut colours = 0;
+    let ranged = figure.series.iter().filter(|series| !series.dashed).count().saturating_sub(1);
+    #[expect(clippy::cast_precision_loss, reason = "a few series")]
+    let between =
+        if figure.side_by_side && ranged > 0 { BESIDE_ANOTHER.min(MOST_BESIDE / ranged as f64) } else { 0.0 };
+    let mut beside = -between * f64::from(u32::try_from(ranged).unwrap_or(0)) / 2.0;
     for (number, series) in figure.series.iter().enumerate() {
         colours += usize::from(!series.twin || number == 0);
         let colour = COLOURS[(colours - 1) % COLOURS.len()];
         let dash = if series.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
         let mut path = String::new();
         for mark in series.points.iter().filter(|mark| mark.x.is_finite() && mark.y.is_finite()) {
-            let (left, top) = (across(mark.x), down(mark.y));
+            let (left, top) = (across(mark.x) + if series.dashed { 0.0 } else { beside }, down(mark.y));
             let _ = write!(path, "{}{left:.1} {top:.1}", if path.is_empty() { "M" } else { "L" });
             if let Some([low, high]) = mark.range.filter(|range| range.iter().all(|end| end.is_finite())) {
                 let (low, high) = (down(low), down(high));
@@ -171,6 +205,7 @@ pub(super) fn svg(figure: &Figure) -> String {
                 let _ = write!(svg, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
             }
         }
+        beside += if series.dashed { 0.0 } else { between };
         if let ([only], true) = (&series.points[..], series.dashed) {
             // Of a line of one point there is else nothing to be seen.
             path = format!("M{:.1} {:.1}h28", across(only.x) - 14.0, down(only.y));

@@ -69,7 +69,12 @@ fn drawn((number, figure): (usize, Figure)) -> Drawn {
         .collect::<Vec<_>>()
         .join("-");
     let name: String = name.chars().take(80).collect();
-    Drawn { name: format!("{:02}-{name}", number + 1), svg: draw::svg(&figure), title: figure.title }
+    Drawn {
+        name: format!("{:02}-{name}", number + 1),
+        svg: draw::svg(&figure),
+        alone: draw::alone(&figure),
+        title: figure.title,
+    }
 }
 
 /// The names of the cases, in the order in which they come.
@@ -151,6 +156,7 @@ fn lines(
         x: "load asked for, % of the line".into(),
         y: unit.into(),
         series,
+        side_by_side: false,
     }
 }
 
@@ -177,6 +183,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
         x: "load asked for, frames/s".into(),
         y: "carried load, frames/s".into(),
         series,
+        side_by_side: false,
     }
 }
 
@@ -234,6 +241,7 @@ fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             pick("mean", |trial| trial.latency_ns.mean, mean),
             pick("greatest", |trial| trial.latency_ns.max, greatest),
         ],
+        side_by_side: false,
     }
 }
 
@@ -273,6 +281,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         x: "load asked for, % of the line".into(),
         y: "carried load, Mbit/s (layer 2)".into(),
         series,
+        side_by_side: false,
     }
 }
 
@@ -297,6 +306,7 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         x: "load asked for, % of the line".into(),
         y: "jitter, us".into(),
         series: series.into(),
+        side_by_side: false,
     }
 }
 
@@ -318,10 +328,11 @@ fn high_and_low(document: &Benchmark, case: &str) -> Figure {
             pick("greatest", |trial| trial.latency_ns.max, greatest),
             pick("least", |trial| trial.latency_ns.min, least),
         ],
+        side_by_side: false,
     }
 }
 
-/// The cases over one another, with their intervals.
+/// The cases over one another, with their intervals, side by side.
 fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity: &str, unit: &str) -> Figure {
     let series = cases.iter().map(|case| Series {
         name: case.clone(),
@@ -331,9 +342,10 @@ fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity:
     });
     Figure {
         title: format!("All cases, {}: {unit}", size_words(size)),
-        x: "load asked for, % of the line".into(),
+        x: "load asked for, % of the line (cases drawn side by side)".into(),
         y: unit.into(),
         series: series.collect(),
+        side_by_side: true,
     }
 }
 
@@ -370,8 +382,14 @@ fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
     }
     Figure {
         title: "Throughput by frame size".into(),
-        x: "frame size, octets".into(),
+        x: if cases.len() > 1 {
+            "frame size, octets (cases drawn side by side)"
+        } else {
+            "frame size, octets"
+        }
+        .into(),
         y: "throughput, frames/s".into(),
         series,
+        side_by_side: true,
     }
 }

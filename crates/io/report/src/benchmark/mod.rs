@@ -22,8 +22,10 @@ pub struct Drawn {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// The figure.
+    /// The figure, for a page that shows its title.
     pub svg: String,
+    /// The same with its title in it.
+    pub alone: String,
 }
 
 /// The results as comma-separated values, a line for each: to paste into a table.

@@ -79,6 +79,23 @@ fn every_figure_has_its_lines_and_none_is_empty() {
     let by_method = figures.iter().find(|figure| figure.title.ends_with("jitter by method")).unwrap();
     assert!(by_method.svg.contains(">2: inter-arrival difference</text>"), "{}", by_method.svg);
     assert!(by_method.svg.contains("viewBox=\"0 0 748 360\""), "{}", by_method.svg);
+    // Intervals of two cases at one load stand beside one another.
+    let all = figures.iter().find(|figure| figure.title.ends_with("64 octets: mean latency, us")).unwrap();
+    let intervals: Vec<&str> = all.svg.split("<path d=\"M").filter(|path| path.contains("opacity")).collect();
+    let places: std::collections::BTreeSet<&str> =
+        intervals.iter().filter_map(|path| path.split(' ').next()).collect();
+    assert_eq!((intervals.len(), places.len()), (6, 6), "{places:?}");
+    assert!(all.svg.contains("(cases drawn side by side)"));
+    // A file of its own says what it shows; on a page the heading does.
+    for figure in &figures {
+        let title = format!(">{}</text>", markup(&figure.title));
+        assert_eq!(
+            [&figure.alone, &figure.svg].map(|svg| svg.contains(&title)),
+            [true, false],
+            "{}",
+            figure.title
+        );
+    }
     // The theoretical line is dashed.
     assert!(figures[0].svg.contains("stroke-dasharray"));
 }
