@@ -14,6 +14,7 @@ use romer_report::{html, svg, text};
 
 use crate::args::{OneWay, ReportArgs};
 use crate::bench::shown;
+use crate::command;
 use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::reported::Reported;
@@ -119,7 +120,12 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
         ));
     }
     let most = html::MOST_OVERLAID;
-    if !(2..=most).contains(&arguments.runs.len()) {
+    if arguments.runs.len() < 2 {
+        return Err(Failure::usage(format!(
+            "one run has nothing to be laid over (--overlay): name from 2 to {most} runs, or leave --overlay out"
+        )));
+    }
+    if arguments.runs.len() > most {
         return Err(Failure::usage(format!(
             "{} runs cannot be laid over each other (--overlay): their colours are told apart up to {most}; name from 2 to \
              {most} runs",
@@ -152,7 +158,7 @@ fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
         subjects.push(Subject { name, stream: stream.for_report() });
     }
     let by = Figure::DEFAULT.parse().map_err(Failure::own)?;
-    let page = html::overlay(&subjects, by).map_err(Failure::own)?;
+    let page = html::overlay(&subjects, by, &command::as_given()).map_err(Failure::own)?;
     output::write_document(file, &page, arguments.output.force)?;
     Ok(0)
 }

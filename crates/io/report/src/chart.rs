@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, thin};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer};
 use crate::number::{grouped, percent, time};
 
 /// A chart's proportions.
@@ -189,11 +189,10 @@ fn draw_layer<'a>(
 ) -> Result<(), Failure<'a>> {
     let (y0, y1) = (figure.y.from, figure.y.to);
     match layer {
-        Layer::Points(ink, points) => {
+        Layer::Points(ink, cloud) => {
             let style = ink.marker().mix(0.6).filled();
-            chart.draw_series(
-                thin(points, most).into_iter().map(|point| Circle::new(point, FINE + 1, style)),
-            )?;
+            let drawn = cloud.thinned(most);
+            chart.draw_series(drawn.points.iter().map(|point| Circle::new(*point, FINE + 1, style)))?;
         }
         Layer::Line(ink, points) => {
             chart

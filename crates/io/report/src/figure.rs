@@ -1,8 +1,9 @@
 //! What the charts show, before they are drawn.
 //!
 //! A chart of a long run is thinned so that the page stays small: the points are put into buckets, and of each
-//! bucket the least and the greatest stay, so that the envelope is exact and no outlier disappears. At most
-//! 4,000 are drawn of a series, and 1,500 where the chart is narrow.
+//! bucket those stay that are spread evenly by rank, so that a picture is as dense as that of all would be, and the least and
+//! the greatest where they stand apart, so that no outlier disappears. At most 8,000 are drawn of a series, 4,000 on paper
+//! and in files, and 1,500 where the chart is narrow. The caption says how many, and of how many.
 
 mod clocks;
 mod distributions;
@@ -15,7 +16,8 @@ mod thin;
 
 use romer_record::Passage;
 
-use crate::number::Unit;
+use crate::chart::Shape;
+use crate::number::{Unit, count};
 use crate::table::Way;
 use crate::{Passages, Stream};
 use distributions::{Changes, Sorted, sorted};
@@ -23,7 +25,7 @@ pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;
 pub(crate) use several::{Laid, overlaid};
 use thin::thin_marks;
-pub(crate) use thin::{MOST_POINTS, thin};
+pub(crate) use thin::{Cloud, MOST_POINTS};
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub(crate) enum Labels {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Layer {
-    Points(Ink, Vec<(f64, f64)>),
+    Points(Ink, Cloud),
     Line(Ink, Vec<(f64, f64)>),
     /// Filled from the axis up to the line.
     Area(Ink, Vec<(f64, f64)>),
@@ -91,6 +93,34 @@ pub(crate) struct Figure {
     pub(crate) legend: Vec<(String, Ink)>,
     /// A strip instead of a whole chart.
     pub(crate) low: bool,
+}
+
+impl Figure {
+    /// That not all points are drawn, and which are, where that is so.
+    pub(crate) fn sampled(&self) -> Option<String> {
+        let clouds = self.layers.iter().filter_map(|layer| match layer {
+            Layer::Points(_, cloud) => Some((cloud.thinned(MOST_POINTS).points.len(), cloud.of)),
+            _ => None,
+        });
+        let (mut drawn, mut of, mut longest) = (0, 0, 0);
+        for (points, all) in clouds {
+            (drawn, of, longest) = (drawn + points, of + all, longest.max(points));
+        }
+        let paper = Shape::Wide.most_points();
+        let fewer = if longest > paper {
+            format!(" (on paper up to {} of a series)", count(paper as u64))
+        } else {
+            String::new()
+        };
+        (drawn < of).then(|| {
+            format!(
+                "{} of {} points are drawn{fewer}: of each stretch of time some that are spread by rank, so that they are dense \
+                 where most packets are, and the least and the greatest where they stand apart. Enlarging shows no more.",
+                count(drawn as u64),
+                count(of as u64)
+            )
+        })
+    }
 }
 
 /// All figures that the data allow.

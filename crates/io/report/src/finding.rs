@@ -1,6 +1,6 @@
 //! What stands out, in sentences.
 
-use romer_record::document::{Measurement, Way as Asked};
+use romer_record::document::{ClockEvent, Measurement, Way as Asked};
 use romer_record::finding::{Finding, GridOf, Pattern};
 
 use crate::figure::capital;
@@ -21,6 +21,36 @@ impl Words {
             return capital(&sentence);
         }
         format!("{}: {sentence}", way.name())
+    }
+
+    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
+    pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
+        let size = event.size_ns.map_or_else(String::new, |size| {
+            let sign = if size > 0 { "+" } else { "" };
+            format!(" of {sign}{}", self.time_of(size))
+        });
+        let way = event.direction.as_deref().filter(|way| *way != "both");
+        let way = way.map_or_else(String::new, |way| format!(", {way}"));
+        let from = self.time_of(event.at_ns);
+        let when = match event.until_ns.filter(|until| *until > event.at_ns) {
+            Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
+            None => format!("{from} after the start"),
+        };
+        format!("{}{size}{way}, {when}", event.kind)
+    }
+
+    /// That a clock was set or slewed, and when, as a sentence; nothing of what happened to the path.
+    pub(crate) fn clock_set(self, event: &ClockEvent) -> Option<String> {
+        let size = event.size_ns.map_or_else(String::new, |size| format!(" by {}", self.time_of(size.abs())));
+        let from = self.time_of(event.at_ns);
+        let what = match (event.kind.as_str(), event.until_ns.filter(|until| *until > event.at_ns)) {
+            ("clock-step" | "slew", None) => format!("{from} after the start a clock was set{size}"),
+            ("clock-step" | "slew", Some(until)) => {
+                format!("From {from} to {} after the start a clock was slewed{size}", self.time_of(until))
+            }
+            _ => return None,
+        };
+        Some(format!("{what}: the one-way delays are without it."))
     }
 
     fn pattern(self, finding: &Finding) -> String {
@@ -131,6 +161,29 @@ const fn as_float(nanos: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_the_clocks_steps_and_slews_are_told_and_of_the_path_nothing() {
+        let say = |kind: &str, until_ns| {
+            let event = ClockEvent {
+                at_ns: 12_000_000_000,
+                until_ns,
+                kind: kind.into(),
+                direction: Some("both".into()),
+                size_ns: Some(-3_000_000),
+            };
+            Words { unicode: true }.clock_set(&event).map(|text| text.replace(NO_BREAK, " "))
+        };
+        assert_eq!(
+            say("clock-step", None).unwrap(),
+            "12.0 s after the start a clock was set by 3.00 ms: the one-way delays are without it."
+        );
+        assert_eq!(
+            say("slew", Some(15_000_000_000)).unwrap(),
+            "From 12.0 s to 15.0 s after the start a clock was slewed by 3.00 ms: the one-way delays are without it."
+        );
+        assert_eq!(say("path-change", None), None);
+    }
 
     #[test]
     fn each_kind_of_pattern_is_a_sentence() {

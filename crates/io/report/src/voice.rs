@@ -37,11 +37,13 @@ impl Words {
         };
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
         let buffer = time(voice.jitter_buffer_ns as f64);
+        // Where the formula goes below zero, the score is that of zero (G.107, annex B).
+        let r =
+            if voice.r > 0.0 { format!("{:.1}", voice.r) } else { "0, below which none is scored".into() };
         let sentence = format!(
-            "a call with {} has R {bound}{:.1}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets at most {} of the packets come too \
+            "a call with {} has R {bound}{r}, MOS {bound}{:.2}: {}. A jitter buffer of {buffer} lets at most {} of the packets come too \
              late; {} are lost {losses}{delay}.",
             voice.codec.name,
-            voice.r,
             voice.mos,
             said(voice.rating),
             percent(voice.late_ratio),

@@ -1,8 +1,7 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
 use romer_record::document::{
-    self, ClockEvent, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary,
-    Traffic,
+    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary, Traffic,
 };
 use romer_record::event::Event;
 use romer_units::{Dscp, Place};
@@ -24,29 +23,13 @@ impl Words {
         time(nanos, self.unicode)
     }
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    fn time_of(self, nanos: i64) -> String {
+    pub(crate) fn time_of(self, nanos: i64) -> String {
         self.time(nanos as f64)
     }
 
     /// What happened, and when.
     pub(crate) fn event(self, event: &Event) -> String {
         format!("{} after the start: {}", self.time_of(event.at_ns), event.detail)
-    }
-
-    /// What happened to a clock or to the path, and when: from one moment to another, where it took a while.
-    pub(crate) fn clock_event(self, event: &ClockEvent) -> String {
-        let size = event.size_ns.map_or_else(String::new, |size| {
-            let sign = if size > 0 { "+" } else { "" };
-            format!(" of {sign}{}", self.time_of(size))
-        });
-        let way = event.direction.as_deref().filter(|way| *way != "both");
-        let way = way.map_or_else(String::new, |way| format!(", {way}"));
-        let from = self.time_of(event.at_ns);
-        let when = match event.until_ns.filter(|until| *until > event.at_ns) {
-            Some(until) => format!("from {from} to {} after the start", self.time_of(until)),
-            None => format!("{from} after the start"),
-        };
-        format!("{}{size}{way}, {when}", event.kind)
     }
 
     /// The way to the target as it was found first, where it was looked for.
@@ -151,6 +134,9 @@ impl Words {
         }
         let delay = &direction.delay_ns;
         let figures = match (direction.delay_kind, delay.median, delay.p99) {
+            (Some(DelayKind::Variable), ..) if delay.count == 1 => {
+                "of one delay nothing can be said, the whole of it not being known.".into()
+            }
             (Some(DelayKind::Variable), Some(_), Some(p99)) => format!(
                 "99{NO_BREAK}% of the packets arrive within {} of the quickest; the whole delay is not known.",
                 self.time(p99)
@@ -521,7 +507,7 @@ pub(crate) fn heading<'a, M: std::borrow::Borrow<Measurement> + 'a>(
 
 #[cfg(test)]
 mod tests {
-    use romer_record::document::Hop;
+    use romer_record::document::{ClockEvent, Hop};
 
     use super::*;
 

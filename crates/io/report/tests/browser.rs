@@ -51,9 +51,11 @@ window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()
 ";
 
 /// Touches the first chart: a tap, then two fingers that are drawn apart, then two taps. Writes down whether the tip
-/// stays, which stretch is shown, and whether the page is wider than its window.
+/// stays, which stretch is shown, and whether the page is wider than its window; and what an enlarged chart that does not
+/// draw all its points says of it, and one that does.
 const TOUCHES: &str = r"
-const box = document.querySelector('.live'), r = box.getBoundingClientRect(), told = [];
+let box = document.querySelector('.live');
+const r = box.getBoundingClientRect(), told = [];
 const touch = (type, pointerId, at) => box.dispatchEvent(new PointerEvent(type,
   { pointerId, pointerType: 'touch', clientX: r.left + at * r.width, clientY: r.top + 60, bubbles: true }));
 const tip = box.querySelector('.tip-box'), whole = box.parentElement.querySelector('button');
@@ -73,6 +75,16 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
   box.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
   told.push(whole.hidden, document.documentElement.scrollWidth <= innerWidth);
   document.documentElement.dataset.touched = told.join();
+  const some = (box) => box.parentElement.querySelector('.legend em');
+  const samples = [...document.querySelectorAll('figure')].filter((one) => one.textContent.includes('points are drawn'));
+  const said = [some(box).hidden];
+  box = samples[0].querySelector('.live');
+  said.push(some(box).hidden);
+  touch('pointerdown', 4, 0.4); touch('pointerdown', 5, 0.6);
+  touch('pointermove', 4, 0.2); touch('pointermove', 5, 0.8);
+  await soon();
+  said.push(some(box).hidden, some(box).textContent);
+  document.documentElement.dataset.sampled = said.join();
 })();
 ";
 
@@ -134,16 +146,27 @@ const PAPER: &str = r"
 for (const part of document.querySelectorAll('details')) part.open = true;
 const told = [...document.querySelectorAll('table')].map((table) => table.getBoundingClientRect().right <= innerWidth);
 told.push(document.documentElement.scrollWidth <= innerWidth);
-document.documentElement.dataset.paper = told.every((fits) => fits) && told.length > 3;
+const root = document.documentElement, style = getComputedStyle(root);
+root.dataset.paper = told.every((fits) => fits) && told.length > 3;
+root.dataset.colours = ['page', 'forward', 'reverse', 'round', 'bad', 'warn'].map((name) => style.getPropertyValue('--' + name)).join();
+const size = (found) => parseFloat(getComputedStyle(document.querySelector(found)).fontSize);
+root.dataset.sizes = size('ul.found') >= size('.note ul');
 ";
 
 #[test]
-fn on_paper_nothing_is_cut() {
+fn on_paper_nothing_is_cut_and_the_colours_are_those_for_white_whatever_the_screen_has() {
     let page = html::report(&[make(&bad()).stream()]).unwrap().replace("@media print{", "@media all{");
-    // As wide as a sheet of A4 without its margins.
-    let (dom, said) = opened(&with_scripts(&page, "", PAPER), "716,1000");
-    assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
-    assert_eq!(between(&dom, "data-paper=\"", "\""), "true");
+    // As wide as a sheet of A4 without its margins; from a dark screen, and from a light one.
+    let colours = [0, 1].map(|scheme| {
+        let scheme = format!("--blink-settings=preferredColorScheme={scheme}");
+        let (dom, said, _) = seen(&with_scripts(&page, "", PAPER), "716,1000", &[&scheme]);
+        assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        assert_eq!(between(&dom, "data-paper=\"", "\""), "true");
+        assert_eq!(between(&dom, "data-sizes=\"", "\""), "true", "findings are smaller than notes");
+        between(&dom, "data-colours=\"", "\"").to_owned()
+    });
+    assert_eq!(colours[0], colours[1]);
+    assert!(colours[0].starts_with("#fff,#1668b8,"), "{}", colours[0]);
 }
 
 #[test]
@@ -154,6 +177,12 @@ fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_scre
     assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
     // The tip stays and is on the screen; it goes with a touch elsewhere; a stretch is shown, then all again.
     assert_eq!(between(&dom, "data-touched=\"", "\""), "true,true,true,true,true,true");
+    let sampled = between(&dom, "data-sampled=\"", "\"");
+    let words = sampled.strip_prefix("true,true,false,").unwrap_or_else(|| panic!("{sampled}"));
+    let (drawn, there) =
+        words.strip_suffix(" points here are drawn").unwrap().split_once(" of about ").unwrap();
+    let number = |text: &str| text.replace('\u{202f}', "").parse::<u32>().unwrap();
+    assert!(number(there) > 2 * number(drawn), "{words}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod common;
 
 use common::{Made, bad, good, make};
 use romer_record::Fate;
+use romer_record::document::Way;
+use romer_record::voice::{LossBasis, Rating, Voice};
 use romer_report::comparison::{Figure, Subject};
 use romer_report::html;
 use romer_units::{Duration, Timestamp};
@@ -119,6 +121,67 @@ fn times_between_packets_are_drawn_one_by_one_and_the_longest_stays() {
 }
 
 #[test]
+fn a_chart_of_some_points_for_many_says_how_many_and_which() {
+    let made = make(&bad());
+    let page = html::report(&[made.stream()]).unwrap();
+    let figures = drawn(&page);
+    let mut sampled = 0;
+    for (number, figure) in figures.iter().enumerate() {
+        let layers = figure["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] == "points");
+        let counts: Vec<(u64, Option<u64>)> = layers
+            .map(|layer| (layer["points"].as_array().unwrap().len() as u64, layer["of"].as_u64()))
+            .collect();
+        let title = figure["title"].as_str().unwrap();
+        let section = page.split_once(&format!("data-figure=\"{number}\"")).unwrap().1;
+        let caption = section.split_once("</figure>").unwrap().0;
+        let drawn: u64 = counts.iter().map(|(points, _)| points).sum();
+        let all: u64 = counts.iter().map(|(points, of)| of.unwrap_or(*points)).sum();
+        assert_eq!(caption.contains("points are drawn"), drawn < all, "{title}");
+        if drawn < all {
+            let number = |text: &str| text.replace('\u{202f}', "").parse::<u64>().unwrap();
+            let words = caption.split_once(" points are drawn").unwrap().0;
+            let mut words = words.rsplit([' ', '>']);
+            let (of, _, points) = (words.next().unwrap(), words.next(), words.next().unwrap());
+            assert_eq!((number(points), number(of)), (drawn, all), "{title}");
+            sampled += 1;
+        }
+    }
+    assert!(sampled >= 3, "spacings and clocks: {sampled}");
+}
+
+#[test]
+fn what_no_number_can_say_is_not_said_with_one() {
+    let mut made = make(&bad());
+    let m = &mut made.measurement;
+    m.voice = vec![Voice {
+        direction: Way::Forward,
+        codec: "g711".parse().unwrap(),
+        late_ratio: 0.01,
+        jitter_buffer_ns: 5_000_000,
+        delay_basis: None,
+        mouth_to_ear_ns: None,
+        loss_ratio: 0.6,
+        loss_basis: LossBasis::OneWay,
+        burst_ratio: 3.0,
+        r: -25.5,
+        mos: 1.0,
+        rating: Rating::NotRecommended,
+    }];
+    m.round_trip = Default::default();
+    m.reverse = Default::default();
+    let delay = &mut m.forward.delay_ns;
+    (delay.count, delay.min, delay.median, delay.p99) = (1, Some(0.0), Some(0.0), Some(0.0));
+    let page = html::report(&[made.stream()]).unwrap();
+    let prose = page.split_once("<script type=\"application/json\"").unwrap().0;
+    assert!(prose.contains("R at most 0, below which none is scored") && !prose.contains("R at most -"));
+    let verdict = page.split_once("class=\"verdict\">").unwrap().1.split_once("</p>").unwrap().0;
+    assert!(
+        verdict.contains("of one delay nothing can be said") && !verdict.contains("within 0"),
+        "{verdict}"
+    );
+}
+
+#[test]
 fn one_late_packet_does_not_flatten_what_was_taken_out_for_the_clock() {
     let mut made = make(&bad());
     let far = made.forward.iter_mut().filter(|passage| passage.delay.is_some()).nth(900).unwrap();
@@ -154,7 +217,11 @@ fn the_page_of_several_runs_judges_as_the_comparison_does() {
     let subjects =
         [Subject { name: &a, stream: made[0].stream() }, Subject { name: &b, stream: made[1].stream() }];
     let by: Figure = Figure::DEFAULT.parse().unwrap();
-    let page = html::overlay(&subjects, by).unwrap();
+    let page = html::overlay(&subjects, by, "romer report --overlay a b --html <here>").unwrap();
+    assert!(
+        page.contains("To make this page again") && page.contains("--overlay a b --html &lt;here&gt;</code>")
+    );
+    assert!(page.contains("median delay") && !page.contains("(delay_ns."), "figures are named in words");
     let compared = romer_report::comparison::compare(&subjects[0], &subjects[1], by).unwrap();
     assert!(!compared.directions.is_empty());
     for direction in &compared.directions {
@@ -170,7 +237,7 @@ fn runs_on_the_same_axes_are_told_apart_and_held_against_the_first() {
     let names = ["first", "<b>second", "third"];
     let subjects: Vec<Subject<'_>> =
         names.iter().zip(&made).map(|(name, made)| Subject { name, stream: made.stream() }).collect();
-    let page = html::overlay(&subjects, "delay_ns.p95".parse::<Figure>().unwrap()).unwrap();
+    let page = html::overlay(&subjects, "delay_ns.p95".parse::<Figure>().unwrap(), "").unwrap();
     assert!(
         page.contains("3 runs on the same axes")
             && page.contains("&lt;b&gt;second")

@@ -6,8 +6,9 @@ use std::str::FromStr;
 use romer_metrics::bootstrap::{FEWEST, RESAMPLES, SEED, Statistic, interval_of_difference, resampled};
 use romer_metrics::{delays, inter_arrivals, inter_departures, ipdv, pdv, sent};
 use romer_record::comparison::{COMPARISON, ComparedDirection, ComparedFigure, Comparison, Side, Verdict};
-use romer_record::document::{DelayKind, Direction, Measurement, Summary};
+use romer_record::document::{DelayKind, Direction, Measurement, StampPlaces, Summary};
 use romer_record::{Fate, Passage};
+use romer_units::Place;
 
 use crate::number::{NO_BREAK, percent, time, time_with_half};
 use crate::table::Way;
@@ -139,6 +140,26 @@ impl Figure {
         self.series != Series::Loss
     }
 
+    /// For a sentence.
+    fn words(self) -> String {
+        let series = match self.series {
+            Series::Delay => "delay",
+            Series::Ipdv => "IPDV",
+            Series::Pdv => "PDV",
+            Series::DelayDifference => "|IPDV|",
+            Series::InterDeparture => "time between departures",
+            Series::InterArrival => "time between arrivals",
+            Series::Loss => return "share of lost packets".into(),
+        };
+        match self.statistic().0 {
+            plain @ ("mean" | "median") => format!("{plain} {series}"),
+            percentile => {
+                let number = percentile.trim_start_matches('p').replace('_', ".");
+                format!("{number}th percentile of the {series}")
+            }
+        }
+    }
+
     fn of(self, direction: &Direction) -> Option<f64> {
         let Some(summary) = self.series.summary(direction) else { return direction.loss.ratio };
         match self.statistic().0 {
@@ -231,9 +252,9 @@ pub fn compare(a: &Subject<'_>, b: &Subject<'_>, by: Figure) -> Option<Compariso
         by: by.to_string(),
         method: method(a, b),
         seed: SEED.0,
+        warnings: warnings(a.stream.measurement, b.stream.measurement, &ways),
         directions: ways.into_iter().map(|way| direction(a, b, way, by)).collect(),
         limits: Vec::new(),
-        warnings: warnings(a.stream.measurement, b.stream.measurement),
     })
 }
 
@@ -356,14 +377,14 @@ fn verdict(
     kind: Option<DelayKind>,
 ) -> (Verdict, String) {
     let name = way.name();
-    let figure = by.path();
+    let figure = by.words();
     let Some((difference, found)) = found.and_then(|found| Some((found.difference?, found))) else {
-        return (Verdict::NotKnown, format!("{name}: {figure} is not known of both."));
+        return (Verdict::NotKnown, format!("{name}: the {figure} is not known of both."));
     };
     let Some(interval @ [low, high]) = found.interval else {
         let size = amount(by, difference, None);
         let text = format!(
-            "{name}: {figure} of B is {size} {}, but the data do not tell how sure that is.",
+            "{name}: the {figure} of B is {size} {}, but the data do not tell how sure that is.",
             less(difference)
         );
         return (Verdict::NotKnown, text);
@@ -378,7 +399,7 @@ fn verdict(
         (_, true) => (Verdict::Less, if by.series == Series::Delay { "shorter" } else { "less" }),
         _ => {
             let text = format!(
-                "{name}: no difference that these data can show (B minus A of {figure}: {}).{above}",
+                "{name}: no difference that these data can show (B minus A of the {figure}: {}).{above}",
                 signed(by, difference, interval)
             );
             return (Verdict::NoneShown, text);
@@ -420,7 +441,8 @@ fn signed(by: Figure, value: f64, [low, high]: [f64; 2]) -> String {
     format!("{}, 95{NO_BREAK}%: {} to {}", show(value), show(low), show(high))
 }
 
-fn warnings(a: &Measurement, b: &Measurement) -> Vec<String> {
+/// What may be the difference besides the paths, of the ways that are compared.
+fn warnings(a: &Measurement, b: &Measurement, ways: &[Way]) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, m) in [("A", a), ("B", b)] {
         if m.partial {
@@ -432,26 +454,34 @@ fn warnings(a: &Measurement, b: &Measurement) -> Vec<String> {
         warnings
             .push("the packets of A and B differ in size or code point, which may be the difference".into());
     }
-    let places = |m: &Measurement| {
-        let s = &m.stamps;
-        [s.sender_departure, s.responder_arrival, s.responder_departure, s.sender_arrival]
-    };
-    let moments = ["t1", "t2", "t3", "t4"].into_iter().zip(places(a).into_iter().zip(places(b)));
+    warnings.extend(places(&a.stamps, &b.stamps, ways));
+    warnings
+}
+
+/// That the stamps of the ways that are compared were taken in different places.
+fn places(a: &StampPlaces, b: &StampPlaces, ways: &[Way]) -> Option<String> {
+    // A round trip has the stamps of both its ways.
+    let of = |way: Way| ways.contains(&way) || ways.contains(&Way::RoundTrip);
+    let (there, back) = (of(Way::Forward), of(Way::Reverse));
+    let moments = [
+        ("departure here", there, a.sender_departure, b.sender_departure),
+        ("arrival there", there, a.responder_arrival, b.responder_arrival),
+        ("departure there", back, a.responder_departure, b.responder_departure),
+        ("arrival here", back, a.sender_arrival, b.sender_arrival),
+    ];
+    let said =
+        |place: Option<Place>| place.map_or_else(|| "a place not told".to_owned(), |place| place.to_string());
     let differing: Vec<String> = moments
-        .filter_map(|(moment, (a, b))| {
-            let said = |place: Option<romer_units::Place>| {
-                place.map_or_else(|| "a place not told".to_owned(), |place| place.to_string())
-            };
-            (a != b).then(|| format!("{moment} by {} and by {}", said(a), said(b)))
-        })
+        .into_iter()
+        .filter(|(_, compared, a, b)| *compared && a != b)
+        .map(|(moment, _, a, b)| format!("{moment} by {} and by {}", said(a), said(b)))
         .collect();
-    if !differing.is_empty() {
-        warnings.push(format!(
+    (!differing.is_empty()).then(|| {
+        format!(
             "the stamps of A and B were taken in different places ({}), which may be the difference",
             differing.join(", ")
-        ));
-    }
-    warnings
+        )
+    })
 }
 
 #[cfg(test)]
@@ -469,6 +499,23 @@ mod tests {
             let why = text.parse::<Figure>().unwrap_err();
             assert!(why.contains("delay_ns.p99") && why.contains("p99_9"), "{text:?}: {why}");
         }
+    }
+
+    #[test]
+    fn of_what_is_not_compared_nothing_is_said() {
+        let kernel = Some(Place::Kernel);
+        let a =
+            StampPlaces { sender_departure: kernel, responder_departure: kernel, ..StampPlaces::default() };
+        let b = StampPlaces { sender_departure: kernel, ..StampPlaces::default() };
+        assert_eq!(places(&a, &b, &[Way::Forward]), None);
+        for ways in [&[Way::Forward, Way::Reverse][..], &[Way::RoundTrip]] {
+            let said = places(&a, &b, ways).unwrap();
+            assert!(said.contains("(departure there by kernel and by a place not told)"), "{said}");
+        }
+        let words = |text: &str| text.parse::<Figure>().unwrap().words();
+        assert_eq!(words("forward.delay_ns.median"), "median delay");
+        assert_eq!(words("jitter_ns.delay_difference.p99_9"), "99.9th percentile of the |IPDV|");
+        assert_eq!(words("loss.ratio"), "share of lost packets");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use romer_timebase::skew::Correction;
 
 use super::distributions::density;
 use super::thin::Thinning;
-use super::{Axis, Figure, Ink, Labels, Layer, Times, as_float};
+use super::{Axis, Cloud, Figure, Ink, Labels, Layer, Times, as_float};
 use crate::Passages;
 use crate::number::{Unit, count, percent, time};
 use crate::table::Way;
@@ -17,8 +17,8 @@ const BAND: usize = 100;
 /// How high it is drawn at the least, as a share of the axis, and how strong.
 const THIN: f64 = 0.008;
 const STRONG: f64 = 0.9;
-/// Points of a series: enough for its envelope, which is all that can be told of two clouds over each other.
-const POINTS: usize = 400;
+/// Points of a series: two clouds lie over each other, in each direction.
+const POINTS: usize = 560;
 
 /// The delays of each direction before and after the clocks were taken out of them, with the interval of what was.
 pub(super) fn corrections(m: &Measurement, passages: &Passages<'_>, times: &Times) -> Vec<Figure> {
@@ -242,7 +242,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         let scaled = |(at, apart): &(i64, i64)| (as_float(*at) / length.nanos(), as_float(*apart));
         let (within, above): (Vec<_>, Vec<_>) = points.iter().map(scaled).partition(|(_, y)| *y <= end);
         beyond += above.len();
-        layers.push(Layer::Points(*ink, within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect()));
+        let points = within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
+        layers.push(Layer::Points(*ink, Cloud::all(points)));
         layers.push(Layer::Above(*ink, super::thin_marks(above.into_iter().map(|(x, _)| x).collect())));
     }
     let more = if beyond > 0 {
@@ -288,8 +289,10 @@ pub(super) fn location_shape(passages: &Passages<'_>) -> Option<Figure> {
     let (least, end) =
         rows.iter().map(|(_, _, shape)| bulk(shape)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     let unit = Unit::of(end.max(1.0));
-    let drawn: Vec<_> =
-        rows.iter().map(|(name, ink, shape)| (*name, *ink, density(shape, end, unit))).collect();
+    let drawn: Vec<_> = rows
+        .iter()
+        .map(|(name, ink, shape)| (*name, *ink, density(shape, (f64::NEG_INFINITY, end), unit)))
+        .collect();
     let top = drawn.iter().flat_map(|(_, _, outline)| outline).map(|point| point.1).fold(0.0, f64::max);
     let beyond = rows.iter().filter_map(|(name, _, shape)| {
         Some(format!("{} of {name}", percent(Some(beyond(shape, end)).filter(|share| *share > 0.0)?)))

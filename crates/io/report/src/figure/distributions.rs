@@ -91,48 +91,72 @@ pub(super) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// The end of the axis of distributions: the greatest delay of any way, or, where that is far out, a little more
-/// than the greatest p99.
-fn common_end(m: &Measurement) -> Option<f64> {
-    let end = |direction: &Direction| {
-        let (p99, max) = (direction.delay_ns.p99?, direction.delay_ns.max?);
-        Some(if max > 1.3 * p99 { 1.15 * p99 } else { max })
+/// Where the axis of distributions begins and ends, of series by their least, 99th percentile and greatest: from zero, or
+/// from a little below the least where most of the axis would be empty, to the greatest or, where that is far out, a little
+/// beyond the greatest p99.
+pub(super) fn span(series: &[[f64; 3]]) -> Option<(f64, f64)> {
+    let end = |base: fn(&[f64; 3]) -> f64| {
+        let ends = series.iter().map(|one| {
+            let (base, [_, p99, most]) = (base(one), one);
+            if most - base > 1.3 * (p99 - base) { base + 1.15 * (p99 - base) } else { *most }
+        });
+        ends.reduce(f64::max)
     };
-    Way::ALL.iter().filter_map(|way| end(way.of(m))).reduce(f64::max).filter(|end| *end > 0.0)
+    let (least, whole) = (series.iter().map(|one| one[0]).reduce(f64::min)?, end(|_| 0.0)?);
+    if least <= 0.3 * whole {
+        return Some((0.0, whole)).filter(|_| whole > 0.0);
+    }
+    // Where nothing varies, an axis of a single nanosecond would be all digits.
+    let end = end(|one| one[0])?.max(least + (1e-5 * least).max(1.0));
+    Some((least - 0.08 * (end - least), end))
+}
+
+fn common_span(m: &Measurement) -> Option<(f64, f64)> {
+    let of = |direction: &Direction| {
+        let delay = &direction.delay_ns;
+        Some([delay.min?, delay.p99?, delay.max?])
+    };
+    let series: Vec<[f64; 3]> = Way::ALL.iter().filter_map(|way| of(way.of(m))).collect();
+    span(&series)
 }
 
 /// The histogram. Bins of one width let the eye compare the ways.
 pub(super) fn histogram(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
-    let end = common_end(m)?;
-    let unit = Unit::of(end);
+    let reach = common_span(m)?;
+    let unit = Unit::of(reach.1);
     let ways = Way::ALL.into_iter().map(|way| (way, sorted.of_way(way)));
     let ways = ways.filter(|(_, delays)| delays.len() > 1);
-    of_outlines(m, end, unit, ways.map(|(way, delays)| (way, outline(delays, end, unit))).collect())
+    of_outlines(m, reach, unit, ways.map(|(way, delays)| (way, outline(delays, reach, unit))).collect())
 }
 
 /// The histogram of a stream whose packets are not at hand: with the bins of the document.
 pub(super) fn of_document(m: &Measurement) -> Option<Figure> {
-    let end = common_end(m)?;
-    let unit = Unit::of(end);
-    let outlines = Way::ALL.map(|way| (way, density(&way.of(m).histograms.delay, end, unit)));
-    of_outlines(m, end, unit, outlines.into())
+    let reach = common_span(m)?;
+    let unit = Unit::of(reach.1);
+    let outlines = Way::ALL.map(|way| (way, density(&way.of(m).histograms.delay, reach, unit)));
+    of_outlines(m, reach, unit, outlines.into())
 }
 
 fn of_outlines(
     m: &Measurement,
-    end: f64,
+    reach: (f64, f64),
     unit: Unit,
     outlines: Vec<(Way, Vec<(f64, f64)>)>,
 ) -> Option<Figure> {
     let rows = outlines.into_iter().map(|(way, outline)| (way.label(m), way.into(), outline));
-    density_figure(rows.collect(), end, unit, beyond_note(m, end))
+    density_figure(rows.collect(), reach, unit, beyond_note(m, reach))
 }
 
 /// A histogram's name, its colour and its outline.
 pub(super) type Outlined = (String, Ink, Vec<(f64, f64)>);
 
 /// Outlines of histograms over each other.
-pub(super) fn density_figure(rows: Vec<Outlined>, end: f64, unit: Unit, caption: String) -> Option<Figure> {
+pub(super) fn density_figure(
+    rows: Vec<Outlined>,
+    reach: (f64, f64),
+    unit: Unit,
+    caption: String,
+) -> Option<Figure> {
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     let mut top: f64 = 0.0;
@@ -148,7 +172,7 @@ pub(super) fn density_figure(rows: Vec<Outlined>, end: f64, unit: Unit, caption:
         name: "histogram",
         title: "Distribution of the delay".into(),
         caption,
-        x: delay_axis(end, unit),
+        x: delay_axis(reach, unit),
         y: Axis {
             title: format!("% of packets per {}", unit.name(true)),
             from: 0.0,
@@ -161,40 +185,44 @@ pub(super) fn density_figure(rows: Vec<Outlined>, end: f64, unit: Unit, caption:
     })
 }
 
-fn delay_axis(end: f64, unit: Unit) -> Axis {
+pub(super) fn delay_axis((from, end): (f64, f64), unit: Unit) -> Axis {
     Axis {
         title: format!("delay, {}", unit.name(true)),
-        from: 0.0,
+        from: from / unit.nanos(),
         to: end / unit.nanos(),
         labels: Labels::Numbers,
     }
 }
 
-fn beyond_note(m: &Measurement, end: f64) -> String {
+/// Said where an axis of delays begins elsewhere.
+pub(super) const NOT_FROM_ZERO: &str = "The scale does not begin at zero.";
+
+fn beyond_note(m: &Measurement, (from, end): (f64, f64)) -> String {
     let beyond: Vec<String> = Way::ALL
         .iter()
         .filter(|way| way.of(m).delay_ns.max.is_some_and(|max| max > end))
         .map(|way| format!("{} up to {}", way.name(), time(way.of(m).delay_ns.max.unwrap_or(end), true)))
         .collect();
-    if beyond.is_empty() {
-        String::new()
-    } else {
-        format!("Not shown: the longest delays, {}.", beyond.join(", "))
+    let mut words: Vec<String> = (from > 0.0).then(|| NOT_FROM_ZERO.into()).into_iter().collect();
+    if !beyond.is_empty() {
+        words.push(format!("Not shown: the longest delays, {}.", beyond.join(", ")));
     }
+    words.join(" ")
 }
 
 /// The outline of a histogram as a density in percent per unit, so that bins of different width compare.
 #[expect(clippy::cast_precision_loss, reason = "a chart has about a thousand steps")]
-pub(super) fn density(histogram: &Histogram, end: f64, unit: Unit) -> Vec<(f64, f64)> {
+pub(super) fn density(histogram: &Histogram, (start, end): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
     let total = histogram.counts.iter().sum::<u64>();
     let mut outline = Vec::new();
     for (edges, count) in histogram.bin_edges_ns.windows(2).zip(&histogram.counts) {
         let [from, to] = edges else { continue };
         let (from, to) = (as_float(*from), as_float(*to).max(as_float(*from) + 1.0));
-        if total == 0 || from > end {
+        if total == 0 || from > end || to <= start {
             continue;
         }
         let height = 100.0 * *count as f64 / total as f64 / ((to - from) / unit.nanos());
+        let from = from.max(start);
         if outline.is_empty() {
             outline.push((from / unit.nanos(), 0.0));
         }
@@ -209,8 +237,8 @@ pub(super) fn density(histogram: &Histogram, end: f64, unit: Unit) -> Vec<(f64, 
 
 /// The distribution function.
 pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
-    let end = common_end(m)?;
-    let unit = Unit::of(end);
+    let reach = common_span(m)?;
+    let (end, unit) = (reach.1, Unit::of(reach.1));
     let mut layers = Vec::new();
     let mut legend = Vec::new();
     for way in Way::ALL {
@@ -225,8 +253,8 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     (!layers.is_empty()).then(|| Figure {
         name: "distribution",
         title: "Share of packets that took no longer".into(),
-        caption: beyond_note(m, end),
-        x: delay_axis(end, unit),
+        caption: beyond_note(m, reach),
+        x: delay_axis(reach, unit),
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0, labels: Labels::Numbers },
         layers,
         legend,
@@ -234,12 +262,12 @@ pub(super) fn distribution(m: &Measurement, sorted: &Sorted) -> Option<Figure> {
     })
 }
 
-/// The counts of sorted delays in bins of one width between 0 and `end`, as an outline in percent a unit.
-pub(super) fn outline(delays: &[f64], end: f64, unit: Unit) -> Vec<(f64, f64)> {
-    let width = end / share(BINS, 1);
+/// The counts of sorted delays in bins of one width from one end of an axis to the other, as an outline in percent a unit.
+pub(super) fn outline(delays: &[f64], (start, end): (f64, f64), unit: Unit) -> Vec<(f64, f64)> {
+    let width = (end - start) / share(BINS, 1);
     let mut outline = Vec::with_capacity(2 * BINS + 2);
     for bin in 0..BINS {
-        let (from, to) = (width * share(bin, 1), width * share(bin + 1, 1));
+        let (from, to) = (start + width * share(bin, 1), start + width * share(bin + 1, 1));
         let below = |edge: f64| delays.partition_point(|delay| *delay < edge);
         let count = below(to) - below(from);
         let height = 100.0 * share(count, delays.len()) / (width / unit.nanos());
@@ -310,6 +338,26 @@ pub(crate) fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_of_delays_begins_where_they_do_if_most_of_it_were_empty_else() {
+        let near = |found: Option<(f64, f64)>, from: f64, end: f64| {
+            let found = found.unwrap();
+            assert!((found.0 - from).abs() < 1e-6 && (found.1 - end).abs() < 1e-6, "{found:?}");
+        };
+        near(span(&[[5.0e6, 5.4e6, 5.5e6]]), 4.96e6, 5.5e6);
+        // One packet far out does not take the others' place, wherever the axis begins.
+        near(span(&[[5.0e6, 5.4e6, 9.0e6]]), 5.0e6 - 0.08 * 0.46e6, 5.46e6);
+        near(span(&[[0.0, 1.0e6, 9.0e6]]), 0.0, 1.15e6);
+        near(span(&[[0.2e6, 1.0e6, 1.2e6], [0.9e6, 2.0e6, 2.1e6]]), 0.0, 2.1e6);
+        near(span(&[[5.0e6, 5.4e6, 5.5e6], [9.0e6, 10.0e6, 10.1e6]]), 5.0e6 - 0.08 * 5.1e6, 10.1e6);
+        near(span(&[[5.0e6, 5.0e6, 5.0e6]]), 5.0e6 - 4.0, 5.0e6 + 50.0);
+        assert!(span(&[[0.0; 3]]).is_none() && span(&[]).is_none());
+        // What varies by half a millisecond about five is more than two bars.
+        let delays: Vec<f64> = (0..1_000).map(|n| 5.0e6 + 500.0 * f64::from(n)).collect();
+        let bars = outline(&delays, span(&[[5.0e6, 5.495e6, 5.5e6]]).unwrap(), Unit::of(5.0e6));
+        assert!(bars.iter().filter(|bar| bar.1 > 0.0).count() > 150, "two points a bar");
+    }
 
     #[test]
     fn deviations_from_the_mean_are_ascending_and_those_of_the_values() {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use romer_record::emulation::EmulatedPacket;
 
 use super::distributions::ascending;
-use super::{Axis, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps};
+use super::{Axis, Cloud, Figure, Ink, Labels, Layer, as_float, at, capital, ends, share, sorted, steps};
 use crate::emulation::{Drawn, Judged, Sampled, Way};
 use crate::number::{NO_BREAK, Unit, count, time};
 
@@ -127,15 +127,12 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
     Some(Figure {
         name,
         title: format!("{}: delay asked for and held, packet by packet", capital(way)),
-        caption: format!(
-            "From arrival to departure, with the waiting for order and for the rate. Of many packets the least and the \
-             longest of each moment are drawn.{beyond}"
-        ),
+        caption: format!("From arrival to departure, with the waiting for order and for the rate.{beyond}"),
         x: Axis { title: "packet".into(), from: first, to: last, labels: Labels::Numbers },
         y: time_axis("delay", (from, to), unit),
         layers: vec![
-            Layer::Points(Ink::Reverse, points(|left| left.held)),
-            Layer::Points(Ink::Forward, points(|left| left.asked)),
+            Layer::Points(Ink::Reverse, Cloud::all(points(|left| left.held))),
+            Layer::Points(Ink::Forward, Cloud::all(points(|left| left.asked))),
             Layer::Above(Ink::Reverse, super::thin_marks(above)),
         ],
         legend: asked_and_held(),
@@ -199,8 +196,8 @@ fn gaps(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         .collect();
     let points =
         |of: fn(&Left) -> f64| shown.iter().map(|left| (left.ordinal, of(left) / unit.nanos())).collect();
-    layers.push(Layer::Points(Ink::Reverse, points(|left| left.held)));
-    layers.push(Layer::Points(Ink::Forward, points(|left| left.asked)));
+    layers.push(Layer::Points(Ink::Reverse, Cloud::all(points(|left| left.held))));
+    layers.push(Layer::Points(Ink::Forward, Cloud::all(points(|left| left.asked))));
     let mut worst: Vec<&Left> = shown.iter().collect();
     worst.sort_by_key(|left| Reverse(ordered(left.held - left.asked)));
     let gap = worst.first().map_or(0.0, |left| left.held - left.asked);
@@ -292,7 +289,7 @@ fn losses(name: &'static str, way: &Way<'_>) -> Option<Figure> {
             to: most.ceil().max(1.0),
             labels: Labels::Numbers,
         },
-        layers: vec![Layer::Points(Ink::Lost, points)],
+        layers: vec![Layer::Points(Ink::Lost, Cloud::all(points))],
         legend: vec![("lost packet".into(), Ink::Lost)],
         low: false,
     })
@@ -346,7 +343,7 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
             judged.join(" "),
             axis("number", (0.0, length)),
             axis("value", range),
-            Layer::Points(Ink::RoundTrip, run),
+            Layer::Points(Ink::RoundTrip, Cloud::all(run)),
         ),
         figure(
             names[1],
@@ -354,7 +351,7 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
             format!("Each number over the one before it, the first {}.", count(PAIRS as u64)),
             axis("number before", range),
             axis("number", range),
-            Layer::Points(Ink::RoundTrip, lag),
+            Layer::Points(Ink::RoundTrip, Cloud::all(lag)),
         ),
         figure(
             names[2],
@@ -370,7 +367,7 @@ pub(crate) fn of_numbers(sampled: &Sampled<'_>, drawn: Drawn) -> Vec<Figure> {
             "A straight line is a normal distribution.".into(),
             axis("normal score", scores),
             axis("value", range),
-            Layer::Points(Ink::RoundTrip, probable.collect()),
+            Layer::Points(Ink::RoundTrip, Cloud::all(probable.collect())),
         ),
     ]
 }

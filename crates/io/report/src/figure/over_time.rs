@@ -6,9 +6,10 @@ use romer_record::document::Measurement;
 
 use super::strips::lost_at;
 use super::thin::Thinning;
-use super::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks};
+use super::{
+    Axis, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks,
+};
 use crate::Passages;
-use crate::chart::Shape;
 use crate::number::{Unit, count, time};
 use crate::table::Way;
 
@@ -59,9 +60,6 @@ pub(super) fn delays(
             count(number as u64),
             time(end, true)
         ));
-    }
-    if number / ways.len() > Shape::Wide.most_points() {
-        caption.push("Of each moment the shortest and the longest delay are drawn.".to_owned());
     }
     let mut legend: Vec<(String, Ink)> = ways.iter().map(|way| (way.label(m), (*way).into())).collect();
     if !lost.is_empty() {
@@ -117,8 +115,8 @@ pub(super) fn between(spaced: Spaced, times: &Times) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Points of a series of spacings: its envelope is what tells.
-const SPACINGS: usize = 400;
+/// Points of a series of spacings: enough for where most lie, and for what stands out.
+const SPACINGS: usize = 560;
 
 /// Times between departures, and between arrivals of each direction.
 pub(super) struct Spaced {
@@ -147,7 +145,9 @@ impl Spaced {
 
 /// Times from one packet to the next, in the order in which they came about.
 pub(super) struct Spacings {
-    points: Vec<(f64, f64)>,
+    within: Cloud,
+    /// Those beyond an axis that is as long as this series needs: all of them.
+    far: Vec<(f64, f64)>,
     /// Nanoseconds, ascending.
     pub(super) sorted: Vec<f64>,
 }
@@ -157,15 +157,19 @@ impl Spacings {
     fn of(moments: impl Iterator<Item = (i64, u64)>, times: &Times) -> Self {
         let moments = nearly_ascending(moments);
         let spacing = |pair: &[(i64, u64)]| as_float(pair[1].0.saturating_sub(pair[0].0));
-        let mut points = Thinning::new(moments.len().saturating_sub(1), SPACINGS);
-        for pair in moments.windows(2) {
-            if let Some(x) = times.of_probe(pair[1].1) {
-                points.push((x, spacing(pair)));
-            }
-        }
         let sorted =
             super::sorted(moments.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect());
-        Self { points: points.finish(), sorted }
+        let end = ends(&sorted).1;
+        let mut within = Thinning::new(sorted.partition_point(|spacing| *spacing <= end), SPACINGS);
+        let mut far = Vec::new();
+        for pair in moments.windows(2) {
+            let Some(x) = times.of_probe(pair[1].1) else { continue };
+            match spacing(pair) {
+                spacing if spacing <= end => within.push((x, spacing)),
+                spacing => far.push((x, spacing)),
+            }
+        }
+        Self { within: within.finish(), far, sorted }
     }
 }
 
@@ -182,8 +186,10 @@ fn spacings(
     let unit = Unit::of(end);
     let mut layers = Vec::new();
     for (_, ink, these) in &rows {
-        let (within, above): (Vec<_>, Vec<_>) = these.points.iter().copied().partition(|(_, y)| *y <= end);
-        layers.push(Layer::Points(*ink, within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect()));
+        // The axis is that of the longest series: what lies beyond its own may be within.
+        let (near, above): (Vec<_>, Vec<_>) = these.far.iter().copied().partition(|(_, y)| *y <= end);
+        let points = these.within.points.iter().chain(&near).map(|(x, y)| (*x, y / unit.nanos())).collect();
+        layers.push(Layer::Points(*ink, Cloud { points, of: these.within.of + near.len() }));
         layers.push(Layer::Above(*ink, thin_marks(above.into_iter().map(|(x, _)| x).collect())));
     }
     let beyond: usize = rows

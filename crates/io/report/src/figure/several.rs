@@ -2,7 +2,7 @@
 
 use romer_metrics::{jitter, received};
 
-use super::distributions::{density_figure, outline};
+use super::distributions::{NOT_FROM_ZERO, delay_axis, density_figure, outline, span};
 use super::shapes::{logarithmic, tail_of};
 use super::strips::several_losses;
 use super::thin::Thinning;
@@ -136,37 +136,39 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
     })
 }
 
-/// The end of an axis of delays: a little beyond the slowest hundredth of the slowest run, or all.
-fn end_of(rows: &[Row<'_>]) -> Option<f64> {
-    let end = |delays: &[f64]| Some((1.15 * at(delays, 0.99)?).min(*delays.last()?));
-    rows.iter().filter_map(|(_, _, delays)| end(delays)).reduce(f64::max).filter(|end| *end > 0.0)
+/// Where an axis of delays begins and ends for all runs.
+fn reach(rows: &[Row<'_>]) -> Option<(f64, f64)> {
+    let of = |(_, _, delays): &Row<'_>| Some([*delays.first()?, at(delays, 0.99)?, *delays.last()?]);
+    let series: Vec<[f64; 3]> = rows.iter().filter_map(of).collect();
+    span(&series)
 }
 
-/// Which delays an axis that ends there does not reach.
-fn not_shown(rows: &[Row<'_>], end: f64) -> String {
+/// Which delays an axis does not reach.
+fn not_shown(rows: &[Row<'_>], (from, end): (f64, f64)) -> String {
     let beyond = rows.iter().filter_map(|(name, _, delays)| {
         let most = delays.last().copied().filter(|most| *most > end)?;
         Some(format!("of {name} up to {}", time(most, true)))
     });
     let beyond: Vec<String> = beyond.collect();
-    if beyond.is_empty() {
-        return String::new();
+    let mut words: Vec<String> = (from > 0.0).then(|| NOT_FROM_ZERO.into()).into_iter().collect();
+    if !beyond.is_empty() {
+        words.push(format!("Beyond the right edge are the longest delays, {}.", beyond.join(", ")));
     }
-    format!("Beyond the right edge are the longest delays, {}.", beyond.join(", "))
+    words.join(" ")
 }
 
 fn histogram(rows: &[Row<'_>], way: Way) -> Option<Figure> {
-    let end = end_of(rows)?;
-    let unit = Unit::of(end);
-    let outlines = rows.iter().map(|(name, ink, delays)| (name.clone(), *ink, outline(delays, end, unit)));
-    let figure = density_figure(outlines.collect(), end, unit, not_shown(rows, end))?;
+    let reach = reach(rows)?;
+    let unit = Unit::of(reach.1);
+    let outlines = rows.iter().map(|(name, ink, delays)| (name.clone(), *ink, outline(delays, reach, unit)));
+    let figure = density_figure(outlines.collect(), reach, unit, not_shown(rows, reach))?;
     let title = format!("{}, {}", figure.title, way.name());
     Some(Figure { name: name("histogram", way), title, ..figure })
 }
 
 fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
-    let end = end_of(rows)?;
-    let unit = Unit::of(end);
+    let reach = reach(rows)?;
+    let (end, unit) = (reach.1, Unit::of(reach.1));
     let layers = rows.iter().map(|(_, ink, values)| {
         let within = steps(values).into_iter().filter(|(delay, _)| *delay <= end);
         Layer::Line(*ink, within.map(|(delay, y)| (delay / unit.nanos(), y)).collect())
@@ -174,13 +176,8 @@ fn distribution(rows: &[Row<'_>], way: Way) -> Option<Figure> {
     Some(Figure {
         name: name("distribution", way),
         title: format!("Share of packets that took no longer, {}", way.name()),
-        caption: not_shown(rows, end),
-        x: Axis {
-            title: format!("delay, {}", unit.name(true)),
-            from: 0.0,
-            to: end / unit.nanos(),
-            labels: Labels::Numbers,
-        },
+        caption: not_shown(rows, reach),
+        x: delay_axis(reach, unit),
         y: Axis { title: "% of packets".into(), from: 0.0, to: 100.0 * share(1, 1), labels: Labels::Numbers },
         layers: layers.collect(),
         legend: legend(rows),

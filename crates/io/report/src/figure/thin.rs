@@ -1,4 +1,6 @@
-//! Few points for many, so that nothing that stands out disappears.
+//! Few points for many, which show what all would: where most lie, and what stands out.
+
+use std::borrow::Cow;
 
 use super::share;
 
@@ -7,33 +9,94 @@ pub(crate) const MOST_POINTS: usize = 8_000;
 /// The most marks at an edge.
 const MOST_MARKS: usize = 800;
 
-/// Keeps the least and the greatest of each bucket of consecutive points, of which there are `count`; at most `most` stay.
+/// Points of a bucket that are spread by rank, and with the least and the greatest.
+const SPREAD: usize = 14;
+const EACH: usize = SPREAD + 2;
+/// Points of a bucket among which those are sought.
+const LOOKED_AT: usize = 256;
+
+/// Points of a series, or some for all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cloud {
+    pub(crate) points: Vec<(f64, f64)>,
+    /// Of so many.
+    pub(crate) of: usize,
+}
+
+impl Cloud {
+    /// All the points there are.
+    pub(crate) fn all(points: Vec<(f64, f64)>) -> Self {
+        Self { of: points.len(), points }
+    }
+
+    /// At most `most` of them, chosen as [`Thinning`] does.
+    pub(crate) fn thinned(&self, most: usize) -> Cow<'_, Self> {
+        if self.points.len() <= most {
+            return Cow::Borrowed(self);
+        }
+        let mut thinning = Thinning::new(self.points.len(), most);
+        self.points.iter().for_each(|point| thinning.push(*point));
+        Cow::Owned(Self { of: self.of, ..thinning.finish() })
+    }
+}
+
+/// Chooses some points for many, so that the picture is that of all: of each bucket of consecutive points those that are
+/// spread evenly by rank, so that they lie dense where the bucket's do, and its least and its greatest where these stand
+/// apart: farther from the nearest one that is drawn than that is from the second after it. At most `most` stay, and the same of
+/// the same points always.
 pub(crate) struct Thinning {
     /// Points in a bucket; 1 where all stay.
     bucket: usize,
+    /// One in so many consecutive points is looked at.
+    stratum: usize,
+    /// Which of those of the stratum, and how often a choice was made.
+    place: usize,
+    turns: u64,
     filled: usize,
-    ends: Option<[(f64, f64); 2]>,
-    kept: Vec<(f64, f64)>,
+    /// Where in the bucket, and the point.
+    sample: Vec<Placed>,
+    ends: Option<[Placed; 2]>,
+    cloud: Cloud,
 }
+
+type Placed = (usize, (f64, f64));
 
 impl Thinning {
     pub(crate) fn new(count: usize, most: usize) -> Self {
-        let bucket = if count <= most { 1 } else { count.div_ceil(most / 2) };
-        Self { bucket, filled: 0, ends: None, kept: Vec::with_capacity(count.min(most)) }
+        let bucket = if count <= most { 1 } else { count.div_ceil((most / EACH).max(1)) };
+        Self {
+            bucket,
+            stratum: bucket.div_ceil(LOOKED_AT),
+            place: 0,
+            turns: 0,
+            filled: 0,
+            sample: Vec::new(),
+            ends: None,
+            cloud: Cloud { points: Vec::with_capacity(count.min(most)), of: 0 },
+        }
     }
 
     pub(crate) fn push(&mut self, point: (f64, f64)) {
+        self.cloud.of += 1;
         if self.bucket == 1 {
-            self.kept.push(point);
+            self.cloud.points.push(point);
             return;
         }
+        let placed = (self.filled, point);
         self.ends = Some(match self.ends {
-            None => [point; 2],
+            None => [placed; 2],
             Some([least, greatest]) => [
-                if point.1.total_cmp(&least.1).is_lt() { point } else { least },
-                if point.1.total_cmp(&greatest.1).is_ge() { point } else { greatest },
+                if point.1.total_cmp(&least.1.1).is_lt() { placed } else { least },
+                if point.1.total_cmp(&greatest.1.1).is_ge() { placed } else { greatest },
             ],
         });
+        if self.filled.is_multiple_of(self.stratum) {
+            self.turns += 1;
+            self.place = one_of(self.turns, self.stratum);
+        }
+        if self.filled % self.stratum == self.place {
+            self.sample.push(placed);
+        }
         self.filled += 1;
         if self.filled == self.bucket {
             self.close();
@@ -41,21 +104,46 @@ impl Thinning {
     }
 
     fn close(&mut self) {
-        self.kept.extend(self.ends.take().into_iter().flatten());
         self.filled = 0;
+        let mut sample = std::mem::take(&mut self.sample);
+        sample.sort_unstable_by(|a, b| a.1.1.total_cmp(&b.1.1));
+        let (there, wanted) = (sample.len(), SPREAD.min(sample.len()));
+        let mut chosen: Vec<Placed> = Vec::with_capacity(EACH);
+        for number in 0..wanted {
+            // One of those between two ranks: always the middle one would leave out what lies at the ends.
+            let (from, to) = (number * there / wanted, (number + 1) * there / wanted);
+            self.turns += 1;
+            chosen.push(sample[from + one_of(self.turns, to - from)]);
+        }
+        if let Some([least, greatest]) = self.ends.take() {
+            let apart = |end: Placed, next: Option<&Placed>, after: Option<&Placed>| {
+                let away =
+                    |from: f64, to: Option<&Placed>| to.map_or(f64::INFINITY, |to| (to.1.1 - from).abs());
+                let first = away(end.1.1, next);
+                next.is_none_or(|next| first > 0.0 && (after.is_none() || first > away(next.1.1, after)))
+            };
+            let low = apart(least, chosen.first(), chosen.get(2));
+            let high = apart(greatest, chosen.last(), chosen.iter().nth_back(2));
+            chosen.extend([least].into_iter().filter(|_| low));
+            chosen.extend([greatest].into_iter().filter(|_| high));
+        }
+        chosen.sort_unstable_by_key(|placed| placed.0);
+        chosen.dedup_by_key(|placed| placed.0);
+        self.cloud.points.extend(chosen.into_iter().map(|placed| placed.1));
+        sample.clear();
+        self.sample = sample;
     }
 
-    pub(crate) fn finish(mut self) -> Vec<(f64, f64)> {
+    pub(crate) fn finish(mut self) -> Cloud {
         self.close();
-        self.kept
+        self.cloud
     }
 }
 
-/// Keeps the least and the greatest of each bucket of consecutive points.
-pub(crate) fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
-    let mut thinning = Thinning::new(points.len(), most);
-    points.iter().for_each(|point| thinning.push(*point));
-    thinning.finish()
+/// One place of so many, another one each turn, so that nothing that repeats is met always or never.
+fn one_of(turn: u64, places: usize) -> usize {
+    let mixed = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+    usize::try_from(mixed).unwrap_or(0) % places.max(1)
 }
 
 /// Marks nearer than about a pixel of the widest chart are one.
@@ -70,15 +158,63 @@ pub(crate) fn thin_marks(mut marks: Vec<f64>) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+        Cloud::all(points.to_vec()).thinned(most).into_owned().points
+    }
+
+    /// Numbers from 0 to 1 without order.
+    fn unit(n: u32) -> f64 {
+        f64::from(n.wrapping_mul(2_654_435_761) ^ n.rotate_left(15).wrapping_mul(2_246_822_519))
+            / f64::from(u32::MAX)
+    }
+
     #[test]
-    fn thinning_keeps_the_envelope() {
+    fn what_stands_apart_stays_and_the_rest_is_as_dense_as_it_was() {
         let points: Vec<(f64, f64)> = (0..100_000u32)
             .map(|n| (f64::from(n), if n == 77_777 { 1e6 } else { f64::from(n % 13) }))
             .collect();
         let thinned = thin(&points, 4_000);
-        assert!(thinned.len() <= 4_000);
+        assert!(thinned.len() <= 4_000 && thinned.len() > 3_000, "{}", thinned.len());
         assert!(thinned.contains(&(77_777.0, 1e6)), "an outlier does not disappear");
-        let count = thinned.iter().filter(|(_, y)| *y <= 0.0).count();
-        assert!(count > 1_000, "nor do the least values");
+        for value in 0..13 {
+            let count = thinned.iter().filter(|(_, y)| (*y - f64::from(value)).abs() < 0.5).count();
+            assert!(count * 13 > thinned.len() / 2, "{count} of {value}");
+        }
+        assert!(thinned.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order of time");
+        assert_eq!(thinned, thin(&points, 4_000));
+    }
+
+    #[test]
+    fn a_value_that_most_have_is_what_most_points_show() {
+        // Nine of ten packets arrive 20 ms after the one before, the others up to 5 ms earlier and later.
+        let value = |n: u32| if n % 10 == 3 { 15.0 + 10.0 * unit(n) } else { 20.0 };
+        let points: Vec<(f64, f64)> = (0..300_000).map(|n| (f64::from(n), value(n))).collect();
+        for most in [400, 1_200, 8_000] {
+            let thinned = thin(&points, most);
+            let usual = thinned.iter().filter(|(_, y)| (*y - 20.0).abs() < 1e-9).count();
+            let share = usual as f64 / thinned.len() as f64;
+            assert!((0.7..0.95).contains(&share), "{share} of {most}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_drawn_where_delays_end() {
+        let points: Vec<(f64, f64)> =
+            (0..200_000).map(|n| (f64::from(n), -(1.0 - unit(n)).max(1e-9).ln())).collect();
+        let thinned = thin(&points, 8_000);
+        let share = |from: f64, to: f64| {
+            let within = thinned.iter().filter(|(_, y)| (from..to).contains(y)).count();
+            within as f64 / thinned.len() as f64
+        };
+        for (from, to) in [(0.0, 0.02), (0.0, 0.1), (0.5, 1.0), (1.0, 2.0)] {
+            let due = f64::exp(-from) - f64::exp(-to);
+            let there = share(from, to);
+            assert!(
+                there > 0.5 * due && there < 1.6 * due,
+                "{there} from {from} to {to}, and {due} in truth"
+            );
+        }
+        let most = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
+        assert!((most(&points) - most(&thinned)).abs() < 1e-12);
     }
 }

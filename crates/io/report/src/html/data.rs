@@ -4,7 +4,7 @@ use romer_record::document::MEASUREMENT;
 use serde_json::{Value, json};
 
 use crate::Stream;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS, thin};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, MOST_POINTS};
 
 /// A number with about seven digits, which is more than a screen shows.
 fn short(value: f64) -> Value {
@@ -51,7 +51,12 @@ fn unit(title: &str) -> String {
 fn layer(layer: &Layer) -> Value {
     let marks = |xs: &[f64]| -> Value { xs.iter().map(|x| short(*x)).collect() };
     let (kind, of, points) = match layer {
-        Layer::Points(of, points) => ("points", *of, pairs(&thin(points, MOST_POINTS))),
+        Layer::Points(of, cloud) => {
+            let drawn = cloud.thinned(MOST_POINTS);
+            // Of how many these are some, where they are not all.
+            let all = (drawn.of > drawn.points.len()).then_some(drawn.of);
+            return json!({"kind": "points", "ink": ink(*of), "points": pairs(&drawn.points), "of": all});
+        }
         Layer::Line(of, points) => ("line", *of, pairs(points)),
         Layer::Area(of, points) => ("area", *of, pairs(points)),
         Layer::Below(of, xs) => ("below", *of, marks(xs)),

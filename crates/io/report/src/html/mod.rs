@@ -24,9 +24,9 @@ const WORDS: Words = Words { unicode: true };
 /// The page of a run. What came from outside is escaped, and the page's policy besides forbids to fetch
 /// anything and to run any script but the one that is named by its hash.
 ///
-/// A long run stays small: of a series over time at most 4,000 points are drawn (8,000 where the reader
-/// zooms in), the least and the greatest of each bucket, so that no outlier disappears; an hour's page is as large as a
-/// minute's, about a megabyte.
+/// A long run stays small: of a series over time at most 8,000 points are drawn (4,000 on paper), spread by rank within
+/// short stretches and with what stands apart, so that the picture is as dense as that of all, and no outlier disappears;
+/// captions say so. An hour's page is as large as a minute's, about a megabyte.
 ///
 /// # Errors
 /// [`ReportError::Chart`].
@@ -132,8 +132,12 @@ pub(crate) fn chart(figure: &Figure, drawn: &mut Vec<Value>, page: &mut String) 
     for (class, shape) in [("wide", Shape::Wide), ("narrow", Shape::Narrow)] {
         page.push_str(&format!("<div class=\"{class}\">{}</div>\n", draw(figure, shape, Theme::Page)?));
     }
-    if !figure.caption.is_empty() {
-        page.push_str(&format!("<figcaption>{}</figcaption>\n", markup(&figure.caption)));
+    let caption: Vec<String> = [figure.caption.clone(), figure.sampled().unwrap_or_default()]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
+    if !caption.is_empty() {
+        page.push_str(&format!("<figcaption>{}</figcaption>\n", markup(&caption.join(" "))));
     }
     page.push_str("</figure></section>\n");
     Ok(())

@@ -16,11 +16,11 @@ pub const MOST: usize = 5;
 const INKS: [Ink; MOST] = [Ink::Forward, Ink::Reverse, Ink::RoundTrip, Ink::Lost, Ink::Text];
 
 /// The page of up to [`MOST`] measurements: delays, losses and jitter of each direction on the same axes, and how each differs from the
-/// first, with intervals. What came from outside is escaped.
+/// first, with intervals; and the `command` that makes it again. What came from outside is escaped.
 ///
 /// # Errors
 /// [`ReportError::Chart`].
-pub fn overlay(subjects: &[Subject<'_>], by: Compared) -> Result<String, ReportError> {
+pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<String, ReportError> {
     let (mut drawn, mut body) = (Vec::new(), String::new());
     body.push_str(&format!(
         "<article><header><h1>{} runs on the same axes</h1></header>\n<ol>",
@@ -49,6 +49,12 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared) -> Result<String, ReportE
     for (subject, number) in subjects.iter().zip(1..) {
         let title = format!("{number}. {}", subject.name);
         overview::circumstances_of(subject.stream.measurement, &title, &mut body);
+    }
+    if !command.is_empty() {
+        let command = markup(command);
+        body.push_str(&format!(
+            "<section><h2>To make this page again</h2>\n<pre><code>{command}</code></pre></section>\n"
+        ));
     }
     body.push_str("</article>\n<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let streams: Vec<_> = subjects.iter().map(|subject| subject.stream).collect();

@@ -30,17 +30,22 @@ pub(super) fn warnings(m: &Measurement, page: &mut String) {
     page.push_str(&format!("<section class=\"note\"><ul>{items}</ul></section>\n"));
 }
 
-/// What stands out in the packets.
+/// What stands out in the packets, and what was found of the clocks' steps.
 pub(super) fn findings(m: &Measurement, page: &mut String) {
-    if m.findings.is_empty() {
+    let patterns = m.findings.iter().map(|finding| WORDS.finding(m, finding));
+    let clocks = m.clock.events.iter().filter_map(|event| WORDS.clock_set(event));
+    let items: String = patterns.chain(clocks).map(|text| format!("<li>{}</li>", markup(&text))).collect();
+    if items.is_empty() {
         return;
     }
-    let items = m.findings.iter().map(|finding| format!("<li>{}</li>", markup(&WORDS.finding(m, finding))));
-    page.push_str(&format!(
-        "<section><h2>What stands out</h2>\n<ul>{}</ul>\n<p class=\"when\">Each was held against chance: packets without \
-         it would show one as clear with a probability of at most one in a million.</p></section>\n",
-        items.collect::<String>()
-    ));
+    page.push_str(&format!("<section><h2>What stands out</h2>\n<ul class=\"found\">{items}</ul>\n"));
+    if !m.findings.is_empty() {
+        page.push_str(
+            "<p class=\"when\">Each pattern was held against chance: packets without it would show one as clear with a \
+             probability of at most one in a million.</p>",
+        );
+    }
+    page.push_str("</section>\n");
 }
 
 pub(super) fn class(way: Way) -> &'static str {

@@ -102,6 +102,14 @@
     if (state.svg) state.svg.replaceWith(svg); else box.append(svg);
     state.svg = svg;
     state.reset.hidden = view.every((value, place) => value === state.whole[place]);
+    // Of how many points those in view are some.
+    let seen = 0, there = 0;
+    for (const layer of figure.layers) if (layer.kind === 'points') {
+      const here = layer.points.filter(([x]) => x >= x0 && x <= x1).length;
+      seen += here; there += layer.of ? here * layer.of / layer.points.length : here;
+    }
+    state.some.hidden = state.reset.hidden || there < seen + 1;
+    state.some.textContent = `${group(String(seen))} of about ${group(String(Number(there.toPrecision(2))))} points here are drawn`;
   };
   const zoom = (state, a, b) => {
     const { figure } = state;
@@ -149,12 +157,13 @@
     if (!figure || !ns) return;
     const legend = plain('div', { class: 'legend' }, place);
     for (const [name, ink] of figure.legend) plain('span', { style: `--c:var(--${ink})` }, legend, name);
+    const some = plain('em', { hidden: '' }, legend);
     const reset = plain('button', { type: 'button', hidden: '' }, legend, 'show all');
     const box = plain('div', { class: 'live' }, place);
     place.prepend(legend, box);
     const tip = plain('div', { class: 'tip-box', hidden: '' }, box);
     const whole = [figure.x.from, figure.x.to, figure.y.from, figure.y.to];
-    const state = { figure, index, box, reset, tip, whole, view: whole };
+    const state = { figure, index, box, reset, some, tip, whole, view: whole };
     place.classList.add('lively');
     draw(state);
     states.push(state);
