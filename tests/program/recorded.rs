@@ -1,5 +1,6 @@
 //! What other programs recorded: Qtcp's files, irtt's documents, captures.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -125,6 +126,76 @@ fn two_captures_of_one_stream_are_both_its_ways_whichever_is_named_first() {
     assert!(bound(0) < 0 && bound(1) > 0, "both ends read one clock: {bounds}");
 }
 
+/// A packet of a capture: when, from which port to which of the two hosts, with which TTL, and its content.
+type Packet = (i64, [u16; 2], u8, u32);
+
+/// Writes a capture of UDP packets between 10.0.0.1 (ports below 20000) and 10.0.0.2, without their frames.
+fn write_capture(file: &Path, packets: &mut [Packet]) {
+    packets.sort_unstable();
+    let words = [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101];
+    let mut octets: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for (at, [from, to], ttl, content) in packets {
+        let host = |port: u16| [10, 0, 0, if port < 20_000 { 1 } else { 2 }];
+        let mut ip = vec![0x45, 0, 0, 48, 0, 0, 0, 0, *ttl, 17, 0, 0];
+        ip.extend(host(*from).into_iter().chain(host(*to)));
+        let sum = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        let check = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+        ip[10..12].copy_from_slice(&check.to_be_bytes());
+        for field in [*from, *to, 28, 0] {
+            ip.extend(field.to_be_bytes());
+        }
+        ip.extend(content.to_be_bytes().repeat(5));
+        let head = [*at / 1_000_000_000, *at % 1_000_000_000, 48, 48];
+        octets.extend(head.iter().flat_map(|word| u32::try_from(*word).unwrap().to_le_bytes()));
+        octets.extend(ip);
+    }
+    std::fs::write(file, octets).unwrap();
+}
+
+#[test]
+fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    for n in 0..200_u32 {
+        let at = i64::from(n) * 20_000_000;
+        // One flow is answered; of another, which is not, every second packet is there.
+        here.push((at, [1_000, 21_000], 64, n));
+        there.push((at + 5_000_000, [1_000, 21_000], 62, n));
+        there.push((at + 6_000_000, [21_000, 1_000], 64, 1_000 + n));
+        here.push((at + 10_000_000, [21_000, 1_000], 62, 1_000 + n));
+        if n % 2 == 0 {
+            here.push((at + 1_000_000, [3_000, 24_000], 64, 2_000 + n));
+            there.push((at + 8_000_000, [3_000, 24_000], 62, 2_000 + n));
+        }
+    }
+    write_capture(&near, &mut here);
+    write_capture(&far, &mut there);
+    let analyze = |flow: &[&str]| {
+        let mut command = romer(["analyze", "--quiet", "--json", "-", "--capture-a"]);
+        command.arg(&near).arg("--capture-b").arg(&far).args(flow);
+        process::run(&mut command)
+    };
+    let listed = "1: 10.0.0.1:1000-10.0.0.2:21000 (200 packets, 200 back); 2: 10.0.0.1:3000-10.0.0.2:24000 (100 packets, 0 back)";
+    let document = analyze(&[]).with_code(0).document();
+    assert_eq!(count(&document, "/forward/packets/sent"), 200);
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains(listed) && warnings.contains("--flow N chooses another"), "{warnings}");
+    for flow in ["2", "10.0.0.1:3000-10.0.0.2:24000", "10.0.0.2:24000-10.0.0.1:3000"] {
+        let document = analyze(&["--flow", flow]).with_code(0).document();
+        assert_eq!(count(&document, "/forward/packets/sent"), 100, "{flow}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(warnings.contains("10.0.0.1:3000 to 10.0.0.2:24000: 100 of them"), "{warnings}");
+    }
+    for flow in ["3", "10.0.0.1:3000-10.0.0.2:21000"] {
+        let refused = analyze(&["--flow", flow]).with_code(2);
+        assert!(
+            refused.stderr.contains("there is no such flow") && refused.stderr.contains(listed),
+            "{refused:?}"
+        );
+    }
+}
+
 #[test]
 fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,6 +254,71 @@ fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
         "{table:?}"
     );
     assert!(lines.len() == 3 && lines[1].starts_with("back.sta,") && lines[2].starts_with("there.sta,"));
+}
+
+/// What the lines of a `.log` have for latencies, in units of 100 ns, by number.
+fn latencies(log: &Path) -> BTreeMap<u64, i64> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let line = |line: &str| {
+        let fields: Vec<i64> = line.split(':').map(|field| field.parse().unwrap()).collect();
+        (fields[4].unsigned_abs(), fields[2])
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_log_is_without_what_the_analysis_of_the_same_packets_took_out_and_a_page_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    // Reflected packets every 20 ms; the far clock runs 30 ppm faster and is set ahead by 3 ms after 30 s of 60.
+    let far = |at: i64| at + 128_000_000 + at * 3 / 100_000 + if at < 30_000_000_000 { 0 } else { 3_000_000 };
+    let waits = |n: i64| (n * 7_919) % 997 * 500;
+    let mut table = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n".to_owned();
+    let mut raw = String::new();
+    for n in 0..3_000_i64 {
+        let left = n * 20_000_000;
+        let there = left + 500_000 + waits(n);
+        table += &format!(
+            "{n},100,{left},{},{},{}\n",
+            far(there),
+            far(there + 30_000),
+            there + 530_000 + waits(n + 3)
+        );
+        let (sent, received) = (left / 100, far(there) / 100);
+        raw += &format!("{sent}:{received}:{}:100:{n}\n", received - sent);
+    }
+    std::fs::write(name("both.csv"), table).unwrap();
+    std::fs::write(name("there.raw"), raw).unwrap();
+    let mut command = romer(["analyze", "--json", "-", "--log"]);
+    command.arg(name("both.log")).arg("--html").arg(name("page.html")).arg(name("both.csv"));
+    let ended = process::run(&mut command).with_code(0);
+    assert!(ended.stderr.contains("1 jump of a clock was compensated"), "{ended:?}");
+    let found = latencies(&name("both.log"));
+    assert_eq!(found.len(), 3_000);
+    let most = number(&ended.document(), "/forward/pdv_ns/max");
+    let least = found.values().min().unwrap();
+    let spread = 100.0 * f64::from(i32::try_from(found.values().max().unwrap() - least).unwrap());
+    assert!((spread - most).abs() <= 300.0, "{spread} in the log, {most} in the document");
+    assert!(most < 2e6, "the step is in neither: {most}");
+    let page = std::fs::read_to_string(name("page.html")).unwrap();
+    let stands_out = page.split_once("What stands out").unwrap().1.split_once("</section>").unwrap().0;
+    assert!(stands_out.contains("a clock was set by 3.00"), "{stands_out}");
+
+    // Of one direction, both commands find the same jump by the same method, and write the same file.
+    let mut command = romer(["analyze", "--quiet", "--skew", "least-absolute-jumps", "--log"]);
+    process::run(command.arg(name("analysed.log")).arg(name("there.raw"))).with_code(0);
+    let mut prefix = std::ffi::OsString::from("-F");
+    prefix.push(name("there"));
+    process::run(romer(["qtcp", "--quiet", "-k", "3"]).arg(&prefix)).with_code(0);
+    let read = |file: &str| std::fs::read_to_string(name(file)).unwrap();
+    assert!(read("analysed.log") == read("there.log"), "the two commands disagree");
+    assert!(*latencies(&name("there.log")).values().max().unwrap() < 20_000, "the step is still in it");
+    // And what cannot be told is refused with its reason, not left in.
+    let few: String = read("there.raw").lines().take(20).map(|line| format!("{line}\n")).collect();
+    std::fs::write(name("few.raw"), few).unwrap();
+    let mut command = romer(["analyze", "--quiet", "--log"]);
+    let refused = process::run(command.arg(name("few.log")).arg(name("few.raw"))).with_code(3);
+    assert!(refused.stderr.contains("fewer than 60 packets"), "{refused:?}");
 }
 
 #[test]

@@ -10,10 +10,8 @@ use romer_measure::measure::WAITING_TIME;
 use romer_measure::qtcp::{self, Refusal};
 use romer_measure::reading::Otherwise;
 use romer_record::document::{Measurement, Way};
-use romer_record::manifest::ClockRelation;
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
-use romer_timebase::skew::Method;
 
 use crate::args::AnalyzeArgs;
 use crate::compare::with_packets;
@@ -163,6 +161,7 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
 fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
     Reported::of_log(&Analysis {
         capture_b: arguments.capture_b.clone(),
+        flow: arguments.flow,
         reverse: arguments.reverse.clone(),
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
@@ -196,23 +195,16 @@ fn write_log(reported: &Reported, file: &str, arguments: &AnalyzeArgs) -> Result
             reported.streams.len()
         )));
     };
-    let rows = reported.rows()?;
     let way = if stream.traffic.direction == Way::Reverse { Way::Reverse } else { Way::Forward };
-    let (mut entries, lost) = qtcp::entries(evaluated, rows.get(&0).map_or(&[][..], Vec::as_slice), way);
-    // Of one clock there is no skew to take out.
-    let shared = stream.clock_relation == ClockRelation::Shared;
-    let method = if shared { Method::None } else { arguments.clocks.skew.unwrap_or_default() };
-    let calibration = arguments.calibration.unwrap_or(0);
-    let outcome = qtcp::to_log(&mut entries, method, calibration, false).map_err(|refusal| {
+    let (entries, lost, outcome) = qtcp::log_of(evaluated, way).map_err(|refusal| {
         let why = match refusal {
-            Refusal::NoFit(why) => format!("no skew is found to take out of it: {why}"),
-            Refusal::Implausible(ppm, _) => {
-                format!("a skew of {ppm:.1} ppm is no clock's, which differ by less than 500")
-            }
-            stated @ Refusal::Calibration { .. } => stated.to_string(),
+            Refusal::NoFit(why) => why,
+            refusal => refusal.to_string(),
         };
         let shown = romer_report::escape::terminal(file);
-        let text = format!("cannot write the .log (--log {shown}): {why}; --skew none leaves it in");
+        let text = format!(
+            "cannot write the .log (--log {shown}): no skew is found to take out of it: {why}; --skew none leaves it in"
+        );
         Failure::with_code(3, text)
     })?;
     output::write_with(file, arguments.output.force, |out| {

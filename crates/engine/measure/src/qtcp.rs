@@ -2,10 +2,10 @@
 
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
-use romer_record::RoundTrip;
-use romer_record::document::Way;
-use romer_record::manifest::Stream;
-use romer_timebase::skew::{Correction, Estimator, Heading, Method};
+use romer_record::document::{DelayKind, Way};
+use romer_record::manifest::{SkewRequest, Stream};
+use romer_record::{Fate, Passage, RoundTrip};
+use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, sharpened};
 use romer_units::{Dscp, Timestamp};
 use thiserror::Error;
 
@@ -99,12 +99,15 @@ pub fn to_log(
                 .into(),
         );
     }
-    let mut estimator = Estimator::new(method, (calibration > 0).then_some(calibration));
-    for entry in &*entries {
-        let (sent, received) = (entry.sent.saturating_mul(UNIT_NS), entry.received.saturating_mul(UNIT_NS));
-        estimator.push(Heading::Forward, Timestamp::from_nanos(sent), Timestamp::from_nanos(received));
-    }
-    let estimate = estimator.estimate();
+    let request = SkewRequest {
+        method: method.to_string(),
+        calibration: (calibration > 0).then_some(calibration),
+        ..SkewRequest::default()
+    };
+    // As an analysis has them: in order of their numbers.
+    let mut passages: Vec<Passage> = entries.iter().map(passage).collect();
+    passages.sort_by_key(|passage| passage.sequence);
+    let estimate = sharpened(&request, &passages, &[], &InTurn);
     let Some(skew) = estimate.skew else {
         return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| "the method gives none".into())));
     };
@@ -114,11 +117,81 @@ pub fn to_log(
     take_out(entries, estimate.correction(Heading::Forward));
     outcome.skew_ppm = Some(skew.ppm);
     if !estimate.events.is_empty() {
-        let jumps = estimate.events.len();
-        let word = if jumps == 1 { "jump of a clock was" } else { "jumps of a clock were" };
-        outcome.notes.push(format!("{jumps} {word} compensated"));
+        outcome.notes.push(compensated(estimate.events.len()));
     }
     Ok(outcome)
+}
+
+fn compensated(jumps: usize) -> String {
+    let word = if jumps == 1 { "jump of a clock was" } else { "jumps of a clock were" };
+    format!("{jumps} {word} compensated")
+}
+
+/// The passage of an entry, of which nothing else is known.
+fn passage(entry: &Entry) -> Passage {
+    let nanos = |units: i64| units.saturating_mul(UNIT_NS);
+    Passage {
+        sequence: entry.sequence,
+        copy: 0,
+        size: entry.size,
+        fate: Fate::Arrived,
+        departure: Some(Timestamp::from_nanos(nanos(entry.sent))),
+        arrival: Some(Timestamp::from_nanos(nanos(entry.received))),
+        delay: None,
+        ttl: None,
+        tos: None,
+        departure_error: None,
+    }
+}
+
+/// What a `.log` holds of one way of an analysed stream: its packets by the stamps without the steps that were undone, and
+/// without just what the analysis took out of their delays for the clocks (skew, steps and slews, which both directions
+/// may tell), normalised; and the numbers of those that did not arrive. Of one clock, and with [`Method::None`], nothing is
+/// taken out.
+///
+/// # Errors
+/// [`Refusal::NoFit`] where the analysis found nothing that it could take out.
+pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, Outcome), Refusal> {
+    let (related, clock) = (&evaluated.related, &evaluated.measurement.clock);
+    let reverse = way == Way::Reverse;
+    let passages = if reverse { &related.reverse } else { &related.forward };
+    let correction = &related.corrections[usize::from(reverse)];
+    let none = Method::None.to_string();
+    if related.delay_kind == DelayKind::Variable && clock.method != none && correction.is_empty() {
+        let why = related.not_identifiable.clone();
+        return Err(Refusal::NoFit(why.unwrap_or_else(|| "the method gives none".into())));
+    }
+    let (mut entries, mut lost) = (Vec::new(), Vec::new());
+    for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
+        let arrived = packet.iter().filter_map(|one| {
+            let (sent, received) = (one.departure?.as_nanos(), one.arrival?.as_nanos());
+            Some((one, sent, received))
+        });
+        let before = entries.len();
+        entries.extend(arrived.map(|(one, sent, received)| {
+            let taken_out = correction.at(if reverse { received } else { sent });
+            Entry {
+                sent: sent.div_euclid(UNIT_NS),
+                received: received.div_euclid(UNIT_NS) - in_units(taken_out),
+                size: one.size,
+                sequence: one.sequence,
+            }
+        }));
+        if entries.len() == before {
+            lost.push(packet[0].sequence);
+        }
+    }
+    entries.sort_by_key(|entry| entry.received);
+    normalise(&mut entries);
+    let mut outcome = Outcome::default();
+    if !correction.is_empty() {
+        outcome.skew_ppm = clock.skew_ppm.map(|ppm| if reverse { -ppm } else { ppm });
+    }
+    let of_clocks = clock.events.iter().filter(|event| event.kind != ChangeKind::PathChange.name()).count();
+    if of_clocks > 0 {
+        outcome.notes.push(compensated(of_clocks));
+    }
+    Ok((entries, lost, outcome))
 }
 
 /// Where the send times of packets in order of their numbers go back, which they cannot, those from there on go on after
@@ -153,8 +226,12 @@ fn straighten(entries: &mut [Entry]) -> usize {
 }
 
 fn take_out(entries: &mut [Entry], correction: &Correction) {
-    let rounded = |nanos: i64| (nanos + UNIT_NS / 2).div_euclid(UNIT_NS);
-    corrected(entries, |sent| rounded(correction.at(sent.saturating_mul(UNIT_NS))));
+    corrected(entries, |sent| in_units(correction.at(sent.saturating_mul(UNIT_NS))));
+}
+
+/// The nearest number of units.
+fn in_units(nanos: i64) -> i64 {
+    nanos.saturating_add(UNIT_NS / 2).div_euclid(UNIT_NS)
 }
 
 /// The packets of one way of a stream, as Qtcp's receiver would have logged them: in order of arrival, best stamps, in

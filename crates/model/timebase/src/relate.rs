@@ -45,6 +45,8 @@ pub struct Related {
     /// What was taken out of the delays of `forward` and of `reverse` for the clocks; nothing until
     /// [`relate_clocks`](crate::skew::relate_clocks) finds something.
     pub corrections: [Correction; 2],
+    /// Why nothing was, where the clocks' difference in rate is not identifiable.
+    pub not_identifiable: Option<String>,
     /// Stamps of the selected places that did not come, though the packet did.
     pub missing: MissingStamps,
     /// Probes that the sending host refused to send.
@@ -238,6 +240,7 @@ impl Relating {
         Related {
             delay_kind: clocks::delay_kind(relation),
             corrections: Default::default(),
+            not_identifiable: None,
             clock: clocks::state(known(&forward), known(&reverse), relation),
             missing,
             far_time_unknown,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use romer_measure::analysis::FlowChoice;
 use romer_measure::limits::Limit;
 use romer_units::Duration;
 
@@ -40,8 +41,12 @@ pub(crate) struct AnalyzeArgs {
     /// A capture of the same stream, taken where it ends
     #[arg(long, value_name = "FILE", requires = "capture_a")]
     pub(crate) capture_b: Option<PathBuf>,
+    /// Which flow of the captures, where both have several: its number among those that are listed, or its two ends; the one
+    /// with the most packets otherwise
+    #[arg(long, value_name = "N|ADDR:PORT-ADDR:PORT", requires = "capture_a", value_parser = values::parsed::<FlowChoice>, allow_hyphen_values = true)]
+    pub(crate) flow: Option<FlowChoice>,
     /// Two networks in series: add the delays of these two runs or packet logs, of one stream each
-    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late", "html", "log"])]
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with_all = ["input", "reverse", "capture_a", "flow", "limit", "calibration", "waiting_time", "skew", "path_minimum", "codec", "late", "html", "log"])]
     pub(crate) concatenate: Option<Vec<PathBuf>>,
     /// Hold the sum against a measurement of both in series
     #[arg(long, value_name = "C")]
@@ -58,7 +63,7 @@ pub(crate) struct AnalyzeArgs {
     /// Write the page to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<String>,
-    /// Write the packets as a .log of Qtcp: normalised, and without the clocks' skew as --skew has it
+    /// Write the packets as a .log of Qtcp: normalised, and without what the analysis takes out for the clocks
     #[arg(long, value_name = "FILE.log")]
     pub(crate) log: Option<String>,
     #[command(flatten)]

@@ -1,7 +1,10 @@
 //! Two captures of one stream: packets are found again by their content.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::str::FromStr;
 
 use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
@@ -14,6 +17,99 @@ use super::table::{About, Far, Table, open, time};
 
 /// A packet that was sent so much later than the least pass over the path is not the same, though its content is.
 const LONGEST_NS: i64 = 60_000_000_000;
+
+/// Conversations that a message lists, at the most.
+const LISTED: usize = 12;
+
+/// Which of several flows in two captures is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowChoice {
+    /// By its place among those that are listed, from 1: the one with the most packets there and back first.
+    Number(usize),
+    /// By its two ends, in either order, as the capture that is named first has them.
+    Ends(Flow),
+}
+
+impl FromStr for FlowChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown: String = text.chars().take(100).collect();
+        let why = || {
+            format!(
+                "{shown:?} is no flow; write its number among those that are listed, or its ends as ADDRESS:PORT-ADDRESS:PORT, such \
+                 as 192.0.2.1:5000-198.51.100.2:862 or [2001:db8::1]:5000-[2001:db8::2]:862"
+            )
+        };
+        if let Ok(number) = text.parse::<usize>() {
+            return if number > 0 { Ok(Self::Number(number)) } else { Err(why()) };
+        }
+        let end = |text: &str| {
+            let address: SocketAddr = text.parse().ok()?;
+            Some((address.ip(), address.port()))
+        };
+        let ends = text.split_once('-').and_then(|(one, other)| end(one).zip(end(other)));
+        ends.map(|(source, destination)| Self::Ends(Flow { source, destination })).ok_or_else(why)
+    }
+}
+
+impl fmt::Display for FlowChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Ends(flow) => {
+                let (one, other) = (SocketAddr::from(flow.source), SocketAddr::from(flow.destination));
+                write!(f, "{one}-{other}")
+            }
+        }
+    }
+}
+
+/// A flow and the one that answers it, by their packets that both captures have: the fuller one, and how many each has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Conversation {
+    flow: Flow,
+    there: usize,
+    back: usize,
+}
+
+impl fmt::Display for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (one, other) = (SocketAddr::from(self.flow.source), SocketAddr::from(self.flow.destination));
+        write!(f, "{one}-{other} ({} packets, {} back)", self.there, self.back)
+    }
+}
+
+/// Those that both captures have, the one with the most packets there and back first.
+fn conversations(flows: &BTreeMap<Flow, usize>) -> Vec<Conversation> {
+    let of = |(flow, count): (&Flow, &usize)| {
+        let back = flows.get(&flow.back()).copied().unwrap_or(0);
+        let fuller = *count > back || (*count == back && *flow <= flow.back());
+        fuller.then_some(Conversation { flow: *flow, there: *count, back })
+    };
+    let mut all: Vec<Conversation> = flows.iter().filter_map(of).collect();
+    all.sort_by_key(|one| (std::cmp::Reverse((one.there + one.back, one.there)), one.flow));
+    all
+}
+
+/// As a message lists them.
+fn listed(all: &[Conversation]) -> String {
+    let shown = all.iter().zip(1..).take(LISTED).map(|(one, number)| format!("{number}: {one}"));
+    let mut words: Vec<String> = shown.collect();
+    if all.len() > LISTED {
+        words.push(format!("and {} more", all.len() - LISTED));
+    }
+    words.join("; ")
+}
+
+impl FlowChoice {
+    fn of(self, all: &[Conversation]) -> Option<&Conversation> {
+        match self {
+            Self::Number(number) => all.get(number.checked_sub(1)?),
+            Self::Ends(flow) => all.iter().find(|one| one.flow == flow || one.flow == flow.back()),
+        }
+    }
+}
 
 /// The packets of a stream that two captures have.
 pub(super) struct Found {
@@ -43,7 +139,8 @@ impl By {
     }
 }
 
-pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
+/// The stream that is meant by `choice`, or the one with the most packets there and back.
+pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Result<Found, AnalysisError> {
     let (a, b) = (load(near)?, load(far)?);
     let refuse = |why: String| AnalysisError::Line { path: far.into(), line: 1, why };
     let both = |by: By| matched(&a.packets, &b.packets, by);
@@ -55,12 +152,18 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
     } else {
         (By::Content, loose)
     };
-    let Some(chosen) = fullest(&flows) else {
+    let all = conversations(&flows);
+    let Some(fullest) = all.first() else {
         return Err(refuse(format!(
             "no UDP packet of {} is in it; are they captures of one stream?",
             romer_report::escape::terminal(&near.to_string_lossy())
         )));
     };
+    let chosen = match choice {
+        None => fullest,
+        Some(choice) => choice.of(&all).ok_or_else(|| AnalysisError::Flow { choice, there: listed(&all) })?,
+    };
+    let (chosen, others) = (chosen.flow, all.len() - 1);
     let shared = |flow: Flow| flows.get(&flow).copied().unwrap_or(0);
     let of = |packets: &[Captured], flow: Flow| -> Vec<Captured> {
         packets.iter().filter(|packet| packet.flow == flow).copied().collect()
@@ -73,10 +176,11 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
         "the stream is that of UDP packets {flow}: {} of them are in both captures",
         shared(flow)
     )];
-    let others = flows.iter().filter(|(other, _)| **other != chosen && **other != chosen.back()).count();
-    if others > 0 {
+    if others > 0 && choice.is_none() {
         notes.push(format!(
-            "{others} more flows are in both captures: the one with the most packets was taken"
+            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses another of {}",
+            if others == 1 { "flow is" } else { "flows are" },
+            listed(&all)
         ));
     }
     for (capture, path) in [(&a, near), (&b, far)] {
@@ -88,16 +192,6 @@ pub(super) fn read(near: &Path, far: &Path) -> Result<Found, AnalysisError> {
         )
     })?;
     Ok(Found { there, back: back.table(Vec::new()) })
-}
-
-/// The flow of which most packets are in both captures, those of the flow that answers it among them; the fuller one of
-/// the two.
-fn fullest(flows: &BTreeMap<Flow, usize>) -> Option<Flow> {
-    let both_ways = |(flow, count): &(&Flow, &usize)| {
-        let answers = flows.get(&flow.back()).copied().unwrap_or(0);
-        (**count + answers, **count)
-    };
-    flows.iter().max_by_key(both_ways).map(|(flow, _)| *flow)
 }
 
 fn load(path: &Path) -> Result<capture::Capture, AnalysisError> {
@@ -275,7 +369,25 @@ mod tests {
             (flow(4, 3), 600),
             (flow(5, 6), 700),
         ]);
-        assert_eq!(fullest(&flows), Some(flow(1, 2)));
-        assert_eq!(fullest(&BTreeMap::new()), None);
+        let all = conversations(&flows);
+        let found: Vec<_> = all.iter().map(|one| (one.flow, one.there, one.back)).collect();
+        assert_eq!(found, [(flow(1, 2), 590, 574), (flow(5, 6), 700, 0), (flow(4, 3), 600, 3)]);
+        assert_eq!(conversations(&BTreeMap::new()), []);
+        // Each is chosen by its number or by its ends, in either order.
+        for (text, wanted) in [("1", flow(1, 2)), ("3", flow(4, 3)), ("127.0.0.1:3-127.0.0.1:4", flow(4, 3))]
+        {
+            let choice: FlowChoice = text.parse().unwrap();
+            assert_eq!(choice.of(&all).unwrap().flow, wanted);
+            assert_eq!(choice.to_string(), text);
+        }
+        for text in ["4", "127.0.0.1:1-127.0.0.1:3"] {
+            assert_eq!(text.parse::<FlowChoice>().unwrap().of(&all), None, "{text}");
+        }
+        for text in
+            ["", "0", "-1", "127.0.0.1:1", "127.0.0.1-127.0.0.1", "a:1-b:2", "127.0.0.1:1-127.0.0.1:70000"]
+        {
+            assert!(text.parse::<FlowChoice>().unwrap_err().contains("is no flow; write"), "{text}");
+        }
+        assert!("[::1]:5-[::2]:6".parse::<FlowChoice>().is_ok());
     }
 }

@@ -26,6 +26,7 @@ use crate::SOFTWARE;
 use crate::evaluate::{Evaluated, gather, with_steps};
 use crate::limits::Limit;
 use crate::measure::WAITING_TIME;
+pub use captures::FlowChoice;
 use table::{About, Far, Table};
 
 /// Times that are taken for the time of day: from 2001 to 2096, in nanoseconds since 1970. Others are from an origin
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub file: PathBuf,
     /// The capture of the same stream at the far end, where `file` is the near one.
     pub capture_b: Option<PathBuf>,
+    /// Which of the captures' flows, where they have several; none: the one with the most packets there and back.
+    pub flow: Option<FlowChoice>,
     /// The packets of the other direction, where both logs go one way.
     pub reverse: Option<PathBuf>,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
@@ -85,12 +88,21 @@ pub enum AnalysisError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// The captures do not have the flow that is meant.
+    #[error("there is no such flow in both captures (--flow {choice}): they have {there}; name one of them")]
+    Flow {
+        /// As it was given.
+        choice: FlowChoice,
+        /// Those that there are.
+        there: String,
+    },
 }
 
 impl AnalysisError {
-    /// The exit code of its class (3 bad data, 4 environment).
+    /// The exit code of its class (2 usage, 3 bad data, 4 environment).
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Flow { .. } => 2,
             Self::Io { .. } => 4,
             Self::Line { .. } | Self::Record { .. } => 3,
         }
@@ -103,6 +115,7 @@ impl Analysis {
         Self {
             file: file.into(),
             capture_b: None,
+            flow: None,
             reverse: None,
             waiting_time: WAITING_TIME,
             skew: SkewRequest::default(),
@@ -129,8 +142,8 @@ pub struct PacketLog {
 pub enum LogFiles {
     /// A table.
     One(PathBuf),
-    /// Two captures.
-    Captures([PathBuf; 2]),
+    /// Two captures, and which of their flows.
+    Captures([PathBuf; 2], Option<FlowChoice>),
 }
 
 impl LogFiles {
@@ -141,7 +154,7 @@ impl LogFiles {
     pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
         let table = match self {
             Self::One(file) => Table::read(file)?,
-            Self::Captures([near, far]) => captures::read(near, far)?.there,
+            Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
         };
         let mut rows = table.packets.rows();
         if table.shape == Shape::OneWay {
@@ -180,7 +193,7 @@ pub fn analyze(analysis: &Analysis) -> Result<Evaluated, AnalysisError> {
 pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     let (there, mut back) = match &analysis.capture_b {
         Some(far) => {
-            let captured = captures::read(&analysis.file, far)?;
+            let captured = captures::read(&analysis.file, far, analysis.flow)?;
             (captured.there, captured.back.map(|back| (far, back)))
         }
         None => (Table::read(&analysis.file)?, None),
@@ -206,7 +219,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
     m.limits = Limit::judge_all(&analysis.limits, m);
     stream.events.clone_from(&m.events);
     let files = match &analysis.capture_b {
-        Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()]),
+        Some(far) => LogFiles::Captures([analysis.file.clone(), far.clone()], analysis.flow),
         None => LogFiles::One(analysis.file.clone()),
     };
     Ok(PacketLog { evaluated, stream, files })
@@ -243,6 +256,7 @@ fn both_ways(
         of_table(&stream_back, back, by(Heading::Reverse, &estimate, method, second)),
     );
     evaluated.related.corrections.clone_from(&estimate.corrections);
+    evaluated.related.not_identifiable.clone_from(&estimate.why_not);
     let related = &evaluated.related;
     let m = &mut evaluated.measurement;
     let (clock, contradiction) = state(&analysis.skew, &estimate, &related.forward, &related.reverse, least);

@@ -39,7 +39,8 @@ pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew}
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
 pub use relating::{
-    Both, InTurn, correct, estimate, method_of, relate_clocks, relate_clocks_by, so_far, state, usable,
+    Both, InTurn, correct, estimate, method_of, relate_clocks, relate_clocks_by, sharpened, so_far, state,
+    usable,
 };
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not

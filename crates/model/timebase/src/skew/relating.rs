@@ -267,6 +267,7 @@ pub fn relate_clocks_by(related: &mut Related, request: &SkewRequest, workers: &
     warnings.extend(warning);
     related.clock = clock;
     related.corrections = estimate.corrections;
+    related.not_identifiable = estimate.why_not;
     warnings
 }
 
@@ -318,6 +319,22 @@ fn shown(method: Method) -> String {
     if method == Method::Best { Method::Piecewise.to_string() } else { method.to_string() }
 }
 
+/// The [`estimate`], with the jumps of its corrections between the two packets where they belong.
+pub fn sharpened(
+    request: &SkewRequest,
+    forward: &[Passage],
+    reverse: &[Passage],
+    workers: &impl Both,
+) -> Estimate {
+    let mut found = estimate(request, forward, reverse, workers);
+    for ((correction, heading), passages) in
+        found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
+    {
+        sharpen(correction, passages, heading);
+    }
+    found
+}
+
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
 pub fn usable(
     request: &SkewRequest,
@@ -325,12 +342,7 @@ pub fn usable(
     reverse: &[Passage],
     workers: &impl Both,
 ) -> (Estimate, Vec<String>) {
-    let mut found = estimate(request, forward, reverse, workers);
-    for ((correction, heading), passages) in
-        found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
-    {
-        sharpen(correction, passages, heading);
-    }
+    let mut found = sharpened(request, forward, reverse, workers);
     let mut warnings = Vec::new();
     if let Some(why) = found.skew.as_ref().and_then(doubt) {
         found = Estimate::refused(&why);
