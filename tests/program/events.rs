@@ -335,6 +335,64 @@ fn a_link_that_goes_down_while_the_program_stands_still_is_dated_by_the_last_pac
     assert!(moment("link-down") > moment("pause"), "{events:#?}");
 }
 
+/// The real-time clock, which both hosts of a laboratory read.
+fn clock_ns() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_nanos()).unwrap()
+}
+
+#[test]
+fn a_link_that_goes_down_while_the_program_stands_still_and_nothing_comes_says_in_which_time_that_was() {
+    for (options, way) in [(&["--stamp-only"][..], "round_trip"), (&["--direction", "forward"], "forward")] {
+        let lab = Lab::path();
+        let _responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, FAR, options);
+        measuring.process.signal("STOP");
+        std::thread::sleep(Duration::from_millis(700));
+        let mut moments = Vec::new();
+        for state in ["down", "up"] {
+            let before = clock_ns();
+            process::run(lab.command("E", "ip").args(["link", "set", "e0", state])).with_code(0);
+            moments.push((before, clock_ns()));
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        measuring.process.signal("CONT");
+        measuring.await_told(&["the program stood still for", "t0 went down", "t0 is up again"]);
+        measuring.await_more();
+        let document = measuring.end();
+        let events = at(&document, "/events").as_array().unwrap();
+        for (kind, (before, after)) in ["link-down", "link-up"].into_iter().zip(moments) {
+            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
+            let [latest, late] = ["clock_ns", "noticed_late_ns"].map(|name| event[name].as_i64());
+            let (latest, late) = (latest.unwrap(), late.unwrap_or_else(|| panic!("{way}: {event}")));
+            assert!(latest - late <= before && latest >= after, "{way}: {event}, {before} to {after}");
+            // It stood still for 2.7 s, and little more is said.
+            assert!(late < 5_000_000_000, "{way}: {event}");
+        }
+        let [sent, received, lost, astray] = ["sent", "received", "lost", "astray"]
+            .map(|name| count(&document, &format!("/{way}/packets/{name}")));
+        assert_eq!(received + lost + astray, sent, "{document:#}");
+        // A busy machine may lose some itself.
+        assert!(lost <= 3, "{way}: {document:#}");
+    }
+}
+
+#[test]
+fn what_a_program_had_no_time_to_read_because_it_stood_still_is_not_laid_to_the_rate() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::closely(&lab, FAR, &["--direction", "reverse"]);
+    measuring.process.signal("STOP");
+    std::thread::sleep(Duration::from_secs(4));
+    measuring.process.signal("CONT");
+    measuring.await_told(&["the program stood still for", "this host's kernel dropped them"]);
+    measuring.await_more();
+    let document = measuring.end();
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(warnings.contains("datagrams unread while its program stood still"), "{warnings}");
+    assert!(!warnings.contains("send more slowly"), "{warnings}");
+}
+
 #[test]
 fn a_program_that_stands_still_for_little_more_than_a_second_says_so() {
     let lab = Lab::path();

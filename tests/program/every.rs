@@ -47,6 +47,28 @@ fn each_turn_is_a_run_of_its_own_and_those_that_were_missed_are_told() {
 }
 
 #[test]
+fn a_broken_limit_names_the_run_that_broke_it() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let limit = ["--limit", "round_trip.delay_ns.median<1ns"];
+    let mut command = lab.romer("A", ["measure", "--every", "1s", "--times", "2", "--count", "3"]);
+    let command = command.args(limit).args(["--interval", "10ms", FAR, "--out"]).arg(home.path());
+    let ended = process::run(command).with_code(6);
+    let errors: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 2, "{ended:?}");
+    let mut folders: Vec<_> =
+        std::fs::read_dir(home.path()).unwrap().map(|run| run.unwrap().path()).collect();
+    folders.sort();
+    for ((error, folder), (number, run)) in errors.iter().zip(&folders).zip((1..).zip(runs(home.path()))) {
+        let began = at(&run, "/started").as_str().unwrap();
+        let start =
+            format!("error: run {number}, begun at {began}, kept in {}: a stated limit", folder.display());
+        assert!(error.starts_with(&start), "{error:?} is not {start:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_between_two_runs_ends_in_good_order() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -97,6 +97,14 @@ fn packets_that_go_one_way_have_their_delays_on_the_terminal_while_they_go() {
             // Most of the 400; those of the last moments are known when it has ended.
             let expected = if more.is_empty() { 0..=0 } else { 200..=400 };
             assert!(expected.contains(&delays(way)), "{name} {way}: {}", delays(way));
+            // Counts are totals since the start, whatever became known within an interval.
+            for total in ["sent", "arrived"] {
+                let told = lines.iter().filter(|line| line["type"] == "interval");
+                let told: Vec<u64> = told.filter_map(|line| line[way][total].as_u64()).collect();
+                assert!(told.is_sorted(), "{name} {way} {total}: {told:?}");
+                let last = told.last().copied().unwrap_or(0);
+                assert!(more.is_empty() || (200..=400).contains(&last), "{name} {way} {total}: {told:?}");
+            }
         }
     }
     let ended = process::run(&mut measured(&["--live-delays"], "wrong")).with_code(2);

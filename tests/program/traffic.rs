@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, Row};
+use crate::common::process::{self, romer};
 use crate::common::{at, count};
 
 fn sizes(rows: &[Row]) -> Vec<u64> {
@@ -25,6 +26,31 @@ fn a_mixture_of_sizes_leaves_as_its_genome_says_and_the_document_tells_its_range
         assert_eq!(count(&document, &format!("/traffic/{name}")), octets, "{name}");
     }
     assert_eq!(count(&document, "/forward/packets/received"), 9);
+}
+
+#[test]
+fn a_time_in_which_chance_has_few_packets_or_none_is_told_before_and_nothing_sent_is_no_complete_run() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let seed = ["--traffic", "im", "--seed", "1,2,3,4,5,6", FAR];
+    let none = lab.try_measure(&[&["--duration", "50ms"][..], &seed].concat());
+    let stderr = &none.ended.stderr;
+    assert_eq!(none.ended.code, Some(2), "{:?}", none.ended);
+    assert!(stderr.contains("note: by chance no packet at all leaves this host in 50ms"), "{stderr}");
+    assert!(stderr.contains("error: no probe was sent (198.18.0.3): by chance none was due"), "{stderr}");
+    let shown = process::run(romer(["report"]).arg(none.folder())).with_code(0).stdout;
+    assert!(shown.contains("No probe was sent") && shown.contains("Nothing was sent."), "{shown}");
+    let document = none.document();
+    assert_eq!(at(&document, "/partial"), true);
+    let manifest = fs::read_to_string(none.folder().join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(at(&manifest, "/status"), "partial");
+    assert_eq!(count(&document, "/round_trip/packets/sent"), 0);
+    let some = lab.measure(&[&["--interval", "200ms", "--duration", "1s"][..], &seed].concat());
+    let sent = count(&some.document(), "/round_trip/packets/sent");
+    let told = format!("note: by chance {sent} packet");
+    assert!(sent > 0 && some.ended.stderr.contains(&told), "{sent}: {}", some.ended.stderr);
+    assert!(some.ended.stderr.contains("which makes about 5 in 1s"), "{}", some.ended.stderr);
 }
 
 #[test]

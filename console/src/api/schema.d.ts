@@ -1296,6 +1296,8 @@ export interface components {
             /** @description A word for the kind of problem, that stays the same; under `about:blank#`. */
             type: string;
         };
+        /** @description Why a stream ended before it was to. */
+        CutShort: "interrupted" | "far_end_gone" | "no_way" | "killed";
         /** @description Whence the delay of the path is known. */
         DelayBasis: "one-way" | "half-round-trip";
         /** @description Whether a delay is the whole of it, or what it has above its least value. */
@@ -1727,7 +1729,7 @@ export interface components {
         Event: {
             /**
              * Format: int64
-             * @description When it was, or was noticed where that is not known better, after the start.
+             * @description When it was, or was noticed where that is not known better (see `noticed_late_ns`), after the start.
              */
             at_ns: number;
             /**
@@ -1749,6 +1751,12 @@ export interface components {
              * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
              */
             mtu?: number | null;
+            /**
+             * Format: int64
+             * @description Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
+             *     nanoseconds before `at_ns`, which is when it was noticed.
+             */
+            noticed_late_ns?: number | null;
             /** @description Where it was. */
             side: components["schemas"]["Side"];
             /** @description Of a step of the clock, how large it was and between which readings. */
@@ -2312,6 +2320,12 @@ export interface components {
             calibration: components["schemas"]["Calibration"] | null;
             /** @description What can be said of the two clocks. */
             clock: components["schemas"]["ClockState"];
+            /**
+             * @description Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
+             *     `received_at_least` of the packets says so.
+             * @default null
+             */
+            cut_short: components["schemas"]["CutShort"] | null;
             /** @description When the last reflection was waited for, UTC (RFC 3339). */
             ended: string | null;
             /**
@@ -2340,7 +2354,10 @@ export interface components {
             location_error_ns: components["schemas"]["LocationError"];
             /** @description Circumstances. */
             metadata: components["schemas"]["Metadata"];
-            /** @description The run was interrupted or recovered: the statistics are those of a part. */
+            /**
+             * @description The run was cut short, nothing was sent in it, or this target of several did not answer: the statistics are those of a
+             *     part.
+             */
             partial: boolean;
             /** @description From responder to sender. */
             reverse: components["schemas"]["Direction"];
@@ -2549,9 +2566,14 @@ export interface components {
             not_sent: number | null;
             /**
              * Format: uint64
-             * @description Arrived in time, each counted once.
+             * @description Arrived in time, each counted once; so many at least where `received_at_least` says so.
              */
             received: number | null;
+            /**
+             * @description `received` is what is known of: of others it is not known whether they arrived, since the record of them did not come
+             *     back. Left out where it is false.
+             */
+            received_at_least?: boolean;
             /**
              * Format: uint64
              * @description Arrived after a packet with a higher number (RFC 4737).
@@ -3151,8 +3173,8 @@ export interface components {
              */
             elapsed_ns: number;
             /**
-             * @description Of one-way probes whose far end tells its log during the run (`--live-delays`), what became known within this interval
-             *     of the way there; left out where nothing is known.
+             * @description Of one-way probes whose far end tells its log during the run (`--live-delays`), what is known of the way there: delays
+             *     that became known within this interval, counts from the start; left out where nothing is known.
              */
             forward?: components["schemas"]["StreamWay"] | null;
             /**
@@ -3167,7 +3189,7 @@ export interface components {
             kept_sent: number;
             /**
              * Format: uint64
-             * @description Reflections back up to now; of one-way probes, those that are known to have arrived.
+             * @description Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
              */
             returned: number;
             /** @description The same of the way back. */
@@ -3181,7 +3203,7 @@ export interface components {
             schema: string;
             /**
              * Format: uint64
-             * @description Probes sent up to now, by both ends; of the far end's those that are known of.
+             * @description Probes sent from the start up to now (a running total), by both ends; of the far end's those that are known of.
              */
             sent: number;
             /**
@@ -3368,7 +3390,7 @@ export interface components {
         StreamWay: {
             /**
              * Format: uint64
-             * @description Those of them that have, as far as it is known.
+             * @description Those of them that have, as far as it is known: a running total as well.
              */
             arrived: number | null;
             /**
@@ -3398,7 +3420,7 @@ export interface components {
             jitter_rfc3550_ns: number | null;
             /**
              * Format: uint64
-             * @description Probes since the start of which it is time that they have arrived.
+             * @description Probes from the start up to now (a running total) of which it is time that they have arrived.
              */
             sent: number | null;
         };

@@ -53,6 +53,11 @@ impl Failure {
         Self { text: format!("{}; the run is kept in {}", self.text, folder.display()), ..self }
     }
 
+    /// The same, of this one of several runs.
+    pub(crate) fn of_run(self, run: &str) -> Self {
+        Self { text: format!("{run}: {}", self.text), ..self }
+    }
+
     /// Prints the line and gives the exit code.
     pub(crate) fn tell(self) -> u8 {
         output::eprint_line(&format!("error: {}", one_line(&self.text)));

@@ -77,7 +77,9 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     }
     let interrupted = signals::interruption()?;
     if !turns.repeat() {
-        return turns.wait(&interrupted).map_or(Ok(130), |()| once(arguments, &interrupted));
+        return turns
+            .wait(&interrupted)
+            .map_or(Ok(130), |()| conclude(&once(arguments, &interrupted)?, arguments));
     }
     again_and_again(&mut turns, arguments, &interrupted)
 }
@@ -90,17 +92,27 @@ fn again_and_again(
 ) -> Result<u8, Failure> {
     let mut worst = 0;
     while turns.wait(interrupted).is_some() {
+        let number = turns.number();
         let code = match once(arguments, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
-            Err(failure) => failure.tell(),
-            Ok(code) => code,
+            Err(failure) => failure.of_run(&format!("run {number}")).tell(),
+            Ok(outcome) => {
+                let concluded = conclude(&outcome, arguments);
+                concluded.unwrap_or_else(|failure| failure.of_run(&name(number, &outcome)).tell())
+            }
         };
         worst = if worst == 0 { code } else { worst };
     }
     Ok(if interrupted.load(Ordering::Acquire) { 130 } else { worst })
 }
 
-fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<u8, Failure> {
+/// How one run of many is named.
+fn name(number: u64, outcome: &Outcome) -> String {
+    let began = outcome.streams.first().map_or("", |stream| stream.measurement.started.as_str());
+    format!("run {number}, begun at {began}, kept in {}", outcome.folder.display())
+}
+
+fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
     let options = options(arguments)?;
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
@@ -116,7 +128,7 @@ fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<u8, Fa
         observer.finish();
         outcome
     };
-    conclude(&outcome?, arguments)
+    Ok(outcome?)
 }
 
 fn conclude(outcome: &Outcome, arguments: &MeasureArgs) -> Result<u8, Failure> {
@@ -170,6 +182,15 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Result<u8, Failure> {
             "no probe was sent ({}): this host refused each of {}; see its route to there (ip route get), and its \
              packet filter",
             stuck.measurement.target, stuck.related.not_sent
+        )));
+    }
+    if outcome.streams.iter().all(|stream| stream.measurement.sent_nothing())
+        && let Some(first) = outcome.streams.first()
+    {
+        return Err(Failure::usage(format!(
+            "no probe was sent ({}): by chance none was due in the time that was asked for; ask for a longer one \
+             (--duration), or for a number (--count)",
+            first.measurement.target
         )));
     }
     let silent: Vec<_> = outcome.streams.iter().filter(|stream| is_silent(&stream.measurement)).collect();

@@ -88,6 +88,11 @@ impl Turns {
         self.every.is_some()
     }
 
+    /// The number of the run that was begun last, from 1.
+    pub(crate) const fn number(&self) -> u64 {
+        self.made
+    }
+
     /// Waits for the next turn; `None` after the last, or where `interrupted` was set meanwhile. Turns whose time has
     /// passed while the one before them went on are missed, and said; they do not count.
     pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<()> {

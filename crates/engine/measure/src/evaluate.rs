@@ -285,7 +285,9 @@ fn concluded(
         any,
         left_out,
     } = gathered;
-    let partial = killed || stream.cut_short.is_some() || stream.unreachable.is_some();
+    let cut_short = stream.cut_short.or(killed.then_some(CutShort::Killed));
+    let nothing = !any && stream.traffic.count != Some(0);
+    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing;
     let clock_warnings = clocks(&mut related);
     related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
@@ -301,6 +303,7 @@ fn concluded(
         started: stream.started.clone(),
         ended: stream.ended.clone(),
         partial,
+        cut_short,
         traffic: stream.traffic.clone(),
         calibration,
         limits: Vec::new(),
@@ -315,7 +318,7 @@ fn concluded(
         findings: figures.findings,
         voice: Vec::new(),
         interval_method: INTERVAL_METHOD.into(),
-        warnings: warnings(stream, &related, &selection, any, partial),
+        warnings: warnings(stream, &related, &selection, any, cut_short.is_some()),
     };
     if stream.unreachable.is_none() {
         measurement.warnings.extend(markings);
@@ -431,7 +434,7 @@ fn warnings(
     related: &Related,
     selection: &Selection,
     any: bool,
-    partial: bool,
+    is_cut_short: bool,
 ) -> Vec<String> {
     if let Some(why) = &stream.unreachable {
         return vec![format!("nothing was measured: {why}")];
@@ -442,7 +445,7 @@ fn warnings(
             warnings.push(text);
         }
     };
-    warn(partial, "the run did not end as asked: these are the statistics of a part".into());
+    warn(is_cut_short, "the run did not end as asked: these are the statistics of a part".into());
     warn(
         stream.cut_short == Some(CutShort::FarEndGone),
         "the far end went away before the end: what it had not told by then is not known".into(),

@@ -19,6 +19,8 @@ const REMEMBERED: usize = 256;
 /// What it means that an MTU is less than before.
 pub(crate) const LONGER: &str =
     ": what is longer does not leave there, and many an interface does not take it either";
+/// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
+pub(crate) const UNWATCHED: Duration = Duration::from_millis(300);
 /// Characters of a far end's words that are kept.
 const LONGEST_WORDS: usize = 300;
 
@@ -46,6 +48,7 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
         step: None,
         datagrams: None,
         mtu: None,
+        noticed_late_ns: None,
     }
 }
 
@@ -99,7 +102,10 @@ pub(crate) fn told_by_far_end(
         return None;
     }
     let detail = told.detail.chars().filter(|letter| !letter.is_control()).take(LONGEST_WORDS).collect();
-    let now = event(told.kind, Side::Responder, detail, start);
+    // A sender that it finds elsewhere may have moved, or a NAT on the way; this end knows which.
+    let is_of_path = (told.kind, told.side) == (EventKind::AddressChange, Side::Path);
+    let side = if is_of_path { Side::Path } else { Side::Responder };
+    let now = event(told.kind, side, detail, start);
     let length = told.until_ns.map(|until| until.saturating_sub(told.at_ns).max(0));
     Some(Event {
         at_ns: now.at_ns.saturating_sub(length.unwrap_or(0)),
@@ -107,6 +113,7 @@ pub(crate) fn told_by_far_end(
         clock_ns: told.clock_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
         mtu: told.mtu.filter(|_| told.kind == EventKind::MtuChange),
+        noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
         datagrams: told.datagrams.filter(|_| told.kind == EventKind::ReceiveOverflow),
         ..now
     })
@@ -143,6 +150,15 @@ pub(crate) struct Occurrences {
     remembered: Arc<Mutex<Remembered>>,
     /// Addresses that were taken away, and when: the latest of them.
     away: Vec<(IpAddr, Timestamp<Monotonic>)>,
+    /// The last look.
+    looked: Timestamp<Monotonic>,
+    /// How long before this look the one before it was, where that is long.
+    unwatched_ns: Option<i64>,
+}
+
+/// How long a look came after the one before it, at `before`, where it was long.
+pub(crate) fn unwatched(before: Timestamp<Monotonic>, now: Timestamp<Monotonic>) -> Option<i64> {
+    Some(now - before).filter(|length| *length > UNWATCHED).map(Duration::as_nanos)
 }
 
 impl Occurrences {
@@ -159,12 +175,16 @@ impl Occurrences {
             links: links.collect(),
             remembered,
             away: Vec::new(),
+            looked: clock::monotonic_now(),
+            unwatched_ns: None,
         }
     }
 
     /// What has happened since the last look.
     pub(crate) fn look(&mut self) -> Vec<Occurrence> {
         let start = self.start;
+        let now = clock::monotonic_now();
+        self.unwatched_ns = unwatched(std::mem::replace(&mut self.looked, now), now);
         let mut all: Vec<Occurrence> = self
             .clocks
             .look(reading())
@@ -246,8 +266,11 @@ impl Occurrences {
             None => self.links.remove(name),
         };
         let Some(before) = before else { return };
+        let unwatched_ns = self.unwatched_ns;
         let mut tell = |kind, detail| {
             let event = event(kind, Side::Responder, detail, self.start);
+            let noticed_late_ns = unwatched_ns.filter(|_| kind != EventKind::MtuChange);
+            let event = Event { noticed_late_ns, ..event };
             all.push(Occurrence { interface: Some(name.to_owned()), address: None, event });
         };
         match (before.up, up) {
@@ -298,6 +321,8 @@ mod tests {
             links: BTreeMap::from([("t1".to_owned(), Link { up: true, mtu: Some(1_500) })]),
             remembered: Arc::clone(&remembered),
             away: Vec::new(),
+            looked: clock::monotonic_now(),
+            unwatched_ns: None,
         };
         (own, remembered)
     }
@@ -334,6 +359,22 @@ mod tests {
             [EventKind::LinkDown, EventKind::MtuChange, EventKind::LinkUp, EventKind::LinkDown]
         );
         assert!(all.iter().all(|one| one.interface.as_deref() == Some("t1")));
+        assert!(all.iter().all(|one| one.event.noticed_late_ns.is_none()), "nobody stood still");
+    }
+
+    #[test]
+    fn what_a_link_did_while_nobody_looked_says_how_long_that_was() {
+        let (mut own, _) = occurrences();
+        own.looked = clock::monotonic_now() - Duration::from_secs(5);
+        own.look();
+        let mut all = Vec::new();
+        own.link("t1", false, Some(1_500), &mut all);
+        assert!(all[0].event.noticed_late_ns >= Some(5_000_000_000), "{all:?}");
+        let told = told_by_far_end(&all[0].event, ClockRelation::Shared, own.start).unwrap();
+        assert_eq!(told.noticed_late_ns, all[0].event.noticed_late_ns);
+        own.look();
+        own.link("t1", true, Some(1_500), &mut all);
+        assert_eq!(all[1].event.noticed_late_ns, None);
     }
 
     #[test]
@@ -361,6 +402,7 @@ mod tests {
             step,
             datagrams: None,
             mtu: None,
+            noticed_late_ns: None,
         };
         let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();
         assert_eq!((kept.side, kept.clock_ns, kept.step), (Side::Responder, 42, None));

@@ -58,7 +58,8 @@ pub(crate) fn ways(m: &Measurement) -> Vec<Way> {
             Way::RoundTrip => went == Asked::RoundTrip,
         };
         let direction = way.of(m);
-        asked && (direction.delay_ns.count > 0 || direction.packets.sent.is_some())
+        let packets = &direction.packets;
+        asked && (direction.delay_ns.count > 0 || packets.sent.is_some() || packets.received > Some(0))
     };
     Way::ALL.into_iter().filter(known).collect()
 }

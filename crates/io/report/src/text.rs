@@ -235,6 +235,9 @@ impl Page {
     }
 
     fn notes(self, m: &Measurement, lines: &mut Vec<String>) {
+        if m.partial {
+            self.note("Part", &format!("{}.", capital(self.words.ending(m))), Paint::Warn, lines);
+        }
         self.note("Traffic", &self.words.traffic(&m.traffic), Paint::Plain, lines);
         for way in ways(m).into_iter().filter(|way| *way != Way::RoundTrip) {
             let name = match way {

@@ -4,10 +4,11 @@ use romer_record::document::{
     self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary, Traffic,
 };
 use romer_record::event::Event;
+use romer_record::manifest::CutShort;
 use romer_units::{Dscp, Place};
 
 use crate::number::{NO_BREAK, Unit, absent, count, counted, grouped, percent, time, time_with_half};
-use crate::table::Way;
+use crate::table::{Way, ways};
 
 /// Routers that are named of a long way: half of them at its beginning, half at its end.
 const ROUTERS: usize = 4;
@@ -27,9 +28,26 @@ impl Words {
         self.time(nanos as f64)
     }
 
+    /// Why a run is a part only.
+    pub(crate) fn ending(self, m: &Measurement) -> &'static str {
+        match m.cut_short {
+            Some(CutShort::Interrupted) => "the run was interrupted",
+            Some(CutShort::FarEndGone) => "the far end went away before the end",
+            Some(CutShort::NoWay) => "this host had no way to the far end any more",
+            Some(CutShort::Killed) => "the program of the run was killed",
+            None if m.sent_nothing() => "nothing was sent",
+            None => "it did not end as asked",
+        }
+    }
+
     /// What happened, and when.
     pub(crate) fn event(self, event: &Event) -> String {
-        format!("{} after the start: {}", self.time_of(event.at_ns), event.detail)
+        let [from, until] = event.window();
+        if from < until {
+            let (from, until) = (self.time_of(from), self.time_of(until));
+            return format!("at some moment from {from} to {until} after the start: {}", event.detail);
+        }
+        format!("{} after the start: {}", self.time_of(until), event.detail)
     }
 
     /// The way to the target as it was found first, where it was looked for.
@@ -104,7 +122,7 @@ impl Words {
     fn one_way(self, m: &Measurement) -> String {
         let ways: Vec<String> = [Way::Forward, Way::Reverse]
             .into_iter()
-            .filter(|way| way.of(m).packets.sent.is_some() || way.of(m).delay_ns.count > 0)
+            .filter(|way| ways(m).contains(way))
             .map(|way| self.way(m, way))
             .collect();
         if ways.is_empty() { format!("Nothing was measured ({}).", m.target) } else { ways.join(" ") }
@@ -151,8 +169,14 @@ impl Words {
             },
             _ => "packets arrive, but their stamps are missing.".into(),
         };
-        let loss = sent
-            .map_or_else(String::new, |sent| format!(" {}", loss_sentence(direction, sent, "packet", "")));
+        let loss = match (sent, direction.packets.received) {
+            (Some(sent), _) => format!(" {}", loss_sentence(direction, sent, "packet", "")),
+            (None, Some(received)) => {
+                let arrived = counted(received, "packet", "packets");
+                format!(" At least {arrived} arrived; how many were sent is not known.")
+            }
+            (None, None) => String::new(),
+        };
         format!("{name}: {figures}{loss}")
     }
 
@@ -205,7 +229,7 @@ impl Words {
         parts.push(match (p.received, p.lost) {
             (None, _) | (Some(0), None) => "arrived: not known".to_owned(),
             (Some(received), Some(_)) => format!("{} arrived", count(received)),
-            // Those whose reflection did not come back may have arrived as well.
+            // Those whose reflection, or whose record, did not come back may have arrived as well.
             (Some(received), None) => format!("at least {} arrived", count(received)),
         });
         match (p.lost, direction.loss.ratio) {

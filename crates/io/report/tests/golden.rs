@@ -67,6 +67,7 @@ fn what_happened_is_told_with_its_moment_and_a_summary_tells_a_dozen() {
         step: None,
         datagrams: None,
         mtu: None,
+        noticed_late_ns: None,
     };
     made.measurement.events = (1..15).map(down).collect();
     let text = summary(std::slice::from_ref(&made.measurement), None, &plain(80));

@@ -216,8 +216,13 @@ fn of_counts(passages: &[Passage], context: &DirectionContext, direction: &mut D
     // Of those of which it is not known, the rest arrived.
     let received = counted.zip(judged).map(|(lost, sent)| sent.saturating_sub(lost));
     let received = received.or(packets.received);
-    direction.packets =
-        Packets { lost, received, lost_at_least: if lost.is_none() { least() } else { None }, ..packets };
+    direction.packets = Packets {
+        lost,
+        received,
+        received_at_least: lost.is_none() && received > Some(0),
+        lost_at_least: if lost.is_none() { least() } else { None },
+        ..packets
+    };
     direction.duplicates = Duplicates { spacing_ns: summary(&duplicate_spacings(passages)) };
     direction.dscp = DscpSeen { sent: context.dscp_sent.map(Dscp::value), received: seen.dscp() };
     direction.ecn = EcnSeen { sent: context.ecn_sent.map(|ecn| ecn.to_string()), received: seen.ecn() };
@@ -320,6 +325,7 @@ fn packets(passages: &[Passage], fates: &Fates, context: &DirectionContext) -> P
     Packets {
         sent: context.complete.then_some(arrived + late + lost + astray + unknown),
         received: (arrived > 0 || unknown == 0).then_some(arrived),
+        received_at_least: false,
         lost: None,
         lost_at_least: None,
         duplicated: Some(duplicated),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibration::Share;
 use crate::event::Event;
+use crate::manifest::CutShort;
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
     DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, Loss, Packets,
@@ -92,8 +93,13 @@ pub struct Measurement {
     pub started: String,
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
-    /// The run was interrupted or recovered: the statistics are those of a part.
+    /// The run was cut short, nothing was sent in it, or this target of several did not answer: the statistics are those of a
+    /// part.
     pub partial: bool,
+    /// Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
+    /// `received_at_least` of the packets says so.
+    #[serde(default)]
+    pub cut_short: Option<CutShort>,
     /// What was sent.
     pub traffic: Traffic,
     /// The tool's own baseline on this machine, where `romer calibrate` has found it.
@@ -129,6 +135,15 @@ pub struct Measurement {
     pub interval_method: String,
     /// What a reader should know before trusting the numbers, in words.
     pub warnings: Vec<String>,
+}
+
+impl Measurement {
+    /// Whether no packet left, and none was refused, though none was not what was asked for.
+    pub fn sent_nothing(&self) -> bool {
+        let ways = [&self.forward.packets, &self.reverse.packets, &self.round_trip.packets];
+        let counts = ways.iter().flat_map(|way| [way.sent, way.received, way.not_sent]);
+        self.traffic.count != Some(0) && counts.flatten().all(|count| count == 0)
+    }
 }
 
 /// Several streams measured side by side.
@@ -435,9 +450,9 @@ pub struct StreamInterval {
     pub target: String,
     /// Since the start.
     pub elapsed_ns: i64,
-    /// Probes sent up to now, by both ends; of the far end's those that are known of.
+    /// Probes sent from the start up to now (a running total), by both ends; of the far end's those that are known of.
     pub sent: u64,
-    /// Reflections back up to now; of one-way probes, those that are known to have arrived.
+    /// Reflections back from the start up to now (a running total); of one-way probes, those that are known to have arrived.
     pub returned: u64,
     /// Entries of the packet log that are safe from a kill of the program.
     pub kept_entries: u64,
@@ -446,8 +461,8 @@ pub struct StreamInterval {
     /// Delays of the round trip within this interval, from the stamps that are at hand while it runs: the program's own
     /// for the departure. The final document has those of the stamps nearest to the wire, which are less.
     pub round_trip_delay_ns: Summary,
-    /// Of one-way probes whose far end tells its log during the run (`--live-delays`), what became known within this interval
-    /// of the way there; left out where nothing is known.
+    /// Of one-way probes whose far end tells its log during the run (`--live-delays`), what is known of the way there: delays
+    /// that became known within this interval, counts from the start; left out where nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forward: Option<StreamWay>,
     /// The same of the way back.
@@ -474,9 +489,9 @@ pub struct StreamWay {
     pub delay_p99_ns: Option<f64>,
     /// Interarrival jitter (RFC 3550, section 6.4.1), since the start.
     pub jitter_rfc3550_ns: Option<f64>,
-    /// Probes since the start of which it is time that they have arrived.
+    /// Probes from the start up to now (a running total) of which it is time that they have arrived.
     pub sent: Option<u64>,
-    /// Those of them that have, as far as it is known.
+    /// Those of them that have, as far as it is known: a running total as well.
     pub arrived: Option<u64>,
 }
 

@@ -64,7 +64,7 @@ pub struct ClockStep {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// When it was, or was noticed where that is not known better, after the start.
+    /// When it was, or was noticed where that is not known better (see `noticed_late_ns`), after the start.
     pub at_ns: i64,
     /// When it was over; `null` where it has no length, or was not over at the end.
     pub until_ns: Option<i64>,
@@ -85,6 +85,10 @@ pub struct Event {
     /// Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
+    /// nanoseconds before `at_ns`, which is when it was noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noticed_late_ns: Option<i64>,
 }
 
 impl Event {
@@ -98,6 +102,11 @@ impl Event {
             clock_ns: self.clock_ns.saturating_sub(earliest_ns),
             ..self
         }
+    }
+
+    /// The moments between which it was, after the start; both are `at_ns` where that is known.
+    pub fn window(&self) -> [i64; 2] {
+        [self.at_ns.saturating_sub(self.noticed_late_ns.unwrap_or(0)).max(0), self.at_ns]
     }
 
     /// The same, noticed when it was over: it began `length_ns` before.

@@ -130,6 +130,8 @@ pub enum CutShort {
     FarEndGone,
     /// This host had no way to the far end any more.
     NoWay,
+    /// Its program was killed, and the run completed from its log.
+    Killed,
 }
 
 /// Stamps asked for (`--stamp`).

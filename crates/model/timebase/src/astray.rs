@@ -8,12 +8,12 @@ use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
 use crate::due::{arrivals, due};
-use crate::steps::{HEARD_WITHIN_NS, downs};
+use crate::steps::{Down, HEARD_WITHIN_NS, downs};
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
 /// A new mapping of a NAT is told of within this time of the first packet that comes by it.
-const TOLD_WITHIN_NS: u64 = 1_000_000_000;
+const TOLD_WITHIN_NS: i64 = 1_000_000_000;
 /// The sender asks anew for its packets every three seconds; without a mapping for longer, it was not that.
 const CLOSED_AT_MOST_NS: i64 = 4_000_000_000;
 
@@ -24,6 +24,8 @@ pub enum Cause {
     Address,
     /// The interface that it came to was down.
     Link,
+    /// The interface that it came to was down at some moment while the program there stood still, and nothing tells when.
+    Unwatched,
     /// It went to a mapping of a NAT that was gone.
     Mapping,
     /// It was longer than the interface took that it came to.
@@ -65,31 +67,37 @@ pub fn astray(
         .collect();
     let down = unproved(downs(events, receiving), passages);
     let away = changes(receiving).filter_map(|event| {
-        let from = event.clock_ns.saturating_sub(HEARD_WITHIN_NS);
-        Some((from, event.clock_ns.saturating_add(length(event)?)))
+        let heard = event.clock_ns;
+        let until = heard.saturating_add(length(event)?);
+        Some(Down { from: heard.saturating_sub(HEARD_WITHIN_NS), heard, until, is_unwatched: false })
     });
     let away = unproved(away.collect(), passages);
-    let mapped: Vec<i64> = changes(Side::Path)
+    let mapped: Vec<[i64; 2]> = changes(Side::Path)
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
-        .map(|event| event.clock_ns.saturating_add(length(event).unwrap_or(0)))
+        .map(|event| [event.clock_ns, event.clock_ns.saturating_add(length(event).unwrap_or(0))])
         .collect();
     let mut astray = BTreeMap::new();
-    if [&moved, &down, &away].iter().all(|windows| windows.is_empty()) && mapped.is_empty() {
+    if moved.is_empty() && down.is_empty() && away.is_empty() && mapped.is_empty() {
         return astray;
     }
-    let within = |windows: &[(i64, i64)], moment: i64| {
-        windows.iter().any(|(from, until)| (*from..=*until).contains(&moment))
+    let has_moved =
+        |left: Timestamp<_>| moved.iter().any(|(from, until)| (*from..=*until).contains(&left.as_nanos()));
+    let within = |downs: &[Down], moment: i64| {
+        downs.iter().find(|down| (down.from..=down.until).contains(&moment)).copied()
     };
     for (passage, due) in due(passages).filter(|(passage, _)| passage.fate == Fate::Lost) {
-        if passage.departure.is_some_and(|left| within(&moved, left.as_nanos())) {
+        let down = due.and_then(|due| within(&down, due));
+        if passage.departure.is_some_and(has_moved) {
             astray.insert(passage.sequence, Cause::Address);
-        } else if due.is_some_and(|due| within(&down, due)) {
-            astray.insert(passage.sequence, Cause::Link);
-        } else if due.is_some_and(|due| within(&away, due)) {
+        } else if let Some(down) = down {
+            let cause =
+                if down.is_unwatched && due < Some(down.heard) { Cause::Unwatched } else { Cause::Link };
+            astray.insert(passage.sequence, cause);
+        } else if due.is_some_and(|due| within(&away, due).is_some()) {
             astray.insert(passage.sequence, Cause::Address);
         }
     }
-    for sequence in mapped.into_iter().flat_map(|moment| before_mapping(passages, moment)) {
+    for sequence in mapped.into_iter().flat_map(|between| before_mapping(passages, between)) {
         astray.entry(sequence).or_insert(Cause::Mapping);
     }
     astray
@@ -97,32 +105,37 @@ pub fn astray(
 
 /// The times when an interface was down, each up to the first packet that came nevertheless: the kernel may tell late that a
 /// link is up again.
-fn unproved(mut downs: Vec<(i64, i64)>, passages: &[Passage]) -> Vec<(i64, i64)> {
+fn unproved(mut downs: Vec<Down>, passages: &[Passage]) -> Vec<Down> {
     if downs.is_empty() {
         return downs;
     }
     let moments = arrivals(passages);
-    for (from, until) in &mut downs {
+    for down in &mut downs {
         // What came just before it was heard of came before it went down.
-        let heard = from.saturating_add(HEARD_WITHIN_NS);
-        let first = moments.get(moments.partition_point(|moment| *moment <= heard));
-        *until = first.map_or(*until, |first| (*until).min(*first));
+        let first = moments.get(moments.partition_point(|moment| *moment <= down.heard));
+        down.until = first.map_or(down.until, |first| down.until.min(*first));
     }
     downs
 }
 
-/// What was lost without a break before the first packet that came by a mapping that was there at `moment` by the receiver's
-/// clock, or to the end where none came.
-fn before_mapping(passages: &[Passage], moment: i64) -> Vec<u64> {
+/// What was lost without a break before the first packet that came by a mapping that was made at some moment of this time by
+/// the receiver's clock, or to the end where none came: the longest time in which all were, that it was in.
+fn before_mapping(passages: &[Passage], [from, until]: [i64; 2]) -> Vec<u64> {
     let firsts: Vec<(&Passage, Option<i64>)> = due(passages).collect();
-    let ends = firsts.windows(2).enumerate().filter_map(|(place, pair)| {
-        let came = pair[1].1.filter(|_| pair[0].0.fate == Fate::Lost && pair[1].0.fate == Fate::Arrived)?;
-        Some((came.abs_diff(moment), place + 1))
+    let is = |place: usize, fate: Fate| firsts.get(place).is_some_and(|(one, _)| one.fate == fate);
+    let ends = (1..=firsts.len())
+        .filter(|end| is(end - 1, Fate::Lost) && (*end == firsts.len() || is(*end, Fate::Arrived)));
+    let runs = ends.filter_map(|end| {
+        let begin =
+            firsts[..end].iter().rposition(|(one, _)| one.fate != Fate::Lost).map_or(0, |last| last + 1);
+        let last = firsts.get(end).or(firsts.last())?.1?;
+        Some((firsts[begin].1?, last, end))
     });
-    let last = firsts.last().filter(|(last, _)| last.fate == Fate::Lost);
-    let end = last.and_then(|(_, due)| Some((due.as_ref()?.abs_diff(moment), firsts.len())));
-    let near = ends.chain(end).filter(|(apart, _)| *apart <= TOLD_WITHIN_NS).min();
-    let Some((_, end)) = near else { return Vec::new() };
+    let near = runs.filter(|(begin, last, _)| {
+        *begin <= until.saturating_add(TOLD_WITHIN_NS) && *last >= from.saturating_sub(TOLD_WITHIN_NS)
+    });
+    let longest = near.max_by_key(|(begin, last, _)| last.saturating_sub(*begin));
+    let Some((_, _, end)) = longest else { return Vec::new() };
     let left = |(passage, _): &(&Passage, Option<i64>)| passage.departure.map(Timestamp::as_nanos);
     let last = firsts.get(end).or(firsts.last()).and_then(left);
     let closed = |one: &&(&Passage, Option<i64>)| {
@@ -133,52 +146,92 @@ fn before_mapping(passages: &[Passage], moment: i64) -> Vec<u64> {
 }
 
 /// Dates by the packets of `passages`, which come to the host at `receiving`, that an interface there went down while its
-/// program stood still, which that noticed when it went on: it was in the longest time within the standstill in which none
-/// came. If it was up again by then, that was when the next one came.
+/// program stood still, which that noticed when it went on: it was in the longest time of the standstill in which none
+/// came, though some were due all through it. If it was up again by then, that was when the next one came. Where none were
+/// due, nothing tells when it was: then the event says of how long a time it was some moment.
 pub fn date_standing(events: &mut [Event], receiving: Side, passages: &[Passage]) {
-    let end = |event: &Event| {
-        event.clock_ns.saturating_add(event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns)))
-    };
-    let own = |event: &&Event| event.side == receiving && event.kind == EventKind::Pause;
-    let pauses: Vec<(i64, i64)> =
-        events.iter().filter(own).map(|pause| (pause.clock_ns, end(pause))).collect();
-    let noticed = |event: &Event| {
-        let at = event.clock_ns;
-        let soon =
-            |(from, until): &&(i64, i64)| (*from..=until.saturating_add(HEARD_WITHIN_NS)).contains(&at);
-        pauses.iter().find(soon).filter(|_| event.side == receiving).copied()
-    };
+    let pauses = pauses(events, receiving);
+    let window = |event: &Event| standstill(event, receiving, &pauses);
     let standing: Vec<(usize, (i64, i64))> = (0..events.len())
         .filter(|place| events[*place].kind == EventKind::LinkDown)
-        .filter_map(|place| Some((place, noticed(&events[place])?)))
+        .filter_map(|place| Some((place, window(&events[place])?)))
         .collect();
     if standing.is_empty() {
         return;
     }
     let moments = arrivals(passages);
+    let missing: Vec<i64> =
+        due(passages).filter(|(one, _)| one.fate == Fate::Lost).filter_map(|(_, due)| due).collect();
     for (place, (from, until)) in standing {
+        let is_up = |event: &Event| {
+            let at = window(event).filter(|(at, _)| at.abs_diff(from) <= HEARD_WITHIN_NS.unsigned_abs());
+            event.kind == EventKind::LinkUp && at.is_some()
+        };
+        let up = events.iter().skip(place).position(is_up).map(|up| place + up);
         let gaps = moments.windows(2).map(|pair| (pair[0], pair[1]));
         let last = moments.last().map(|last| (*last, until.max(*last)));
         let gaps = gaps.chain(last).filter(|(before, after)| *before < until && *after > from);
-        let Some((before, after)) = gaps.max_by_key(|(before, after)| after.saturating_sub(*before)) else {
+        let longest = gaps.max_by_key(|(before, after)| after.saturating_sub(*before));
+        let Some([went, came]) = longest.and_then(|gap| between(gap, &missing)) else {
+            // What came shows that it was up, unless it was so again.
+            let shown = moments.iter().rfind(|moment| **moment <= until).filter(|_| up.is_none());
+            let from = shown.map_or(from, |shown| from.max(*shown));
+            for place in up.into_iter().chain([place]) {
+                let late = events[place].clock_ns.saturating_sub(from).max(0);
+                events[place].noticed_late_ns = Some(late).filter(|late| *late > LONG_NS);
+            }
             continue;
         };
-        let earlier = events[place].clock_ns.saturating_sub(before).max(0);
-        let up = events
-            .iter()
-            .skip(place)
-            .position(|event| event.kind == EventKind::LinkUp && noticed(event) == Some((from, until)));
-        let down = &mut events[place];
-        down.at_ns = down.at_ns.saturating_sub(earlier);
-        down.clock_ns = down.clock_ns.saturating_sub(earlier);
-        let was_down = after.saturating_sub(before);
-        if let Some(up) = up.map(|up| place + up) {
-            let (at_ns, clock_ns) = (events[place].at_ns, events[place].clock_ns);
-            events[up].at_ns = at_ns.saturating_add(was_down);
-            events[up].clock_ns = clock_ns.saturating_add(was_down);
-            events[place].until_ns = events[place].until_ns.map(|_| at_ns.saturating_add(was_down));
+        set(&mut events[place], went);
+        if let Some(up) = up {
+            set(&mut events[up], came);
+            let until = events[up].at_ns;
+            events[place].until_ns = events[place].until_ns.map(|_| until);
         }
     }
+}
+
+/// The standstills of the program at `receiving`, from the last moment at which it ran.
+fn pauses(events: &[Event], receiving: Side) -> Vec<(i64, i64)> {
+    let own = events.iter().filter(|event| event.side == receiving && event.kind == EventKind::Pause);
+    let length = |event: &Event| event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
+    own.map(|pause| (pause.clock_ns, pause.clock_ns.saturating_add(length(pause)))).collect()
+}
+
+/// The standstill in which `event` was, of the host at `receiving`, if it was noticed after one only: as it says itself, or, of
+/// a run that an earlier version has measured, by the `pauses`.
+fn standstill(event: &Event, receiving: Side, pauses: &[(i64, i64)]) -> Option<(i64, i64)> {
+    let at = event.clock_ns;
+    let soon = |(from, until): &&(i64, i64)| (*from..=until.saturating_add(HEARD_WITHIN_NS)).contains(&at);
+    let by_pause = || pauses.iter().find(soon).copied();
+    let own = event.noticed_late_ns.map(|late| (at.saturating_sub(late), at));
+    own.or_else(by_pause).filter(|_| event.side == receiving)
+}
+
+/// When an interface went down, and when it was up again, in the time between two packets that came: each from the one moment
+/// to the other. `None` where of those that are `missing` too few were due in that time to tell: none in more than two thirds of it.
+fn between((before, after): (i64, i64), missing: &[i64]) -> Option<[(i64, i64); 2]> {
+    let within: Vec<i64> = missing.iter().copied().filter(|due| (before..after).contains(due)).collect();
+    let moments: Vec<i64> = [before].into_iter().chain(within.iter().copied()).chain([after]).collect();
+    let longest = moments.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max()?;
+    let (first, last) = (within.iter().min()?, within.iter().max()?);
+    (longest / 2 <= after.saturating_sub(before) / 3).then_some([(before, *first), (*last, after)])
+}
+
+/// What is known to be within so long has its moment; what is known less well says so.
+const LONG_NS: i64 = 250_000_000;
+
+/// Dates `event`, that was between these moments: going down is taken to have been at the first, being up again at the last,
+/// unless they are far apart.
+fn set(event: &mut Event, (earliest, latest): (i64, i64)) {
+    let apart = latest.saturating_sub(earliest);
+    let is_long = apart > LONG_NS;
+    let at = if is_long || event.kind == EventKind::LinkUp { latest } else { earliest };
+    let earlier = event.clock_ns.saturating_sub(at);
+    let earlier = if event.kind == EventKind::LinkDown { earlier.max(0) } else { earlier };
+    event.at_ns = event.at_ns.saturating_sub(earlier);
+    event.clock_ns = event.clock_ns.saturating_sub(earlier);
+    event.noticed_late_ns = is_long.then_some(apart);
 }
 
 #[cfg(test)]
@@ -216,6 +269,7 @@ pub(crate) mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            noticed_late_ns: None,
         }
     }
 
@@ -401,5 +455,78 @@ pub(crate) mod tests {
             let came = if up == 5_000 { 5_000 } else { 7_000 };
             assert_eq!((events[1].until_ns, events[2].at_ns), (Some(came * MS), came * MS));
         }
+    }
+
+    #[test]
+    fn a_link_that_went_down_while_nothing_was_due_says_in_which_time_that_was() {
+        // One every 10 ms, 30 ms on the way; none leaves from 3 to 6 s, in which the program stands still. What left last is
+        // lost, and one long before.
+        let passages: Vec<Passage> = (0..1_000)
+            .filter(|n: &i64| !(300..600).contains(n))
+            .map(|n: i64| {
+                let lost = (298..300).contains(&n) || n == 100;
+                let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                let mut one = passage(n.unsigned_abs(), Some(n * 10 * MS), fate);
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(n * 10 * MS + 30 * MS));
+                one
+            })
+            .collect();
+        let event = |kind, at: i64, late: Option<i64>| Event {
+            kind,
+            at_ns: at * MS,
+            clock_ns: at * MS,
+            until_ns: None,
+            noticed_late_ns: late.map(|late| late * MS),
+            ..moved(Side::Sender, None)
+        };
+        let longest = Duration::from_millis(30);
+        let mut events = [
+            event(EventKind::Pause, 3_000, None),
+            event(EventKind::LinkDown, 6_001, Some(3_001)),
+            event(EventKind::LinkUp, 6_001, Some(3_001)),
+        ];
+        for received in [&passages[..], &[]] {
+            let before = events.clone();
+            date_standing(&mut events, Side::Sender, received);
+            assert_eq!(events, before, "nothing tells when it was");
+            assert_eq!(events[1].window(), [3_000 * MS, 6_001 * MS]);
+        }
+        let gone = astray(&passages, &events, [Side::Responder, Side::Sender], longest);
+        assert_eq!(gone, [(298, Cause::Unwatched), (299, Cause::Unwatched)].into());
+        // One that stays down went down after the last packet that came.
+        let mut down = [events[0].clone(), events[1].clone(), event(EventKind::LinkUp, 8_000, None)];
+        date_standing(&mut down, Side::Sender, &passages[..300]);
+        assert_eq!(down[1].window(), [3_000 * MS, 6_001 * MS]);
+        let mut down = [events[0].clone(), event(EventKind::LinkDown, 6_001, Some(4_001))];
+        date_standing(&mut down, Side::Sender, &passages[..300]);
+        assert_eq!(down[1].window(), [3_000 * MS, 6_001 * MS], "the last came at 3 s");
+    }
+
+    #[test]
+    fn a_link_is_dated_as_well_as_the_packets_that_were_due_tell() {
+        // One a second, 30 ms on the way; the program stands still from 2.5 to 7.5 s, the interface is down from 3.5 to 5.5 s.
+        let passages: Vec<Passage> = (0..10)
+            .map(|n: i64| {
+                let lost = (4..6).contains(&n);
+                let fate = if lost { Fate::Lost } else { Fate::Arrived };
+                let mut one = passage(n.unsigned_abs(), Some(n * 1_000 * MS), fate);
+                one.arrival = (!lost).then(|| Timestamp::from_nanos(n * 1_000 * MS + 30 * MS));
+                one
+            })
+            .collect();
+        let event = |kind| Event {
+            kind,
+            at_ns: 7_500 * MS,
+            clock_ns: 7_500 * MS,
+            until_ns: None,
+            noticed_late_ns: Some(5_000 * MS),
+            ..moved(Side::Responder, None)
+        };
+        let mut events = [event(EventKind::LinkDown), event(EventKind::LinkUp)];
+        date_standing(&mut events, Side::Responder, &passages);
+        assert_eq!(events[0].window(), [3_030 * MS, 4_030 * MS]);
+        assert_eq!(events[1].window(), [5_030 * MS, 6_030 * MS]);
+        let gone = astray(&passages, &events, [Side::Sender, Side::Responder], Duration::from_millis(30));
+        assert_eq!(gone, [(4, Cause::Link), (5, Cause::Link)].into());
     }
 }

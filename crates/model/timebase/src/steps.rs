@@ -240,7 +240,7 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
         } else {
             (unstamped(row.t1.user.map(Timestamp::as_nanos), row.t1.kernel.is_some()), &ours)
         };
-        if left.is_some_and(|left| downs.iter().any(|(from, to)| (*from..=*to).contains(&left))) {
+        if left.is_some_and(|left| downs.iter().any(|down| (down.from..=down.until).contains(&left))) {
             row.not_sent = true;
             withdrawn += 1;
         }
@@ -248,9 +248,22 @@ pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
     withdrawn
 }
 
+/// When an interface was down, or an address away, by its host's clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Down {
+    /// From this moment on it may have been.
+    pub(crate) from: i64,
+    /// At this moment it was.
+    pub(crate) heard: i64,
+    /// After this moment it was no more.
+    pub(crate) until: i64,
+    /// It was not known for long that it is: the program there stood still.
+    pub(crate) is_unwatched: bool,
+}
+
 /// When an interface of the host at `side` was down, by that host's clock. It was down before one heard of it, and is
 /// until one hears that it is up.
-pub(crate) fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
+pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
     let own = |event: &&Event| event.side == side;
     let down = |(place, down): (usize, &Event)| {
         let until = match down.until_ns {
@@ -262,7 +275,13 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<(i64, i64)> {
                 later.find(up).map_or(i64::MAX, |up| up.clock_ns)
             }
         };
-        (down.clock_ns.saturating_sub(HEARD_WITHIN_NS), until)
+        let late = down.noticed_late_ns.unwrap_or(0);
+        Down {
+            from: down.clock_ns.saturating_sub(late).saturating_sub(HEARD_WITHIN_NS),
+            heard: down.clock_ns,
+            until,
+            is_unwatched: late > 0,
+        }
     };
     let all = events.iter().enumerate();
     all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()

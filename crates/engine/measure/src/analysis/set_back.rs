@@ -121,6 +121,7 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
         step: Some(ClockStep { size_ns, before_ns, after_ns }),
         datagrams: None,
         mtu: None,
+        noticed_late_ns: None,
     }
 }
 

@@ -129,6 +129,10 @@ const fn words(cause: Cause) -> &'static str {
     match cause {
         Cause::Address => "a host's address changed meanwhile",
         Cause::Link => "the interface that they were to come to was down",
+        Cause::Unwatched => {
+            "the interface that they were to come to was down at some moment while the program there stood still, and \
+             nothing tells when"
+        }
         Cause::Mapping => "a NAT had forgotten the mapping that they were sent to",
         Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
         Cause::Unread => {

@@ -52,11 +52,12 @@ pub(super) fn bring_home(
     let mut told_before: Vec<(u16, Event)> = Vec::new();
     let mut told_by: BTreeSet<u16> = BTreeSet::new();
     let mut vain: BTreeSet<SocketAddr> = BTreeSet::new();
+    let mut late: Vec<Vec<Event>> = streams.iter().map(|_| Vec::new()).collect();
     for (place, stream) in streams.iter_mut().enumerate() {
         stream.manifest.ended = Some(rfc3339_now());
         let Some(mut conversation) = stream.conversation.take() else { continue };
         let number = stream.shared.number;
-        let manifest = &mut stream.manifest;
+        let (manifest, late) = (&stream.manifest, &mut late[place]);
         // What is asked of a far end that this host has no way to, or that another stream asked in vain, nobody answers.
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
         let mut keep = |told: Told| {
@@ -64,9 +65,16 @@ pub(super) fn bring_home(
             told.entries.iter().for_each(|entry| log.append_patiently(number, entry));
             let relation = manifest.clock_relation;
             let events = told.events.iter().filter_map(|event| told_by_far_end(event, relation, began));
-            for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len())) {
+            for event in events.take(LATE_EVENTS.saturating_sub(manifest.events.len() + late.len())) {
+                if happenings::is_rebinding(&event) {
+                    // What has happened here up to now tells what it is.
+                    happenings.look(observer);
+                    happenings.told(place, event);
+                    happenings.look(observer);
+                    continue;
+                }
                 let of_others = told_before.iter().filter(|(of, _)| *of == number).map(|(_, before)| before);
-                let mut before = of_others.chain(&manifest.events);
+                let mut before = of_others.chain(&manifest.events).chain(late.iter());
                 // All sessions come to one socket there, and each tells of it.
                 if event.kind == EventKind::ReceiveOverflow && told_by.contains(&number) {
                     continue;
@@ -76,7 +84,7 @@ pub(super) fn bring_home(
                 }
                 observer.on_note(number, &event.detail);
                 told_before.push((number, event.clone()));
-                manifest.events.push(event);
+                late.push(event);
             }
         };
         let mut resumptions = Vec::new();
@@ -89,11 +97,6 @@ pub(super) fn bring_home(
                 happenings.resumed(place, before, conversation.local(), length);
             }
             happenings.look(observer);
-            for event in happenings.of(place) {
-                if !manifest.events.iter().any(|kept| is_same(kept, &event)) {
-                    manifest.events.push(event);
-                }
-            }
         }
         told_by.insert(number);
         let lost = end.map(|end| end.records_lost);
@@ -109,6 +112,10 @@ pub(super) fn bring_home(
                 observer.on_note(number, "the far end's log did not come back whole");
             }
         }
+    }
+    for ((place, stream), late) in streams.iter_mut().enumerate().zip(late) {
+        stream.manifest.events = happenings.of(place);
+        stream.manifest.events.extend(late);
     }
 }
 
@@ -216,6 +223,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            noticed_late_ns: None,
         };
         let mut actions = server.on_departed(1);
         actions.extend(server.on_event(event));

@@ -1,6 +1,7 @@
 //! What happens to this host while it measures: seen, said, and kept with the streams that it concerns.
 
 mod clocks;
+mod rebinding;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,9 +17,10 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::occurrences::{LONGER, event, reading, rounded};
+use crate::occurrences::{LONGER, event, reading, unwatched};
 use crate::overflow;
 use clocks::Doubt;
+pub(super) use rebinding::is_one as is_rebinding;
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -119,6 +121,9 @@ pub(super) struct Happenings {
     sent: u64,
     /// The last look at the network.
     looked: Instant,
+    watched: Timestamp<Monotonic>,
+    /// How long before this look the one before it was, where that is long.
+    unwatched_ns: Option<i64>,
     doubt: Option<Doubt>,
     /// Addresses that probes left from and that were taken away, with the place of the event.
     away: BTreeMap<IpAddr, Option<usize>>,
@@ -140,6 +145,8 @@ impl Happenings {
             next_drops: clock::monotonic_now() + DROPS,
             sent: 0,
             looked: Instant::now(),
+            watched: clock::monotonic_now(),
+            unwatched_ns: None,
             doubt: None,
             away: BTreeMap::new(),
         };
@@ -181,25 +188,6 @@ impl Happenings {
             observer.on_note(kept.stream.unwrap_or(0), &kept.event.detail);
         }
         self.told = self.events.len();
-    }
-
-    /// The far end sees the datagrams of stream `stream` come from another address than before. `between` is how long ago the
-    /// last came there from the address before, and the first from this one, where it says so.
-    pub(super) fn moved(&mut self, stream: usize, before: &str, now: &str, between: Option<[Duration; 2]>) {
-        let what = format!(
-            "the far end sees the probes come from {now} now, and saw them come from {before}: a NAT on the way has made \
-             a new mapping, or this host sends from another address"
-        );
-        let Some([last, first]) = between else {
-            self.note(Some(stream), EventKind::AddressChange, Side::Path, what);
-            return;
-        };
-        let apart = rounded((last - first).as_nanos());
-        let detail = format!(
-            "{what}; it was between the last packet from there and the first from here, which are {apart} apart"
-        );
-        let noticed = event(EventKind::AddressChange, Side::Path, detail, self.start);
-        self.keep_as(Some(stream), what, noticed.between(last.as_nanos(), first.as_nanos()));
     }
 
     /// The session of stream `stream` goes on over another connection, after `length`.
@@ -280,6 +268,10 @@ impl Happenings {
             }
             return;
         }
+        if rebinding::is_one(&event) {
+            self.told_rebound(stream, event);
+            return;
+        }
         self.keep(Some(stream), event);
     }
 
@@ -313,6 +305,12 @@ impl Happenings {
                 return Some(place);
             }
         }
+        self.push(stream, what, one)
+    }
+
+    /// Keeps what nobody has told of, and gives its place; `None` where there are too many.
+    fn push(&mut self, stream: Option<usize>, what: String, one: Event) -> Option<usize> {
+        let number = stream.and_then(|stream| self.number(stream));
         if self.events.len() >= MOST {
             return None;
         }
@@ -333,6 +331,8 @@ impl Happenings {
 
     fn look_at_network(&mut self) {
         let before = std::mem::replace(&mut self.looked, Instant::now());
+        let now = clock::monotonic_now();
+        self.unwatched_ns = unwatched(std::mem::replace(&mut self.watched, now), now);
         let changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
         if changes.is_empty() {
             return;
@@ -365,11 +365,10 @@ impl Happenings {
         match (was.0, up) {
             (true, false) => {
                 let detail = format!("interface {name} went down");
-                self.links[index].down = self.note(None, EventKind::LinkDown, Side::Sender, detail);
+                self.links[index].down = self.note_link(EventKind::LinkDown, detail);
             }
             (false, true) => {
-                let place =
-                    self.note(None, EventKind::LinkUp, Side::Sender, format!("interface {name} is up again"));
+                let place = self.note_link(EventKind::LinkUp, format!("interface {name} is up again"));
                 let now = self.event(place).map(|event| event.at_ns);
                 if let Some(down) = self.event(was.2) {
                     down.until_ns = now;
@@ -385,6 +384,12 @@ impl Happenings {
             let one = event(EventKind::MtuChange, Side::Sender, detail, self.start);
             self.keep(None, Event { mtu: Some(now), ..one });
         }
+    }
+
+    /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
+    fn note_link(&mut self, kind: EventKind, detail: String) -> Option<usize> {
+        let one = event(kind, Side::Sender, detail, self.start);
+        self.keep(None, Event { noticed_late_ns: self.unwatched_ns, ..one })
     }
 
     fn address(&mut self, address: IpAddr, added: bool) {
@@ -602,6 +607,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            noticed_late_ns: None,
         };
         Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
     }

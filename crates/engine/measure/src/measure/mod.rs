@@ -505,13 +505,13 @@ fn conclude(
     let html = page(&evaluated);
     let far_end_gone = manifests.iter().find_map(|manifest| {
         let here = match manifest.cut_short? {
-            CutShort::Interrupted => return None,
+            CutShort::Interrupted | CutShort::Killed => return None,
             CutShort::FarEndGone => false,
             CutShort::NoWay => true,
         };
         Some(Gone { target: manifest.target.clone(), here })
     });
-    let whole = !partial && far_end_gone.is_none() && dead.is_empty();
+    let whole = !measurements.iter().any(|one| one.partial);
     let unreachable = dead.into_iter().map(|one| one.error).collect();
     let status = if whole { Status::Complete } else { Status::Partial };
     let written = run.update_manifest(|manifest| manifest.streams = manifests).and_then(|()| {

@@ -9,6 +9,7 @@ use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::{SocketOptions, StampingSocket};
 use romer_record::document::{Traffic, Way};
+use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
@@ -71,25 +72,56 @@ impl Prepared {
         }
         let own_drops: u32 =
             self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
-        if self.far_drops > 0 {
-            warnings.push(format!(
-                "the far end was too slow: its kernel dropped {} datagrams unread; those among them that were probes went \
-                 astray, and are no losses of the path; send more slowly, or leave that host more time",
-                self.far_drops
-            ));
-        }
-        if own_drops > 0 {
-            warnings.push(format!(
-                "this host was too slow: its kernel dropped {own_drops} datagrams unread; those among them that were probes \
-                 went astray, and are no losses of the path; send more slowly, or leave this host more time"
-            ));
-        }
+        let events = &self.manifest.events;
+        warnings.extend(dropped(Side::Responder, self.far_drops, events));
+        warnings.extend(dropped(Side::Sender, own_drops.into(), events));
         if errors > 0 {
             let s = if errors == 1 { "" } else { "s" };
             warnings.push(format!("the path reported {errors} error{s} (ICMP) about the probes"));
         }
         warnings
     }
+}
+
+/// What is to be said of `drops` datagrams that the kernel at `side` dropped unread: by the `events` there, those that it
+/// dropped while its program stood still, and those for which that was too slow.
+fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
+    let standing = while_standing(side, events).min(drops);
+    let (end, that) =
+        if side == Side::Responder { ("the far end", "that host") } else { ("this host", "this host") };
+    let astray = "those among them that were probes went astray, and are no losses of the path";
+    let mut words = Vec::new();
+    if standing > 0 {
+        words.push(format!(
+            "{end}'s kernel dropped {standing} datagrams unread while its program stood still (stopped, or its host had no \
+             processor for it): {astray}; see that nothing stops it there, and that {that} is not put to sleep"
+        ));
+    }
+    if drops > standing {
+        words.push(format!(
+            "{end} was too slow: its kernel dropped {} datagrams unread; {astray}; send more slowly, or leave {that} more time",
+            drops - standing
+        ));
+    }
+    words
+}
+
+/// What a program has not read by so long after it stood still came while it did.
+const CATCHING_UP_NS: i64 = 1_000_000_000;
+
+/// How many datagrams found a full socket at `side` while the program there stood still, by its clock, or caught up after it.
+fn while_standing(side: Side, events: &[Event]) -> u64 {
+    let of = |kind: EventKind| events.iter().filter(move |event| (event.kind, event.side) == (kind, side));
+    let span = |event: &Event| {
+        let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
+        (event.clock_ns, event.clock_ns.saturating_add(length))
+    };
+    let pauses: Vec<(i64, i64)> = of(EventKind::Pause).map(span).collect();
+    let overflows = of(EventKind::ReceiveOverflow).filter(|overflow| {
+        let (from, until) = span(overflow);
+        pauses.iter().any(|(began, ended)| from <= ended.saturating_add(CATCHING_UP_NS) && until >= *began)
+    });
+    overflows.filter_map(|overflow| overflow.datagrams).sum()
 }
 
 /// Resolves, greets, opens and associates a stream. What is worth a line is added to `notes`.

@@ -2,6 +2,7 @@
 
 use romer_record::document::Way;
 use romer_record::manifest::Stream;
+use romer_traffic::{Limit, Request, Schedule};
 use romer_units::random::Seed;
 
 use super::options::StreamOptions;
@@ -11,7 +12,7 @@ use super::side_by_side::side_by_side;
 use super::{MeasureOptions, Observer};
 use crate::MeasureError;
 use crate::card::Cards;
-use crate::limits::Limit;
+use crate::limits;
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -89,11 +90,41 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         preparing::prepare(options, cards, &part, *way, number, &mut notes)
     });
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
+    for part in prepared.iter().flatten() {
+        notes.extend(few(&stream.traffic, &part.schedule, part.shared.way));
+    }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
         first.pathfinder = Pathfinder::begin(options, first.shared.target);
         first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
     }
     Answer { prepared, notes }
+}
+
+/// Of so few packets that chance spreads over a time, their number is told before they leave.
+const FEW: usize = 9;
+
+/// What is to be said of a random schedule that has few packets, or none, in the time that was asked for.
+fn few(traffic: &Request, schedule: &Schedule, way: Way) -> Option<String> {
+    let Limit::Duration(length) = schedule.limit() else { return None };
+    let number = schedule.clone().take(FEW + 1).count();
+    if number > FEW || !traffic.is_random() {
+        return None;
+    }
+    let end = if way == Way::Reverse { "the far end" } else { "this host" };
+    let (model, interval, expected) = (&traffic.model, schedule.interval(), schedule.expected_count());
+    let mean =
+        format!("{model} has one every {interval} in the mean, which makes about {expected} in {length}");
+    Some(match number {
+        0 => format!(
+            "by chance no packet at all leaves {end} in {length} ({mean}): nothing will be known of that way; ask for a longer \
+             --duration, for a --count, or for another --seed"
+        ),
+        _ => format!(
+            "by chance {number} packet{} {end} in {length} ({mean}): few to say anything by; ask for a longer --duration, or \
+             for a --count",
+            if number == 1 { " leaves" } else { "s leave" }
+        ),
+    })
 }
 
 fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
@@ -104,7 +135,7 @@ fn refuse_contradictions(options: &MeasureOptions) -> Result<(), MeasureError> {
                 .into(),
         ));
     }
-    let fits = |limit: &Limit| limit.fits(options.direction);
+    let fits = |limit: &limits::Limit| limit.fits(options.direction);
     options
         .limits
         .iter()

@@ -3,6 +3,7 @@
 use romer_metrics::{nearly_ascending, received, sent};
 use romer_record::Passage;
 use romer_record::document::Measurement;
+use romer_record::event::Event;
 
 use super::strips::lost_at;
 use super::thin::Thinning;
@@ -67,7 +68,7 @@ pub(super) fn delays(
         layers.push(Layer::Below(Ink::Lost, thin_marks(lost)));
     }
     let happened: Vec<f64> =
-        m.events.iter().map(|event| as_float(event.at_ns) / times.unit.nanos()).collect();
+        m.events.iter().flat_map(Event::window).map(|at| as_float(at) / times.unit.nanos()).collect();
     let happened: Vec<f64> = happened.into_iter().filter(|x| (0.0..=times.axis().to).contains(x)).collect();
     if !happened.is_empty() {
         legend.push(("something happened".into(), Ink::Text));

@@ -40,7 +40,10 @@ type Cell = fn(&Direction) -> String;
 /// A row shows where any direction has something to say.
 const ROWS: [(&str, Cell); 21] = [
     ("sent", |d| number(d.packets.sent)),
-    ("arrived in time", |d| number(d.packets.received)),
+    ("arrived in time", |d| {
+        let least = if d.packets.received_at_least { "at least " } else { "" };
+        format!("{least}{}", number(d.packets.received))
+    }),
     ("lost", |d| number(d.packets.lost)),
     ("lost, at least", |d| number(d.packets.lost_at_least)),
     ("loss ratio", |d| d.loss.ratio.map_or_else(String::new, percent)),

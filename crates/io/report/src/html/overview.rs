@@ -9,7 +9,7 @@ use crate::table::{Scale, Way, ways};
 use crate::words::reach;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
-    let part = if m.partial { " · a part only: the run was interrupted" } else { "" };
+    let part = if m.partial { format!(" · a part only: {}", WORDS.ending(m)) } else { String::new() };
     let when = [WORDS.moment(&m.started), WORDS.traffic(&m.traffic)];
     let when: Vec<String> = when.into_iter().filter(|text| !text.is_empty()).collect();
     page.push_str(&format!(

@@ -187,6 +187,7 @@ fn document(path: &Path) -> Measurement {
         started: "2026-11-07T10:11:12.345Z".into(),
         ended: Some("2026-11-07T10:11:44.345Z".into()),
         partial: false,
+        cut_short: None,
         traffic: Traffic {
             model: "periodic".into(),
             interval_ns: path.interval_ns,
@@ -385,6 +386,7 @@ fn direction(passages: &[Passage], kind: DelayKind, random: &mut Uniform) -> Dir
             sent: Some(sent),
             received: Some(sent - lost),
             lost: Some(lost),
+            received_at_least: false,
             lost_at_least: None,
             duplicated: Some(0),
             reordered: Some(0),

@@ -60,8 +60,12 @@ pub struct Direction {
 pub struct Packets {
     /// Left the sending host: those that were received, that were lost, and that went astray.
     pub sent: Option<u64>,
-    /// Arrived in time, each counted once.
+    /// Arrived in time, each counted once; so many at least where `received_at_least` says so.
     pub received: Option<u64>,
+    /// `received` is what is known of: of others it is not known whether they arrived, since the record of them did not come
+    /// back. Left out where it is false.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub received_at_least: bool,
     /// Did not arrive in time; `null` where the direction of the loss cannot be known.
     pub lost: Option<u64>,
     /// Where `lost` is `null` and of some it is known nevertheless: so many or more did not arrive in time.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use romer_host::clock;
-use romer_record::event::EventKind;
+use romer_record::event::{Event, EventKind, Side};
 use romer_session::control::{Action, Resume, SILENCE};
 use romer_units::Duration;
 
@@ -84,7 +84,9 @@ impl Controlling {
                 moved.before
             );
             let length = moved.silent + (clock::monotonic_now() - moved.at);
-            self.occurrences.note_over(EventKind::AddressChange, detail, length)
+            let event = self.occurrences.note_over(EventKind::AddressChange, detail, length);
+            // Whether that host has another address, or a NAT on the way, is not known here.
+            Event { side: Side::Path, ..event }
         };
         self.connections[index].server.on_event(event)
     }
