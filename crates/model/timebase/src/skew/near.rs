@@ -131,3 +131,45 @@ pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Heading) 
         }
     })
 }
+
+/// Cells of the other direction beside an end of the run, at least, and the farthest that a step lies from it, as a share of
+/// the run.
+const BESIDE_END: (usize, f64) = (8, 0.06);
+/// What was a level there may differ from what is opposite to the step by this share.
+const OPPOSITE: f64 = 0.15;
+
+/// Whether the other direction, which shows no step, bears out that one near an end of the run is a clock's: from there to the
+/// end its packets lie as much lower as this direction's lie higher, or the other way round, and that explains them better than
+/// that nothing happened to them.
+pub(crate) fn mirrored(step: &Transition, other: &Survey) -> bool {
+    let (Some(first), Some(last)) = (other.fine.first(), other.fine.last()) else { return false };
+    let length = last.x - first.x;
+    let (since, until) = (step.from - first.x, last.x - step.to);
+    let short = since.min(until);
+    if short > BESIDE_END.1 * length || short <= 0.0 {
+        return false;
+    }
+    let edge = SPARE * short;
+    let within = |from: f64, to: f64| -> Vec<f64> {
+        let cells = other.fine.iter().filter(|one| one.x >= from && one.x <= to);
+        cells.map(|one| one.above(other.slope)).collect()
+    };
+    // What lies beyond the step, seen from the middle of the run, and what before it.
+    let (beyond, mut before, size) = if until <= since {
+        (within(step.to + edge, last.x), within(step.from - 10.0 * short, step.from - edge), -step.size)
+    } else {
+        (within(first.x, step.from - edge), within(step.to + edge, step.to + 10.0 * short), step.size)
+    };
+    let Some(level) = before.iter().copied().reduce(f64::min) else { return false };
+    if beyond.len() < BESIDE_END.0 || before.len() < BESIDE_END.0 {
+        return false;
+    }
+    before.iter_mut().for_each(|one| *one -= level);
+    let wait = median(&mut before).max(1.0) / core::f64::consts::LN_2;
+    let cost = |expected: f64| {
+        let each = beyond.iter().map(|one| one - level - expected);
+        each.map(|excess| if excess < 0.0 { -EARLY * excess } else { excess }).sum::<f64>() / wait
+    };
+    let least = beyond.iter().copied().fold(f64::INFINITY, f64::min) - level;
+    (least - size).abs() <= OPPOSITE * size.abs() && cost(size.min(least)) + CHANCE < cost(0.0)
+}

@@ -3,7 +3,7 @@
 use super::correction::{Correction, Leg};
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew};
 use super::floors::Floors;
-use super::near::{borne_out, two_steps};
+use super::near::{borne_out, mirrored, two_steps};
 use super::posterior::slopes;
 use super::survey::{Survey, Transition};
 use super::wander::{self, Curve};
@@ -342,6 +342,8 @@ fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
     if let [(first, there), (second, back)] = surveys {
         let judges = [(*second, *back), (*first, *there)];
         found.extend(clusters(&mut ones, &mut others, length, APART, Some(judges)));
+        found.extend(at_ends(&mut ones, &mut others, second, 1.0));
+        found.extend(at_ends(&mut others, &mut ones, first, -1.0));
     }
     found.extend(ones.into_iter().map(|one| {
         let kind =
@@ -434,6 +436,25 @@ fn clusters(
         }
     }
     found
+}
+
+/// Steps near an end of the run that one direction shows and the packets of the other bear out; `sign` is that with which
+/// they are the responder's clock's. They are taken out of the list, and so is what the other direction shows there of them.
+fn at_ends(
+    shown: &mut Vec<Transition>,
+    opposite: &mut Vec<Transition>,
+    other: &Survey,
+    sign: f64,
+) -> Vec<Event> {
+    let (clock, path): (Vec<Transition>, _) =
+        shown.drain(..).partition(|one| one.to <= one.from && mirrored(one, other));
+    *shown = path;
+    let reach = APART * other.length;
+    let of_it = |there: &Transition| {
+        clock.iter().any(|one| (one.from - there.from).abs() <= reach && one.size * there.size < 0.0)
+    };
+    opposite.retain(|there| !of_it(there));
+    clock.into_iter().map(|one| step(Transition { size: sign * one.size, ..one })).collect()
 }
 
 /// A step of the responder's clock.

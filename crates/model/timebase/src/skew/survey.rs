@@ -24,6 +24,8 @@ const TICK: f64 = 10.0;
 const CHANGED: f64 = 5.0;
 /// A segment of no more floors than this whose line is so many times less sure than the one before tells nothing.
 const UNTOLD: (f64, f64) = (6.0, 20.0);
+/// A segment of no more floors than this at an end of the run tells nothing of a slew.
+const AT_END: f64 = 12.0;
 /// No clock is slewed by more, nanoseconds a second.
 const STEEP: f64 = 1e6;
 /// Floors of a slew, from so many on, tell whether a jump stands beside it; and the jump's part of the whole, at least.
@@ -130,7 +132,7 @@ impl Survey {
             parts: Vec::new(),
             moving: 0.0,
         };
-        let split = survey.group(&cuts, base);
+        let split = survey.group(&calmed(&cuts), base);
         let groups = survey.groups.clone();
         for (index, pair) in groups.windows(2).enumerate() {
             survey.sharpen(index, pair, &fine, first);
@@ -152,8 +154,9 @@ impl Survey {
         let mut last: Option<Segment> = None;
         let mut moved: Vec<Segment> = Vec::new();
         let mut split = Vec::new();
+        let end = cuts.last().map_or(0, |cut| cut.to);
         for cut in cuts {
-            if last.is_some() && cut.count() <= UNTOLD.0 && (cut.slope - base).abs() > STEEP {
+            if last.is_some() && cut.to < end && cut.count() <= UNTOLD.0 && (cut.slope - base).abs() > STEEP {
                 // Between two jumps, of which each floor has seen another part.
                 continue;
             }
@@ -337,6 +340,22 @@ impl Survey {
         }
         all
     }
+}
+
+/// Segments as they can be believed at the ends of the run: few floors lie nearly on a line of any slope by chance, and are
+/// no surer of it than those of the longest segment are. What they show is where the level is, and no slew.
+fn calmed(cuts: &[Segment]) -> Vec<Segment> {
+    let usual =
+        cuts.iter().max_by(|a, b| a.count().total_cmp(&b.count())).map_or(0.0, |longest| longest.excess);
+    let mut calmed = cuts.to_vec();
+    let last = cuts.len().saturating_sub(1);
+    for (place, cut) in calmed.iter_mut().enumerate() {
+        if (place == 0 || place == last) && cut.count() <= AT_END && cut.excess < usual {
+            cut.error *= usual / cut.excess.max(1e-9);
+            cut.excess = usual;
+        }
+    }
+    calmed
 }
 
 /// The rate that segments agree on, by the number of their floors.
