@@ -211,7 +211,8 @@ impl Happenings {
             }
             _ => {
                 let what = "the control conversation broke off; the session goes on over another connection";
-                let detail = format!("{what} after {told}");
+                let after = if told > Duration::ZERO { format!(" after {told}") } else { String::new() };
+                let detail = format!("{what}{after}");
                 (what.to_owned(), event(EventKind::Resumed, Side::Path, detail, self.start))
             }
         };
