@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use romer_host::link::Network;
-use romer_port::{HostGuard, LinkState, PortError, PortName, Refusal};
+use romer_host::netns;
+use romer_port::{HostGuard, HostGuards, LinkState, PortError, PortName, Refusal};
 
 use crate::context::Namespace;
 use crate::frames::frame;
@@ -235,13 +236,65 @@ fn a_port_comes_back_to_its_bridge_with_all_that_was_set_of_it() {
     });
 }
 
-/// Not a test of its own: what the next one starts and kills.
+#[test]
+fn two_ports_of_a_bridge_come_back_with_their_numbers_whichever_was_taken_first() {
+    in_network!("two_ports_of_a_bridge_come_back_with_their_numbers_whichever_was_taken_first")(|| {
+        let bridged = Bridged::new();
+        let ports =
+            ["e0", "e1"].map(|name| format!("{}/{name}", bridged.namespace.0).parse::<PortName>().unwrap());
+        let numbers = || {
+            netns::with_namespace(&bridged.namespace.0, || {
+                let told =
+                    Command::new("ip").args(["-d", "-o", "link", "show", "master", "br0"]).output().unwrap();
+                let told = String::from_utf8(told.stdout).unwrap();
+                let number = |line: &str| {
+                    let name = line.split(": ").nth(1)?.split('@').next()?;
+                    Some((name.to_owned(), line.split("port_no ").nth(1)?.split(' ').next()?.to_owned()))
+                };
+                let mut all: Vec<_> = told.lines().filter_map(number).collect();
+                all.sort();
+                all
+            })
+            .unwrap()
+        };
+        let before = numbers();
+        assert_eq!(before, [("e0", "0x1"), ("e1", "0x2")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        for order in [[0, 1], [1, 0]] {
+            let guards = order.map(|port| HostGuard::take_over(&ports[port]).unwrap());
+            assert_eq!(numbers(), []);
+            drop(HostGuards::new(guards));
+            assert_eq!(numbers(), before, "taken in the order {order:?}");
+            let both = order.map(|port| ports[port].to_string()).join(" ");
+            for kill in 0..10 {
+                let mut victim = Command::new(std::env::current_exe().unwrap())
+                    .args(["host::victim", "--exact", "--nocapture"])
+                    .env(VICTIM, &both)
+                    .stdout(Stdio::null())
+                    .spawn()
+                    .unwrap();
+                wait_until("both are taken", || numbers().is_empty());
+                victim.kill().unwrap();
+                victim.wait().unwrap();
+                wait_until("both are back", || numbers().len() == 2);
+                assert_eq!(numbers(), before, "kill {kill}, taken in the order {order:?}");
+            }
+        }
+        // Where nobody takes the less number, its absence is not waited for without end.
+        let other = HostGuard::take_over(&ports[0]).unwrap();
+        drop(HostGuard::take_over(&ports[1]).unwrap());
+        assert_eq!(numbers().len(), 1);
+        drop(other);
+        assert_eq!(numbers().len(), 2);
+    });
+}
+
+/// Not a test of its own: what others start and kill.
 #[test]
 fn victim() {
-    let Some(name) = std::env::var_os(VICTIM) else { return };
-    let name: PortName = name.to_str().unwrap().parse().unwrap();
+    let Some(names) = std::env::var_os(VICTIM) else { return };
     println!("{BEGINS}");
-    let _guard = HostGuard::take_over(&name).unwrap();
+    let take = |name: &str| HostGuard::take_over(&name.parse().unwrap()).unwrap();
+    let _guards: Vec<HostGuard> = names.to_str().unwrap().split(' ').map(take).collect();
     std::thread::sleep(Duration::from_secs(600));
 }
 

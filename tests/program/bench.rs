@@ -499,6 +499,19 @@ fn a_benchmark_killed_within_the_testers_own_tests_goes_on_as_well() {
 }
 
 #[test]
+fn between_ports_that_are_no_laboratorys_the_addresses_are_asked_for() {
+    let lab = Lab::router();
+    let refused = |more: &[&str]| {
+        let mut command = lab.romer("A", ["bench", "throughput", "--tx", "t0", "--rx", "lo"]);
+        process::run(command.args(more)).with_code(2).stderr
+    };
+    let error = refused(&[]);
+    assert!(error.starts_with("error: an argument is missing (--source)"), "{error}");
+    let error = refused(&["--source", "198.18.0.2"]);
+    assert!(error.starts_with("error: an argument is missing (--destination)"), "{error}");
+}
+
+#[test]
 fn a_reset_is_timed_and_a_trial_can_be_seen_as_a_capture() {
     let lab = Lab::router();
     let folder = tempfile::tempdir().unwrap();

@@ -333,6 +333,35 @@ fn presets_run_and_what_cannot_is_told_with_its_place() {
 }
 
 #[test]
+fn what_a_killed_emulation_kept_is_enough_to_decide_the_same_again_and_may_be_written_over() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    fs::write(file("in.csv"), every(1_000_000, 2_000, "a")).unwrap();
+    // Its seed is drawn, and stands nowhere but in what is kept.
+    fs::write(file("s.toml"), "[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 0.1\n").unwrap();
+    let emulate = |arrivals: &str, scenario: &str, out: &str, more: &[&str]| {
+        let mut command = process::romer(["emulate", "--offline", "--quiet"]);
+        command.arg("--scenario").arg(file(scenario)).arg("--arrivals").arg(file(arrivals));
+        command.arg("--out").arg(file(out)).args(more).env("XDG_STATE_HOME", file("state"));
+        process::run(&mut command)
+    };
+    emulate("in.csv", "s.toml", "run", &[]).with_code(0);
+    let kept = fs::read_to_string(file("run/samples.csv")).unwrap();
+    // A killed one has neither document nor page.
+    for name in ["run/emulation.json", "run/report.html"] {
+        fs::remove_file(file(name)).unwrap();
+    }
+    let told = process::run(process::romer(["report"]).arg(file("run"))).with_code(3).stderr;
+    assert!(told.starts_with("error: the emulation has not come to its end ("), "{told}");
+    emulate("run/samples.csv", "run/scenario.toml", "again", &[]).with_code(0);
+    assert!(fs::read_to_string(file("again/samples.csv")).unwrap() == kept, "the seed was kept");
+    let refused = emulate("in.csv", "s.toml", "run", &[]).with_code(2).stderr;
+    assert!(refused.contains("--force"), "{refused}");
+    emulate("in.csv", "s.toml", "run", &["--force"]).with_code(0);
+    assert!(file("run/emulation.json").is_file());
+}
+
+#[test]
 fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten() {
     let folder = TempDir::new().unwrap();
     let file = |name: &str| folder.path().join(name);
@@ -353,6 +382,23 @@ fn a_folder_keeps_samples_results_and_a_page_of_figures_and_is_not_overwritten()
         serde_json::from_str(&fs::read_to_string(file("run/emulation.json")).unwrap()).unwrap();
     schema::assert_valid(&document, "emulation");
     assert_eq!(fs::read_to_string(file("run/scenario.toml")).unwrap(), scenario);
+    // `romer report` shows it, and gives each of its files.
+    let report =
+        |arguments: &[&str]| process::run(process::romer(["report"]).arg(file("run")).args(arguments));
+    let shown = report(&["--svg", file("svg").to_str().unwrap()]).with_code(0).stdout;
+    assert!(
+        shown.starts_with("a to b: 3000 received, ") && shown.contains("the figures are in report.html"),
+        "{shown}"
+    );
+    for (flag, name) in [("--html", "report.html"), ("--csv", "samples.csv")] {
+        let given = report(&[flag, "-"]).with_code(0).stdout;
+        assert!(given == fs::read_to_string(file("run").join(name)).unwrap(), "{name}");
+    }
+    let given: Value = serde_json::from_str(&report(&["--json", "-"]).with_code(0).stdout).unwrap();
+    assert_eq!(given, document);
+    assert_eq!(fs::read_dir(file("svg")).unwrap().count(), 13);
+    let refused = report(&["--qtcp", "x"]).with_code(2).stderr;
+    assert!(refused.starts_with("error: an argument does not apply (--qtcp): "), "{refused}");
     let page = fs::read_to_string(file("run/report.html")).unwrap();
     let figures = [
         "a-to-b-delay-sequence",

@@ -77,6 +77,7 @@ export const standsSame = (a: Stands, b: Stands): boolean =>
 export class History<T = string> {
   private past: T[] = [];
   private future: T[] = [];
+  private isPassing = false;
   constructor(
     private now: T,
     private readonly same: (a: T, b: T) => boolean = (a, b) => a === b,
@@ -85,10 +86,19 @@ export class History<T = string> {
   /** Takes a new state in, if it is one. */
   push(state: T): void {
     if (this.same(state, this.now)) return;
-    this.past.push(this.now);
+    if (!this.isPassing) this.past.push(this.now);
     if (this.past.length > 200) this.past.shift();
+    this.isPassing = false;
     this.now = state;
     this.future = [];
+    // What passed led back to where it began.
+    const last = this.past.at(-1);
+    if (last !== undefined && this.same(last, state)) this.past.pop();
+  }
+
+  /** What is there now, if it is this, cannot be used, as a number without its unit yet: the next state takes its place. */
+  passes(state: T): void {
+    this.isPassing = this.past.length > 0 && this.same(state, this.now);
   }
   get canUndo(): boolean {
     return this.past.length > 0;
@@ -97,6 +107,7 @@ export class History<T = string> {
     return this.future.length > 0;
   }
   undo(): T {
+    this.isPassing = false;
     const state = this.past.pop();
     if (state !== undefined) {
       this.future.push(this.now);
@@ -105,6 +116,7 @@ export class History<T = string> {
     return this.now;
   }
   redo(): T {
+    this.isPassing = false;
     const state = this.future.pop();
     if (state !== undefined) {
       this.past.push(this.now);

@@ -4,6 +4,8 @@ import { byOthers, changes, fileChanges, History, standsSame, type Known, type S
 import { did, frame, rate, span } from '../../src/lib/beside';
 import { curve, mixture } from '../../src/lib/density';
 import { displacements } from '../../src/lib/displacement';
+import { onWire } from '../../src/lib/onwire';
+import { spells } from '../../src/lib/spells';
 import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { absorbing, absorbingWords, completed, fourStateLoss, fourStateMatrix, gilbert, gilbertFault, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { axis, clock, moment, zone } from '../../src/lib/moment';
@@ -211,6 +213,19 @@ describe('changes', () => {
     history.push('d');
     expect(history.canRedo).toBe(false);
   });
+  it('leave out what could not be used on the way', () => {
+    const history = new History('5s');
+    history.push('5');
+    history.passes('5');
+    history.push('50ms');
+    expect([history.undo(), history.canUndo]).toEqual(['5s', false]);
+    // What is not there any more passes nothing, and what leads back is no step.
+    history.passes('5');
+    history.push('6');
+    history.passes('6');
+    history.push('5s');
+    expect([history.canUndo, history.canRedo]).toEqual([false, false]);
+  });
 });
 
 describe('steps with files', () => {
@@ -368,6 +383,29 @@ describe('other files', () => {
     expect(logFaults('sequence,size,t1_ns,t2_ns\n0,44,1,2\n1,44,3,\n')).toEqual([]);
     expect(logFaults('sequence,size,t1_ns,t2_ns\n0,44,1\n1,44,3,x\n').map((fault) => fault.line)).toEqual([2, 3]);
     expect(logFaults('')).toHaveLength(1);
+  });
+});
+
+describe('spells', () => {
+  it('are geometric, and the longer the more packets resemble each other', () => {
+    const alone = spells({ probability: '20%' });
+    expect(alone?.shares.slice(0, 2).map((share) => Number(share.toFixed(6)))).toEqual([0.8, 0.16]);
+    expect([alone?.mean, alone?.more]).toEqual([1.25, expect.closeTo(0.2 ** 8, 12)]);
+    // One that is met is followed by another with 0.1 + 0.25 * 0.9.
+    expect(spells({ model: 'correlated', probability: 0.1, correlation: 0.25 })?.mean).toBeCloseTo(1 / (1 - 0.325), 12);
+    expect(spells({ probability: 1 })?.mean).toBeNull();
+    for (const table of [undefined, {}, { probability: 0 }, { probability: 'x' }, { model: 'correlated', probability: 0.5, correlation: -1.5 }]) expect(spells(table)).toBeNull();
+  });
+});
+
+describe('a rate', () => {
+  it('takes as long as the octets of its layer, and a full queue in proportion', () => {
+    // 1,518 octets at 12.144 Mbit/s are a millisecond; 64 of the line are 84.
+    expect(onWire({ limit: '12.144Mbit', layer: 'l2', queue: { bytes: '15180B' } })).toEqual({ takes: [expect.closeTo(42161, 0), 1e6], full: 1e7, byPackets: false });
+    expect(onWire({ limit: '1MBps', layer: 'l1' })?.takes).toEqual([84_000, 1_538_000]);
+    expect(onWire({ limit: '8kbit', layer: 'l3' })?.takes[1]).toBe(1.5e9);
+    expect(onWire({ limit: '1kpps', queue: { bytes: '3036B' } })).toEqual({ takes: [1e6, 1e6], full: 2e6, byPackets: true });
+    for (const limit of ['10MB', 'fast', '0Mbit', undefined]) expect(onWire({ limit })).toBeNull();
   });
 });
 

@@ -4,6 +4,7 @@ mod document;
 mod kept;
 mod offline;
 mod samples;
+pub(crate) mod shown;
 mod words;
 
 use std::io::{self, IsTerminal};
@@ -20,6 +21,7 @@ use romer_impair::config::{DEFAULT_FLUSH, DEFAULT_QUEUE, Delay, Discipline, Mode
 use romer_impair::{Config, Decision, Path};
 use romer_port::{PortError, PortName};
 use romer_server::Server;
+use romer_units::random::Seed;
 use romer_units::{Duration, Layer};
 
 use crate::args::{DataPlane, EmulateArgs, ImpairmentArgs};
@@ -84,7 +86,12 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         data_plane: arguments.data_plane.into(),
     };
     let started = SystemTime::now();
-    let kept = kept::Kept::make(arguments.samples.out.as_deref(), arguments.output.force)?;
+    let kept = kept::Kept::make(
+        arguments.samples.out.as_deref(),
+        arguments.output.force,
+        &options.scenario.text,
+        options.scenario.scenario.config.seed.unwrap_or(Seed([1; 6])),
+    )?;
     let files = samples::Files::open(&arguments.samples, kept.as_ref(), arguments.output.force)?;
     let mut bridge = LiveBridge::start(&options)?;
     let recorder = files.record(bridge.take_samples())?;

@@ -15,6 +15,7 @@ use romer_report::{html, svg, text};
 use crate::args::{OneWay, ReportArgs};
 use crate::bench::shown;
 use crate::command;
+use crate::emulate;
 use crate::failure::Failure;
 use crate::output::{self, Color};
 use crate::reported::Reported;
@@ -99,6 +100,10 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
         output::check_target(target.as_deref().filter(|file| !is_folder(file)), arguments.output.force)?;
     }
     for folder in &arguments.runs {
+        if emulate::shown::is_emulation(folder) {
+            emulate::shown::report(folder, arguments)?;
+            continue;
+        }
         if shown::is_benchmark(folder) {
             shown::report(folder, arguments)?;
             continue;

@@ -165,14 +165,18 @@ fn body(head: &request::Parts) -> Result<(), Problem> {
     if !has_body {
         return Ok(());
     }
-    let unsupported = |detail| Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail);
+    // The body stays unread, with what would follow it.
+    let unsupported =
+        |detail| Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail).ends_connection();
     if once(&head.headers, &CONTENT_ENCODING)?.is_some_and(|coding| coding != "identity") {
         return Err(unsupported("bodies are taken as they are; send it without Content-Encoding"));
     }
     let kind = once(&head.headers, &CONTENT_TYPE)?.unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(unsupported("bodies are application/json only"));
+        return Err(unsupported(
+            "bodies are application/json only; send it with Content-Type: application/json",
+        ));
     }
     Ok(())
 }

@@ -64,6 +64,8 @@ struct Simulated {
     absent: Option<(u32, std::ops::Range<i64>)>,
     /// So many frames are sent until the device answers who looks whether it forwards.
     answers_after: u64,
+    /// For how long nobody looks when a trial is over.
+    unseen: Duration,
     /// In these trials, the tester stands still for these times, and then sends all at once.
     stands_still: Vec<(u32, std::ops::Range<i64>)>,
     /// In the trial with this number, the link of its sending port is lost.
@@ -95,6 +97,7 @@ impl Simulated {
             ledger: Vec::new(),
             absent: None,
             answers_after: 1,
+            unseen: Duration::ZERO,
             stands_still: Vec::new(),
             unplugged: None,
             overflows: None,
@@ -191,7 +194,7 @@ impl Bed for Simulated {
         let received = Received { came, drops: dropped.len() as u64, ..Received::default() };
         let link_lost = self.unplugged.filter(|when| *when == trial).map(|_| options.tx.clone());
         let record = record(options, ask, manner.baseline, false, sent, received);
-        Ok(TrialRecord { link_lost, ..record })
+        Ok(TrialRecord { link_lost, unseen: self.unseen, ..record })
     }
 
     /// Who is patient sees the device come back.

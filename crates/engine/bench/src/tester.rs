@@ -11,7 +11,7 @@ use romer_method::analysis::{Came, Figures, Flight, Left, figures, policed};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::{Ask, Frames, policing};
-use romer_port::{HostGuard, PortName, TestReceiver, TestSender, TesterLink, look_at};
+use romer_port::{HostGuard, HostGuards, PortName, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
 use romer_units::Duration;
 use romer_units::random::Stream;
@@ -48,6 +48,8 @@ const CLOCK_SET: i64 = 50_000;
 /// A trial that was run.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialRecord {
+    /// For how long nobody looked at the device since the last frame left.
+    pub(crate) unseen: Duration,
     /// Its frames, as pcapng, where that was asked for.
     pub(crate) capture: Option<Vec<u8>>,
     /// What it came to.
@@ -97,7 +99,7 @@ pub(crate) struct Tester {
     /// How long the frame was under way by which the device was last seen to forward.
     path: Duration,
     // Dropped last: they put the interfaces back.
-    _guards: [HostGuard; 2],
+    _guards: HostGuards,
 }
 
 impl Tester {
@@ -113,8 +115,8 @@ impl Tester {
         let (tx, rx) = (&options.tx, &options.rx);
         let own: TesterLink = look_at(tx).map_err(failed(tx))?;
         let other: TesterLink = look_at(rx).map_err(failed(rx))?;
-        let guards =
-            [HostGuard::take_over(tx).map_err(failed(tx))?, HostGuard::take_over(rx).map_err(failed(rx))?];
+        let take = |port: &PortName| HostGuard::take_over(port).map_err(failed(port));
+        let guards = HostGuards::new([take(tx)?, take(rx)?]);
         let mut addresses: Vec<AddressRange> =
             options.streams.iter().filter_map(|stream| stream.destination).collect();
         addresses.push(options.destination.into());
@@ -285,16 +287,17 @@ impl Bed for Tester {
         let Self { sender, receiver, host, path, .. } = self;
         // What leaves last comes so much later.
         let drained = options.settle + *path;
-        let (sent, mut received) = std::thread::scope(|scope| {
+        let (sent, mut received, last) = std::thread::scope(|scope| {
             let taking = std::thread::Builder::new()
                 .name("bench-receive".into())
                 .spawn_scoped(scope, || receive(receiver, host, &receiving));
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
+            let last = monotonic_now();
             drain(&sent, &count, drained);
             done.store(true, Ordering::Release);
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
-            Ok::<_, BenchError>((sent, received))
+            Ok::<_, BenchError>((sent, received, last))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
         received.elsewhere = self.overruns(options).saturating_sub(overruns);
@@ -305,7 +308,7 @@ impl Bed for Tester {
         let mut lost = ports.filter(|((_, before), after)| before.is_some() && after != before);
         let link_lost = lost.next().map(|((port, _), _)| port.clone());
         let record = record(options, ask, manner.baseline, clock_set, sent, received);
-        Ok(TrialRecord { capture, link_lost, ..record })
+        Ok(TrialRecord { capture, link_lost, unseen: monotonic_now() - last, ..record })
     }
 
     fn prove(
@@ -418,6 +421,7 @@ pub(crate) fn record(
     };
     outcome.tester_failed = invalid.is_some();
     TrialRecord {
+        unseen: Duration::ZERO,
         capture: None,
         unsent,
         invalid,

@@ -42,7 +42,7 @@ use romer_host::HostError;
 use romer_host::clock;
 use romer_host::socket::Waker;
 use romer_impair::{Engine, Limits};
-use romer_port::{Arena, HostGuard, PacketPort, PortError, PortName, TakenOver};
+use romer_port::{Arena, HostGuard, HostGuards, PacketPort, PortError, PortName, TakenOver};
 use romer_record::emulation::EmulatedPort;
 use romer_units::Duration;
 use romer_units::random::Seed;
@@ -139,7 +139,7 @@ pub struct LiveBridge {
     samples: Option<SampleFeed>,
     thread: Option<JoinHandle<Result<Snapshot, LiveError>>>,
     /// Dropped after the thread has ended, and then both interfaces are as they were.
-    guards: [HostGuard; 2],
+    guards: HostGuards,
 }
 
 impl LiveBridge {
@@ -162,7 +162,8 @@ impl LiveBridge {
         }
         let take = |name: &PortName| HostGuard::take_over(name).map_err(|source| failed(name, source));
         // The guards come first: they are copies of this process, which is small now.
-        let guards = [take(a)?, take(b)?];
+        let guards = HostGuards::new([take(a)?, take(b)?]);
+        let taken = guards.taken();
         let mut arena = Arena::new(room.slots, room.frame_octets).map_err(|source| failed(a, source))?;
         let ports = planes::open(options.data_plane, &options.ports, &mut arena)?;
         let data_plane = ports[0].data_plane();
@@ -178,7 +179,7 @@ impl LiveBridge {
             seed: config.seed.unwrap_or(Seed([1; 6])),
             generator: config.generator,
             data_plane,
-            ports: [described(a, &guards[0]), described(b, &guards[1])],
+            ports: [described(a, taken[0]), described(b, taken[1])],
             notes,
             room,
             started_realtime: start.realtime.as_nanos(),
@@ -207,7 +208,7 @@ impl LiveBridge {
 
     /// What was changed on the interfaces for the time of the run.
     pub fn taken(&self) -> [&TakenOver; 2] {
-        self.guards.each_ref().map(HostGuard::taken)
+        self.guards.taken()
     }
 
     /// The samples that the options asked for; once.
@@ -241,8 +242,8 @@ impl Drop for LiveBridge {
 }
 
 /// A port and what was changed on it, as documents say it.
-fn described(name: &PortName, guard: &HostGuard) -> (PortName, EmulatedPort) {
-    let TakenOver { bridge, offloads } = guard.taken();
+fn described(name: &PortName, taken: &TakenOver) -> (PortName, EmulatedPort) {
+    let TakenOver { bridge, offloads } = taken;
     let port = EmulatedPort {
         interface: name.to_string(),
         taken_from_bridge: bridge.clone(),

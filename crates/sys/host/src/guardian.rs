@@ -76,9 +76,16 @@ fn pipe() -> Result<[File; 2], HostError> {
     Ok(ends.map(|end| unsafe { File::from_raw_fd(end) }))
 }
 
+impl Guardian {
+    /// Has it begin to put back, and does not wait; dropping it does.
+    pub fn begin(&mut self) {
+        drop(self.pipe.take());
+    }
+}
+
 impl Drop for Guardian {
     fn drop(&mut self) {
-        drop(self.pipe.take());
+        self.begin();
         let mut status = 0;
         loop {
             // SAFETY: the call writes one integer into `status`.

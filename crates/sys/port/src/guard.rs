@@ -2,9 +2,9 @@
 //!
 //! Before anything is changed, a [`Guardian`] is forked that knows how things were. When the [`HostGuard`] is dropped, or
 //! this process ends in whatever way, it puts the interface back into its bridge, what was set of it as a port there
-//! (which the bridge forgets when the interface leaves), and its features as they were.
+//! (which the bridge forgets when the interface leaves), its number there, and its features as they were.
 
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use romer_host::bridge_port::{PortSettings, route_socket};
@@ -13,6 +13,7 @@ use romer_host::link::Network;
 use romer_host::{HostError, netns};
 
 use crate::features::{Features, Restore, name_of, switch_off};
+use crate::seat::Seat;
 use crate::{PortError, PortName, sys};
 
 /// `SIOCBRADDIF`, by which a bridge takes an interface.
@@ -30,8 +31,34 @@ pub struct TakenOver {
 /// Keeps an interface taken over; dropping it puts the interface back, and waits for that.
 #[derive(Debug)]
 pub struct HostGuard {
-    _guardian: Guardian,
+    guardian: Guardian,
     taken: TakenOver,
+}
+
+/// Keeps two interfaces taken over; dropping it puts both back, and waits for that. What one of them waits for, the other
+/// does: two ports of one bridge come back in the order of their numbers.
+#[derive(Debug)]
+pub struct HostGuards([HostGuard; 2]);
+
+impl HostGuards {
+    /// Both together.
+    pub const fn new(guards: [HostGuard; 2]) -> Self {
+        Self(guards)
+    }
+
+    /// What was changed.
+    pub fn taken(&self) -> [&TakenOver; 2] {
+        self.0.each_ref().map(HostGuard::taken)
+    }
+}
+
+impl Drop for HostGuards {
+    fn drop(&mut self) {
+        // None is waited for before all have begun.
+        for guard in &mut self.0 {
+            guard.guardian.begin();
+        }
+    }
 }
 
 /// All that the guard needs, prepared before it is forked.
@@ -39,6 +66,7 @@ struct Way {
     restore: Restore,
     interface: libc::ifreq,
     bridge: Option<(libc::ifreq, PortSettings)>,
+    seat: Option<Seat>,
 }
 
 /// The sockets of the guard, all of the port's namespace.
@@ -94,8 +122,9 @@ impl HostGuard {
             request.ifr_ifru.ifru_ifindex = libc::c_int::try_from(link.index).unwrap_or(0);
             in_bridge = Some((request, PortSettings::read(&sockets.route, link.index, *index)?));
         }
+        let seat = bridge.as_ref().and_then(|(name, _)| Seat::of(control.as_raw_fd(), name, link.index));
         let bridge = bridge.map(|(name, _)| name);
-        let way = Way { restore: before.restore(), interface: name_of(interface), bridge: in_bridge };
+        let way = Way { restore: before.restore(), interface: name_of(interface), bridge: in_bridge, seat };
         let mut guard = guard(&sockets, way)?;
         // From here on, every way out goes by the guard.
         if bridge.is_some() {
@@ -144,11 +173,14 @@ fn controlling_bridge(network: &Network, interface: &str, index: u32) -> Result<
 fn guard(sockets: &Sockets, mut way: Way) -> Result<HostGuard, PortError> {
     let kept = [sockets.control.as_fd(), sockets.route.as_fd(), sockets.mark.as_fd()];
     let guardian = Guardian::over(kept, |kept| put_back(kept, &mut way))?;
-    Ok(HostGuard { _guardian: guardian, taken: TakenOver::default() })
+    Ok(HostGuard { guardian, taken: TakenOver::default() })
 }
 
 /// Makes system calls only: it runs in a copy of a process that may have had threads.
 fn put_back([control, route, _]: [RawFd; 3], way: &mut Way) {
+    if let Some(seat) = &mut way.seat {
+        seat.wait(control);
+    }
     if let Some((bridge, settings)) = &mut way.bridge {
         // SAFETY: the request is complete and outlives the call. It fails where the interface is in the bridge
         // already or one of both is no more, and then there is nothing to do.

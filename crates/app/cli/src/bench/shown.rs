@@ -62,7 +62,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
 }
 
 /// Refuses a folder that figures cannot go to, before the work for them is done.
-pub(super) fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
+pub(crate) fn check_folder(folder: &Path, force: bool) -> Result<(), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::usage(format!(

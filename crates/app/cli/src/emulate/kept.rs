@@ -25,11 +25,23 @@ const NUMBERS: u32 = 10_000;
 /// Cells of the chi-square test.
 const CELLS: u16 = 100;
 /// The files.
-const SAMPLES: &str = "samples.csv";
-const DOCUMENT: &str = "emulation.json";
-const SCENARIO: &str = "scenario.toml";
-const PAGE: &str = "report.html";
-const FIGURES: &str = "figures";
+pub(super) const SAMPLES: &str = "samples.csv";
+pub(super) const DOCUMENT: &str = "emulation.json";
+pub(super) const SCENARIO: &str = "scenario.toml";
+pub(super) const PAGE: &str = "report.html";
+pub(super) const FIGURES: &str = "figures";
+
+const OWN: [&str; 5] = [SAMPLES, DOCUMENT, SCENARIO, PAGE, FIGURES];
+
+/// The scenario with its seed, so that the file alone says what is to be done again.
+fn seeded(scenario: &str, seed: Seed) -> String {
+    let words = seed.0.map(|word| word.to_string()).join(", ");
+    let Ok(table) = toml::de::DeTable::parse(scenario) else { return scenario.to_owned() };
+    match table.get_ref().get("seed").map(toml::Spanned::span) {
+        Some(place) => format!("{}[{words}]{}", &scenario[..place.start], &scenario[place.end..]),
+        None => format!("seed = [{words}]\n{scenario}"),
+    }
+}
 
 /// The folder.
 pub(super) struct Kept {
@@ -37,24 +49,40 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Makes the folder that is asked for. One that is there must be empty, or with `force` an emulation's, whose files
-    /// are written anew.
-    pub(super) fn make(out: Option<&Path>, force: bool) -> Result<Option<Self>, Failure> {
+    /// Makes the folder that is asked for, with the scenario that begins and its seed. One that is there must be empty, or
+    /// with `force` an emulation's, be it of one that was killed, whose files are written anew.
+    pub(super) fn make(
+        out: Option<&Path>,
+        force: bool,
+        scenario: &str,
+        seed: Seed,
+    ) -> Result<Option<Self>, Failure> {
         let Some(folder) = out else { return Ok(None) };
         let shown = escape::terminal(&folder.to_string_lossy());
         let kept = Self { folder: folder.into() };
-        let refused = |why: &str| {
-            Err(Failure::usage(format!(
-                "the folder cannot be used (--out {shown}): {why}; name another folder"
-            )))
-        };
+        let refused =
+            |why: &str| Err(Failure::usage(format!("the folder cannot be used (--out {shown}): {why}")));
         match fs::read_dir(folder) {
-            Ok(mut entries) => {
-                if entries.next().is_some() && !(force && folder.join(DOCUMENT).is_file()) {
-                    return refused(if force { "it holds other things" } else { "it is not empty" });
+            Ok(entries) => {
+                let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+                let own = |name: &std::ffi::OsString| OWN.iter().any(|own| name == own);
+                let is_emulations = folder.join(DOCUMENT).is_file() || names.iter().all(own);
+                if !is_emulations {
+                    return refused(
+                        "it is not empty, and holds other things than an emulation's; name another folder",
+                    );
+                }
+                if !names.is_empty() && !force {
+                    return refused(
+                        "it is not empty; name another folder, or write over the emulation in it with --force",
+                    );
+                }
+                // Of one that was killed after another had ended here, the other's would be taken for its own.
+                for name in [DOCUMENT, PAGE] {
+                    let _ = fs::remove_file(folder.join(name));
                 }
             }
-            Err(_) if folder.exists() => return refused("it is not a folder"),
+            Err(_) if folder.exists() => return refused("it is not a folder; name another"),
             Err(_) => {}
         }
         fs::create_dir_all(kept.file(FIGURES)).map_err(|error| {
@@ -62,6 +90,7 @@ impl Kept {
                 "cannot make a folder ({shown}): {error}; name one that can be made"
             ))
         })?;
+        kept.write(SCENARIO, &seeded(scenario, seed))?;
         Ok(Some(kept))
     }
 
@@ -111,7 +140,7 @@ impl Kept {
             },
         };
         let text = output::document_text(&document)?;
-        self.write(SCENARIO, &document.scenario)?;
+        self.write(SCENARIO, &seeded(&document.scenario, Seed(document.seed)))?;
         for chart in charts(&run).map_err(Failure::own)? {
             self.write(&format!("{FIGURES}/{}.svg", chart.name), &chart.svg)?;
         }

@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     let opened = super::scenario(arguments)?;
     let seed = seed(arguments, &opened)?;
     let arrivals = arrived(arrivals)?;
-    let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force)?;
+    let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
     let emulated =
         |out: &mut dyn Write| offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out });
     let samples = kept.as_ref().map(|kept| kept.samples().to_string_lossy().into_owned());

@@ -48,6 +48,11 @@ fn unanswered(sent: u64, streams: usize) -> Duration {
     (1..rounds).fold(Duration::ZERO, |sum, _| sum + ROUND)
 }
 
+/// Whether this silence at a trial's end is no manner of the device, which has been silent about as long within the trial.
+fn is_its_own(tail: &Silence, within: Option<&Silence>) -> bool {
+    within.is_none_or(|within| tail.length > within.length + within.length)
+}
+
 /// How the device stands before a trial.
 pub(super) enum Standing {
     Forwards,
@@ -139,6 +144,19 @@ impl<B: Bed> Running<'_, B> {
         Ok(())
     }
 
+    /// The device stood still for less time than makes an absence.
+    fn stalled(&mut self, silence: &Silence, and_then: &str) -> Result<(), BenchError> {
+        let [from, length, away] = [silence.from, silence.length, AWAY].map(Duration::as_secs_f64);
+        let frames = silence.frames;
+        self.event(
+            "device-stalled",
+            format!(
+                "the device carried none of {frames} frames for {length:.2} s, from {from:.1} s into a trial on, and {and_then}; they \
+                 count as its loss (from {away:.1} s on it would have been away)"
+            ),
+        )
+    }
+
     /// A trial is looked at, which began at `at`: did the device carry too little, or had it gone? Of a device that is reset
     /// nothing else is expected.
     pub(super) fn look_after(
@@ -185,16 +203,8 @@ impl<B: Bed> Running<'_, B> {
         }
         let stalled = |silence: &Silence| silence.length >= STALLED && silence.frames >= LEAST_AWAY;
         let within = record.figures.silence.filter(|silence| !invalid && stalled(silence));
-        if let Some(Silence { from, length, frames, .. }) = within {
-            let [from, length] = [from, length].map(Duration::as_secs_f64);
-            let away = AWAY.as_secs_f64();
-            self.event(
-                "device-stalled",
-                format!(
-                    "the device carried none of {frames} frames for {length:.2} s, from {from:.1} s into a trial on; they count as \
-                     its loss (from {away:.1} s on it would have been away)"
-                ),
-            )?;
+        if let Some(silence) = within {
+            self.stalled(&silence, "then did again")?;
         }
         let outcome = &record.figures.outcome;
         let tail = record.figures.tail.filter(stalled);
@@ -211,6 +221,19 @@ impl<B: Bed> Running<'_, B> {
             let whole = Silence { length: silence.length + more, ..silence };
             if gone(&whole) {
                 return self.was_away(record, whole, "forwards again after its end");
+            }
+            // It may have been silent for some time more, in which nobody looked.
+            let unseen = record.unseen;
+            let longest = Silence { length: whole.length + unseen, ..whole };
+            if !invalid && is_away(&longest) && is_its_own(&whole, record.figures.silence.as_ref()) {
+                let and_then = format!(
+                    "to its end; it forwards again {:.1} s later at the latest, and may have been away for longer than half a second",
+                    unseen.as_secs_f64()
+                );
+                return self.was_away(record, whole, &and_then);
+            }
+            if !invalid {
+                self.stalled(&whole, "to its end")?;
             }
         }
         if probed.is_err() && !self.stop.load(Ordering::Acquire) {

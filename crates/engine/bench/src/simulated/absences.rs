@@ -121,6 +121,19 @@ fn an_absence_that_outlasts_its_trial_is_as_long_as_it_was() {
 }
 
 #[test]
+fn what_may_have_been_an_absence_when_nobody_looked_is_none_of_its_loss() {
+    // The last 300 ms of a trial of a second, and somewhere in the time until the device is looked at again.
+    for (unseen, expected) in [(0, "device-stalled"), (150, "device-stalled"), (250, "device-away")] {
+        let bed = Simulated { unseen: Duration::from_millis(unseen), ..absent(700, 2_000) };
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
+        assert_eq!(kinds(&document)[0], expected, "{unseen}: {:?}", document.events);
+        let lost: u64 =
+            document.trials.iter().filter(|trial| trial.invalid.is_none()).map(|trial| trial.lost).sum();
+        assert_eq!(lost == 0, expected == "device-away", "{unseen}: {lost}");
+    }
+}
+
+#[test]
 fn a_silence_that_is_no_absence_is_told_and_is_loss() {
     let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
     assert_eq!(kinds(&document), ["device-stalled"]);
