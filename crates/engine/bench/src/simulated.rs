@@ -62,6 +62,8 @@ struct Simulated {
     ledger: Vec<Accounted>,
     /// In the trial with this number, the device carries nothing of what leaves in this time, nanoseconds.
     absent: Option<(u32, std::ops::Range<i64>)>,
+    /// In the trial with this number, the device holds what leaves in this time, nanoseconds, to its end.
+    holds: Option<(u32, std::ops::Range<i64>)>,
     /// So many frames are sent until the device answers who looks whether it forwards.
     answers_after: u64,
     /// For how long nobody looks when a trial is over.
@@ -96,6 +98,7 @@ impl Simulated {
             proves: 1e6,
             ledger: Vec::new(),
             absent: None,
+            holds: None,
             answers_after: 1,
             unseen: Duration::ZERO,
             stands_still: Vec::new(),
@@ -176,8 +179,9 @@ impl Bed for Simulated {
         let taken = taken.filter(|one| !is_one(self.weak_at, one.place));
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
+            let held = self.holds.as_ref().filter(|(when, held)| *when == trial && held.contains(&frame.at));
             Came {
-                received: one.at,
+                received: held.map_or(one.at, |(_, held)| one.at.max(held.end)),
                 sent: frame.at,
                 sequence,
                 stream: u16::try_from(frame.class).unwrap(),

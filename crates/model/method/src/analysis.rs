@@ -20,7 +20,7 @@ use crate::by_size::per_size;
 use crate::order::reordered_within_flows;
 use crate::policing::Policed;
 pub use crate::silences::{Silence, StreamSilence};
-use crate::silences::{quiet_end, silence, silent_streams, tail};
+use crate::silences::{quiet_end, silence, silent_streams, standstill, tail};
 use crate::{Outcome, Unlinked, real};
 
 /// A frame that was given to the interface.
@@ -151,6 +151,8 @@ pub struct Figures {
     pub quiet_end: bool,
     /// The longest time in which frames left and none of them came, between two that did.
     pub silence: Option<Silence>,
+    /// The longest time in which frames left and nothing came out, whatever became of them.
+    pub standstill: Option<Silence>,
     /// The time at the trial's end in which frames left, none of them came, and nothing came out.
     pub tail: Option<Silence>,
     /// Streams of which nothing came for a time, while others lived.
@@ -204,6 +206,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.per_second = of_each(|stream| &stream.carried_per_second);
     found.quiet_end = quiet_end(flight);
     found.silence = silence(flight, &arrivals);
+    found.standstill = standstill(flight);
     found.tail = tail(flight, &arrivals);
     found.silent = silent_streams(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();

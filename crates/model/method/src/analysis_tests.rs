@@ -160,6 +160,17 @@ fn the_variations_of_latency_are_those_of_rfc_3393_and_rfc_5481() {
 }
 
 #[test]
+fn a_time_in_which_nothing_came_out_has_the_frames_that_left_in_it() {
+    // Sent at 0, 2, 4, 6, 8, 10 ms; those of 2, 4 and 6 come with that of 8, which none of them is lost by.
+    let found = figures(&flight(&[(0, 1), (1, 9), (2, 9), (3, 9), (4, 9), (5, 11)]));
+    let held = found.standstill.unwrap();
+    assert_eq!((held.from, held.length), (Duration::from_millis(1), Duration::from_millis(8)));
+    assert_eq!((held.frames, found.silence), (4, None));
+    // Between 9 and 11 ms nothing came out either, but for one frame there was nothing that could.
+    assert_eq!(figures(&flight(&[(0, 1)])).standstill, None);
+}
+
+#[test]
 fn what_overtakes_another_flow_is_in_order() {
     let mut seen = flight(&[(0, 1), (3, 8), (2, 9), (1, 10), (4, 11)]);
     assert_eq!(figures(&seen).reordered, 2);

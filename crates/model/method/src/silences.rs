@@ -86,6 +86,23 @@ pub(crate) fn tail(flight: &Flight, arrivals: &Arrivals) -> Option<Silence> {
     })
 }
 
+/// The longest time between two arrivals in which frames left that came later: the device held them.
+pub(crate) fn standstill(flight: &Flight) -> Option<Silence> {
+    let mut sent: Vec<i64> = flight.left.iter().flatten().map(|left| left.sent).collect();
+    sent.sort_unstable();
+    let mut out: Vec<i64> = flight.came.iter().map(|came| came.received).collect();
+    out.sort_unstable();
+    let (from, until) =
+        out.iter().copied().zip(out.iter().copied().skip(1)).max_by_key(|(one, next)| next - one)?;
+    let meanwhile = &sent[sent.partition_point(|at| *at <= from)..sent.partition_point(|at| *at < until)];
+    Some(Silence {
+        from: Duration::from_nanos(from),
+        length: Duration::from_nanos(until - from),
+        frames: meanwhile.len() as u64,
+        still: still([from].into_iter().chain(meanwhile.iter().copied()).chain([until])),
+    })
+}
+
 pub(crate) fn quiet_end(flight: &Flight) -> bool {
     let from = flight.length.as_nanos() / 10 * 9;
     let left = flight.left.iter().flatten().any(|left| left.sent >= from);

@@ -69,7 +69,7 @@ impl Kept {
                 let is_emulations = folder.join(DOCUMENT).is_file() || names.iter().all(own);
                 if !is_emulations {
                     return refused(
-                        "it is not empty, and holds other things than an emulation's; name another folder",
+                        "it is not empty: it holds other things than an emulation's; name another folder",
                     );
                 }
                 if !names.is_empty() && !force {

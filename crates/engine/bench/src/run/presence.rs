@@ -206,6 +206,19 @@ impl<B: Bed> Running<'_, B> {
         if let Some(silence) = within {
             self.stalled(&silence, "then did again")?;
         }
+        // What it held comes at once then, or is lost one by one.
+        let held =
+            record.figures.standstill.filter(|held| !invalid && within.is_none() && is_no_testers(held, 0));
+        if let Some(Silence { from, length, frames, .. }) = held {
+            let [from, length] = [from, length].map(Duration::as_secs_f64);
+            self.event(
+                "device-stalled",
+                format!(
+                    "the device gave nothing out for {length:.2} s, from {from:.1} s into a trial on, in which {frames} frames were sent to \
+                     it; those that it carried later have the time in their latency"
+                ),
+            )?;
+        }
         let outcome = &record.figures.outcome;
         let tail = record.figures.tail.filter(stalled);
         let suspicious =

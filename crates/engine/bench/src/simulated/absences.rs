@@ -134,6 +134,24 @@ fn what_may_have_been_an_absence_when_nobody_looked_is_none_of_its_loss() {
 }
 
 #[test]
+fn a_device_that_stands_still_and_loses_nothing_is_named() {
+    for (to, expected) in [(900, &["device-stalled"][..]), (600, &[])] {
+        let bed =
+            Simulated { holds: Some((1, 200 * MILLI..to * MILLI)), ..Simulated::with(carries(1.0, 100)) };
+        let document = run(&sweep(&[0.1, 0.2, 0.3]), bed);
+        assert_eq!(kinds(&document), expected, "{:?}", document.events);
+        assert!(document.trials.iter().all(|trial| trial.lost == 0 && trial.invalid.is_none()));
+        if let Some(event) = document.events.first() {
+            assert!(
+                event.text.contains("nothing out for 0.70 s, from 0.2 s into a trial on"),
+                "{}",
+                event.text
+            );
+        }
+    }
+}
+
+#[test]
 fn a_silence_that_is_no_absence_is_told_and_is_loss() {
     let document = run(&sweep(&[0.1, 0.2, 0.3]), absent(300, 550));
     assert_eq!(kinds(&document), ["device-stalled"]);
