@@ -85,6 +85,7 @@ mod tests {
         let two = |keys: [&str; 2]| format!("{sweep}[[stream]]\n{}\n[[stream]]\n{}\n", keys[0], keys[1]);
         let weight = "discipline = \"strict\"\n[[stream]]\nshare = \"50%\"\n[[stream]]\nweight = 3\n";
         for (plan, place, says) in [
+            (two(["name = \"a\"\ndscp = \"eff\"", "name = \"b\""]), (8, 8), "\"eff\" is not a DSCP"),
             (format!("{priority}discipline = \"fair\"\n"), (7, 14), "\"fair\" is none of"),
             (two(["share = \"60%\"", "share = \"70%\""]), (9, 1), "sum to 130.0 %"),
             (two(["name = \"a\"", "name = \"a\""]), (9, 1), "a stream is given twice (--stream name=a)"),

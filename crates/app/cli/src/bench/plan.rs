@@ -45,6 +45,16 @@ pub(super) struct Found {
     pub(super) option: String,
     pub(super) value: Option<String>,
     pub(super) place: Range<usize>,
+    /// Of a table, its keys as the option has them, and where their values stand.
+    parts: Vec<(String, Range<usize>)>,
+}
+
+impl Found {
+    /// Where that stands which a refusal is about: the key that it names, or all of it.
+    fn refused(&self, why: &str) -> Range<usize> {
+        let named = self.parts.iter().find(|(name, _)| why.contains(&format!("): {name}: ")));
+        named.map_or(&self.place, |(_, place)| place).clone()
+    }
 }
 
 /// The arguments that a plan and the command line, in these words from the command's name on, come to.
@@ -171,7 +181,7 @@ fn assemble(
         if let Err(failure) = read(begin.iter().cloned().chain([words(one)])) {
             let text = failure.text().to_owned();
             let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
-            return Err(fault(one.place.clone(), why, mend));
+            return Err(fault(one.refused(&text), why, mend));
         }
     }
     let mut all: Vec<OsString> = begin.to_vec();
@@ -256,7 +266,12 @@ fn option(
         }
         value => vec![Some(scalar(value).ok_or_else(wrong)?)],
     };
-    found.extend(values.into_iter().map(|value| Found { option: name.clone(), value, place: place.clone() }));
+    found.extend(values.into_iter().map(|value| Found {
+        option: name.clone(),
+        value,
+        place: place.clone(),
+        parts: Vec::new(),
+    }));
     Ok(())
 }
 
@@ -285,7 +300,8 @@ fn tables(
         let DeValue::Table(table) = one.get_ref() else { return Err(wrong()) };
         let first = table.iter().map(|(key, _)| key.span()).min_by_key(|place| place.start);
         let place = first.unwrap_or_else(|| one.span());
-        found.push(Found { option: name.into(), value: Some(read(table)?), place });
+        let parts = table.iter().map(|(key, value)| (key.get_ref().replace('_', "-"), value.span()));
+        found.push(Found { option: name.into(), value: Some(read(table)?), place, parts: parts.collect() });
     }
     Ok(())
 }
@@ -339,7 +355,7 @@ fn labels(value: &Spanned<DeValue<'_>>, found: &mut Vec<Found>, fault: Fault<'_>
         let text = scalar(value.get_ref())
             .ok_or_else(|| fault(value.span(), "a label is a text or a number", "write it in quotes"))?;
         let value = Some(format!("{}={text}", key.get_ref()));
-        found.push(Found { option: "dut-label".into(), value, place: key.span() });
+        found.push(Found { option: "dut-label".into(), value, place: key.span(), parts: Vec::new() });
     }
     Ok(())
 }
