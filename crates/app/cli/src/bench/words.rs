@@ -82,8 +82,9 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
         );
     }
     let last = format!(
-        "\n{} trials, {} at the most, without those that are made again\n",
+        "\n{} trial{}, {} at the most, without those that are made again\n",
         numbers([forecast.usual.0, forecast.trials]),
+        if forecast.trials == 1 { "" } else { "s" },
         range([forecast.usual.1, forecast.time])
     );
     text + &set(&last, sheet)
@@ -104,6 +105,7 @@ fn range([usual, most]: [Duration; 2]) -> String {
 pub(super) fn people(time: Duration) -> String {
     let seconds = time.as_nanos() / 1_000_000_000;
     match seconds {
+        0 if time.as_nanos() > 0 => "less than a second".into(),
         0..=119 => format!("{seconds} s"),
         120..=7_199 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
