@@ -2,6 +2,7 @@
 
 import type { Table } from './forms';
 
+const PACKETS: Record<string, number> = { pps: 1, kpps: 1e3, Mpps: 1e6 };
 const BITS: Record<string, number> = { bit: 1, kbit: 1e3, Mbit: 1e6, Gbit: 1e9, Bps: 8, kBps: 8e3, MBps: 8e6, GBps: 8e9 };
 const OCTETS: Record<string, number> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 /** Octets that count besides those of a frame with its check sequence: preamble and gap; or less its header and check sequence. */
@@ -30,14 +31,13 @@ export interface OnWire {
 export function onWire(table: Table | undefined): OnWire | null {
   const size = (table?.queue as Table | undefined)?.bytes;
   const queue = size === undefined ? DEFAULT : parted(size, OCTETS);
-  const packets = parted(table?.limit, { pps: 1, kpps: 1e3, Mpps: 1e6 });
-  if (packets !== null) {
-    const takes = 1e9 / packets;
-    return { takes: [takes, takes], full: queue === null ? null : (queue / SIZES[1]) * takes, byPackets: true };
-  }
-  const bits = parted(table?.limit, BITS);
+  const [packets, bits] = [PACKETS, BITS].map((units) => parted(table?.limit, units));
   const beside = BESIDE[String(table?.layer ?? 'l2')];
-  if (bits === null || beside === undefined) return null;
-  const of = (octets: number) => ((octets + beside) * 8e9) / bits;
-  return { takes: [of(SIZES[0]), of(SIZES[1])], full: queue === null ? null : (queue / SIZES[1]) * of(SIZES[1]), byPackets: false };
+  const of = (octets: number) => {
+    if (packets) return 1e9 / packets;
+    return bits && beside !== undefined ? ((octets + beside) * 8e9) / bits : null;
+  };
+  const [least, most] = [of(SIZES[0]), of(SIZES[1])];
+  if (least === null || most === null) return null;
+  return { takes: [least, most], full: queue === null ? null : (queue / SIZES[1]) * most, byPackets: Boolean(packets) };
 }

@@ -121,9 +121,9 @@ pub(super) fn frames(out: &mut Out, results: &Results) {
             own(run.baseline.least_ns),
             own(run.baseline.median_ns),
             own(run.baseline.stddev_ns),
-            us(run.floor.least_ns),
+            us(run.floor.figures.min_ns),
             us(run.floor.median_ns),
-            us(run.floor.stddev_ns),
+            us(run.floor.figures.stddev_ns),
             us(longest),
             percent(run.circumstances.host.stolen_ratio),
         ];

@@ -69,10 +69,9 @@ pub(crate) struct Frames {
 /// Delays of one way by the kernel's stamps, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Floor {
-    pub(crate) count: u64,
-    pub(crate) least_ns: f64,
+    #[serde(flatten)]
+    pub(crate) figures: Figures,
     pub(crate) median_ns: f64,
-    pub(crate) stddev_ns: f64,
 }
 
 impl Floor {
@@ -85,13 +84,7 @@ impl Floor {
     }
 
     fn of(delays: &[i64]) -> Option<Self> {
-        let figures = Figures::of(delays)?;
-        Some(Self {
-            count: figures.count,
-            least_ns: figures.min_ns,
-            median_ns: summary(delays).median?,
-            stddev_ns: figures.stddev_ns,
-        })
+        Some(Self { figures: Figures::of(delays)?, median_ns: summary(delays).median? })
     }
 }
 
@@ -322,9 +315,9 @@ mod tests {
     #[test]
     fn the_floor_is_of_delays_by_the_kernels_stamps() {
         let floor = Floor::of(&[400, 500, 900, 600]).unwrap();
-        assert_eq!((floor.count, floor.least_ns, floor.median_ns), (4, 400.0, 550.0));
+        assert_eq!((floor.figures.count, floor.figures.min_ns, floor.median_ns), (4, 400.0, 550.0));
         // Deviations -200, -100, 300, 0: the root of 140,000 / 4.
-        assert!((floor.stddev_ns - 35_000_f64.sqrt()).abs() < 1e-9, "{}", floor.stddev_ns);
+        assert!((floor.figures.stddev_ns - 35_000_f64.sqrt()).abs() < 1e-9, "{}", floor.figures.stddev_ns);
         assert_eq!(Floor::of(&[]), None);
     }
 

@@ -115,6 +115,18 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// The argument that is about single packets, if one was given.
+pub(crate) fn of_packets(arguments: &ReportArgs) -> Option<&'static str> {
+    [
+        ("--qtcp", arguments.qtcp.is_some()),
+        ("--fates", arguments.fates),
+        ("--stream", arguments.stream.is_some()),
+        ("--direction", arguments.direction.is_some()),
+    ]
+    .into_iter()
+    .find_map(|(flag, given)| given.then_some(flag))
+}
+
 /// Puts several runs on one page.
 fn overlay(arguments: &ReportArgs) -> Result<u8, Failure> {
     let others = [&arguments.csv, &arguments.qtcp, &arguments.output.json];

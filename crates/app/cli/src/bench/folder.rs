@@ -11,6 +11,7 @@ use romer_record::benchmark::{BENCHMARK_PLAN, BenchmarkPlan};
 use romer_store::{BenchmarkRun, Location, StoreError};
 use romer_units::random::Seed;
 
+use super::plan::takes_a_value;
 use crate::args::{BenchArgs, Cli, Command, Invocation, read};
 use crate::failure::Failure;
 use crate::measure::location;
@@ -103,14 +104,7 @@ pub(super) fn arguments(folder: &Path, given: &[String]) -> Result<(BenchArgs, V
 fn unsaid(words: &[String], given: &[String]) -> Vec<String> {
     let name = |word: &str| word.split_once('=').map_or(word, |(name, _)| name).to_owned();
     let cli = Cli::command();
-    let bench = cli.find_subcommand("bench");
-    let takes_value = |flag: &str| {
-        let mut options = bench.into_iter().flat_map(clap::Command::get_arguments);
-        options.any(|option| {
-            option.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long))
-                && option.get_action().takes_values()
-        })
-    };
+    let takes_value = |flag: &str| flag.strip_prefix("--").is_some_and(|name| takes_a_value(&cli, name));
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -25,23 +25,26 @@ impl Places {
     /// needs.
     pub(super) fn tell(&self, failure: Failure) -> Failure {
         let place = self.place_of(failure.text()).filter(|_| failure.is_usage() && failure.place().is_none());
-        place.map_or(failure, |(place, text)| faulty(&self.text, &self.shown, place.start, &text))
+        match place {
+            Some(place) => faulty(&self.text, &self.shown, place.start, failure.text()),
+            None => failure,
+        }
     }
 
-    /// Where the option stands that this text names, and the text.
-    fn place_of(&self, text: &str) -> Option<(Range<usize>, String)> {
+    /// Where the option stands that this text names.
+    fn place_of(&self, text: &str) -> Option<Range<usize>> {
         let (_, rest) = text.split_once("(--")?;
         let (named, _) = rest.split_once(')')?;
         for one in named.split(", ") {
             let one = one.trim_start_matches("--");
             let (flag, said) = one.split_once(' ').unwrap_or((one, ""));
             if let Some(found) = self.meant(flag, said) {
-                return Some((found.place.clone(), text.to_owned()));
+                return Some(found.place.clone());
             }
         }
         let flag = named.split([' ', ',']).next().unwrap_or_default();
         (text.starts_with("an argument is missing") && !ANYWHERE.contains(&flag))
-            .then(|| (self.procedure.clone(), text.to_owned()))
+            .then(|| self.procedure.clone())
     }
 
     /// Of the options of this name the last that says so, or the last of all.

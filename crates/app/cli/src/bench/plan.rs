@@ -227,9 +227,8 @@ pub(super) fn is_in_a_plan(option: &str) -> bool {
 
 type Fault<'a> = &'a dyn Fn(Range<usize>, &str, &str) -> Failure;
 
-/// Whether an option of this name takes a value.
-fn takes_a_value(name: &str) -> bool {
-    let cli = Cli::command();
+/// Whether the option of `romer bench` of this name takes a value.
+pub(super) fn takes_a_value(cli: &clap::Command, name: &str) -> bool {
     let bench = cli.find_subcommand("bench");
     let mut all = bench.into_iter().flat_map(clap::Command::get_arguments);
     all.any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
@@ -247,7 +246,7 @@ fn option(
         fault(place.clone(), &format!("{name} is a text, a number or an array of them"), "write it in quotes")
     };
     let values: Vec<Option<String>> = match value.get_ref() {
-        DeValue::Boolean(said) if takes_a_value(name) => {
+        DeValue::Boolean(said) if takes_a_value(&Cli::command(), name) => {
             let why = format!("{key} takes a text or a number, and not {said}");
             return Err(fault(place, &why, "write what it is to be"));
         }

@@ -9,6 +9,7 @@ use super::words;
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::report::of_packets;
 
 /// Whether a benchmark is kept there.
 pub(crate) fn is_benchmark(folder: &Path) -> bool {
@@ -18,13 +19,7 @@ pub(crate) fn is_benchmark(folder: &Path) -> bool {
 /// Shows the benchmark in `folder`, and writes what is asked for.
 pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let of_packets = [
-        ("--qtcp", arguments.qtcp.is_some()),
-        ("--fates", arguments.fates),
-        ("--stream", arguments.stream.is_some()),
-        ("--direction", arguments.direction.is_some()),
-    ];
-    if let Some((flag, _)) = of_packets.iter().find(|(_, given)| *given) {
+    if let Some(flag) = of_packets(arguments) {
         return Err(Failure::usage(format!(
             "an argument does not apply ({flag}): {shown} is a benchmark, of which results are kept and no packets; leave it \
              out"

@@ -157,7 +157,7 @@ impl Kept {
 
     /// That it is there, in words.
     pub(super) fn words(&self) -> String {
-        format!("kept in {}; the figures are in {PAGE}\n", escape::terminal(&self.folder.to_string_lossy()))
+        kept_in(&self.folder)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
@@ -168,6 +168,11 @@ impl Kept {
             .ok_or_else(|| Failure::usage(format!("the folder's name is not text ({shown})")))?;
         output::write_document(path, text, true)
     }
+}
+
+/// That an emulation is in this folder, in words.
+pub(super) fn kept_in(folder: &Path) -> String {
+    format!("kept in {}; the figures are in {PAGE}\n", escape::terminal(&folder.to_string_lossy()))
 }
 
 /// The tests of seed 002's chapter 5.

@@ -7,12 +7,13 @@ use std::path::Path;
 use romer_record::emulation::Emulation;
 use romer_report::escape;
 
-use super::kept::{DOCUMENT, FIGURES, PAGE, SAMPLES, SCENARIO};
+use super::kept::{DOCUMENT, FIGURES, PAGE, SAMPLES, SCENARIO, kept_in};
 use super::words;
 use crate::args::ReportArgs;
 use crate::bench::shown::check_folder;
 use crate::failure::Failure;
 use crate::output;
+use crate::report::of_packets;
 
 /// Whether an emulation is kept there, were it one that was killed.
 pub(crate) fn is_emulation(folder: &Path) -> bool {
@@ -23,13 +24,7 @@ pub(crate) fn is_emulation(folder: &Path) -> bool {
 /// Shows the emulation in `folder`, and writes what is asked for.
 pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failure> {
     let shown = escape::terminal(&folder.to_string_lossy());
-    let of_runs = [
-        ("--qtcp", arguments.qtcp.is_some()),
-        ("--fates", arguments.fates),
-        ("--stream", arguments.stream.is_some()),
-        ("--direction", arguments.direction.is_some()),
-    ];
-    if let Some((flag, _)) = of_runs.iter().find(|(_, given)| *given) {
+    if let Some(flag) = of_packets(arguments) {
         return Err(Failure::usage(format!(
             "an argument does not apply ({flag}): {shown} is an emulation, of which packets are kept as its samples; leave it out, and \
              take those with --csv"
@@ -40,7 +35,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let to_stdout = targets.iter().any(|target| target.as_deref() == Some("-"));
     if !arguments.output.quiet && !to_stdout {
         output::print(&words::summary(&document, &[]));
-        output::print(&format!("kept in {shown}; the figures are in {PAGE}\n"));
+        output::print(&kept_in(folder));
     }
     let force = arguments.output.force;
     let copies = [(&arguments.html, PAGE), (&arguments.csv, SAMPLES)];
