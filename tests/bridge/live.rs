@@ -296,6 +296,45 @@ fn a_hundred_changes_a_second_under_load_keep_order_and_count_every_packet() {
 }
 
 #[test]
+fn what_was_asked_for_stays_while_everything_passes_and_the_document_says_since_when() {
+    with_network(
+        "live::what_was_asked_for_stays_while_everything_passes_and_the_document_says_since_when",
+        || {
+            let bench = Bench::new();
+            let bridge = bench.bridge(Path::default());
+            let control = bridge.control();
+            let text = "[a_to_b.loss]\nmodel = \"bernoulli\"\nprobability = 1\n";
+            let opened = || romer_emulate::read_scenario(text, "s").unwrap();
+            control.apply(opened(), None).unwrap();
+            let passing = control.pass().unwrap();
+            assert_eq!((passing.revision, passing.text.as_str(), passing.passing), (3, text, true));
+            assert_eq!(control.pass().unwrap().revision, 3, "what is so already is no change");
+            let [mut near, _far] = bench.hosts();
+            near.send(&numbered(1));
+            wait_until("it has passed", || control.document().unwrap().a_to_b.transmitted == 1);
+            let document = control.document().unwrap();
+            assert_eq!(document.scenario, text);
+            let since = document.passing_since.unwrap();
+            assert_eq!(since, document.changes[2].at);
+            assert_eq!(
+                document.changes.iter().map(|one| one.passing).collect::<Vec<_>>(),
+                [false, false, true]
+            );
+            let told = |words: &str| document.warnings.iter().any(|warning| warning.contains(words));
+            assert!(told(&format!("untouched since {since}")), "{:?}", document.warnings);
+            assert!(!told("asks for nothing"), "{:?}", document.warnings);
+            control.apply(opened(), None).unwrap();
+            near.send(&numbered(2));
+            wait_until("it is lost", || control.document().unwrap().a_to_b.lost["model"] == 1);
+            let document = control.document().unwrap();
+            assert_eq!((document.passing_since, control.scenario().passing), (None, false));
+            assert!(!document.warnings.iter().any(|warning| warning.contains("master switch")));
+            bridge.stop().unwrap();
+        },
+    );
+}
+
+#[test]
 fn whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed() {
     with_network("live::whoever_changes_what_another_has_changed_is_told_and_the_run_keeps_its_seed", || {
         let bench = Bench::new();

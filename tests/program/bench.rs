@@ -232,6 +232,11 @@ fn a_router_that_remarks_otherwise_than_it_is_to_is_caught() {
     std::fs::write(&plan, "procedure = \"load-sweep\"\nline_rate = \"10MB\"\n").unwrap();
     let wrong = bench(&lab, &[plan.to_str().unwrap()]).with_code(3);
     assert!(wrong.stderr.contains("plan.toml:2:13): bad value (--line-rate)"), "{wrong:?}");
+    // Nobody waits for who writes into a pipe.
+    let pipe = folder.path().join("pipe.toml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let wrong = bench(&lab, &[pipe.to_str().unwrap()]).with_code(4);
+    assert!(wrong.stderr.contains("it is not a regular file"), "{wrong:?}");
 }
 
 #[test]
@@ -409,6 +414,22 @@ fn the_tester_is_tested_first_and_says_what_may_be_claimed() {
     assert_eq!(found["limits"][0]["held"], true);
     let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
     assert!(page.contains("What the tester itself allows to be claimed"));
+}
+
+#[test]
+fn an_interrupted_self_test_is_kept_and_does_not_say_that_it_goes_on() {
+    let lab = Lab::router();
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut asked = command(&lab, &run, &["self-test", "--trial", "30s", "--settle", "10ms"]);
+    let interrupted = Process::start(asked.args(["--color", "never"]));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    interrupted.signal("INT");
+    let ended = interrupted.wait().with_code(130);
+    assert!(ended.stderr.starts_with("benchmark self-test: "), "{ended:?}");
+    assert!(ended.stdout.contains("; a self-test is made anew"), "{ended:?}");
+    assert!(!ended.stdout.contains("--resume"), "{ended:?}");
+    assert!(run.join("benchmark.json").is_file());
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod model;
 mod nat;
 mod offline;
 mod recorded;
+mod refused;
 mod route;
 mod streams;
 mod targets;

@@ -697,6 +697,8 @@ export interface components {
         About: {
             /** @description Whether an emulation runs. */
             emulating: boolean;
+            /** @description Whether there is an emulation that can be asked for, also one that has ended. */
+            has_emulation: boolean;
             /** @description The machine's name. */
             host: string;
             /** @description Rights of the process that an emulation or a benchmark needs: whether it has them. */
@@ -890,7 +892,7 @@ export interface components {
             /** @description Limits that were stated, and whether they held. */
             limits: components["schemas"]["Limit"][];
             /**
-             * @description The same over all frames and loads together, where there are six of these at the least.
+             * @description The same over all frames and loads together, where there is more than one of these.
              * @default []
              */
             overall: components["schemas"]["Overall"][];
@@ -1695,11 +1697,20 @@ export interface components {
             ended_by: string | null;
             /** @description How chance came about: `counter` or `mrg`. */
             generator: string;
+            /**
+             * @description Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
+             *     where the scenario held at the end.
+             * @default null
+             */
+            passing_since: string | null;
             /** @description The ports, by letter. */
             ports: {
                 [key: string]: components["schemas"]["EmulatedPort"];
             };
-            /** @description What was asked for, as a scenario file says it. */
+            /**
+             * @description What was asked for, as a scenario file says it; where everything passed through untouched at the end, what was
+             *     asked for before that.
+             */
             scenario: string;
             /** @description `romer/emulation/1`. */
             schema: string;
@@ -1713,10 +1724,15 @@ export interface components {
              */
             warnings: string[];
         };
-        /** @description A scenario that was put in force. */
+        /** @description A scenario that was put in force, or only kept from then on. */
         EmulationChange: {
             /** @description When, RFC 3339. */
             at: string;
+            /**
+             * @description From then on everything passed through untouched, and the scenario was only kept.
+             * @default false
+             */
+            passing: boolean;
             /**
              * Format: uint64
              * @description 1 for that of the start, one more with each change.
@@ -2530,7 +2546,8 @@ export interface components {
              * Format: uint64
              * @description Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
              *     the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
-             *     host there was down (`link-down`).
+             *     host there was down (`link-down`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
+             *     they left after the last that a far end which went away is known to have had.
              * @default null
              */
             astray: number | null;
@@ -2561,7 +2578,7 @@ export interface components {
             lost_at_least?: number | null;
             /**
              * Format: uint64
-             * @description The host itself refused to send; neither sent nor lost.
+             * @description The host itself refused to send; neither sent nor lost. Of the way back of round trips, the far host's replies.
              */
             not_sent: number | null;
             /**
@@ -4375,6 +4392,10 @@ export interface operations {
                 b: string;
                 /** @description The figure of the verdict: delay_ns.median, loss.ratio, ... */
                 by?: string;
+                /** @description Which of its streams, from 0; the first. */
+                stream_a?: string;
+                /** @description Which of its streams, from 0; the first. */
+                stream_b?: string;
             };
             header?: never;
             path?: never;

@@ -32,3 +32,15 @@ export function present<T>(of: readonly T[], values: readonly (number | null)[][
     absent: of.filter((_, place) => !has(place)),
   };
 }
+
+/** Which streams of two runs belong together: those to one target; where none are, those in one place. */
+export function pairs(a: readonly { target: string }[], b: readonly { target: string }[]): [number, number][] {
+  const taken = new Set<number>();
+  const alike = a.flatMap((one, place): [number, number][] => {
+    const other = b.findIndex((two, at) => two.target === one.target && !taken.has(at));
+    if (other < 0) return [];
+    taken.add(other);
+    return [[place, other]];
+  });
+  return alike.length > 0 ? alike : a.slice(0, b.length).map((_, place) => [place, place]);
+}

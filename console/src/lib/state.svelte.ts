@@ -77,13 +77,10 @@ class Shared {
   private async renew(): Promise<void> {
     this.jobs = await ask('measurements');
     this.benchmarks = await ask('benchmarks');
-    try {
+    if (this.about?.has_emulation) {
       this.emulation = await ask('emulation');
       this.asks = asksAnything((await ask('scenario')).scenario);
-    } catch (error) {
-      if (error instanceof Refusal && error.status === 404) this.emulation = null;
-      else throw error;
-    }
+    } else this.emulation = null;
     this.told++;
   }
 

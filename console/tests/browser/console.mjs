@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { browse, conclude, PATIENCE, prefix, serve, TOKEN, until } from './common.mjs';
-import { applying, benchmarkFaults, chains, endsWithItsEmulation, keysOfScenarios, linesOfTraces, longTraces, sameNotes } from './keeping.mjs';
+import { applying, benchmarkFaults, chains, endsPassing, endsWithItsEmulation, keysOfScenarios, linesOfTraces, longTraces, overlaysOfStreams, sameNotes } from './keeping.mjs';
 import { numbersStay } from './typing.mjs';
 
 const shots = process.env.ROMER_SCREENSHOTS;
@@ -384,6 +384,7 @@ async function run() {
   assert(/A\s+\S+, to 198\.18\.0\.3\S*, begun \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/.test(sides) && sides.includes('once more'), sides);
   await until('their curves are drawn', () => runsScreen.locator('.uplot').count().then((count) => count >= 1));
   await clean(page, 'an overlay');
+  await overlaysOfStreams(page, runsScreen);
   step('at 768 pixels every column of the runs is seen');
   await page.setViewportSize({ width: 768, height: 900 });
   const list = runsScreen.getByRole('region', { name: 'List of runs', exact: true });
@@ -406,6 +407,9 @@ async function run() {
   await page.getByRole('button', { name: 'What will be done' }).click();
   await page.getByText('2 trials').first().waitFor();
   const bench = page.locator('section[aria-label=Benchmark]');
+  await page.getByLabel('Repeats', { exact: true }).fill('3');
+  await until('a forecast of another plan is gone', async () => (await bench.getByText('2 trials').count()) === 0);
+  await page.getByLabel('Repeats', { exact: true }).fill('1');
   await bench.getByRole('button', { name: 'Start', exact: true }).click();
   const benchmark = await until('the benchmark ends', () =>
     page.evaluate(async () => {
@@ -418,6 +422,8 @@ async function run() {
   await bench.frameLocator('iframe').getByText('load-sweep').first().waitFor();
   await until('its curves are drawn', () => bench.locator('.uplot').count().then((found) => found >= 2));
   await shot(page, 'benchmark');
+  for (const folded of ['The plan of this form', 'Its plan']) await bench.getByText(folded, { exact: true }).click();
+  await clean(page, 'a benchmark with its plans unfolded');
   await clean(page, 'a benchmark');
 
   step('a benchmark lies among the runs, and a fault of its form stands beside its field');
@@ -542,15 +548,35 @@ async function run() {
   await page.getByText('"1,000" is no whole number').waitFor();
   assert.equal(await page.evaluate(async () => (await (await fetch('/api/measurements')).json()).length), before);
   await page.getByLabel('Packets', { exact: true }).fill('3000');
+  const target = page.getByLabel('Target', { exact: true });
+  const named = await target.inputValue();
+  await target.fill('');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.getByText('name a host that runs romer respond').waitFor();
+  await target.fill(named);
 
   step('an emulation that is stopped is a run, with its page');
   await open(page, 'Emulator');
-  await page.getByRole('button', { name: 'Stop', exact: true }).click();
-  await page.getByText('What it did is kept as the run').waitFor();
+  await endsPassing(page);
   await open(page, 'Runs');
   await page.getByLabel('Filter', { exact: true }).fill('emulation');
   await runsScreen.getByRole('button', { name: /^Open / }).first().click();
   await runsScreen.frameLocator('iframe').getByText('What became of the packets').waitFor();
+  await runsScreen.frameLocator('iframe').getByText('the master switch was off at the end').waitFor();
+
+  step('reports in a tab of their own are as clean, in light and in dark');
+  const reports = await page.evaluate(async () => (await (await fetch('/api/runs')).json()).filter((run) => run.state === 'complete').map((run) => [run.kind, `/api/runs/${run.name}/report.html`]));
+  for (const kind of ['measurement', 'benchmark', 'emulation']) {
+    const [, address] = reports.find(([of]) => of === kind) ?? assert.fail(`there is no ${kind}`);
+    const tab = await context.newPage();
+    for (const colorScheme of ['light', 'dark']) {
+      await tab.emulateMedia({ colorScheme });
+      await tab.goto(`http://127.0.0.1:8800${address}`);
+      await tab.evaluate(() => document.querySelectorAll('details').forEach((folded) => (folded.open = true)));
+      await clean(tab, `the report of a ${kind}, ${colorScheme}`);
+    }
+    await tab.close();
+  }
   await page.getByLabel('Filter', { exact: true }).fill('');
 
   step('the page of an emulation that ends asks before it does, and says so');
@@ -561,9 +587,14 @@ async function run() {
   await page.getByLabel('Target', { exact: true }).fill('typed.before.the.end');
   server.child.kill('SIGKILL');
   await page.getByText('connection lost, trying again').waitFor();
+  const measuring = page.locator('section[aria-label=Measure]');
+  await measuring.getByRole('button', { name: 'Start', exact: true }).click();
+  const silence = measuring.getByText('Is romer still running?');
+  await silence.waitFor();
   server = serve();
   await server.line;
   await page.getByText('connected to').waitFor();
+  await until('what is not so any more is not told', async () => (await silence.count()) === 0);
   assert.equal(await page.getByLabel('Target', { exact: true }).inputValue(), 'typed.before.the.end');
   await open(page, 'Emulator');
   await page.getByRole('heading', { name: 'No packets pass through an emulator yet' }).waitFor();

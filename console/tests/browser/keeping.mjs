@@ -182,6 +182,69 @@ export async function benchmarkFaults(page) {
   await look.click();
   await until('it is opened, and marked', async () => (await source.isVisible()) && (await source.getAttribute('aria-invalid')) === 'true');
   await source.fill('');
+  const destination = page.getByLabel('Destination address');
+  await destination.fill('fe80::1');
+  await look.click();
+  await until('an address of one link is marked', async () => (await destination.getAttribute('aria-invalid')) === 'true');
+  await destination.fill('');
+  const labels = page.getByLabel('Labels of the device');
+  await labels.fill('nolabel');
+  await look.click();
+  await bench.getByText('"nolabel" is no label').waitFor();
+  await labels.fill('');
+}
+
+/** An emulation that ends while its master switch is off keeps what was asked for. */
+export async function endsPassing(page) {
+  const asked = '[a_to_b.delay]\nfixed = "7ms"\n';
+  const status = await page.evaluate(async (toml) => (await fetch('/api/scenario', { method: 'PUT', headers: { 'Content-Type': 'application/json', 'If-Match': '*' }, body: JSON.stringify({ toml }) })).status, asked);
+  assert.equal(status, 200);
+  await page.getByRole('switch', { name: /On: packets are impaired/ }).click();
+  await page.getByRole('switch', { name: /Off: packets pass untouched/ }).waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.getByText('What it did is kept as the run').waitFor();
+  const { emulation } = await page.evaluate(async () => {
+    const { run } = await (await fetch('/api/emulation')).json();
+    return (await fetch(`/api/runs/${run}`)).json();
+  });
+  assert.equal(emulation.scenario, asked);
+  assert.match(emulation.passing_since, /^\d{4}-\d\d-\d\dT/);
+  assert.doesNotMatch(emulation.warnings.join(' '), /asks for nothing/);
+}
+
+/** Runs of several targets are laid over each other stream by stream, and too many are refused in words; then both are taken away. */
+export async function overlaysOfStreams(page, runs) {
+  const ids = [];
+  for (const comment of ['first pair', 'second pair']) {
+    const id = await page.evaluate(async (words) => (await (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ targets: ['198.18.0.3', '198.18.0.3'], count: 50, interval: '5ms', comment: words, emulated: null }) })).json()).id, comment);
+    ids.push(await until('it ends', () => page.evaluate(async (one) => {
+      const job = await (await fetch(`/api/measurements/${one}`)).json();
+      return job.state === 'done' ? job.run : null;
+    }, id)));
+    await page.getByRole('cell', { name: comment }).waitFor();
+  }
+  const ticks = runs.getByRole('checkbox');
+  for (const tick of await ticks.all()) await tick.uncheck();
+  for (const id of ids) await runs.getByRole('checkbox', { name: `Overlay ${id}`, exact: true }).check();
+  await runs.getByRole('button', { name: 'Overlay 2' }).click();
+  const figures = runs.getByRole('region', { name: 'Figures of the overlay' });
+  await until('each stream has its rows', async () => (await figures.getByRole('rowheader', { name: /, to 198\.18\.0\.3/ }).count()) === 12);
+  await until('each is compared', async () => (await runs.getByRole('heading', { name: /^What differs, to 198\.18\.0\.3/ }).count()) === 2);
+  await ticks.last().check();
+  await runs.getByRole('button', { name: 'Overlay 3' }).click();
+  await runs.getByText('Colours are told apart up to 4 streams, and these runs have 5').waitFor();
+  // With the keyboard: the focus stays among the runs.
+  const focus = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName);
+  for (const id of ids) {
+    await runs.getByRole('button', { name: `Delete ${id}`, exact: true }).press('Enter');
+    await until('the focus is on what keeps it', async () => (await focus()) === `Keep it: ${id}`);
+    await page.keyboard.press('Enter');
+    await until('the focus is where it was', async () => (await focus()) === `Delete ${id}`);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Delete it for good' }).press('Enter');
+    await until('the focus is on the next run', async () => (await focus())?.startsWith('Delete ') && (await focus()) !== `Delete ${id}`);
+  }
+  for (const tick of await ticks.all()) await tick.uncheck();
 }
 
 /** The page of `romer emulate --api` ends with it: that is asked, and told. */

@@ -10,7 +10,7 @@ import { modelOf, STAGES, withModel } from '../../src/lib/forms';
 import { absorbing, absorbingWords, completed, fourStateLoss, fourStateMatrix, gilbert, gilbertFault, gilbertLoss, linearSequence, overall, rowFault, stationary, visits } from '../../src/lib/markov';
 import { axis, clock, moment, zone } from '../../src/lib/moment';
 import { named } from '../../src/lib/named';
-import { distribution, present } from '../../src/lib/overlay';
+import { distribution, pairs, present } from '../../src/lib/overlay';
 import { curves, fieldOf, FRESH, plan } from '../../src/lib/plan';
 import { lossRatio, lossSeen, shares } from '../../src/lib/ledger';
 import { bits, nanoseconds, numberOf, percent, probability, so, time, told, wholeNumbers, written } from '../../src/lib/quantity';
@@ -281,6 +281,12 @@ describe('seconds', () => {
 });
 
 describe('overlays', () => {
+  it('hold streams to one target against each other, each once, and else those in one place', () => {
+    const of = (...targets: string[]) => targets.map((target) => ({ target }));
+    expect(pairs(of('x', 'y'), of('y', 'x', 'z'))).toEqual([[0, 1], [1, 0]]);
+    expect(pairs(of('x', 'x'), of('x', 'x'))).toEqual([[0, 0], [1, 1]]);
+    expect(pairs(of('x', 'y'), of('z'))).toEqual([[0, 0]]);
+  });
   it('lay histograms with different bins over one axis', () => {
     const found = distribution([{ bin_edges_ns: [0, 10, 20], counts: [1, 1] }, null, { bin_edges_ns: [5, 15], counts: [4] }]);
     expect(found?.x).toEqual([0, 5, 10, 15, 20]);

@@ -73,13 +73,14 @@ fn check_targets(arguments: &AnalyzeArgs) -> Result<(), Failure> {
 /// Refuses more calibration packets than there are packets.
 fn calibrated(measurement: &Measurement, arguments: &AnalyzeArgs) -> Result<(), Failure> {
     let ways = [&measurement.forward, &measurement.reverse, &measurement.round_trip];
-    let there = ways.into_iter().filter_map(|way| way.packets.received).max().unwrap_or(0);
+    let there =
+        ways.into_iter().filter_map(|way| way.packets.sent.max(way.packets.received)).max().unwrap_or(0);
     match arguments.calibration.filter(|stated| *stated > there) {
         None => Ok(()),
         Some(stated) => Err(Failure::with_code(
             3,
             format!(
-                "there are not so many packets (--calibration {stated}): {there} arrived; state fewer, or leave it out to \
+                "there are not so many packets (--calibration {stated}): {there} were sent; state fewer, or leave it out to \
                  use all"
             ),
         )),

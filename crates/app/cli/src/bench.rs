@@ -125,6 +125,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         line: words::Line::new(prose && io::stderr().is_terminal()),
     };
     let document = if name == ProcedureName::SelfTest {
+        looker.begin();
         romer_bench::self_test(&options, &stop, arguments.trials.trial)
     } else {
         romer_bench::run(&options, past, &stop, &mut looker)
@@ -139,7 +140,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     kept.finish(&document, &page)?;
     if prose && !arguments.output.json_to_stdout() {
         output::print(&words::summary(&document, output::sheet(arguments.output.color)));
-        output::print(&words::kept(kept.folder(), document.partial));
+        output::print(&words::kept(kept.folder(), &document));
     }
     if let Some(file) = &arguments.output.json {
         output::write_document(file, &output::document_text(&document)?, arguments.output.force)?;
@@ -338,6 +339,14 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     look_at_ports(arguments)?;
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
     let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
+    if let (Some(_), Some(IpAddr::V6(destination))) = (lab, arguments.destination)
+        && destination.is_unicast_link_local()
+    {
+        return Err(Failure::usage(format!(
+            "nothing forwards to the destination (--destination): {destination} is an address of one link only; give one behind \
+             the device, or leave it out"
+        )));
+    }
     let source = arguments.source.or_else(|| lab.map(|lab| lab.source));
     let destination = arguments.destination.or_else(|| lab.map(|lab| lab.destination));
     let load = &arguments.load;

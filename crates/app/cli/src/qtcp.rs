@@ -29,7 +29,8 @@ pub(crate) fn run(arguments: &QtcpArgs) -> Result<u8, Failure> {
     }
 }
 
-fn convert(prefix: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
+fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
+    let prefix = name.strip_suffix(".raw").filter(|prefix| !prefix.is_empty()).unwrap_or(name);
     let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
     let shown = escape::terminal(&raw);
     let file = File::open(&raw).map_err(|error| {

@@ -52,6 +52,8 @@ pub(crate) struct About {
     of_emulation: bool,
     /// Whether an emulation runs.
     emulating: bool,
+    /// Whether there is an emulation that can be asked for, also one that has ended.
+    has_emulation: bool,
     /// Where runs are kept.
     runs: String,
     /// Rights of the process that an emulation or a benchmark needs: whether it has them.
@@ -129,6 +131,7 @@ impl App {
             host: host_info::host_name().unwrap_or_default(),
             of_emulation: self.of_emulation,
             emulating: slot.as_ref().is_some_and(|emulation| emulation.is_running()),
+            has_emulation: slot.is_some(),
             runs: self.runs.root().display().to_string(),
             may_emulate: host_info::capabilities()
                 .is_ok_and(|rights| rights.has(Capability::NetRaw) && rights.has(Capability::NetAdmin)),

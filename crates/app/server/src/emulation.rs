@@ -63,15 +63,6 @@ pub(crate) struct Stood {
 struct Own {
     files: BTreeMap<String, String>,
     history: History,
-    /// The scenario that is kept while everything passes through.
-    kept: Option<Kept>,
-}
-
-/// A scenario that is not in force now.
-#[derive(Debug)]
-struct Kept {
-    text: String,
-    notes: Vec<String>,
 }
 
 /// The scenario in force; while everything passes through, the one that is kept meanwhile.
@@ -237,7 +228,7 @@ impl Emulation {
             run: Mutex::new(None),
             control,
             bridge: Mutex::new(bridge),
-            own: Mutex::new(Own { files, history, kept: None }),
+            own: Mutex::new(Own { files, history }),
             last: Mutex::new(None),
         }
     }
@@ -313,44 +304,32 @@ impl Emulation {
 
     fn shown(&self, own: &Own) -> InForce {
         let current = self.control.scenario();
-        let (text, notes) = match &own.kept {
-            Some(kept) => (&kept.text, &kept.notes),
-            None => (&current.text, &current.notes),
-        };
         let seed = self.control.seed().0;
-        let shown = Shown::of(text, &own.files, notes.clone()).of_run(seed);
-        InForce { version: current.revision, passing: own.kept.is_some(), seed, shown }
+        let shown = Shown::of(&current.text, &own.files, current.notes.clone()).of_run(seed);
+        InForce { version: current.revision, passing: current.passing, seed, shown }
     }
 
     /// Lets everything pass through untouched, and keeps the scenario.
     pub(crate) fn pass(&self) -> Result<Standing, Problem> {
-        let mut own = locked(&self.own);
-        if own.kept.is_none() {
-            let current = self.control.scenario();
-            let (text, notes) = (current.text.clone(), current.notes.clone());
-            let nothing = Given { toml: Some(String::new()), ..Given::default() };
-            self.put(scenario::read(nothing, &BTreeMap::new())?)?;
-            own.kept = Some(Kept { text, notes });
-        }
+        // One change at a time, as what is shown is of both.
+        let own = locked(&self.own);
+        self.control.pass().map_err(|error| refused(&error))?;
         drop(own);
         Ok(self.standing())
     }
 
     /// Puts the scenario that is kept in force again.
     pub(crate) fn impair(&self) -> Result<Standing, Problem> {
-        let mut own = locked(&self.own);
-        if let Some(kept) = &own.kept {
-            let given = Given { toml: Some(kept.text.clone()), ..Given::default() };
-            self.put(scenario::read(given, &own.files)?)?;
-            own.kept = None;
+        let own = locked(&self.own);
+        let current = self.control.scenario();
+        if current.passing {
+            let given = Given { toml: Some(current.text.clone()), ..Given::default() };
+            let read = scenario::read(given, &own.files)?;
+            let opened = Opened { scenario: read.scenario, text: read.toml };
+            self.control.apply(opened, None).map_err(|error| refused(&error))?;
         }
         drop(own);
         Ok(self.standing())
-    }
-
-    fn put(&self, read: Read) -> Result<(), Problem> {
-        let opened = Opened { scenario: read.scenario, text: read.toml };
-        self.control.apply(opened, None).map(|_| ()).map_err(|error| refused(&error))
     }
 
     /// The entity tag of a version: another emulation's is never the same.
@@ -397,8 +376,6 @@ impl Emulation {
             Err(error) => return Err(refused(&error)),
         }
         own.files = read.files;
-        // Who puts a scenario in force wants it.
-        own.kept = None;
         let Own { files, history, .. } = &mut *own;
         history.push(applied(&self.control), files);
         Ok(self.shown(&own))
@@ -407,7 +384,7 @@ impl Emulation {
     /// How it stands.
     pub(crate) fn standing(&self) -> Standing {
         let [a, b] = self.ports().map(ToString::to_string);
-        let room = self.control.room();
+        let (room, scenario) = (self.control.room(), self.control.scenario());
         let (run, not_kept) = match locked(&self.run).clone() {
             Some(Ok(run)) => (Some(run), None),
             Some(Err(why)) => (None, Some(why)),
@@ -417,14 +394,14 @@ impl Emulation {
             run,
             not_kept,
             running: self.is_running(),
-            passing: locked(&self.own).kept.is_some(),
             started: time::rfc3339(self.control.started()),
             a,
             b,
             data_plane: self.control.data_plane().into(),
             room_frames: room.slots,
             room_octets: room.octets,
-            version: self.control.scenario().revision,
+            passing: scenario.passing,
+            version: scenario.revision,
         }
     }
 

@@ -13,7 +13,7 @@ use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_store::{CalibrationFile, Runs};
-use romer_traffic::{Request, Schedule, Trace, TrafficModel};
+use romer_traffic::{Request, Schedule, Trace, TrafficError, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
@@ -155,6 +155,7 @@ pub(crate) fn start(
     through: Option<Through>,
 ) -> Result<Job, Problem> {
     let options = options(&asked, runs)?;
+    measure::check_sizes(&options).map_err(|error| about_size(&error))?;
     let lengths = options.streams.iter().filter_map(|stream| Schedule::new(&stream.traffic).ok());
     let expected_ns = lengths.map(|schedule| schedule.expected_length().as_nanos()).max();
     let command = options.command.clone();
@@ -395,8 +396,24 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
     let interval = field::<Duration>("interval", asked.interval.as_ref())?;
     let seed = Seed(asked.seed.filter(|seed| *seed != [0; 6]).unwrap_or_else(romer_measure::random_words));
     let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };
-    Schedule::new(&request).map_err(|error| wrong("traffic", &error.to_string()))?;
+    Schedule::new(&request).map_err(|error| wrong(asked_in(&error), &error.to_string()))?;
     Ok(request)
+}
+
+/// The field that a schedule which cannot be is about.
+const fn asked_in(error: &TrafficError) -> &'static str {
+    match error {
+        TrafficError::IntervalNotPositive { .. } | TrafficError::IntervalOfModel { .. } => "interval",
+        TrafficError::NothingToBundle { .. } | TrafficError::BundleOutOfRange { .. } => "bundle",
+        _ => "traffic",
+    }
+}
+
+/// A size that probes cannot have: the command line's words without its option.
+fn about_size(error: &MeasureError) -> Problem {
+    let text = error.to_string();
+    let name = if text.contains("(--size)") { "size" } else { "traffic" };
+    wrong(name, &text.replacen(" (--size)", "", 1).replacen(" (traffic)", "", 1))
 }
 
 /// The recorded schedule that the traffic names, whose text was sent with it: no file of the server's is read.

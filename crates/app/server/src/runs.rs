@@ -313,13 +313,18 @@ fn remove(folder: &Path, files: &[&str]) -> Result<(), Problem> {
     }
 }
 
-/// The difference between two runs' first streams.
-pub(crate) fn compare(runs: &Runs, a: &str, b: &str, by: Option<&str>) -> Result<Comparison, Problem> {
+/// The difference between two streams, each of a run.
+pub(crate) fn compare(
+    runs: &Runs,
+    (a, stream_a): (&str, usize),
+    (b, stream_b): (&str, usize),
+    by: Option<&str>,
+) -> Result<Comparison, Problem> {
     let by = by.unwrap_or("delay_ns.median").parse::<Figure>();
     let by = by.map_err(|why| Problem::unprocessable("by", why))?;
     let [first, second] = [read(runs, a)?, read(runs, b)?];
-    let (Some(of_a), Some(of_b)) = (first.streams.first(), second.streams.first()) else {
-        return Err(Problem::unprocessable("streams", "a run has no stream"));
+    let (Some(of_a), Some(of_b)) = (first.streams.get(stream_a), second.streams.get(stream_b)) else {
+        return Err(Problem::unprocessable("streams", "a run has no such stream"));
     };
     let a = Subject { name: a, stream: of_a.for_report() };
     let b = Subject { name: b, stream: of_b.for_report() };

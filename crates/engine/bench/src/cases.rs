@@ -8,8 +8,9 @@ use std::time::Duration as StdDuration;
 use crate::BenchError;
 use crate::options::Case;
 
-/// Octets of what a command says that a message shows.
-const SHOWN: usize = 200;
+/// Letters of what a command says that a message shows, of its last lines.
+const SHOWN: usize = 300;
+const LINES: usize = 3;
 
 /// How long the last words of a command that has ended are waited for, where something that it has left behind still
 /// holds its standard error.
@@ -36,8 +37,11 @@ pub(crate) fn set(case: &Case) -> Result<(), BenchError> {
         octets.extend_from_slice(&part);
     }
     let said = String::from_utf8_lossy(&octets);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-    let last: String = last.trim().chars().take(SHOWN).collect();
+    // Some say what is wrong first, and then where.
+    let mut last: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    last.drain(..last.len().saturating_sub(LINES));
+    let last: String = last.join(" | ").chars().take(SHOWN).collect();
+    let last = if last.is_empty() { "it says nothing" } else { &last };
     Err(failed(format!("its command ended with {status}: {last}")))
 }
 
@@ -63,7 +67,11 @@ mod tests {
         assert!(set(&case("true")).is_ok());
         assert!(set(&Case { name: "x".into(), command: None }).is_ok());
         let error = set(&case("echo first >&2; echo no such queue >&2; exit 3")).unwrap_err();
-        assert!(error.to_string().contains("exit status: 3: no such queue"), "{error}");
+        assert!(error.to_string().contains("exit status: 3: first | no such queue"), "{error}");
+        let error = set(&case("printf '%s\\n' 1 2 '' 3 4 >&2; exit 3")).unwrap_err();
+        assert!(error.to_string().contains("exit status: 3: 2 | 3 | 4"), "{error}");
+        let error = set(&case("exit 3")).unwrap_err();
+        assert!(error.to_string().contains("exit status: 3: it says nothing"), "{error}");
         // What is left behind is not waited for: this would take an hour.
         assert!(set(&case("sleep 3600 & echo $! >/dev/null; kill -0 $! && (sleep 0.2; kill $!) &")).is_ok());
     }

@@ -137,6 +137,7 @@ impl Bed for Simulated {
                 self.stands_still.iter().find(|(trial, still)| *trial == self.trials && still.contains(&at));
             if let Some((_, still)) = still {
                 sent.longest_away = sent.longest_away.max(Duration::from_nanos(still.end - at));
+                sent.longest_catch_up += 1;
                 at = still.end;
             }
             if at < free {

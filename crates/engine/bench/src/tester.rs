@@ -40,6 +40,10 @@ const MOST_UNSENT: f64 = 0.005;
 /// A burst without loss of which the device had to hold less than it should, by more than this share, tells nothing of what it
 /// holds.
 const BURST_SHORT: f64 = 0.01;
+/// In a trial that is judged by more than its loss, the tester stands still for at most this share of it at a time, ...
+const MOST_STILL: f64 = 0.1;
+/// ... unless it has few frames to send at once then.
+const FEW_AT_ONCE: u64 = 64;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
 const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
@@ -381,6 +385,7 @@ pub(crate) fn record(
 ) -> TrialRecord {
     let (unread, damaged) = (received.unread(), received.damaged);
     let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
+    let other_load = is_another_load(options, ask, &sent);
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
     let flight = Flight {
         streams: known(options),
@@ -416,6 +421,15 @@ pub(crate) fn record(
         ))
     } else if clock_set {
         Some("the host's clock was set during the trial".into())
+    } else if other_load {
+        Some(format!(
+            "the tester stood still for {} of the trial's {}, and then sent up to {} of its {} frames at once, which is not the \
+             load that was asked for",
+            sent.longest_away,
+            ask.length(),
+            sent.longest_catch_up,
+            outcome.offered
+        ))
     } else {
         None
     };
@@ -438,6 +452,14 @@ pub(crate) fn record(
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
+}
+
+/// Whether the tester stood still for so long that its load was another than was asked for: a search looks at loss alone, which
+/// is shared out, bursts are looked at by themselves, and a reset takes the link away.
+fn is_another_load(options: &BenchOptions, ask: &Ask, sent: &Sent) -> bool {
+    let by_loss = !options.procedure.criteria().is_empty() || [Ask::BURST, Ask::RESET].contains(&ask.purpose);
+    let still = sent.longest_away.as_secs_f64() / ask.length().as_secs_f64().max(1e-9);
+    !by_loss && still > MOST_STILL && sent.longest_catch_up > FEW_AT_ONCE
 }
 
 /// How many frames of a burst the device had to hold less than the schedule has it, at the most, because the last of them left

@@ -196,6 +196,7 @@ pub fn run(
         data_plane: "offline".into(),
         ports: BTreeMap::new(),
         scenario: text.into(),
+        passing_since: None,
         changes: Vec::new(),
         a_to_b,
         b_to_a,

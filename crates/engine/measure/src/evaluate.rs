@@ -429,6 +429,13 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
     code_point.zip(ecn_sent(stream)).map(|(dscp, ecn)| dscp.tos() | ecn.bits())
 }
 
+fn did_not_leave(number: u64, [one, several]: [&str; 2], host: &str) -> String {
+    match number {
+        1 => format!("1 {one} did not leave {host}: it is neither sent nor lost"),
+        _ => format!("{number} {several} did not leave {host}: they are neither sent nor lost"),
+    }
+}
+
 fn warnings(
     stream: &Stream,
     related: &Related,
@@ -481,16 +488,14 @@ fn warnings(
          out of the one-way delays, and is still in them"
             .into(),
     );
-    warn(
-        related.not_sent > 0,
-        format!("{} probes did not leave this host: they are neither sent nor lost", related.not_sent),
-    );
+    warn(related.not_sent > 0, did_not_leave(related.not_sent, ["probe", "probes"], "this host"));
     warn(
         related.reverse_not_sent > 0,
-        format!(
-            "{} probes did not leave the far end: they are neither sent nor lost",
-            related.reverse_not_sent
-        ),
+        did_not_leave(related.reverse_not_sent, ["probe", "probes"], "the far end"),
+    );
+    warn(
+        !one_way && stream.far_log && related.not_replied > 0,
+        did_not_leave(related.not_replied, ["reply", "replies"], "the far end"),
     );
     let missing = [
         (selection.t1, related.missing.sender_departure),

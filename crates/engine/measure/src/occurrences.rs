@@ -52,6 +52,22 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
     }
 }
 
+/// That a route came or went. `whose` says whose it is.
+pub(crate) fn route_words(whose: &str, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> String {
+    let [leads, end] = if added { ["leads by", ""] } else { ["led by", ", and is gone"] };
+    format!("{whose} {to}/{prefix} {leads} {gateway}{end}")
+}
+
+/// Whether `address` is among those of `to`/`prefix`.
+pub(crate) fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let mask = u128::MAX.checked_shl(128 - u32::from(prefix.min(128))).unwrap_or(0);
+    to.is_ipv4() == address.is_ipv4() && (bits(to) ^ bits(address)) & mask == 0
+}
+
 /// A time in words has three digits.
 pub(crate) fn rounded(nanos: i64) -> Duration {
     let mut unit = 1;
@@ -126,11 +142,13 @@ pub(crate) struct Remembered {
     pub(crate) forgotten: u64,
 }
 
-/// A happening at the responder, with the interface or the address that it is about, if it is about one.
+/// A happening at the responder, with the interface, the address or the destinations of the route that it is about, if it is
+/// about one.
 #[derive(Clone, Debug)]
 pub(crate) struct Occurrence {
     pub(crate) interface: Option<String>,
     pub(crate) address: Option<IpAddr>,
+    pub(crate) route: Option<(IpAddr, u8)>,
     pub(crate) event: Event,
 }
 
@@ -192,6 +210,7 @@ impl Occurrences {
             .map(|change| Occurrence {
                 interface: None,
                 address: None,
+                route: None,
                 event: clock_event(change, Side::Responder, start),
             })
             .collect();
@@ -204,11 +223,15 @@ impl Occurrences {
                     all.push(Occurrence {
                         interface: None,
                         address: None,
+                        route: None,
                         event: event(EventKind::Missed, Side::Responder, detail.into(), start),
                     });
                 }
                 NetworkChange::Address { address, added, .. } => {
                     all.extend(self.address(address, added));
+                }
+                NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
+                    all.push(self.route((to, prefix), gateway, added));
                 }
                 NetworkChange::Route { .. } => {}
             }
@@ -228,6 +251,21 @@ impl Occurrences {
         if length > Duration::ZERO {
             event = event.over(length.as_nanos());
         }
+        self.remember(&event);
+        event
+    }
+
+    /// The same of what was between these moments.
+    pub(crate) fn note_between(
+        &self,
+        kind: EventKind,
+        detail: String,
+        between: [Timestamp<Monotonic>; 2],
+    ) -> Event {
+        let now = event(kind, Side::Responder, detail, self.start);
+        let [earliest, latest] =
+            between.map(|at| now.at_ns.saturating_sub((at - self.start).as_nanos()).max(0));
+        let event = now.between(earliest, latest);
         self.remember(&event);
         event
     }
@@ -256,7 +294,15 @@ impl Occurrences {
         let detail =
             format!("address {address} of the responder's host was taken away, and was back after {told}");
         let event = event(EventKind::AddressChange, Side::Responder, detail, self.start);
-        Some(Occurrence { interface: None, address: Some(address), event: event.over(length.as_nanos()) })
+        let event = event.over(length.as_nanos());
+        Some(Occurrence { interface: None, address: Some(address), route: None, event })
+    }
+
+    /// A route of this host came or went: what is sent to where it leads goes another way from now on, or not at all.
+    fn route(&self, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> Occurrence {
+        let detail = route_words("the responder's host's route", (to, prefix), gateway, added);
+        let event = event(EventKind::RouteChange, Side::Responder, detail, self.start);
+        Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
     }
 
     fn link(&mut self, name: &str, up: bool, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
@@ -271,7 +317,7 @@ impl Occurrences {
             let event = event(kind, Side::Responder, detail, self.start);
             let noticed_late_ns = unwatched_ns.filter(|_| kind != EventKind::MtuChange);
             let event = Event { noticed_late_ns, ..event };
-            all.push(Occurrence { interface: Some(name.to_owned()), address: None, event });
+            all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
         };
         match (before.up, up) {
             (true, false) => {
@@ -341,6 +387,30 @@ mod tests {
             own.address(std::net::Ipv4Addr::from_bits(number).into(), false);
         }
         assert!(own.away.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn a_prefix_covers_the_addresses_that_begin_with_it() {
+        let covers =
+            |to: &str, prefix, address: &str| covers(to.parse().unwrap(), prefix, address.parse().unwrap());
+        assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
+        assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
+        assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
+        assert!(covers("198.18.0.3", 32, "198.18.0.3"));
+    }
+
+    #[test]
+    fn a_route_of_the_responders_is_told_with_where_it_leads() {
+        let (own, _) = occurrences();
+        let [to, by] = ["0.0.0.0", "198.19.0.1"].map(|address| address.parse().unwrap());
+        let gone = own.route((to, 0), by, false);
+        assert_eq!((gone.route, gone.event.kind), (Some((to, 0)), EventKind::RouteChange));
+        assert_eq!(
+            gone.event.detail,
+            "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone"
+        );
+        let told = told_by_far_end(&gone.event, ClockRelation::Shared, own.start).unwrap();
+        assert_eq!((told.kind, told.side), (EventKind::RouteChange, Side::Responder));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub enum Refusal {
     Calibration {
         /// As stated.
         stated: u64,
-        /// In the file.
+        /// That were sent, by the numbers in the file.
         there: u64,
     },
     /// No line can be fitted.
@@ -60,7 +60,7 @@ pub const fn method(k: u8) -> Method {
 }
 
 /// Makes what a `.log` holds of what a `.raw` holds: normalises `entries`, takes the skew out by `method`, fitted to the
-/// first `calibration` entries (0: to all), and moves the least latency back to 0.
+/// first `calibration` packets that were sent, by their numbers (0: to all), and moves the least latency back to 0.
 ///
 /// # Errors
 /// [`Refusal`]; an implausible skew is not refused with `any_skew`.
@@ -71,8 +71,12 @@ pub fn to_log(
     any_skew: bool,
 ) -> Result<Outcome, Refusal> {
     let there = entries.len() as u64;
-    if calibration > there {
-        return Err(Refusal::Calibration { stated: calibration, there });
+    let numbers = || entries.iter().map(|entry| entry.sequence);
+    let sent =
+        numbers().min().zip(numbers().max()).map_or(0, |(first, last)| (last - first).saturating_add(1));
+    let sent = sent.max(there);
+    if calibration > sent {
+        return Err(Refusal::Calibration { stated: calibration, there: sent });
     }
     normalise(entries);
     let mut outcome = Outcome::default();
@@ -394,6 +398,9 @@ mod tests {
         }
         assert!(matches!(to_log(&mut steep.clone(), method(2), 500, false), Err(Refusal::Implausible(..))));
         assert!(to_log(&mut steep, method(2), 500, true).is_ok());
+        let mut lossy = skewed();
+        lossy.retain(|entry| entry.sequence % 3 > 0);
+        assert!(to_log(&mut lossy, method(2), 2_500, false).is_ok(), "that were sent, not that arrived");
         let mut one = skewed()[..1].to_vec();
         assert!(to_log(&mut one, method(2), 0, false).unwrap().notes[0].contains("one packet"));
         let mut level = skewed();

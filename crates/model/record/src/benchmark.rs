@@ -82,7 +82,7 @@ pub struct Benchmark {
     pub results: Vec<BenchmarkResult>,
     /// Between cases.
     pub differences: Vec<Difference>,
-    /// The same over all frames and loads together, where there are six of these at the least.
+    /// The same over all frames and loads together, where there is more than one of these.
     #[serde(default)]
     pub overall: Vec<Overall>,
     /// What each class or claim came to, where a procedure judges.

@@ -27,8 +27,13 @@ pub struct Emulation {
     pub generator: String,
     /// How packets came in and went out: `packet`, `xdp-native` or `xdp-generic`, or `offline` for files.
     pub data_plane: String,
-    /// What was asked for, as a scenario file says it.
+    /// What was asked for, as a scenario file says it; where everything passed through untouched at the end, what was
+    /// asked for before that.
     pub scenario: String,
+    /// Since when everything passed through untouched (the console's master switch was off) until the end, RFC 3339; `null`
+    /// where the scenario held at the end.
+    #[serde(default)]
+    pub passing_since: Option<String>,
     /// The ports, by letter.
     pub ports: BTreeMap<String, EmulatedPort>,
     /// Which scenarios held after one another, where there were several: the first is that of the start.
@@ -43,7 +48,7 @@ pub struct Emulation {
     pub warnings: Vec<String>,
 }
 
-/// A scenario that was put in force.
+/// A scenario that was put in force, or only kept from then on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulationChange {
     /// 1 for that of the start, one more with each change.
@@ -52,6 +57,9 @@ pub struct EmulationChange {
     pub at: String,
     /// As a scenario file says it.
     pub scenario: String,
+    /// From then on everything passed through untouched, and the scenario was only kept.
+    #[serde(default)]
+    pub passing: bool,
 }
 
 /// The name of the schema of what is kept of an emulation with a measurement that passed through it.

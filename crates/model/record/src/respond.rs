@@ -17,7 +17,7 @@ pub struct Respond {
     pub software: String,
     /// When it started, RFC 3339.
     pub started: String,
-    /// When this was written, RFC 3339; the counts are at most 0.3 s older.
+    /// The time that the counts are of, RFC 3339: just after the signal that asked for them.
     pub at: String,
     /// Where test packets are received.
     pub test_addresses: Vec<String>,

@@ -65,12 +65,17 @@ pub struct About {
     pub note: Option<String>,
 }
 
+/// Whether a file's octets begin as those of UTF-16 do.
+pub fn is_utf16(octets: &[u8]) -> bool {
+    octets.starts_with(&[0xff, 0xfe]) || octets.starts_with(&[0xfe, 0xff])
+}
+
 /// The text of a file's octets.
 ///
 /// # Errors
 /// In words, where it is not UTF-8.
 pub fn decode(octets: &[u8]) -> Result<&str, String> {
-    if octets.starts_with(&[0xff, 0xfe]) || octets.starts_with(&[0xfe, 0xff]) {
+    if is_utf16(octets) {
         return Err("is UTF-16; save it as UTF-8".into());
     }
     let text = core::str::from_utf8(octets)

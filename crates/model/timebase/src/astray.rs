@@ -32,6 +32,10 @@ pub enum Cause {
     TooLong,
     /// It found a full socket.
     Unread,
+    /// The host there did not send the reply to it.
+    Unanswered,
+    /// It left after the last packet of which it is known that the far end had it, which went away.
+    Gone,
 }
 
 /// Says of the packets of `passages` with these sequence `numbers` that did not arrive that they went astray.

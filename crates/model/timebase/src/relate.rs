@@ -55,6 +55,8 @@ pub struct Related {
     pub reverse_not_sent: u64,
     /// Probes that arrived at the responder but were not replied to, where its log says so.
     pub not_replied: u64,
+    /// Numbers of those of them of which no reply was sent at all, in ascending order: they are no round trips that the path lost.
+    pub unanswered: Vec<u64>,
     /// `reverse` holds every reply that was sent. False where a reply may have been lost of which nothing is
     /// known: then it cannot be said how many were sent or lost.
     pub reverse_complete: bool,
@@ -118,6 +120,7 @@ pub struct Relating {
     not_sent: u64,
     reverse_not_sent: u64,
     not_replied: u64,
+    unanswered: Vec<u64>,
     expected: usize,
 }
 
@@ -144,6 +147,7 @@ impl Relating {
             not_sent: 0,
             reverse_not_sent: 0,
             not_replied: 0,
+            unanswered: Vec::new(),
             expected,
         }
     }
@@ -191,6 +195,9 @@ impl Relating {
         stream.forward(probe, &mut self.forward);
         if first.way == Way::RoundTrip {
             self.not_replied += not_replied(probe);
+            if probe.iter().any(arrived_there) && !probe.iter().any(replied) {
+                self.unanswered.push(first.sequence);
+            }
             stream.replies(probe, &mut self.replies);
             stream.round_trip(probe, &mut self.round_trip);
         }
@@ -247,6 +254,7 @@ impl Relating {
             not_sent: self.not_sent,
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
+            unanswered: self.unanswered,
             reverse_complete: far_log == FarLog::Complete
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),

@@ -139,6 +139,9 @@ proptest! {
         prop_assert_eq!(count(&found.round_trip, |p| p.copy == 0), probes.len());
         prop_assert_eq!(count(&found.round_trip, |p| p.fate == Fate::Arrived), back);
         prop_assert_eq!(found.not_replied, (arrivals - world.replies().count()) as u64);
+        let silent = |probe: &Probe| !probe.arrivals.is_empty() && probe.arrivals.iter().all(|(_, reply)| reply.is_none());
+        let unanswered: Vec<u64> = (0..).zip(probes).filter(|(_, probe)| silent(probe)).map(|(number, _)| number).collect();
+        prop_assert_eq!(found.unanswered, unanswered);
         prop_assert!(found.reverse_complete);
     }
 

@@ -1,7 +1,9 @@
 //! The estimators of skew against closed forms, against each other, and under what must not change them.
 
 use proptest::prelude::*;
-use romer_timebase::skew::{Estimate, Estimator, Heading, Hull, Method, Point};
+use romer_record::manifest::SkewRequest;
+use romer_record::{Fate, Passage};
+use romer_timebase::skew::{Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Timestamp};
 
@@ -342,5 +344,41 @@ fn each_jump_is_found_at_the_packet_at_which_it_was() {
             assert!((event.size_ns - 4_650_000).abs() < 100_000, "seed {seed}: {found:?}");
         }
         assert!((ppm(&found) - 12.0).abs() < 1.0, "seed {seed}: {found:?}");
+    }
+}
+
+#[test]
+fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() {
+    // Every third is lost; from number 400 on packets wait more and more.
+    let lossy = |lines: bool, from: u64| -> Vec<Passage> {
+        let all = (0..1_500i64).map(|n| {
+            let came = n % 3 != 0;
+            let arrival = n * 20_000_000 + 5_000_000 + n * 600 + if n >= 400 { (n - 400) * 9_000 } else { 0 };
+            Passage {
+                sequence: n.unsigned_abs() + from,
+                copy: 0,
+                size: 60,
+                fate: if came { Fate::Arrived } else { Fate::Lost },
+                departure: Some(Timestamp::from_nanos(n * 20_000_000)),
+                arrival: came.then(|| Timestamp::from_nanos(arrival)),
+                delay: None,
+                ttl: None,
+                tos: None,
+                departure_error: None,
+            }
+        });
+        all.filter(|passage| lines || passage.fate == Fate::Arrived).collect()
+    };
+    for (lines, from) in [(true, 0), (true, 1), (true, 77_000), (false, 0)] {
+        let request = SkewRequest {
+            method: Method::LeastSquares.to_string(),
+            calibration: Some(400),
+            ..SkewRequest::default()
+        };
+        let passages = lossy(lines, from);
+        let found = relate(&request, &passages, &[], &InTurn);
+        assert!((ppm(&found) - 30.0).abs() < 1e-3, "{lines} {from}: {found:?}");
+        let more = SkewRequest { calibration: Some(600), ..request };
+        assert!((ppm(&relate(&more, &passages, &[], &InTurn)) - 30.0).abs() > 1.0);
     }
 }

@@ -239,7 +239,8 @@ fn sequence(genome: &str, settings: &[&str]) -> Result<Vec<u32>, String> {
         let wrong = || {
             let shown: String = setting.chars().take(40).collect();
             format!(
-                "{shown:?} is not the size of a letter; write A=64B for A to Z, or z=1518B for the MTU's frame"
+                "{shown:?} is not the size of a letter: only capitals, and z for the MTU's frame, have sizes of your own; write \
+                 A=64B for A to Z, or z=1518B"
             )
         };
         let (letter, size) = setting.split_once('=').ok_or_else(wrong)?;

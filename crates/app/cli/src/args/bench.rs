@@ -123,7 +123,7 @@ pub(crate) struct BenchLoadArgs {
     #[arg(long = "stream", value_name = "K=V,...", value_parser = values::parsed::<StreamArgument>)]
     pub(crate) streams: Vec<StreamArgument>,
     /// To how much of the line rate a throughput is found [default: 0.5%]
-    #[arg(long, value_name = "P", value_parser = values::share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "P", value_parser = bench_values::resolution, allow_hyphen_values = true)]
     pub(crate) resolution: Option<f64>,
 }
 

@@ -15,18 +15,19 @@ use crate::values;
         A line of .raw and .log is `sent:received:latency:size:sequence`, times in units of 100 ns. `romer report RUN \
         --qtcp PREFIX` writes such files of a run, and `romer analyze FILE.raw` computes everything else from them.",
     after_help = "Examples:\n  romer qtcp -F\"voice\" -c 1000\n  romer qtcp -F voice -k 1 -d -q 10 --force\n  \
+        romer qtcp -F voice -k 0   (normalised, with the skew left in: as of three packets)\n  \
         romer qtcp -A\"results\" --csv all.csv",
     group = clap::ArgGroup::new("what").required(true).args(["prefix", "folder"])
 )]
 pub(crate) struct QtcpArgs {
-    /// Convert PREFIX.raw to PREFIX.log
+    /// Convert PREFIX.raw to PREFIX.log; the name may be given with its .raw
     #[arg(short = 'F', value_name = "PREFIX")]
     pub(crate) prefix: Option<String>,
     /// Collate the .sta files of a folder
     #[arg(short = 'A', value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The first N packets that arrived were sent for calibration: the skew is fitted to them alone [default: to all]
-    #[arg(short = 'c', value_name = "N", value_parser = values::count, allow_hyphen_values = true, conflicts_with = "folder")]
+    /// The first N packets that were sent are for calibration: the skew is fitted to those of them that came [default: to all]
+    #[arg(short = 'c', value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true, conflicts_with = "folder")]
     pub(crate) calibration: Option<u64>,
     /// Skew: 0 left in, 1 least squares, 2 least absolute deviation, 3 the same with jumps of a clock compensated
     #[arg(short = 'k', value_name = "0..3", value_parser = values::skew_number, default_value = "2",

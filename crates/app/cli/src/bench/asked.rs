@@ -38,7 +38,7 @@ pub(super) fn asked(
     let loss_ratio = load.loss_ratio.unwrap_or(0.0);
     let tenth = Duration::from_nanos(length.as_nanos() / 10).max(Duration::from_millis(1));
     let short = arguments.trials.search_trial.unwrap_or(tenth).min(length);
-    let resolution = load.resolution.unwrap_or(RESOLUTION).max(1e-5);
+    let resolution = load.resolution.unwrap_or(RESOLUTION);
     let least = LEAST_LOAD.max(resolution);
     let goal = Goal { loss_ratio, least, most: 1.0, resolution, short, full: length };
     let sweep = |name, words: &str| (name, Procedure::Sweep { loads: loads(), length }, words.to_owned());

@@ -39,7 +39,9 @@ impl Places {
             let one = one.trim_start_matches("--");
             let (flag, said) = one.split_once(' ').unwrap_or((one, ""));
             if let Some(found) = self.meant(flag, said) {
-                return Some(found.place.clone());
+                // Of a table that key which is named, where it is one: `(--stream share=)`.
+                let key = said.rsplit(',').next().unwrap_or_default().strip_suffix('=');
+                return Some(found.part(|(name, _)| key == Some(name)));
             }
         }
         let flag = named.split([' ', ',']).next().unwrap_or_default();
@@ -90,7 +92,19 @@ mod tests {
         for (plan, place, says) in [
             (two(["name = \"a\"\ndscp = \"eff\"", "name = \"b\""]), (8, 8), "\"eff\" is not a DSCP"),
             (format!("{priority}discipline = \"fair\"\n"), (7, 14), "\"fair\" is none of"),
-            (two(["share = \"60%\"", "share = \"70%\""]), (9, 1), "sum to 130.0 %"),
+            (
+                two(["name = \"a\"\nshare = \"60%\"", "name = \"b\"\nshare = \"70%\""]),
+                (11, 9),
+                "sum to 130.0 %",
+            ),
+            (format!("{sweep}frame_sizes = [64, 12]\n"), (6, 20), "\"12\" is not a frame size"),
+            (format!("{sweep}seed = [1, 2, 3]\n"), (6, 8), "\"1,2,3\" is not a seed; write six numbers"),
+            (format!("{sweep}loads = [\n  \"10%\",\n  \"20\",\n]\n"), (8, 3), "\"20\" is not a load"),
+            (
+                format!("{sweep}expect-marking = [\"cs1=ef\", \"cs1\"]\n"),
+                (6, 29),
+                "\"cs1\" is not two code points",
+            ),
             (two(["name = \"a\"", "name = \"a\""]), (9, 1), "a stream is given twice (--stream name=a)"),
             (
                 format!(
@@ -112,7 +126,7 @@ mod tests {
                 (7, 1),
                 "\"line-rate\" is given twice",
             ),
-            (format!("{priority}{weight}"), (11, 1), "(--stream name=stream 1,weight=)"),
+            (format!("{priority}{weight}"), (11, 10), "(--stream name=stream 1,weight=)"),
         ] {
             let (text, at) = fault(&plan);
             assert!(text.contains(says), "{plan}: {text}");

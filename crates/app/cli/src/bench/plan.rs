@@ -1,7 +1,7 @@
 //! A benchmark's plan: the options in a file.
 //!
 //! The keys of the file are the names of the options (with `-` or `_`), their values what the options take; an array
-//! repeats an option or, of lists, joins their parts. `[[stream]]` and `[[case]]` are tables, `[dut]` the labels. What
+//! repeats an option or, of lists and a seed, joins their parts. `[[stream]]` and `[[case]]` are tables, `[dut]` the labels. What
 //! the command line says as well counts instead of the file.
 
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::fs;
 use std::ops::Range;
 
 use clap::CommandFactory;
-use romer_scenario::nearest;
+use romer_scenario::{is_utf16, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -38,22 +38,26 @@ const NOT_IN_A_PLAN: [&str; 12] = [
     "dry-run",
 ];
 /// Lists whose parts an option takes in one value.
-pub(super) const JOINED: [&str; 2] = ["frame-sizes", "loads"];
+pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
 
 /// An option of the plan, and where it stands.
 pub(super) struct Found {
     pub(super) option: String,
     pub(super) value: Option<String>,
     pub(super) place: Range<usize>,
-    /// Of a table, its keys as the option has them, and where their values stand.
+    /// Of a table, its keys as the option has them, and where their values stand; of a list that is joined, its values.
     parts: Vec<(String, Range<usize>)>,
 }
 
 impl Found {
     /// Where that stands which a refusal is about: the key that it names, or all of it.
     fn refused(&self, why: &str) -> Range<usize> {
-        let named = self.parts.iter().find(|(name, _)| why.contains(&format!("): {name}: ")));
-        named.map_or(&self.place, |(_, place)| place).clone()
+        self.part(|(name, _)| why.contains(&format!("): {name}: ")))
+    }
+
+    /// Where the first such part stands, or where all does.
+    pub(super) fn part(&self, is_it: impl Fn(&&(String, Range<usize>)) -> bool) -> Range<usize> {
+        self.parts.iter().find(is_it).map_or(&self.place, |(_, place)| place).clone()
     }
 }
 
@@ -63,7 +67,14 @@ pub(super) fn arguments(path: &str, given: &[String]) -> Result<(BenchArgs, Plac
     let refused = |why: std::io::Error| {
         Failure::environment(format!("a plan cannot be read ({shown}): {why}; check its path and rights"))
     };
-    let size = fs::metadata(path).map_err(refused)?.len();
+    // Looked at before it is opened: opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).map_err(refused)?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Err(Failure::environment(format!(
+            "a plan cannot be read ({shown}): it is not a regular file; name one"
+        )));
+    }
+    let size = metadata.len();
     if size > LARGEST {
         return Err(Failure::with_code(
             3,
@@ -89,8 +100,9 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
     let fault = |place: Range<usize>, why: &str, mend: &str| {
         faulty(text, shown, place.start, &format!("{why}; {mend}"))
     };
+    let other = if is_utf16(text) { "this is UTF-16" } else { "this is no UTF-8" };
     let utf8 = std::str::from_utf8(text)
-        .map_err(|error| fault(error.valid_up_to()..0, "this is no UTF-8", "write the file in UTF-8"))?;
+        .map_err(|error| fault(error.valid_up_to()..0, other, "write the file in UTF-8"))?;
     let table = DeTable::parse(utf8)
         .map_err(|error| fault(error.span().unwrap_or(0..0), &first_line(error.message()), "write TOML"))?;
     let known: Vec<String> = option_names();
@@ -168,20 +180,30 @@ fn assemble(
     let Given { words: given, plan } = given;
     let found = &places.found;
     let begin = ["romer", "bench", procedure].map(OsString::from);
-    let words = |one: &Found| {
-        let flag = format!("--{}", one.option);
-        let word = one.value.as_ref().map_or_else(|| flag.clone(), |value| format!("{flag}={value}"));
-        OsString::from(word)
+    let word = |option: &str, value: &str| OsString::from(format!("--{option}={value}"));
+    let words = |one: &Found| match &one.value {
+        Some(value) => word(&one.option, value),
+        None => OsString::from(format!("--{}", one.option)),
     };
+    let alone = |word: OsString| read(begin.iter().cloned().chain([word]));
     for one in found {
         // Options that need others are not judged alone.
         if matches!(one.option.as_str(), "discipline" | "capacity") {
             continue;
         }
-        if let Err(failure) = read(begin.iter().cloned().chain([words(one)])) {
+        if let Err(failure) = alone(words(one)) {
             let text = failure.text().to_owned();
             let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));
-            return Err(fault(one.refused(&text), why, mend));
+            let is_bad = |value: &str| alone(word(&one.option, value)).is_err();
+            // Of a list the value that is none, where others are (a single number is no seed, whichever it is).
+            let place =
+                if one.parts.iter().any(|(value, _)| JOINED.contains(&one.option.as_str()) && !is_bad(value))
+                {
+                    one.part(|(value, _)| is_bad(value))
+                } else {
+                    one.refused(&text)
+                };
+            return Err(fault(place, why, mend));
         }
     }
     let mut all: Vec<OsString> = begin.to_vec();
@@ -245,31 +267,33 @@ fn option(
     let wrong = || {
         fault(place.clone(), &format!("{name} is a text, a number or an array of them"), "write it in quotes")
     };
-    let values: Vec<Option<String>> = match value.get_ref() {
+    let whole = |value| (value, place.clone(), Vec::new());
+    let values = match value.get_ref() {
         DeValue::Boolean(said) if takes_a_value(&Cli::command(), name) => {
             let why = format!("{key} takes a text or a number, and not {said}");
             return Err(fault(place, &why, "write what it is to be"));
         }
-        DeValue::Boolean(true) => vec![None],
+        DeValue::Boolean(true) => vec![whole(None)],
         DeValue::Boolean(false) => Vec::new(),
         DeValue::Array(parts) => {
             let parts = parts
                 .iter()
-                .map(|part| scalar(part.get_ref()).ok_or_else(wrong))
+                .map(|part| scalar(part.get_ref()).map(|value| (value, part.span())).ok_or_else(wrong))
                 .collect::<Result<Vec<_>, _>>()?;
             if JOINED.contains(&name.as_str()) {
-                vec![Some(parts.join(","))]
+                let all: Vec<&str> = parts.iter().map(|(value, _)| value.as_str()).collect();
+                vec![(Some(all.join(",")), place.clone(), parts)]
             } else {
-                parts.into_iter().map(Some).collect()
+                parts.into_iter().map(|(value, place)| (Some(value), place, Vec::new())).collect()
             }
         }
-        value => vec![Some(scalar(value).ok_or_else(wrong)?)],
+        value => vec![whole(Some(scalar(value).ok_or_else(wrong)?))],
     };
-    found.extend(values.into_iter().map(|value| Found {
+    found.extend(values.into_iter().map(|(value, place, parts)| Found {
         option: name.clone(),
         value,
-        place: place.clone(),
-        parts: Vec::new(),
+        place,
+        parts,
     }));
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn report(folder: &Path, arguments: &ReportArgs) -> Result<(), Failur
     let to_stdout = targets.iter().any(|target| target.as_deref() == Some("-"));
     if !arguments.output.quiet && !to_stdout {
         output::print(&words::summary(&document, output::sheet(arguments.output.color)));
-        output::print(&words::kept(folder, document.partial));
+        output::print(&words::kept(folder, &document));
     }
     let force = arguments.output.force;
     if let Some(file) = &arguments.html {

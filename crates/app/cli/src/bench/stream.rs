@@ -62,6 +62,9 @@ impl FromStr for StreamArgument {
                 _ => set(&mut stream, key, value).map_err(explain)?,
             }
         }
+        if has("imix") && has("frame-size") {
+            return Err("imix: a stream has a mixture or one size (frame-size); leave one of them out".into());
+        }
         if let Some(key) = port.filter(|_| stream.protocol == Protocol::Ip) {
             return Err(format!("{key}: a stream of plain IP (protocol=ip) has no ports; leave it out"));
         }
@@ -131,7 +134,15 @@ fn set(stream: &mut StreamOptions, key: &str, value: &str) -> Result<(), String>
         "destination" => stream.destination = Some(addresses(value)?),
         "source-ports" => stream.source_ports = ports(value)?,
         "ports" => stream.destination_ports = ports(value)?,
-        "share" => stream.share = values::share(value)?,
+        "share" => {
+            stream.share = values::share(value)?;
+            if stream.share <= 0.0 {
+                return Err(
+                    "a stream without a share sends nothing; write one above 0, or leave the stream out"
+                        .into(),
+                );
+            }
+        }
         "weight" => {
             let weight = value.parse::<f64>().ok().filter(|weight| (1e-6..=1e6).contains(weight));
             stream.weight = weight.ok_or("a weight is a number above 0, such as 3; write one")?;
@@ -235,6 +246,8 @@ mod tests {
             ("vlan=4095", "vlan: "),
             ("pcp=8", "pcp: "),
             ("share=120%", "share: "),
+            ("share=0%", "share: a stream without a share sends nothing"),
+            ("imix=seed003,frame-size=64", "imix: a stream has a mixture or one size"),
             ("ports=0", "ports: "),
             ("ports=9-8", "exchange"),
             ("destination=198.19.0.9-198.19.0.8", "destination: 198.19.0.9 to 198.19.0.8 is no range"),

@@ -18,6 +18,19 @@ const LARGEST: u32 = 9_018;
 /// The longest trial.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
+/// To how much of the line rate something is found.
+const FINEST: f64 = 1e-5;
+
+/// To how much of the line rate a throughput is found.
+pub(crate) fn resolution(text: &str) -> Result<f64, String> {
+    let share = crate::values::share(text)?;
+    if share < FINEST {
+        let shown: String = text.chars().take(40).collect();
+        return Err(format!("{shown:?} is finer than trials can tell; write 0.001% or more, such as 0.5%"));
+    }
+    Ok(share)
+}
+
 /// A procedure, or the name of a plan.
 pub(crate) fn wish(text: &str) -> Result<Wish, String> {
     if text.ends_with(".toml") {

@@ -188,7 +188,8 @@ fn table(document: &Benchmark) -> String {
         "recovery" => &["throughput_percent", "recovery_ns"],
         _ => &["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"],
     };
-    let heads = ["case", "frames", "load %"].iter().chain(columns).map(|head| (*head).to_owned());
+    let heads = ["case", "frames", "load %"].map(str::to_owned).into_iter();
+    let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
     let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), String::new())];
     for first in document.results.iter().filter(|result| result.quantity == columns[0]) {
         let load = first.load_percent.map_or("-".to_owned(), |load| format!("{load:.2}"));
@@ -201,7 +202,7 @@ fn table(document: &Benchmark) -> String {
                     && (&result.case, result.frame_size, result.load_percent)
                         == (&first.case, first.frame_size, first.load_percent)
             });
-            cells.push(found.map(value).unwrap_or_default());
+            cells.push(found.map(|found| value(found, unit_of(column).1)).unwrap_or_default());
             bounds
                 .extend(found.and_then(|found| bound(found, *column == columns[0], document.setup.repeats)));
         }
@@ -339,10 +340,13 @@ fn set(text: &str, sheet: Sheet) -> String {
 }
 
 /// Where it is, and how it goes on.
-pub(super) fn kept(folder: &std::path::Path, partial: bool) -> String {
+pub(super) fn kept(folder: &std::path::Path, document: &Benchmark) -> String {
     let shown = romer_report::escape::terminal(&folder.to_string_lossy());
-    let more =
-        if partial { format!("; it goes on with: romer bench --resume {shown}") } else { String::new() };
+    let more = match (document.partial, document.procedure.as_str()) {
+        (false, _) => String::new(),
+        (true, "self-test") => "; a self-test is made anew".into(),
+        (true, _) => format!("; it goes on with: romer bench --resume {shown}"),
+    };
     format!("kept in {shown}{more}\n")
 }
 
@@ -362,10 +366,22 @@ fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> 
     first.then(|| format!("bounded by {by}"))
 }
 
-fn value(result: &BenchmarkResult) -> String {
+/// The head of a column of this quantity, and by how much its values are multiplied: latencies are shown in microseconds, other
+/// times in milliseconds.
+fn unit_of(quantity: &str) -> (String, f64) {
+    match quantity.strip_suffix("_ns") {
+        Some(name) if name.starts_with("latency") => (format!("{name}_us"), 1e-3),
+        Some(name) => (format!("{name}_ms"), 1e-6),
+        None => (quantity.into(), 1.0),
+    }
+}
+
+fn value(result: &BenchmarkResult, factor: f64) -> String {
+    let decimals = if factor < 1.0 { 3 } else { 4 };
+    let shown = |value: f64| format!("{:.decimals$}", value * factor);
     match (result.mean, result.interval) {
-        (Some(mean), Some([low, high])) => format!("{mean:.4} ({low:.4} to {high:.4})"),
-        (Some(mean), None) => format!("{mean:.4}"),
+        (Some(mean), Some([low, high])) => format!("{} ({} to {})", shown(mean), shown(low), shown(high)),
+        (Some(mean), None) => shown(mean),
         (None, _) => "-".into(),
     }
 }
@@ -389,6 +405,21 @@ mod tests {
         assert!(told.starts_with("recovery_ns was not found in 1 of 3 repeats: "), "{told}");
         assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns was not found: "));
         assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload that loses nothing");
+    }
+
+    #[test]
+    fn times_of_the_table_have_units_for_people() {
+        let result =
+            |mean, interval| BenchmarkResult { mean: Some(mean), interval, ..BenchmarkResult::default() };
+        let (head, factor) = unit_of("latency_mean_ns");
+        let shown = value(&result(137_504.204_5, Some([0.0, 300_000.0])), factor);
+        assert_eq!((head.as_str(), shown.as_str()), ("latency_mean_us", "137.504 (0.000 to 300.000)"));
+        let (head, factor) = unit_of("reset_by_loss_ns");
+        assert_eq!(
+            (head.as_str(), value(&result(7.065e8, None), factor).as_str()),
+            ("reset_by_loss_ms", "706.500")
+        );
+        assert_eq!(unit_of("throughput_pps"), ("throughput_pps".into(), 1.0));
     }
 
     #[test]

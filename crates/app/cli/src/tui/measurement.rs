@@ -16,7 +16,7 @@ use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
-use super::{Panel, Picture, Points, Shared, change, panels, seconds, share};
+use super::{PANEL, Panel, Picture, Points, Shared, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
 const REMEMBERED: usize = 1_200;
@@ -284,16 +284,21 @@ impl Picture for MeasurementPicture {
     fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let lines = u16::try_from(self.streams.len().clamp(1, STREAMS)).unwrap_or(1) + 3;
         let notes = u16::try_from(self.notes.len()).unwrap_or(0);
+        // Where there is no room for both, the figures tell more than a chart, and that more than where it is kept.
+        let charted = area.height > lines + PANEL;
+        let rest = area.height.saturating_sub(1 + lines + if charted { PANEL } else { 0 });
         let parts = [
             Constraint::Length(1),
-            Constraint::Min(6),
+            Constraint::Min(0),
             Constraint::Length(lines),
-            Constraint::Length(notes + 1),
+            Constraint::Length((notes + 1).min(rest)),
         ];
         let [top, middle, streams, bottom] = Layout::vertical(parts).areas(area);
         let (done, words) = self.progress();
         frame.render_widget(Gauge::default().ratio(done).label(words).gauge_style(super::COLOURS[0]), top);
-        panels(frame, middle, self.panels());
+        if charted {
+            panels(frame, middle, self.panels());
+        }
         frame.render_widget(self.table(streams.width.saturating_sub(2)), streams);
         let mut words: Vec<Line<'_>> =
             self.notes.iter().map(|note| Line::from(format!("note: {note}"))).collect();
@@ -476,6 +481,9 @@ mod tests {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert!(!text.contains("99 %"), "{text}");
+        // Nor is a table without its figures, where there is room for nothing else.
+        let low = shown(&*picture.lock().unwrap(), 40, 10);
+        assert!(["host0.example", "host1.example", "1.23"].iter().all(|part| low.contains(part)), "{low}");
         let wide = shown(&*picture.lock().unwrap(), 100, 20);
         assert!(["99 %", "sent", "back"].iter().all(|part| wide.contains(part)), "{wide}");
     }

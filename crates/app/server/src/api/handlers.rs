@@ -459,6 +459,8 @@ fn kept() -> Vec<Endpoint> {
                 ("a", true, "The run that is compared with."),
                 ("b", true, "The run that is compared."),
                 ("by", false, "The figure of the verdict: delay_ns.median, loss.ratio, ..."),
+                ("stream_a", false, "Which of its streams, from 0; the first."),
+                ("stream_b", false, "Which of its streams, from 0; the first."),
             ],
             ..get::<Comparison>(
                 "/api/comparison",
@@ -467,10 +469,16 @@ fn kept() -> Vec<Endpoint> {
                 |app, call| {
                     let of = |key: &str| {
                         let missing = || Problem::bad("query", format!("the query has no {key}; name a run"));
-                        call.query.get(key).ok_or_else(missing)
+                        call.query.get(key).map(String::as_str).ok_or_else(missing)
                     };
                     let by = call.query.get("by").map(String::as_str);
-                    Reply::json(&runs::compare(&app.runs, of("a")?, of("b")?, by)?)
+                    let stream = |key: &str| {
+                        let none =
+                            || Problem::unprocessable("query", format!("{key} is no number of a stream"));
+                        call.query.get(key).map_or(Ok(0), |text| text.parse::<usize>().map_err(|_| none()))
+                    };
+                    let [a, b] = [(of("a")?, stream("stream_a")?), (of("b")?, stream("stream_b")?)];
+                    Reply::json(&runs::compare(&app.runs, a, b, by)?)
                 },
             )
         },

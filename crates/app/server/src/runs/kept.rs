@@ -193,6 +193,7 @@ mod tests {
             data_plane: "packet".into(),
             scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
             ports: std::collections::BTreeMap::new(),
+            passing_since: None,
             changes: Vec::new(),
             a_to_b: EmulatedDirection { received: 7, transmitted: 7, ..EmulatedDirection::default() },
             b_to_a: EmulatedDirection::default(),

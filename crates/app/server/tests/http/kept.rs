@@ -29,6 +29,7 @@ fn kept_emulations_are_runs_whatever_their_name() {
         data_plane: "packet".into(),
         scenario: "[a_to_b.delay]\nfixed = \"30ms\"\n".into(),
         ports: std::collections::BTreeMap::new(),
+        passing_since: None,
         changes: Vec::new(),
         a_to_b: EmulatedDirection::default(),
         b_to_a: EmulatedDirection::default(),

@@ -22,7 +22,8 @@ impl<B: Bed> Running<'_, B> {
         record: &TrialRecord,
         at: i64,
     ) -> Result<(), BenchError> {
-        if record.invalid.is_some() {
+        // What the tester dropped unread may have been all of a stream; that it stood still for a moment is no silence of one.
+        if record.invalid.is_some() && record.figures.attribution.unread > 0 {
             return Ok(());
         }
         for stream in 0..record.figures.streams.len() {
@@ -62,10 +63,13 @@ impl<B: Bed> Running<'_, B> {
         let [from, length, since] =
             [found.from, found.length, Duration::from_nanos(at) + found.from].map(Duration::as_secs_f64);
         let to = if found.to_the_last { ", to its end" } else { "" };
+        let and_so = match record.invalid {
+            None => "they count as the device's loss",
+            Some(_) => "the trial tells nothing of the device for another reason",
+        };
         let text = format!(
             "stream {name}: none of {} frames came from {from:.1} s into a trial on (case {case}, {frames}, {:.1} %; {since:.1} s \
-             after the beginning), for {length:.1} s{to}, while {:.1} % of the other streams' frames did; they count as the \
-             device's loss",
+             after the beginning), for {length:.1} s{to}, while {:.1} % of the other streams' frames did; {and_so}",
             found.frames,
             record.figures.intended.percent,
             found.others * 100.0

@@ -37,6 +37,26 @@ fn nothing_is_charged_to_a_sound_device_by_a_starved_tester() {
 }
 
 #[test]
+fn a_load_that_left_at_once_after_a_long_standstill_is_not_the_one_asked_for() {
+    // Nothing is lost: the device holds all that comes.
+    let stood = |length: i64, asked: &BenchOptions| {
+        let still = vec![(0, 300 * MILLI..(300 + length) * MILLI)];
+        run(asked, Simulated { stands_still: still, ..Simulated::with(carries(1.0, 10_000)) })
+    };
+    let document = stood(150, &sweep(&[0.5]));
+    let why = document.trials[0].invalid.as_deref().unwrap_or_default();
+    assert!(why.starts_with("the tester stood still for ") && why.contains(" of the trial's 1s"), "{why}");
+    assert_eq!((document.trials.len(), charged(&document)), (2, (1, 0)));
+    let greatest = document.trials.last().unwrap().latency_ns.max.unwrap();
+    assert!(greatest < 1e6, "{greatest}: of the trial that was made again");
+    // A tenth of the trial is borne, and a search looks at loss alone.
+    let document = stood(90, &sweep(&[0.5]));
+    assert_eq!((document.trials.len(), &document.trials[0].invalid), (1, &None));
+    let found = stood(150, &options(Procedure::Throughput(goal(0.0))));
+    assert_eq!(found.trials[0].invalid, None);
+}
+
+#[test]
 fn what_the_tester_dropped_unread_is_not_charged_to_the_device() {
     let overflows = Some((0, 400 * MILLI..500 * MILLI));
     let bed = Simulated { overflows, ..Simulated::with(carries(0.9, 20)) };

@@ -13,7 +13,7 @@ use romer_wire::test_frame::{Mark, Signature, locate};
 use super::Tester;
 use crate::BenchError;
 use crate::frames::{Store, addresses, flows, sizes_of};
-use crate::options::BenchOptions;
+use crate::options::{AddressRange, BenchOptions};
 
 /// How often a frame that looks whether the device forwards is repeated, and a lesson with it.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -156,15 +156,16 @@ fn smallest(options: &BenchOptions, frames: &Frames) -> Vec<u32> {
 fn untaught(options: &BenchOptions, came: u16) -> Vec<(u16, u32)> {
     let way = |number: usize| {
         let stream = options.streams.get(number)?;
-        Some((stream.tag.map(romer_wire::ethernet::Tag::vlan), addresses(options, stream).1))
+        Some((stream.tag.map(romer_wire::ethernet::Tag::vlan), addresses(options, stream)))
     };
-    let one = |(_, range): &(_, crate::options::AddressRange)| range.count() == 1;
-    let mut known: Vec<_> = way(usize::from(came)).filter(one).into_iter().collect();
+    // Frames go through both ranges at once.
+    let times = |(from, to): (AddressRange, AddressRange)| from.count().max(to.count()).min(TAUGHT);
+    let mut known: Vec<_> = way(usize::from(came)).filter(|way| times(way.1) == 1).into_iter().collect();
     let mut untaught = Vec::new();
     for number in 0..options.streams.len() {
         let (Some(way), Ok(place)) = (way(number), u16::try_from(number)) else { continue };
         if !known.contains(&way) {
-            untaught.push((place, way.1.count().min(TAUGHT)));
+            untaught.push((place, times(way.1)));
             known.push(way);
         }
     }
@@ -174,7 +175,7 @@ fn untaught(options: &BenchOptions, came: u16) -> Vec<(u16, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{AddressRange, StreamOptions};
+    use crate::options::StreamOptions;
     use crate::simulated::sweep;
 
     #[test]
@@ -204,6 +205,13 @@ mod tests {
             [(0, 1), (2, 1), (3, 10)],
             "one frame has shown one address of ten"
         );
+        let from = |last: &str| StreamOptions {
+            source: AddressRange::new("198.18.9.10".parse().unwrap(), last.parse().unwrap()),
+            ..to("198.19.0.10", "198.19.0.12")
+        };
+        let streams = vec![plain(), from("198.18.9.11"), from("198.18.9.19")];
+        let ranges = BenchOptions { streams, ..options.clone() };
+        assert_eq!(untaught(&ranges, 0), [(1, 3), (2, 10)], "sources are addresses as well");
         assert_eq!(untaught(&BenchOptions { streams: vec![plain()], ..options }, 0), []);
     }
 }

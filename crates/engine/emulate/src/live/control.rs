@@ -35,8 +35,10 @@ pub struct Applied {
     pub about: About,
     /// What a reader of the results should know, in words.
     pub notes: Vec<String>,
-    /// Since when it holds.
+    /// Since when it holds; where it is only kept, since when everything passes through.
     pub since: SystemTime,
+    /// Everything passes through untouched, and the scenario is only kept.
+    pub passing: bool,
 }
 
 /// A bridge at work, to be watched and changed; clones speak to the same bridge, from any thread.
@@ -122,6 +124,31 @@ impl Control {
                 self.0.facts.generator.name()
             ));
         }
+        self.put(config, next, &mut history)
+    }
+
+    /// From now on everything passes through untouched, and the scenario that holds is only kept: it stays what was asked
+    /// for. Where that is so already, nothing changes.
+    ///
+    /// # Errors
+    /// [`LiveError::Ended`].
+    pub fn pass(&self) -> Result<Arc<Applied>, LiveError> {
+        let mut history = self.0.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = newest(&history);
+        if current.passing {
+            return Ok(current);
+        }
+        let (revision, since) = (current.revision + 1, SystemTime::now());
+        let next = Applied { revision, since, passing: true, ..current.as_ref().clone() };
+        self.put(Config::default(), next, &mut history)
+    }
+
+    fn put(
+        &self,
+        config: Config,
+        next: Applied,
+        history: &mut VecDeque<Arc<Applied>>,
+    ) -> Result<Arc<Applied>, LiveError> {
         let config = Config { generator: self.0.facts.generator, ..config };
         let (answer, answers) = sync_channel(1);
         self.tell(Command::Apply(Box::new(config), answer))?;
@@ -230,7 +257,8 @@ impl Control {
 fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> Applied {
     let mut notes = opened.scenario.notes.clone();
     notes.extend(room.note(&opened.scenario.config));
-    Applied { revision, text: opened.text.clone(), about: opened.scenario.about.clone(), notes, since }
+    let about = opened.scenario.about.clone();
+    Applied { revision, text: opened.text.clone(), about, notes, since, passing: false }
 }
 
 /// There always is one: the first is put there when the control is made, and none but an older one goes.

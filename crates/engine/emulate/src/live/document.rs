@@ -36,6 +36,13 @@ pub(super) fn emulation(
             rfc3339(anew)
         )
     }));
+    let passing_since = current.filter(|applied| applied.passing).map(|applied| rfc3339(applied.since));
+    warnings.extend(passing_since.iter().map(|since| {
+        format!(
+            "the master switch was off at the end: packets passed through untouched since {since}, and the scenario is the one that \
+             was asked for until then"
+        )
+    }));
     if let Some(first) = changes.first().filter(|first| first.revision > 1) {
         warnings.push(format!(
             "of the scenarios those before revision {} are not listed any more",
@@ -51,6 +58,7 @@ pub(super) fn emulation(
         generator: facts.generator.name().into(),
         data_plane: facts.data_plane.into(),
         scenario: current.map_or_else(String::new, |applied| applied.text.clone()),
+        passing_since,
         ports: ports.map(|(letter, (_, port))| (letter.to_owned(), port.clone())).collect(),
         a_to_b,
         b_to_a,
@@ -60,7 +68,12 @@ pub(super) fn emulation(
 }
 
 fn change(applied: &Applied) -> EmulationChange {
-    EmulationChange { revision: applied.revision, at: rfc3339(applied.since), scenario: applied.text.clone() }
+    EmulationChange {
+        revision: applied.revision,
+        at: rfc3339(applied.since),
+        scenario: applied.text.clone(),
+        passing: applied.passing,
+    }
 }
 
 /// That a port's link was down, in words.

@@ -7,6 +7,7 @@
 
 use romer_exchange::csv::Shape;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_timebase::skew::Resolution;
 use romer_units::Duration;
 
 use super::packets::First;
@@ -20,6 +21,8 @@ const REGULAR: i64 = 20;
 /// Both measures of a step, by departures and by delays, differ by no more than the greater's part in so many, besides
 /// what either may be off.
 const PART: i64 = 10;
+/// A step is larger than so many of what the stamps tell apart.
+const UNITS: i64 = 3;
 /// With more steps than this it is no clock that is set, but numbers that are not in the order of departure.
 const MOST: usize = 32;
 
@@ -41,17 +44,19 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape) -> Vec<Ev
         *gaps.select_nth_unstable(place).1
     };
     let (usual, spread) = (quantile(50), quantile(95).saturating_sub(quantile(5)));
+    let unit = unit(&sent);
+    let least = LEAST_NS.max(unit.saturating_mul(UNITS));
     let mut found = Vec::new();
     for (place, gap) in apart(&sent).enumerate() {
         let size = gap.saturating_sub(usual);
-        let back = gap < -LEAST_NS;
-        let late = shape == Shape::OneWay && size > LEAST_NS.max(REGULAR.saturating_mul(spread));
+        let back = gap < -least;
+        let late = shape == Shape::OneWay && size > least.max(REGULAR.saturating_mul(spread));
         if !(back || late) {
             continue;
         }
         let Some((by_delays, uncertain)) = by_delays(&sent, place + 1) else { continue };
         let slack = size.saturating_abs().max(by_delays.saturating_abs()) / PART;
-        let slack = slack.saturating_add(spread).saturating_add(uncertain);
+        let slack = slack.saturating_add(spread).saturating_add(uncertain).saturating_add(unit);
         if size.saturating_sub(by_delays).saturating_abs() > slack {
             continue;
         }
@@ -76,6 +81,16 @@ impl Sent {
         let departure = first.departure?;
         Some(Self { departure, raw: first.arrival.and_then(|arrival| arrival.checked_sub(departure)) })
     }
+}
+
+/// What the stamps tell apart.
+fn unit(sent: &[Sent]) -> i64 {
+    let mut resolution = Resolution::default();
+    for packet in sent {
+        let arrival = packet.raw.and_then(|raw| packet.departure.checked_add(raw));
+        arrival.into_iter().for_each(|arrival| resolution.push(packet.departure, arrival));
+    }
+    i64::try_from(resolution.nanos()).unwrap_or(i64::MAX)
 }
 
 fn apart(sent: &[Sent]) -> impl Iterator<Item = i64> {
@@ -154,6 +169,26 @@ mod tests {
     }
 
     const NONE: [i64; 0] = [];
+
+    #[test]
+    fn a_unit_of_coarse_stamps_is_no_step_and_many_are() {
+        for (size, expected) in [(0, &NONE[..]), (40_000_000, &[40_000_000])] {
+            let mut rows = rows(size, 0, 0);
+            for row in &mut rows {
+                let coarse = |nanos: i64| nanos.div_euclid(1_000_000) * 1_000_000;
+                // The sender's clock runs 50 parts in a million faster: every 20 s its stamps are a unit further.
+                row.t1.kernel = row.t1.kernel.map(|stamp| {
+                    let nanos = stamp.as_nanos();
+                    Timestamp::from_nanos(coarse(nanos + nanos / 20_000))
+                });
+                row.t2.kernel = row.t2.kernel.map(|stamp| Timestamp::from_nanos(coarse(stamp.as_nanos())));
+            }
+            // A size is known to a unit.
+            let found = sizes(&rows, Shape::OneWay);
+            let near = |(found, wanted): (&i64, &i64)| (found - wanted).abs() <= 1_000_000;
+            assert!(found.len() == expected.len() && found.iter().zip(expected).all(near), "{found:?}");
+        }
+    }
 
     fn found(rows: &[RoundTrip], shape: Shape) -> Vec<Event> {
         steps(rows.iter().filter(|row| row.copy == 0).map(First::of), shape)

@@ -107,10 +107,16 @@ fn reverse(stream: &Stream, related: &Related) -> Option<DirectionContext> {
         delay_kind: related.delay_kind,
         complete: related.reverse_complete,
         lost: None,
-        not_sent: own.then_some(related.reverse_not_sent),
+        not_sent: if own { Some(related.reverse_not_sent) } else { replies_not_sent(stream, related) },
         dscp_sent: if own { stream.traffic.dscp.and_then(Dscp::new) } else { marked() },
         ecn_sent: if own { ecn_sent(stream) } else { answered() },
     })
+}
+
+/// Replies that the far end did not send: its log tells.
+fn replies_not_sent(stream: &Stream, related: &Related) -> Option<u64> {
+    let is_known = stream.far_log && (stream.far_log_complete || related.not_replied > 0);
+    is_known.then_some(related.not_replied)
 }
 
 /// The code point by which all of these arrived; `None` where there were several, or it is not known of any.

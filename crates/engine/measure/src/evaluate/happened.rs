@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_metrics::sent;
 use romer_record::event::{Event, EventKind, Side};
-use romer_record::manifest::{ClockRelation, Stream};
+use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_timebase::astray::{Cause, astray, date_standing, mark};
@@ -70,9 +70,12 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
                 | EventKind::MtuChange
         )
     };
-    if !events.iter().any(tells) {
+    let is_gone = matches!(stream.cut_short, Some(CutShort::FarEndGone | CutShort::NoWay));
+    if !events.iter().any(tells) && related.unanswered.is_empty() && !is_gone {
         return Vec::new();
     }
+    let there =
+        related.forward.iter().rev().find(|passage| has_come(passage)).map(|passage| passage.sequence);
     let one_clock = stream.clock_relation == ClockRelation::Shared;
     let traffic = &stream.traffic;
     let headers =
@@ -100,6 +103,13 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
         if ends[0] == ends[1] {
             // What did not get there, or back, is no round trip.
             one_way.iter().for_each(|(sequence, cause)| add(*sequence, *cause));
+            related.unanswered.iter().for_each(|sequence| add(*sequence, Cause::Unanswered));
+            if is_gone {
+                // Up to there the far end is known to have been there, and what did not come back was lost.
+                let left =
+                    passages.iter().filter(|passage| there.is_none_or(|there| passage.sequence > there));
+                left.for_each(|passage| add(passage.sequence, Cause::Gone));
+            }
         } else {
             one_way.extend(gone.clone());
         }
@@ -125,6 +135,11 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
     said.collect()
 }
 
+/// Whether a packet has come.
+const fn has_come(passage: &Passage) -> bool {
+    matches!(passage.fate, Fate::Arrived | Fate::Late)
+}
+
 const fn words(cause: Cause) -> &'static str {
     match cause {
         Cause::Address => "a host's address changed meanwhile",
@@ -137,6 +152,11 @@ const fn words(cause: Cause) -> &'static str {
         Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
         Cause::Unread => {
             "they arrived, and the kernel there dropped them because its program did not read them in time"
+        }
+        Cause::Unanswered => "they arrived, and the host there did not send the replies to them",
+        Cause::Gone => {
+            "they left after the last that the far end is known to have had, and whether it was still there for them is not \
+             known"
         }
     }
 }

@@ -17,7 +17,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::occurrences::{LONGER, event, reading, unwatched};
+use crate::occurrences::{LONGER, covers, event, reading, route_words, unwatched};
 use crate::overflow;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
@@ -204,7 +204,7 @@ impl Happenings {
             (Some(before), Some(now)) if before != now => {
                 let what = format!("the session goes on from {now}, and was at {before}");
                 let detail = format!(
-                    "{what}: for {told} the far end did not know where this host is, and probes of that time went astray"
+                    "{what}: for {told} the far end did not know where this host is, and what was sent meanwhile may have gone astray"
                 );
                 let event = event(EventKind::AddressChange, Side::Sender, detail, self.start);
                 (what, event.over(length.as_nanos()))
@@ -418,10 +418,8 @@ impl Happenings {
         let concerned: Vec<usize> = (0..self.ways.len())
             .filter(|way| covers(to, prefix, self.ways[*way].shared.target.ip()))
             .collect();
-        let what = if added { "leads by" } else { "led by" };
-        let end = if added { "" } else { ", and is gone" };
         for way in concerned {
-            let detail = format!("the route {to}/{prefix} {what} {gateway}{end}");
+            let detail = route_words("the route", (to, prefix), gateway, added);
             self.note(Some(way), EventKind::RouteChange, Side::Sender, detail);
         }
     }
@@ -573,29 +571,9 @@ fn refusal(errno: i32) -> String {
     }
 }
 
-/// Whether `address` is among those of `to`/`prefix`.
-fn covers(to: IpAddr, prefix: u8, address: IpAddr) -> bool {
-    let bits = |address: IpAddr| match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
-        IpAddr::V6(address) => address.to_bits(),
-    };
-    let mask = u128::MAX.checked_shl(128 - u32::from(prefix.min(128))).unwrap_or(0);
-    to.is_ipv4() == address.is_ipv4() && (bits(to) ^ bits(address)) & mask == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_prefix_covers_the_addresses_that_begin_with_it() {
-        let covers =
-            |to: &str, prefix, address: &str| covers(to.parse().unwrap(), prefix, address.parse().unwrap());
-        assert!(covers("0.0.0.0", 0, "198.18.0.3") && covers("198.18.0.0", 15, "198.19.0.3"));
-        assert!(!covers("198.18.0.0", 16, "198.19.0.3") && !covers("::", 0, "198.19.0.3"));
-        assert!(covers("2001:2::", 48, "2001:2:0:18::3") && !covers("2001:2::", 64, "2001:2:0:18::3"));
-        assert!(covers("198.18.0.3", 32, "198.18.0.3"));
-    }
 
     fn kept(kind: EventKind, clock_ns: i64, until_ns: Option<i64>) -> Kept {
         let event = Event {

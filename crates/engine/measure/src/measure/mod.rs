@@ -41,7 +41,7 @@ use crate::{MeasureError, SOFTWARE};
 use far::Told;
 use happenings::Happenings;
 use live::Live;
-pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME};
+pub use options::{MeasureOptions, ProbeSize, StreamOptions, TTL, WAITING_TIME, check_sizes};
 use preparing::Prepared;
 use sending::Leg;
 use targets::{Dead, Targets};
@@ -486,7 +486,8 @@ fn conclude(
     let mut manifests = manifests(streams, &dead);
     for manifest in &mut manifests {
         if partial {
-            manifest.cut_short = Some(CutShort::Interrupted);
+            // That the far end went away bears on the figures.
+            manifest.cut_short.get_or_insert(CutShort::Interrupted);
         }
     }
     let parts: BTreeMap<u16, &[Prepared]> =

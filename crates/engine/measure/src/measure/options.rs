@@ -1,6 +1,6 @@
 //! What is to be measured, checked before anything is opened.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use romer_record::document::Way;
@@ -163,6 +163,22 @@ pub(super) fn schedule_of(
         )));
     }
     Ok((request, schedule))
+}
+
+/// What no host has to be asked for: whether the streams' probes have sizes that there can be, be it over one version of IP.
+///
+/// # Errors
+/// [`MeasureError::Usage`], which names the option in brackets.
+pub fn check_sizes(options: &MeasureOptions) -> Result<(), MeasureError> {
+    let keyed = options.key.is_some();
+    options.streams.iter().try_for_each(|stream| {
+        let fits = |address: IpAddr| {
+            let address = SocketAddr::new(address, 0);
+            let (_, schedule) = schedule_of(stream, address, options.direction, keyed)?;
+            payloads(stream, &schedule, options.direction, address, None, keyed).map(drop)
+        };
+        fits(Ipv4Addr::UNSPECIFIED.into()).or_else(|_| fits(Ipv6Addr::UNSPECIFIED.into()))
+    })
 }
 
 /// The schedule of `request`.

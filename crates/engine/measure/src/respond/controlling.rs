@@ -25,11 +25,12 @@ use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
 use super::reflecting::{Note, Order};
+use super::refusals::Refused;
 use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
-use crate::occurrences::{Occurrence, Occurrences};
+use crate::occurrences::{Occurrence, Occurrences, covers};
 use crate::overflow::Overflow;
 use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
@@ -446,11 +447,12 @@ impl Controlling {
 
     /// Tells all senders what has happened to this host, as far as it concerns them.
     fn tell_occurrences(&mut self) {
-        for Occurrence { interface, address, event } in self.occurrences.look() {
+        for Occurrence { interface, address, route, event } in self.occurrences.look() {
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
                 if (interface.is_some() && interface != connection.interface)
                     || (address.is_some() && address != connection.home)
+                    || route.is_some_and(|(to, prefix)| !covers(to, prefix, connection.peer))
                 {
                     continue;
                 }
@@ -473,10 +475,19 @@ impl Controlling {
         }
     }
 
-    /// Tells of probes that this host refused to send.
-    fn refused(&mut self, index: usize, count: u64, errno: i32) -> Vec<Action> {
+    /// Tells of probes or replies that this host refused to send.
+    fn refused(&mut self, index: usize, refused: Refused) -> Vec<Action> {
+        let Refused { count, errno, since, until } = refused;
+        let connection = &self.connections[index];
+        let is_own = connection.session.as_ref().is_some_and(|session| session.stream.is_some());
+        let those = match (is_own, count) {
+            (true, 1) => "1 probe".to_owned(),
+            (true, _) => format!("{count} probes"),
+            (false, 1) => "1 reply".to_owned(),
+            (false, _) => format!("{count} replies"),
+        };
         let detail = if errno == STOOD_STILL {
-            format!("the responder did not send {count} probes: it stood still when they were due")
+            format!("the responder did not send {those}: it stood still when they were due")
         } else {
             let why = io::Error::from_raw_os_error(errno);
             let hint = match why.kind() {
@@ -485,9 +496,9 @@ impl Controlling {
                 }
                 _ => "",
             };
-            format!("the responder's host did not send {count} probes: {why}{hint}")
+            format!("the responder's host did not send {those}: {why}{hint}")
         };
-        let event = self.occurrences.note(EventKind::NotSent, detail);
+        let event = self.occurrences.note_between(EventKind::NotSent, detail, [since, until]);
         self.connections[index].server.on_event(event)
     }
 
@@ -522,7 +533,7 @@ impl Controlling {
                 Note::Departure { record, .. } => server.on_departure(record),
                 Note::Card { card, .. } => server.on_card(card),
                 Note::Departed { count, .. } => server.on_departed(count),
-                Note::Refused { count, errno, .. } => self.refused(index, count, errno),
+                Note::Refused { refused, .. } => self.refused(index, refused),
                 Note::Flushed { lost, kernel_drops, .. } => {
                     server.on_losses(lost, kernel_drops);
                     // What has happened up to now is told before the last word.

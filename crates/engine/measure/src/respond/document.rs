@@ -14,8 +14,12 @@ use crate::SOFTWARE;
 use crate::circumstances::clock_error;
 
 impl Responder {
-    /// What has happened up to now; the counts are at most 0.3 s old.
+    /// What has happened up to now: what had come before the call is counted. Waits until the thread that counts has told,
+    /// a second at the most; `at` is when it did.
     pub fn document(&self) -> Respond {
+        if !self.threads.is_empty() {
+            self.asking.ask(|| self.wakers[0].wake());
+        }
         let Totals {
             reflector: counts,
             kernel_drops,
@@ -34,7 +38,7 @@ impl Responder {
             schema: RESPOND.into(),
             software: SOFTWARE.into(),
             started: humantime::format_rfc3339_micros(self.started).to_string(),
-            at: humantime::format_rfc3339_micros(std::time::SystemTime::now()).to_string(),
+            at: humantime::format_rfc3339_micros(self.asking.at()).to_string(),
             test_addresses: written(&self.test_addresses),
             control_addresses: written(&self.control_addresses),
             authenticated: self.authenticated,

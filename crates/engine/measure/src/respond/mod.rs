@@ -5,9 +5,11 @@
 //! thread never waits for the other, and what it cannot hand over is counted.
 
 mod arriving;
+mod asking;
 mod controlling;
 mod document;
 mod reflecting;
+mod refusals;
 mod sending;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -23,6 +25,7 @@ use romer_session::reflector::{Counters, Prefix};
 use romer_wire::stamp;
 pub use romer_wire::stamp::{Key, ReplyFormat};
 
+use self::asking::Asking;
 use crate::card::{Cards, refusal};
 use crate::occurrences::{Occurrences, Remembered};
 use crate::threads::Held;
@@ -120,6 +123,7 @@ pub struct Responder {
     wakers: [Arc<Waker>; 2],
     threads: Vec<JoinHandle<()>>,
     totals: Arc<Mutex<Totals>>,
+    asking: Arc<Asking>,
     remembered: Arc<Mutex<Remembered>>,
     shortcomings: Vec<String>,
     test_addresses: Vec<SocketAddr>,
@@ -152,6 +156,7 @@ impl Responder {
         let wakers = [new_waker()?, new_waker()?];
         let stop = Arc::new(AtomicBool::new(false));
         let totals = Arc::new(Mutex::new(Totals::default()));
+        let asking = Arc::new(Asking::new());
         let remembered = Arc::new(Mutex::new(Remembered::default()));
         let (commands, orders) = std::sync::mpsc::sync_channel(1_024);
         let (notes, events) = std::sync::mpsc::sync_channel(65_536);
@@ -167,6 +172,7 @@ impl Responder {
                 control_waker: Arc::clone(&wakers[1]),
                 stop: Arc::clone(&stop),
                 totals: Arc::clone(&totals),
+                asking: Arc::clone(&asking),
                 cards: stamping,
             },
         );
@@ -196,6 +202,7 @@ impl Responder {
             wakers,
             threads: Vec::new(),
             totals,
+            asking,
             remembered,
             test_addresses,
             control_addresses,
@@ -226,7 +233,7 @@ impl Responder {
         &self.control_addresses
     }
 
-    /// What has been counted up to now; at most a second old.
+    /// What has been counted up to now; at most 0.3 s old, unless the machine has no time for the thread that counts.
     pub fn totals(&self) -> Totals {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }

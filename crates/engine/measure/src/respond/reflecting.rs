@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
-    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, SocketOptions, Source, StampingSocket, TransmitEvents,
-    Waker, wait_any,
+    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker,
+    wait_any,
 };
 use romer_host::thread::Role;
 use romer_record::log::{Card as CardRecord, Far, FarSent};
@@ -26,6 +26,8 @@ use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 use self::associating::Owner;
 use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
+use super::asking::Asking;
+use super::refusals::{Refusals, Refused};
 use super::sending::Path;
 use super::{OneWay, RespondOptions, Totals};
 use crate::ThreadOptions;
@@ -80,8 +82,8 @@ pub(super) enum Note {
     Card { session: u32, card: CardRecord },
     /// A probe of ours has left.
     Departure { session: u32, record: FarSent },
-    /// This host has refused so many probes of ours in a row, at last for this reason (the system's error number).
-    Refused { session: u32, count: u64, errno: i32 },
+    /// This host has refused probes or replies of ours.
+    Refused { session: u32, refused: Refused },
     /// All probes of ours have left.
     Departed { session: u32, count: u64 },
     /// Datagrams found a test socket full.
@@ -99,6 +101,8 @@ pub(super) struct Links {
     pub(super) control_waker: Arc<Waker>,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) totals: Arc<Mutex<Totals>>,
+    /// Questions for them.
+    pub(super) asking: Arc<Asking>,
     /// Network cards that stamp.
     pub(super) cards: Vec<Arc<Card>>,
 }
@@ -120,6 +124,8 @@ struct Session {
     /// the real-time clock.
     heard: i64,
     elsewhere: Option<i64>,
+    /// Replies that this host has refused to send and that are not told.
+    refusals: Refusals,
 }
 
 impl Session {
@@ -247,6 +253,7 @@ impl Reflecting {
             let before = clock::monotonic_now();
             self.wait();
             run.turn(before, clock::monotonic_now());
+            let asked = self.links.asking.asked();
             for index in 0..self.ports.len() {
                 self.receive(index, &mut batch);
                 self.collect_stamps(index);
@@ -260,12 +267,15 @@ impl Reflecting {
                 self.hear_senders(&mut batch);
                 self.give_up_waiting(now);
                 self.tell_overflows();
+                self.tell_refusals(now);
                 self.error = clock_error();
                 self.reflector.set_clock(clock_information(self.error));
-                self.publish();
+                self.publish(asked);
+            } else if self.links.asking.is_open(asked) {
+                self.publish(asked);
             }
         }
-        self.publish();
+        self.publish(self.links.asking.asked());
     }
 
     fn wait(&self) {
@@ -359,24 +369,24 @@ impl Reflecting {
                 let port = &mut self.ports[index];
                 let id = port.next_id;
                 port.next_id = port.next_id.wrapping_add(1);
-                let from =
-                    datagram.destination.map(|address| Source { address, interface: datagram.interface });
                 let outgoing = Outgoing {
                     payload: &self.reply[..written.octets],
                     to: datagram.peer,
-                    from,
+                    from: datagram.answered_from(),
                     // What the request asked for, or its own code point, without its ECN bits: what comes back was
                     // marked alike.
                     tos: written.dscp.map(Dscp::tos).or(datagram.tos.map(|tos| tos & 0b1111_1100)),
                     ttl: None,
                     id,
                 };
-                let sent = port.socket.send(&outgoing).ok().map(|sent| sent.user);
-                match sent {
-                    Some(_) => self.reflector.on_reflected(&written),
-                    None => self.not_sent += 1,
-                }
+                let sent = port.socket.send(&outgoing);
                 let owner = self.owner(datagram.peer, answer.ssid());
+                match &sent {
+                    Ok(_) => self.reflector.on_reflected(&written),
+                    Err(_) => self.not_sent += 1,
+                }
+                self.told_sent(owner, &sent);
+                let sent = sent.ok().map(|sent| sent.user);
                 let record = owner.and_then(|owner| self.record(owner, answer.sequence(), datagram, sent));
                 if let Some((Owner::Session(session), record)) = record {
                     self.expect_card(index, id, session, &record, datagram);
@@ -496,6 +506,7 @@ impl Reflecting {
                     sender: None,
                     heard: 0,
                     elsewhere: None,
+                    refusals: Refusals::default(),
                 };
                 self.unclaimed.open(ssid);
                 self.sessions.insert(session, state);
@@ -561,6 +572,9 @@ impl Reflecting {
         for session in done {
             let drops = self.kernel_drops();
             if let Some(state) = self.sessions.get_mut(&session) {
+                if let Some(refused) = state.refusals.take() {
+                    let _ = self.links.notes.try_send(Note::Refused { session, refused });
+                }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
                 let note = Note::Flushed { session, lost: state.lost, kernel_drops };
                 if self.links.notes.try_send(note).is_ok() {
@@ -592,7 +606,8 @@ impl Reflecting {
         self.ports.iter().filter_map(|port| port.socket.kernel_drops().ok()).map(u64::from).sum()
     }
 
-    fn publish(&self) {
+    /// Tells the totals as they are after `asked` questions for them.
+    fn publish(&self, asked: u64) {
         let drops = self.kernel_drops();
         let mut totals = self.links.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.reflector = *self.reflector.counters();
@@ -600,11 +615,14 @@ impl Reflecting {
         totals.not_sent = self.not_sent;
         totals.one_way = OneWay { mistagged: self.expected.mistagged(), ..self.one_way };
         totals.remembered = self.reflector.remembered();
+        drop(totals);
+        self.links.asking.tell(asked);
     }
 }
 
 mod associating;
 mod cards;
+mod refusing;
 mod unclaimed;
 
 /// The number nearest to `highest` whose last 32 bits are `on_wire`.

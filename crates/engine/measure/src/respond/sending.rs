@@ -23,6 +23,7 @@ use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
 use super::reflecting::Note;
+use super::refusals::{Refusals, Refused};
 use crate::ThreadOptions;
 use crate::card::{self, Card, Unplaced};
 use crate::threads::{STOOD_STILL, TOO_LATE};
@@ -105,8 +106,7 @@ impl FarSender {
             tos: stream.dscp << 2 | (stream.ecn & 0b11),
             sent: 0,
             lost: 0,
-            refused: 0,
-            errno: 0,
+            refusals: Refusals::default(),
         };
         let floor = stream.floor;
         let thread = std::thread::Builder::new()
@@ -171,9 +171,8 @@ struct Sending {
     tos: u8,
     sent: u64,
     lost: u64,
-    /// Probes that this host refuses at present, one after the other, and why.
-    refused: u64,
-    errno: i32,
+    /// Probes that this host has refused and that are not told.
+    refusals: Refusals,
 }
 
 impl Sending {
@@ -182,7 +181,8 @@ impl Sending {
         if self.is_abandoned() {
             return;
         }
-        self.tell_refusals();
+        let refused = self.refusals.take();
+        self.tell_refused(refused);
         self.await_stamps();
         self.await_card_stamps();
         self.tell(Note::Departed { session: self.listener.session, count: self.sent });
@@ -264,11 +264,13 @@ impl Sending {
                 record.user_ns = Realtime::as_nanos(sent.user);
                 self.sent += 1;
                 self.last = due.sequence;
-                self.tell_refusals();
+                self.refusals.sent();
+                let refused = self.refusals.over(clock::monotonic_now());
+                self.tell_refused(refused);
             }
             Err(error) => {
                 record.refused = true;
-                self.refuse(error.errno().unwrap_or(0));
+                self.refuse(error.errno().unwrap_or(0), due.at);
             }
         }
         self.await_stamp(record);
@@ -276,17 +278,14 @@ impl Sending {
 
     /// Passes over a probe that was due while the program stood still.
     fn pass_over(&mut self, due: &Due, late: Duration) {
-        self.refuse(STOOD_STILL);
+        self.refuse(STOOD_STILL, due.at);
         self.await_stamp(unsent(due, late));
     }
 
     /// One more probe does not leave; those that did not for another reason are told first.
-    fn refuse(&mut self, errno: i32) {
-        if errno != self.errno {
-            self.tell_refusals();
-        }
-        self.refused += 1;
-        self.errno = errno;
+    fn refuse(&mut self, errno: i32, at: Timestamp<Monotonic>) {
+        let others = self.refusals.refuse(errno, at);
+        self.tell_refused(others);
     }
 
     fn await_stamp(&mut self, record: FarSent) {
@@ -332,13 +331,11 @@ impl Sending {
         }
     }
 
-    /// The probes that this host refused are over, if there were any.
-    fn tell_refusals(&mut self) {
-        let count = std::mem::take(&mut self.refused);
-        if count > 0 {
-            let note = Note::Refused { session: self.listener.session, count, errno: self.errno };
+    /// Tells of probes that this host refused, if there are any.
+    fn tell_refused(&self, refused: Option<Refused>) {
+        if let Some(refused) = refused {
             // A queue that is full has more to tell than that.
-            let _ = self.listener.notes.try_send(note);
+            let _ = self.listener.notes.try_send(Note::Refused { session: self.listener.session, refused });
         }
     }
 

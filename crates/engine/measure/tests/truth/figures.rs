@@ -25,6 +25,8 @@ pub(crate) struct Packet {
     pub(crate) copies: Vec<Copy>,
     /// It came, but after the waiting time.
     pub(crate) late: bool,
+    /// It arrived there, and the host there refused to send the replies.
+    pub(crate) unanswered: bool,
 }
 
 impl Packet {
@@ -186,13 +188,16 @@ impl Truth {
         let (sent, arrived) = (self.packets.len() as u64, self.arrived().len() as u64);
         let packets = &found.packets;
         assert_eq!((packets.sent, packets.received), (Some(sent), Some(arrived)), "{way}");
-        assert_eq!(packets.lost, Some(sent - arrived), "{way}");
+        let astray = self.packets.iter().filter(|packet| packet.unanswered).count() as u64;
+        let gone = sent - arrived - astray;
+        assert_eq!((packets.lost, packets.astray), (Some(gone), Some(astray)), "{way}");
         let further = |packet: &Packet| packet.copies.len().saturating_sub(1) as u64;
         assert_eq!(packets.duplicated, Some(self.packets.iter().map(further).sum()), "{way}");
         let late = self.packets.iter().filter(|packet| packet.late).count() as u64;
         assert_eq!(packets.late, (!self.variable || late > 0).then_some(late), "{way}");
         assert_eq!((packets.not_sent, packets.corrupted), (self.refused, None), "{way}");
-        let lost: Vec<bool> = self.packets.iter().map(|packet| packet.first().is_none()).collect();
+        let lost: Vec<bool> =
+            self.packets.iter().map(|packet| packet.first().is_none() && !packet.unanswered).collect();
         let places: Vec<usize> = (0..lost.len()).filter(|place| lost[*place]).collect();
         let distances: Vec<u64> = places.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
         assert_eq!(found.loss.distances, distances, "{way}");
@@ -200,7 +205,7 @@ impl Truth {
             lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(|run| run.len() as u64).collect();
         assert_eq!(found.loss.periods, periods, "{way}");
         let share = |part: u64, of: u64| (of > 0).then(|| real(part.cast_signed()) / real(of.cast_signed()));
-        same(found.loss.ratio, share(sent - arrived, sent), &format!("{way}: loss"));
+        same(found.loss.ratio, share(gone, sent - astray), &format!("{way}: loss"));
         let extents = self.extents();
         assert_eq!(found.packets.reordered, Some(extents.len() as u64), "{way}");
         same(found.reordering.ratio, share(extents.len() as u64, arrived), &format!("{way}: reordering"));

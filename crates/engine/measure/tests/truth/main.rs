@@ -39,6 +39,12 @@ fn refused(world: &World) -> u64 {
     world.probes.values().filter(|probe| probe.left.is_none()).count() as u64
 }
 
+/// Replies that the responder's host refused.
+fn not_replied(world: &World) -> u64 {
+    let there = world.probes.values().flat_map(|probe| &probe.there);
+    there.filter(|(_, reply)| reply.is_none()).count() as u64
+}
+
 /// On two clocks a delay is known above the least one only: what is longer than the waiting time even so is late.
 fn judged(mut packets: Vec<Packet>, shared: bool) -> Vec<Packet> {
     let delays = |packet: &Packet| packet.copies.iter().filter_map(|copy| copy.delay).min();
@@ -55,7 +61,7 @@ fn forward(world: &World, shared: bool) -> Truth {
         let copies = copies(&came, |one| probe.stamped.then_some(one.at - left));
         let late = shared && is_late(copies.first().map(|copy| copy.at - left));
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        Packet { number, departed, behind, copies, late }
+        Packet { number, departed, behind, copies, late, unanswered: false }
     };
     Truth {
         packets: judged(sent(world).map(packet).collect(), shared),
@@ -85,11 +91,11 @@ fn reverse(world: &World, shared: bool) -> Truth {
         let copies = copies(&reply.came, |one| reply.stamped.then_some(one.at - reply.left));
         let late = shared && is_late(copies.first().map(|copy| copy.at - reply.left));
         let departed = reply.stamped.then_some(reply.left);
-        Packet { number: *number, departed, behind: None, copies, late }
+        Packet { number: *number, departed, behind: None, copies, late, unanswered: false }
     };
     Truth {
         packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),
-        refused: None,
+        refused: Some(not_replied(world)),
         variable: !shared,
         // Its replies leave as their requests came: by one code point, if all of these did.
         tos_sent: (points.len() == 1).then(|| points.first().copied()).flatten(),
@@ -112,7 +118,8 @@ fn round_trip(world: &World) -> Truth {
         copies.sort_by_key(|copy| copy.at);
         let late = is_late(lay.iter().min().map(|(at, lay)| at - left - lay));
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        Packet { number, departed, behind, copies, late }
+        let unanswered = !probe.there.is_empty() && probe.there.iter().all(|(_, reply)| reply.is_none());
+        Packet { number, departed, behind, copies, late, unanswered }
     };
     Truth {
         packets: sent(world).map(packet).collect(),

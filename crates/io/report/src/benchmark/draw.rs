@@ -29,8 +29,18 @@ pub(super) struct Figure {
     pub(super) x: String,
     pub(super) y: String,
     pub(super) series: Vec<Series>,
-    /// The series have the same places, and are drawn a little beside one another, so that each interval is seen.
-    pub(super) side_by_side: bool,
+    pub(super) manner: Manner,
+}
+
+/// How a figure's series are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Each at its places, joined.
+    Lines,
+    /// Joined, and a little beside one another, so that each interval is seen where they have the same places.
+    SideBySide,
+    /// Each point a bar over its range, which the axis has room for, and not joined.
+    Bars,
 }
 
 /// Between two series that are drawn side by side, and between the first and the last of them at the most.
@@ -79,6 +89,11 @@ impl Axis {
         (value - self.low) / (self.high - self.low)
     }
 
+    /// 1 above the axis, -1 below it, 0 on it.
+    fn beyond(&self, value: f64) -> f64 {
+        f64::from(i8::from(self.share(value) > 1.02) - i8::from(self.share(value) < -0.02))
+    }
+
     fn ticks(&self) -> Vec<f64> {
         let mut ticks = Vec::new();
         let mut tick = self.low;
@@ -121,7 +136,10 @@ fn drawn(figure: &Figure, titled: bool) -> String {
             .filter(|mark| mark.x.is_finite() && mark.y.is_finite())
     };
     let x = Axis::over(all().map(|mark| mark.x));
-    let y = Axis::over(all().map(|mark| mark.y));
+    let bars = figure.manner == Manner::Bars;
+    // An interval may be far wider than what is told of its curve: it may go on beyond the figure, and is marked there.
+    let ends = all().filter(|_| bars).filter_map(|mark| mark.range).flatten();
+    let y = Axis::over(all().map(|mark| mark.y).chain(ends));
     let across = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
     let down = |value: f64| HEIGHT - BOTTOM - y.share(value).clamp(-0.02, 1.02) * (HEIGHT - TOP - BOTTOM);
     let name = |series: &Series| {
@@ -183,8 +201,11 @@ fn drawn(figure: &Figure, titled: bool) -> String {
     let mut colours = 0;
     let ranged = figure.series.iter().filter(|series| !series.dashed).count().saturating_sub(1);
     #[expect(clippy::cast_precision_loss, reason = "a few series")]
-    let between =
-        if figure.side_by_side && ranged > 0 { BESIDE_ANOTHER.min(MOST_BESIDE / ranged as f64) } else { 0.0 };
+    let between = if figure.manner == Manner::SideBySide && ranged > 0 {
+        BESIDE_ANOTHER.min(MOST_BESIDE / ranged as f64)
+    } else {
+        0.0
+    };
     let mut beside = -between * f64::from(u32::try_from(ranged).unwrap_or(0)) / 2.0;
     for (number, series) in figure.series.iter().enumerate() {
         colours += usize::from(!series.twin || number == 0);
@@ -193,13 +214,23 @@ fn drawn(figure: &Figure, titled: bool) -> String {
         let mut path = String::new();
         for mark in series.points.iter().filter(|mark| mark.x.is_finite() && mark.y.is_finite()) {
             let (left, top) = (across(mark.x) + if series.dashed { 0.0 } else { beside }, down(mark.y));
-            let _ = write!(path, "{}{left:.1} {top:.1}", if path.is_empty() { "M" } else { "L" });
-            if let Some([low, high]) = mark.range.filter(|range| range.iter().all(|end| end.is_finite())) {
-                let (low, high) = (down(low), down(high));
+            let _ = write!(path, "{}{left:.1} {top:.1}", if path.is_empty() || bars { "M" } else { "L" });
+            if let Some(range) = mark.range.filter(|range| range.iter().all(|end| end.is_finite())) {
+                let ([low, high], thick) = (range.map(down), if bars { 6 } else { 1 });
                 let _ = write!(
                     svg,
-                    "<path d=\"M{left:.1} {low:.1}V{high:.1}\" stroke=\"{colour}\" opacity=\".6\"/>"
+                    "<path d=\"M{left:.1} {low:.1}V{high:.1}\" stroke=\"{colour}\" stroke-width=\"{thick}\" opacity=\".6\"/>"
                 );
+                for (end, out) in
+                    range.iter().map(|end| (*end, y.beyond(*end))).filter(|(_, out)| *out != 0.0)
+                {
+                    let _ = write!(
+                        svg,
+                        "<path d=\"M{left:.1} {:.1}l-4 {:.0}h8z\" fill=\"{colour}\"><title>goes on to {end:.3}</title></path>",
+                        down(end) - out * 5.0,
+                        out * 7.0,
+                    );
+                }
             }
             if !series.dashed {
                 let _ = write!(svg, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>");

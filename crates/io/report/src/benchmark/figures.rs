@@ -2,7 +2,7 @@
 
 use romer_record::benchmark::{Benchmark, BenchmarkResult, Trial};
 
-use super::draw::{self, Figure, Mark, Series};
+use super::draw::{self, Figure, Manner, Mark, Series};
 use super::{Drawn, size_words};
 
 /// All figures that the document has the numbers for.
@@ -156,7 +156,7 @@ fn lines(
         x: "load asked for, % of the line".into(),
         y: unit.into(),
         series,
-        side_by_side: false,
+        manner: Manner::Lines,
     }
 }
 
@@ -183,7 +183,7 @@ fn rates(document: &Benchmark, case: &str, sizes: &[Option<u32>]) -> Figure {
         x: "load asked for, frames/s".into(),
         y: "carried load, frames/s".into(),
         series,
-        side_by_side: false,
+        manner: Manner::Lines,
     }
 }
 
@@ -192,11 +192,13 @@ fn asked(trial: &Trial) -> f64 {
     trial.asked_load.map_or(trial.intended_load.percent, |asked| asked.percent)
 }
 
+/// The trials of a case that count.
+fn trials_of<'a>(document: &'a Benchmark, case: &'a str) -> impl Iterator<Item = &'a Trial> {
+    document.trials.iter().filter(move |trial| trial.case == case && trial.invalid.is_none())
+}
+
 fn trials<'a>(document: &'a Benchmark, case: &'a str, size: Option<u32>) -> impl Iterator<Item = &'a Trial> {
-    document
-        .trials
-        .iter()
-        .filter(move |trial| trial.case == case && trial.frame_size == size && trial.invalid.is_none())
+    trials_of(document, case).filter(move |trial| trial.frame_size == size)
 }
 
 /// Values of the repeats at each place, the places in order, as one mark each.
@@ -241,7 +243,7 @@ fn extremes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
             pick("mean", |trial| trial.latency_ns.mean, mean),
             pick("greatest", |trial| trial.latency_ns.max, greatest),
         ],
-        side_by_side: false,
+        manner: Manner::Lines,
     }
 }
 
@@ -281,7 +283,7 @@ fn classes(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         x: "load asked for, % of the line".into(),
         y: "carried load, Mbit/s (layer 2)".into(),
         series,
-        side_by_side: false,
+        manner: Manner::Lines,
     }
 }
 
@@ -306,29 +308,33 @@ fn by_method(document: &Benchmark, case: &str, size: Option<u32>) -> Figure {
         x: "load asked for, % of the line".into(),
         y: "jitter, us".into(),
         series: series.into(),
-        side_by_side: false,
+        manner: Manner::Lines,
     }
 }
 
-/// Greatest and least latency by size, at the greatest load (figures 3-16, 3-18, 3-20).
+/// From least to greatest latency by size, at the greatest load (figures 3-16, 3-18, 3-20): a bar's length is the jitter by
+/// its first method, and its dot is the mean.
 fn high_and_low(document: &Benchmark, case: &str) -> Figure {
-    let here: Vec<&Trial> =
-        document.trials.iter().filter(|trial| trial.case == case && trial.invalid.is_none()).collect();
+    let here: Vec<&Trial> = trials_of(document, case).collect();
     let most = here.iter().map(|trial| asked(trial)).fold(0.0, f64::max);
-    let at_most = || here.iter().filter(|trial| asked(trial) > most - 1.0);
-    let pick = |name: &str, value: fn(&Trial) -> Option<f64>, how| {
-        let values = at_most().filter_map(|trial| Some((f64::from(trial.frame_size?), value(trial)? * 1e-3)));
-        Series { name: name.into(), points: gathered(values, how), dashed: false, twin: false }
+    let at = |value: fn(&Trial) -> Option<f64>, how| {
+        let values = here
+            .iter()
+            .filter(|trial| asked(trial) > most - 1.0 && trial.latency_ns.min.is_some())
+            .filter_map(|trial| Some((f64::from(trial.frame_size?), value(trial)? * 1e-3)));
+        gathered(values, how)
     };
+    let ends =
+        at(|trial| trial.latency_ns.min, least).into_iter().zip(at(|trial| trial.latency_ns.max, greatest));
+    let bars = ends.zip(at(|trial| trial.latency_ns.mean, mean));
+    let points = bars.map(|((low, high), middle)| Mark { range: Some([low.y, high.y]), ..middle }).collect();
+    let name = "least to greatest, and mean".into();
     Figure {
         title: format!("Case {case}: greatest and least latency by frame size at {most:.0} % of the line"),
         x: "frame size, octets".into(),
         y: "latency, us".into(),
-        series: vec![
-            pick("greatest", |trial| trial.latency_ns.max, greatest),
-            pick("least", |trial| trial.latency_ns.min, least),
-        ],
-        side_by_side: false,
+        series: vec![Series { name, points, dashed: false, twin: false }],
+        manner: Manner::Bars,
     }
 }
 
@@ -345,7 +351,7 @@ fn overlaid(document: &Benchmark, cases: &[String], size: Option<u32>, quantity:
         x: "load asked for, % of the line (cases drawn side by side)".into(),
         y: unit.into(),
         series: series.collect(),
-        side_by_side: true,
+        manner: Manner::SideBySide,
     }
 }
 
@@ -390,6 +396,6 @@ fn throughput(document: &Benchmark, cases: &[String]) -> Figure {
         .into(),
         y: "throughput, frames/s".into(),
         series,
-        side_by_side: true,
+        manner: Manner::SideBySide,
     }
 }

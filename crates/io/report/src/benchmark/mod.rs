@@ -69,10 +69,10 @@ pub fn page(document: &Benchmark) -> String {
          content=\"width=device-width\"><title>romer benchmark</title>\n<style>body{font:16px/1.5 system-ui,sans-serif;\
          max-width:60em;margin:2em auto;padding:0 1em;color:#1b1b1b;background:#fff}table{display:block;overflow-x:auto;border-collapse:collapse;\
          font-variant-numeric:tabular-nums}td,th{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:right}\
-         td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.bad{color:#a00}\
+         td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}a{color:inherit}.bad{color:#a00}\
          :root{color-scheme:light dark}@media(prefers-color-scheme:dark){body{background:#191919;color:#e7e7e7}\
          td,th{border-color:#444}.bad{color:#ff7a85}svg{filter:invert(.9) hue-rotate(180deg)}}\
-         @media print{body{background:#fff;color:#1b1b1b}svg{filter:none}}</style></head><body>\n",
+         @media print{body{background:#fff;color:#1b1b1b}svg{filter:none}}</style></head><body><main>\n",
     );
     let model = document.dut.model.as_deref().unwrap_or("a device");
     let _ = write!(
@@ -101,6 +101,8 @@ pub fn page(document: &Benchmark) -> String {
         let labels = document.dut.labels.iter().map(|(name, value)| markup(&format!("{name}: {value}")));
         let _ = writeln!(html, "<p>The device: {}.</p>", labels.collect::<Vec<_>>().join("; "));
     }
+    let figures = figures(document);
+    contents(document, figures.len(), &mut html);
     let list = |html: &mut String, title: &str, rows: Vec<(String, bool)>| {
         if rows.is_empty() {
             return;
@@ -177,13 +179,43 @@ pub fn page(document: &Benchmark) -> String {
         "To know before trusting the numbers",
         document.warnings.iter().map(|one| (one.clone(), false)).collect(),
     );
-    for figure in figures(document) {
-        let _ = write!(html, "<h3>{}</h3>\n{}\n", markup(&figure.title), figure.svg);
-    }
+    drawn(&figures, &mut html);
     streams::table(document, &mut html);
     table(document, &mut html);
-    html.push_str("</body></html>\n");
+    html.push_str("</main></body></html>\n");
     html
+}
+
+/// Where the figures and the table are: there may be many figures between.
+fn contents(document: &Benchmark, figures: usize, html: &mut String) {
+    let mut parts = Vec::new();
+    if figures > 0 {
+        let s = if figures == 1 { "" } else { "s" };
+        parts.push(format!("<a href=\"#figures\">{figures} figure{s}</a>"));
+    }
+    if !document.results.is_empty() {
+        parts.push("<a href=\"#results\">the results as a table</a>".into());
+    }
+    if !parts.is_empty() {
+        let _ = writeln!(html, "<p>Below: {}.</p>", parts.join(" and "));
+    }
+}
+
+fn drawn(figures: &[Drawn], html: &mut String) {
+    if figures.is_empty() {
+        return;
+    }
+    html.push_str("<h2 id=\"figures\">Figures</h2>\n");
+    if figures.len() > 3 {
+        html.push_str("<ol>\n");
+        for figure in figures {
+            let _ = writeln!(html, "<li><a href=\"#{}\">{}</a></li>", figure.name, markup(&figure.title));
+        }
+        html.push_str("</ol>\n");
+    }
+    for figure in figures {
+        let _ = write!(html, "<h3 id=\"{}\">{}</h3>\n{}\n", figure.name, markup(&figure.title), figure.svg);
+    }
 }
 
 /// What each case lost of each size, in all valid trials of several sizes.
@@ -266,7 +298,7 @@ fn table(document: &Benchmark, html: &mut String) {
         return;
     }
     html.push_str(
-        "<h2>Results</h2>\n<table><tr><th>case</th><th>frames</th><th>load %</th><th>quantity</th><th>n</th><th>mean</th>\
+        "<h2 id=\"results\">Results</h2>\n<table tabindex=\"0\"><tr><th>case</th><th>frames</th><th>load %</th><th>quantity</th><th>n</th><th>mean</th>\
          <th>deviation</th><th>95 % interval</th><th>median</th></tr>\n",
     );
     let number = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.4}"));

@@ -136,7 +136,7 @@ pub(super) fn table(document: &Benchmark, html: &mut String) {
         return;
     }
     html.push_str(
-        "<h2>Streams, in all valid trials of a case</h2>\n<table><tr><th>case, stream</th><th>sent</th><th>carried</th><th>lost</th>\
+        "<h2>Streams, in all valid trials of a case</h2>\n<table tabindex=\"0\"><tr><th>case, stream</th><th>sent</th><th>carried</th><th>lost</th>\
          <th>duplicated</th><th>reordered</th><th>corrupted</th><th>least latency, us</th><th>median</th><th>greatest</th></tr>\n",
     );
     for row in rows {

@@ -140,6 +140,64 @@ fn what_classes_carry_is_drawn_beside_what_they_are_owed() {
 }
 
 #[test]
+fn from_least_to_greatest_is_a_bar_for_each_size() {
+    let trial = |octets: u32, percent: f64, [low, middle, high]: [f64; 3]| Trial {
+        case: "none".into(),
+        frame_size: Some(octets),
+        intended_load: Load { percent, ..Load::default() },
+        latency_ns: Summary { min: Some(low), mean: Some(middle), max: Some(high), ..Summary::default() },
+        ..Trial::default()
+    };
+    let mut document = document();
+    document.trials = vec![
+        trial(64, 95.0, [10e3, 20e3, 40e3]),
+        trial(64, 95.0, [12e3, 40e3, 100e3]),
+        trial(1_518, 95.0, [50e3, 60e3, 70e3]),
+        trial(64, 10.0, [1e3, 1e3, 900e3]),
+    ];
+    let figures = figures(&document);
+    let drawn = figures.iter().find(|figure| figure.title.contains("by frame size at 95 %")).unwrap();
+    // From 10 to 100 us of an axis of 0 to 100 us, and from 50 to 70: of 302 from top to bottom.
+    let bars: Vec<[f64; 2]> = drawn
+        .svg
+        .split("<path d=\"M")
+        .filter(|path| path.contains("stroke-width=\"6\""))
+        .map(|path| {
+            let ends = path.split(' ').nth(1).unwrap().split('"').next().unwrap();
+            let (low, high) = ends.split_once('V').unwrap();
+            [low, high].map(|end| ((314.0 - end.parse::<f64>().unwrap()) / 3.02).round())
+        })
+        .collect();
+    assert_eq!(bars, [[10.0, 100.0], [50.0, 70.0]], "{}", drawn.svg);
+    assert_eq!(drawn.svg.matches("<circle").count(), 2);
+    assert!(
+        !drawn.svg.contains("fill=\"none\"") || !drawn.svg.contains('L'),
+        "bars are not joined: {}",
+        drawn.svg
+    );
+}
+
+#[test]
+fn an_interval_that_goes_on_beyond_its_figure_is_marked_there() {
+    let mut document = document();
+    let arrows = |document: &Benchmark| {
+        let figures = figures(document);
+        let one =
+            figures.iter().find(|figure| figure.title == "Case none, 64 octets: jitter by method").unwrap();
+        one.svg
+            .split("<title>goes on to ")
+            .skip(1)
+            .map(|rest| rest.split('<').next().unwrap().to_owned())
+            .collect()
+    };
+    let none: Vec<String> = arrows(&document);
+    assert_eq!(none, Vec::<String>::new());
+    let wide = document.results.iter_mut().find(|result| result.quantity == METHODS[1].1).unwrap();
+    wide.interval = Some([-30e3, 51.5e3]);
+    assert_eq!(arrows(&document), ["-30.000", "51.500"]);
+}
+
+#[test]
 fn what_a_mixture_lost_is_listed_by_size() {
     let size = |least_octets, most_octets, lost| SizeResult { least_octets, most_octets, offered: 100, lost };
     let mut document = document();
@@ -164,6 +222,19 @@ fn the_table_has_every_result() {
     let columns = table.lines().next().unwrap().split(',').count();
     assert!(table.lines().skip(1).all(|line| line.split(',').count() == columns), "{table}");
     assert!(table.contains("\"none\",64,10,carried_percent,3,10,,9,11,,,,,\"\""), "{table}");
+}
+
+#[test]
+fn the_page_says_where_its_figures_and_its_table_are() {
+    let html = page(&document());
+    let targets: Vec<&str> =
+        html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(targets.len(), 2 + figures(&document()).len());
+    for target in targets {
+        assert_eq!(html.matches(&format!(" id=\"{target}\"")).count(), 1, "{target}");
+    }
+    let nothing = page(&Benchmark { results: Vec::new(), ..document() });
+    assert!(!nothing.contains("href=") && !nothing.contains("Figures"), "{nothing}");
 }
 
 #[test]

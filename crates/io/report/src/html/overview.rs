@@ -65,7 +65,7 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
     }
     let end = ways.iter().filter_map(|way| way.of(m).delay_ns.p99).fold(0.0, f64::max);
     page.push_str(&format!(
-        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th></th><th>median</th>\
+        "<section><h2>Delay, {}</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>way</th><th>median</th>\
          <th class=\"range\">spread, 0 to {}</th><th class=\"less\">min</th><th class=\"less\">p95</th><th>p99</th>\
          <th class=\"max\">max</th><th class=\"less\"><abbr title=\"95 % of the changes of delay between consecutive packets are \
          no larger (RFC 3393)\">|IPDV| p95</abbr></th><th>lost</th></tr></thead>\n<tbody>\n",
@@ -132,7 +132,7 @@ pub(super) fn limits(m: &Measurement, page: &mut String) {
     if m.limits.is_empty() {
         return;
     }
-    page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\"><table><thead><tr><th>limit</th><th>measured</th><th></th></tr></thead><tbody>\n");
+    page.push_str("<section><h2>Limits</h2>\n<div class=\"scroll\"><table><thead><tr><th>limit</th><th>measured</th><th>verdict</th></tr></thead><tbody>\n");
     for limit in &m.limits {
         let verdict =
             if limit.held { "<td class=\"good\">held</td>" } else { "<td class=\"bad\">broken</td>" };

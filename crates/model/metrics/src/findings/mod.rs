@@ -85,6 +85,8 @@ impl Series {
         let arrivals = moments(|passage| Some(passage.arrival?.as_nanos()));
         let middle = gaps.len() / 2;
         let interval = if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 };
+        // Packets that leave at equal times show when they leave, and not what their clock tells apart.
+        let departures = if departures == interval.unsigned_abs() { 0 } else { departures };
         Self {
             at: rows.iter().map(|row| row.0.value()).collect(),
             delay: rows.iter().map(|row| row.1.value()).collect(),

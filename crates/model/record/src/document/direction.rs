@@ -77,14 +77,15 @@ pub struct Packets {
     pub reordered: Option<u64>,
     /// Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
     /// the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
-    /// host there was down (`link-down`).
+    /// host there was down (`link-down`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
+    /// they left after the last that a far end which went away is known to have had.
     #[serde(default)]
     pub astray: Option<u64>,
     /// Arrived after the waiting time; among the lost.
     pub late: Option<u64>,
     /// Arrived damaged; `null` because UDP's checksum drops damage unseen.
     pub corrupted: Option<u64>,
-    /// The host itself refused to send; neither sent nor lost.
+    /// The host itself refused to send; neither sent nor lost. Of the way back of round trips, the far host's replies.
     pub not_sent: Option<u64>,
 }
 

@@ -361,6 +361,29 @@ mod extended {
     }
 
     #[test]
+    fn what_comes_with_a_key_is_counted_for_direct_measurement_and_without_either_nothing_is() {
+        let open = asked(|tlvs| tlvs.direct_measurement(77).unwrap());
+        let (reply, _) = exchange(&mut ruled(Rules::default()), &plain(1, &open)).unwrap();
+        assert_eq!(values(&reply[BASE..]), [(kind::DIRECT_MEASUREMENT, true, false)]);
+        let key = key(1);
+        let mut keyed = ruled(Rules { key: Some(key.clone()), ..Rules::default() });
+        for (sequence, reflector_received, reflector_transmitted) in [(1, 1, 0), (2, 2, 1)] {
+            let sealed = asked(|tlvs| {
+                tlvs.direct_measurement(77).unwrap();
+                tlvs.seal(sequence, &key).unwrap();
+            });
+            let (reply, written) = exchange(&mut keyed, &authentic(sequence, &key, &sealed)).unwrap();
+            let mut tlvs = Reflected::new(&reply[AUTHENTICATED_BASE..], sequence, Some(&key)).unwrap();
+            let counts =
+                DirectMeasurement { sender_transmitted: 77, reflector_received, reflector_transmitted };
+            assert!(
+                matches!(tlvs.next().unwrap().value(), Ok(Value::DirectMeasurement(found)) if found == counts)
+            );
+            assert_eq!(written.sequence, sequence, "it numbers nothing by itself");
+        }
+    }
+
+    #[test]
     fn every_tlv_is_answered_with_what_is_known() {
         let mut reflector = ruled(Rules { stateful: true, ..Rules::default() });
         let extensions = asked(|tlvs| {

@@ -1,5 +1,6 @@
 //! Where the floor of the delays changes: the segmentation with the least cost, by dynamic programming.
 
+use super::estimator::coarse;
 use super::floors::Floor;
 use super::many;
 
@@ -68,27 +69,29 @@ impl Line {
         (slope, level, self.y / self.count - level)
     }
 
-    fn segment(&self, from: usize, to: usize) -> Segment {
+    fn segment(&self, from: usize, to: usize, grain: f64) -> Segment {
         let (slope, level, excess) = self.fit();
         let middle = self.x / self.count;
         let spread = (self.xx / self.count - middle * middle).max(0.0).sqrt();
         // What an exponential floor gives, with room for other shapes.
         let error = 2.0 * excess / (self.count.sqrt() * self.count.sqrt().min(8.0) * spread.max(1e-9));
+        // What the stamps do not tell tilts all of a segment, however many floors it has.
+        let error = error.hypot(coarse(grain) / spread.max(1e-9));
         Segment { from, to, slope, error, middle, level, excess }
     }
 }
 
 /// Cuts floors, with `slope` taken out, where that explains them best: each segment has a line of its own below it, and
 /// costs its number of floors times the logarithm of what they lie above the line on average (the likelihood of an
-/// exponential excess), plus a penalty.
-pub(crate) fn segments(floors: &[Floor], slope: f64) -> Vec<Segment> {
+/// exponential excess), plus a penalty. What stamps do not tell apart is `grain`, nanoseconds: no line is better than that.
+pub(crate) fn segments(floors: &[Floor], slope: f64, grain: f64) -> Vec<Segment> {
     let total = floors.len();
     if total < 2 * LEAST {
         return Vec::new();
     }
     let points: Vec<(f64, f64)> = floors.iter().map(|floor| (floor.x, floor.above(slope))).collect();
     let mut jumps: Vec<f64> = points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect();
-    let least_excess = (0.1 * super::median(&mut jumps)).max(1.0);
+    let least_excess = (0.1 * super::median(&mut jumps)).max(grain);
     let penalty = PENALTY * many(total).ln();
     let mut best = vec![(f64::INFINITY, 0); total + 1];
     best[0].0 = 0.0;
@@ -115,7 +118,7 @@ pub(crate) fn segments(floors: &[Floor], slope: f64) -> Vec<Segment> {
         let from = best[to].1;
         let mut line = Line::default();
         points[from..to].iter().for_each(|(x, y)| line.push(*x, *y));
-        cuts.push(line.segment(from, to));
+        cuts.push(line.segment(from, to, grain));
         to = from;
     }
     cuts.reverse();

@@ -8,6 +8,7 @@ use super::hull::{Hull, Point};
 use super::khlifi::Windows;
 use super::method::Method;
 use super::piecewise::Piecewise;
+use super::resolution::Resolution;
 use super::{REACH_NS, rounded};
 use crate::clocks::across;
 
@@ -100,6 +101,9 @@ pub struct Estimate {
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.
     pub corrections: [Correction; 2],
+    /// By how much a raw delay may be off because of what the stamps do not tell apart, nanoseconds; 0 where they tell
+    /// single nanoseconds.
+    pub coarse_ns: f64,
 }
 
 impl Estimate {
@@ -136,6 +140,7 @@ struct Track {
     taken: u64,
     last: i64,
     store: Store,
+    resolution: Resolution,
 }
 
 #[derive(Clone, Debug)]
@@ -189,10 +194,16 @@ impl Store {
 }
 
 impl Estimator {
-    /// An estimator that has seen nothing yet. With `calibration` only the first so many packets of a direction are
-    /// used by the methods that [take](Method::takes_calibration) it; the others use all.
+    /// An estimator that has seen nothing yet. With `calibration` only the first so many packets of a direction that it
+    /// is given are used by the methods that [take](Method::takes_calibration) it; the others use all.
     pub fn new(method: Method, calibration: Option<u64>) -> Self {
-        let track = Track { base: None, taken: 0, last: 0, store: Store::new(method) };
+        let track = Track {
+            base: None,
+            taken: 0,
+            last: 0,
+            store: Store::new(method),
+            resolution: Resolution::default(),
+        };
         let calibration = calibration.filter(|_| method.takes_calibration());
         let piecewise = matches!(method, Method::Piecewise | Method::Best).then(Box::default);
         Self { method, calibration, origin: None, tracks: [track.clone(), track], piecewise }
@@ -217,6 +228,7 @@ impl Estimator {
         let near = |value: Option<i64>| value.filter(|value| value.abs() <= REACH_NS);
         let (Some(at), Some(delay)) = (near(at), near(delay)) else { return };
         track.last = track.last.max(at);
+        track.resolution.push(departure.as_nanos(), arrival.as_nanos());
         if self.calibration.is_some_and(|most| track.taken >= most) {
             return;
         }
@@ -244,6 +256,7 @@ impl Estimator {
         for (track, theirs) in self.tracks.iter_mut().zip(other.tracks) {
             track.last = track.last.max(theirs.last);
             track.taken += theirs.taken;
+            track.resolution.absorb(&theirs.resolution);
         }
         if let (Some(own), Some(theirs)) = (&mut self.piecewise, other.piecewise) {
             own.absorb(*theirs);
@@ -252,11 +265,23 @@ impl Estimator {
 
     /// What can be said now.
     pub fn estimate(&self) -> Estimate {
+        let grains = self.tracks.each_ref().map(|track| track.resolution.nanos() as f64);
+        let mut estimate = self.by_method(grains);
+        // What each end's stamps do not tell is in every delay, whatever is taken out of it.
+        for (correction, grain) in estimate.corrections.iter_mut().zip(grains) {
+            correction.floor_error_ns += coarse(grain);
+        }
+        estimate.coarse_ns = grains.map(coarse).into_iter().fold(0.0, f64::max);
+        estimate
+    }
+
+    /// What the method says of delays that may be off by `grains`, forward and in reverse.
+    fn by_method(&self, grains: [f64; 2]) -> Estimate {
         if self.method == Method::None {
             return Estimate::default();
         }
         if let Some(piecewise) = &self.piecewise {
-            return piecewise.estimate(self.origin.unwrap_or(0));
+            return piecewise.estimate(self.origin.unwrap_or(0), grains);
         }
         let mut estimate = Estimate::refused(TOO_FEW);
         let fits = self.tracks.each_ref().map(|track| self.fit(track));
@@ -329,6 +354,11 @@ impl Estimator {
         }
         Some(fit)
     }
+}
+
+/// What stamps do not tell, where that is more than a nanosecond.
+pub(crate) fn coarse(grain: f64) -> f64 {
+    if grain > 1.0 { grain } else { 0.0 }
 }
 
 /// What a method finds in one direction.

@@ -204,12 +204,12 @@ const END: usize = 2;
 
 /// Takes out the few floors at the beginning and at the end that lie far below all that is beside them: a clock was set
 /// there, or the path changed, so near the end that they tell nothing of the rate, and much that is wrong.
-fn drop_ends(floors: &mut Vec<Floor>, slope: f64) {
+fn drop_ends(floors: &mut Vec<Floor>, slope: f64, grain: f64) {
     let below = |few: &[Floor], beside: &[Floor]| {
         let least = beside.iter().map(|floor| floor.above(slope)).fold(f64::INFINITY, f64::min);
         let mut above: Vec<f64> = beside.iter().map(|floor| floor.above(slope) - least).collect();
         let highest = few.iter().map(|floor| floor.above(slope)).fold(f64::NEG_INFINITY, f64::max);
-        above.len() >= 2 * BESIDE && least - highest > ISOLATED * (median(&mut above) + 1.0)
+        above.len() >= 2 * BESIDE && least - highest > ISOLATED * (median(&mut above) + grain)
     };
     let place = |few: usize| few.min(floors.len());
     let early = (1..=END)
@@ -229,9 +229,10 @@ fn drop_ends(floors: &mut Vec<Floor>, slope: f64) {
 }
 
 /// Takes out floors that lie alone far below all their neighbours: no queue empties like that, so it is a stamp that is
-/// wrong; and those few at an end that do. Gives how many of the former.
-pub(crate) fn drop_outliers(floors: &mut Vec<Floor>, slope: f64) -> usize {
-    drop_ends(floors, slope);
+/// wrong; and those few at an end that do. What stamps do not tell apart is `grain`, nanoseconds. Gives how many of the
+/// former.
+pub(crate) fn drop_outliers(floors: &mut Vec<Floor>, slope: f64, grain: f64) -> usize {
+    drop_ends(floors, slope, grain);
     let mut dropped = 0;
     for _ in 0..4 {
         let heights: Vec<f64> = floors.iter().map(|floor| floor.above(slope)).collect();
@@ -240,7 +241,7 @@ pub(crate) fn drop_outliers(floors: &mut Vec<Floor>, slope: f64) -> usize {
             let others: Vec<f64> = near.filter(|other| *other != index).map(|other| heights[other]).collect();
             let least = others.iter().copied().fold(f64::INFINITY, f64::min);
             let mut above: Vec<f64> = others.iter().map(|height| height - least).collect();
-            above.len() >= BESIDE && least - heights[index] > ISOLATED * (median(&mut above) + 1.0)
+            above.len() >= BESIDE && least - heights[index] > ISOLATED * (median(&mut above) + grain)
         };
         let alone: Vec<bool> = (0..heights.len()).map(isolated).collect();
         let mut flags = alone.iter();

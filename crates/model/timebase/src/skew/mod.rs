@@ -31,6 +31,7 @@ mod near;
 mod piecewise;
 mod posterior;
 mod relating;
+mod resolution;
 mod survey;
 mod wander;
 
@@ -39,9 +40,10 @@ pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew}
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
 pub use relating::{
-    Both, InTurn, correct, estimate, method_of, relate_clocks, relate_clocks_by, sharpened, so_far, state,
-    usable,
+    Both, InTurn, correct, estimate, for_calibration, method_of, relate_clocks, relate_clocks_by, sharpened,
+    so_far, state, usable,
 };
+pub use resolution::Resolution;
 
 /// The farthest that two moments, or two raw delays, of one estimation may lie apart: 146 years. What is beyond is not
 /// used. Products of such differences, and sums of two of them, fit 128 bits.

@@ -41,7 +41,7 @@ impl Near {
         let mut before: Vec<f64> = within(from - 10.0 * length, from).map(height).collect();
         let level = before.iter().copied().reduce(f64::min)?;
         before.iter_mut().for_each(|one| *one -= level);
-        let wait = median(&mut before).max(1.0) / core::f64::consts::LN_2;
+        let wait = median(&mut before).max(survey.grain) / core::f64::consts::LN_2;
         let points: Vec<(f64, f64)> = within(from, to).map(|one| (one.x, height(one) - level)).collect();
         (points.len() >= BETWEEN && points.len() <= CELLS).then(|| Self {
             points,
@@ -165,7 +165,7 @@ pub(crate) fn mirrored(step: &Transition, other: &Survey) -> bool {
         return false;
     }
     before.iter_mut().for_each(|one| *one -= level);
-    let wait = median(&mut before).max(1.0) / core::f64::consts::LN_2;
+    let wait = median(&mut before).max(other.grain) / core::f64::consts::LN_2;
     let cost = |expected: f64| {
         let each = beyond.iter().map(|one| one - level - expected);
         each.map(|excess| if excess < 0.0 { -EARLY * excess } else { excess }).sum::<f64>() / wait

@@ -1,10 +1,10 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
 use super::correction::{Correction, Leg};
-use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew};
+use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::near::{borne_out, mirrored, two_steps};
-use super::posterior::slopes;
+use super::posterior::{leverage, slopes};
 use super::survey::{Survey, Transition};
 use super::wander::{self, Curve};
 use super::{many, rounded};
@@ -24,6 +24,11 @@ const CANCEL: (f64, f64) = (6.0, 0.1);
 /// Intervals are this much wider than the draws are spread: the draws are few, and how sure a direction is, is itself
 /// uncertain. A judgement from simulations; docs/CLOCK.md has what coverage it gives, and what one factor cannot mend.
 const WIDER: f64 = 1.1;
+/// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
+/// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
+const TILT: f64 = 0.6;
+/// The leverage of many heights at equal times, over their length.
+const STRAIGHT: f64 = 3.0;
 /// A longer transition is a slew, as a share of the run.
 const GRADUAL: f64 = 0.008;
 
@@ -38,6 +43,8 @@ struct Rate {
     mean: f64,
     variance: f64,
     draws: Vec<f64>,
+    /// By how much it may be off besides because of what stamps do not tell.
+    tilt: f64,
 }
 
 /// Something that happened, with both directions put together.
@@ -72,8 +79,10 @@ impl Piecewise {
         self.floors.iter_mut().zip(other.floors).for_each(|(own, theirs)| own.absorb(theirs));
     }
 
-    pub(crate) fn estimate(&self, origin_ns: i64) -> Estimate {
-        let surveys = self.floors.each_ref().map(Survey::of);
+    /// What can be said now of delays that may be off by `grains`, nanoseconds, because of what stamps do not tell.
+    pub(crate) fn estimate(&self, origin_ns: i64, grains: [f64; 2]) -> Estimate {
+        let [there, back] = &self.floors;
+        let surveys = [Survey::of(there, grains[0]), Survey::of(back, grains[1])];
         let some: Vec<(&Survey, Heading)> = surveys
             .iter()
             .zip(Heading::BOTH)
@@ -89,7 +98,9 @@ impl Piecewise {
         }
         let curves: Option<Vec<(Curve, Heading)>> = some
             .iter()
-            .map(|(survey, heading)| Some((wander::follow(&survey.level(), survey.slope)?, *heading)))
+            .map(|(survey, heading)| {
+                Some((wander::follow(&survey.level(), survey.slope, coarse(survey.grain))?, *heading))
+            })
             .collect();
         match curves {
             Some(curves) => wandering(&some, &curves, &events, origin_ns),
@@ -122,7 +133,7 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
     let rates: Vec<Rate> = surveys.iter().filter_map(|(survey, heading)| rate(survey, *heading)).collect();
     if let [a, b] = &rates[..] {
         let error = (a.variance + b.variance).sqrt();
-        if (a.mean - b.mean).abs() > DISAGREE * error + 50.0 {
+        if (a.mean - b.mean).abs() > DISAGREE * error + a.tilt + b.tilt + 50.0 {
             return Estimate::refused(&format!(
                 "the directions contradict each other: {:.3} ppm forward and {:.3} ppm in reverse, so that the least \
                  delay of one of them itself moves",
@@ -131,10 +142,11 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
             ));
         }
     }
-    let Some((mean, draws)) = combine(&rates) else {
+    let Some((mean, draws, tilt)) = combine(&rates) else {
         return Estimate::refused("there are too few packets between the events");
     };
-    let interval = [0.025, 0.975].map(|share| mean + WIDER * (quantile(&draws, share) - mean));
+    let [low, high] = [0.025, 0.975].map(|share| mean + WIDER * (quantile(&draws, share) - mean));
+    let interval = [low - tilt, high + tilt];
     let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
     let half = (interval[1] - mean).max(mean - interval[0]);
     let line = |x: f64| mean * x;
@@ -157,7 +169,8 @@ fn wandering(
     }
     let weights: f64 = rates.iter().map(|(_, error)| error.powi(-2)).sum();
     let mean = rates.iter().map(|(rate, error)| rate * error.powi(-2)).sum::<f64>() / weights;
-    let half = WIDER * super::classic::NORMAL / weights.sqrt();
+    let grain = surveys.iter().map(|(survey, _)| survey.grain / survey.length.max(1e-9)).fold(0.0, f64::max);
+    let half = WIDER * super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
     let total: f64 = shares.iter().map(|share| share.2).sum();
     let Some((first, _, _)) = shares.first() else { return Estimate::refused("there are too few packets") };
     let knots: Vec<f64> = first.knots.iter().map(|knot| knot.0).collect();
@@ -225,6 +238,7 @@ fn finish(found: &Found<'_>, knots: &[f64], line: impl Fn(f64) -> f64) -> Estima
         why_not: None,
         events,
         corrections: Heading::BOTH.map(correction),
+        coarse_ns: 0.0,
     }
 }
 
@@ -274,15 +288,19 @@ fn center(survey: &Survey) -> f64 {
 }
 
 fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
+    let observations = survey.observations();
+    let tilt = TILT * leverage(&observations) * survey.grain;
     let draws: Vec<f64> =
-        slopes(&survey.observations(), survey.slope)?.iter().map(|slope| heading.sign() * slope).collect();
+        slopes(&observations, survey.slope)?.iter().map(|slope| heading.sign() * slope).collect();
     let mean = draws.iter().sum::<f64>() / many(draws.len());
     let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
-    Some(Rate { mean, variance, draws })
+    let coarse = if coarse(survey.grain) > 0.0 { tilt } else { 0.0 };
+    Some(Rate { mean, variance: variance + (0.5 * coarse).powi(2), draws, tilt })
 }
 
-/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs.
-fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>)> {
+/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. And by how
+/// much the whole may be off because of what stamps do not tell.
+fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
     let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
     let length = rates.iter().map(|rate| rate.draws.len()).min()?;
@@ -297,7 +315,8 @@ fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>)> {
         })
         .collect();
     draws.sort_by(f64::total_cmp);
-    Some((mean, draws))
+    let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
+    Some((mean, draws, tilt))
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {

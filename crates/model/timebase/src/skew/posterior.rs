@@ -32,6 +32,18 @@ pub(crate) struct Observation {
     pub(crate) group: usize,
 }
 
+/// How far the slope of a line may be off, nanoseconds a second, for each nanosecond by which the heights of the
+/// observations may, whichever of them are too low and whichever too high.
+pub(crate) fn leverage(observations: &[Observation]) -> f64 {
+    let (mut away, mut squares) = (0.0, 0.0);
+    for group in observations.chunk_by(|a, b| a.group == b.group) {
+        let middle = group.iter().map(|one| one.x).sum::<f64>() / many(group.len());
+        away += group.iter().map(|one| (one.x - middle).abs()).sum::<f64>();
+        squares += group.iter().map(|one| (one.x - middle).powi(2)).sum::<f64>();
+    }
+    if squares > 0.0 { away / squares } else { 0.0 }
+}
+
 /// Draws from what the observations leave open of the slope, nanoseconds a second.
 ///
 /// Packets wait an exponential time near the floor, and their stamps may be late by a time of their own, the sum of

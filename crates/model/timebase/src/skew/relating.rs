@@ -1,8 +1,8 @@
 //! The estimate of a stream's clocks, and its delays without their error.
 
-use romer_record::Passage;
 use romer_record::document::{ClockEvent, ClockSoFar, ClockState, DelayKind};
 use romer_record::manifest::SkewRequest;
+use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
 use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, Skew};
@@ -37,14 +37,42 @@ impl Both for InTurn {
     }
 }
 
-/// Estimates the clocks of two directions. Packets without both stamps say nothing.
+/// The number after that of the last of the first `stated` packets that were sent, of these passages in order of number. Where
+/// there is none for any packet that was lost, and numbers are missing, packets count from 0; else from the first there is.
+/// Numbers that begin beyond `stated` begin anywhere.
+fn calibrated_until(passages: &[Passage], stated: u64) -> u64 {
+    let Some(first) = passages.first() else { return stated };
+    // A file that has no line for what was lost has no departure of it.
+    let lines = || passages.iter().filter(|passage| passage.departure.is_some());
+    let whole = || {
+        lines().zip(lines().skip(1)).all(|(one, next)| next.sequence.saturating_sub(one.sequence) <= 1)
+            || lines().any(|passage| passage.fate == Fate::Lost)
+    };
+    let from = if first.sequence < stated && !whole() { 0 } else { first.sequence };
+    from.saturating_add(stated)
+}
+
+/// The passages of the first `stated` packets that were sent, whether they arrived or not: in order of number, as they are.
+pub fn for_calibration(passages: &[Passage], stated: u64) -> &[Passage] {
+    let until = calibrated_until(passages, stated);
+    &passages[..passages.partition_point(|passage| passage.sequence < until)]
+}
+
+/// Estimates the clocks of two directions. Packets without both stamps say nothing. With calibration packets, the methods that
+/// take them use the first so many that were sent, of which those that came count.
 pub fn estimate(
     request: &SkewRequest,
     forward: &[Passage],
     reverse: &[Passage],
     workers: &impl Both,
 ) -> Estimate {
-    let mut estimator = Estimator::new(method_of(request), request.calibration);
+    let method = method_of(request);
+    let stated = request.calibration.filter(|_| method.takes_calibration());
+    let [forward, reverse] = [forward, reverse].map(|passages| match stated {
+        Some(stated) => for_calibration(passages, stated),
+        None => passages,
+    });
+    let mut estimator = Estimator::new(method, None);
     // The first packet of each direction is what the others are counted from.
     let mut rest = [&[][..]; 2];
     for ((heading, passages), rest) in Heading::BOTH.into_iter().zip([forward, reverse]).zip(&mut rest) {
@@ -289,13 +317,18 @@ fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<St
 }
 
 /// Why a skew is not to be believed, or of no use.
-fn doubt(skew: &Skew) -> Option<String> {
+fn doubt(skew: &Skew, coarse_ns: f64) -> Option<String> {
     let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
     if skew.ppm.abs() > PLAUSIBLE_PPM {
         let ppm = skew.ppm;
         Some(format!("{ppm:+.1} ppm is more than clocks differ by, so that the path itself changes"))
     } else if half > USELESS_PPM {
-        Some(format!("the run is too short: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
+        let coarse = (coarse_ns > 0.0).then(|| {
+            let told = Duration::from_nanos(super::rounded(coarse_ns));
+            format!(" for stamps that tell no less than {told} apart")
+        });
+        let coarse = coarse.unwrap_or_default();
+        Some(format!("the run is too short{coarse}: {:+.0} ppm, and {half:.0} more or less", skew.ppm))
     } else {
         None
     }
@@ -304,7 +337,7 @@ fn doubt(skew: &Skew) -> Option<String> {
 /// What an estimator that goes on can say by now: the figure of [`usable`], as far as the packets have come.
 pub fn so_far(estimator: &Estimator) -> ClockSoFar {
     let estimate = estimator.estimate();
-    let doubt = estimate.skew.as_ref().and_then(doubt);
+    let doubt = estimate.skew.as_ref().and_then(|skew| doubt(skew, estimate.coarse_ns));
     let skew = estimate.skew.filter(|_| doubt.is_none());
     ClockSoFar {
         method: shown(estimator.method()),
@@ -344,8 +377,8 @@ pub fn usable(
 ) -> (Estimate, Vec<String>) {
     let mut found = sharpened(request, forward, reverse, workers);
     let mut warnings = Vec::new();
-    if let Some(why) = found.skew.as_ref().and_then(doubt) {
-        found = Estimate::refused(&why);
+    if let Some(why) = found.skew.as_ref().and_then(|skew| doubt(skew, found.coarse_ns)) {
+        found = Estimate { coarse_ns: found.coarse_ns, ..Estimate::refused(&why) };
     }
     if let Some(why) = &found.why_not
         && !(forward.is_empty() && reverse.is_empty())
@@ -377,7 +410,7 @@ pub fn state(
                 Some(estimate.correction(heading).error_at(moment(passage, heading)?))
             })
         })
-        .fold(0.0, f64::max);
+        .fold(estimate.coarse_ns, f64::max);
     let (offset_bounds_ns, warning) = bounds(request, least, error);
     let clock = ClockState {
         method: shown(method_of(request)),

@@ -1,6 +1,9 @@
 //! One direction by itself: where its floor changes, and the stretches between.
 
+use romer_units::random::{Seed, Stream};
+
 use super::changes::{Segment, segments};
+use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::many;
 use super::posterior::Observation;
@@ -52,6 +55,8 @@ pub(crate) struct Survey {
     /// Slope of most of the run, nanoseconds a second.
     pub(crate) slope: f64,
     pub(crate) floors: Vec<Floor>,
+    /// By how much delays may be off because of what stamps do not tell, nanoseconds.
+    pub(crate) grain: f64,
     /// The least packet of each cell of time: many more than floors.
     pub(crate) fine: Vec<Floor>,
     /// Ranges of floors that lie above one level.
@@ -93,11 +98,11 @@ impl TooLittle {
 }
 
 impl Survey {
-    /// Surveys a direction.
+    /// Surveys a direction, whose delays may be off by `grain`, nanoseconds, because of what stamps do not tell.
     ///
     /// # Errors
     /// Why there is too little of it.
-    pub(crate) fn of(cells: &Floors) -> Result<Self, TooLittle> {
+    pub(crate) fn of(cells: &Floors, grain: f64) -> Result<Self, TooLittle> {
         let packets = cells.count();
         if packets == 0 {
             return Err(TooLittle::Nothing);
@@ -108,7 +113,7 @@ impl Survey {
         let wanted = usize::try_from((packets / PACKETS).clamp(FLOORS.0, FLOORS.1)).unwrap_or(16);
         let rough = first_slope(cells);
         let mut floors = join(&cells.least(rough), wanted, rough);
-        drop_outliers(&mut floors, rough);
+        drop_outliers(&mut floors, rough, grain);
         let length = |floors: &[Floor]| {
             floors.first().zip(floors.last()).map_or(0.0, |(first, last)| last.x - first.x)
         };
@@ -116,16 +121,17 @@ impl Survey {
             return Err(TooLittle::Short);
         }
         // Which packets lie lowest depends a little on the slope: once more with the one that was found.
-        let first = rough + consensus(&segments(&floors, rough)).ok_or(TooLittle::FewPlaces)?;
+        let first = rough + consensus(&segments(&floors, rough, grain)).ok_or(TooLittle::FewPlaces)?;
         let fine = cells.least(first);
         let mut floors = join(&fine, wanted, first);
-        drop_outliers(&mut floors, first);
-        let cuts = segments(&floors, first);
+        drop_outliers(&mut floors, first, grain);
+        let cuts = segments(&floors, first, grain);
         let base = consensus(&cuts).ok_or(TooLittle::FewPlaces)?;
         let mut survey = Self {
             slope: first + base,
             length: length(&floors),
             floors,
+            grain,
             fine: Vec::new(),
             groups: Vec::new(),
             transitions: Vec::new(),
@@ -176,7 +182,7 @@ impl Survey {
             // A rate that changes slowly bends the floor: lines below its parts miss each other where they meet.
             let turn = (steady(&before, base).0 - steady(cut, base).0).abs();
             let bend = 0.25 * turn * (here - before.middle).max(cut.middle - here);
-            let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend).hypot(TICK));
+            let (size, error) = (b - a, a_error.hypot(b_error).hypot(bend).hypot(TICK.max(0.5 * self.grain)));
             if size.abs() > CHANGED * error {
                 let (from, to) = if moved.is_empty() { (here, here) } else { (end, begin) };
                 let doubt = before.excess.hypot(cut.excess);
@@ -270,6 +276,8 @@ impl Survey {
     /// The floors of the groups, without those that may lie in two, in as many stretches as a posterior takes.
     pub(crate) fn observations(&self) -> Vec<Observation> {
         let each = (self.floors.len() / OBSERVATIONS).max(1);
+        // Heights of coarse stamps are alike, as nothing that is measured is: a posterior would take them for exact.
+        let scattered = Stream::new(Seed([0x6772_6169, 0, 0, 0, 0, 0]), [0, 0]);
         let mut found: Vec<Observation> = Vec::new();
         let mut number = 0;
         for (index, group) in self.groups.iter().enumerate() {
@@ -290,7 +298,7 @@ impl Survey {
             }
             found.extend(stretches.iter().map(|floor| Observation {
                 x: floor.x,
-                y: floor.y,
+                y: floor.y + coarse(self.grain) * scattered.unit(floor.x.to_bits()),
                 weight: floor.count,
                 scale: 1.0,
                 group: number,

@@ -1,5 +1,6 @@
 //! A rate that changes by itself: with temperature, and at random.
 
+use super::classic::LeastSquares;
 use super::floors::Floor;
 use super::{many, median};
 
@@ -52,8 +53,9 @@ struct State {
 }
 
 /// Follows floors, with `slope` taken out, by a clock whose rate walks at random (Kalman's filter, smoothed backwards by
-/// Rauch, Tung and Striebel), at the walk's most likely pace. `None` where a steady rate explains the floors as well.
-pub(crate) fn follow(floors: &[Floor], slope: f64) -> Option<Curve> {
+/// Rauch, Tung and Striebel), at the walk's most likely pace. `None` where a steady rate explains the floors as well, or what it
+/// leaves is no more than the `coarse` nanoseconds that stamps do not tell apart, up and down.
+pub(crate) fn follow(floors: &[Floor], slope: f64, coarse: f64) -> Option<Curve> {
     let mut counts: Vec<f64> = floors.iter().map(|floor| floor.count).collect();
     let usual = median(&mut counts);
     let noise = |floor: &Floor| (usual / floor.count.max(1.0)).max(1.0).powi(2);
@@ -73,7 +75,21 @@ pub(crate) fn follow(floors: &[Floor], slope: f64) -> Option<Curve> {
         return None;
     }
     let (_, noise, states) = filter(&points, pace(best.1));
-    Some(Curve { knots: smooth(&states, noise).into_iter().map(|(x, y, v)| (x, y + slope * x, v)).collect() })
+    let smoothed = smooth(&states, noise);
+    if coarse > 0.0 && bend(&smoothed) <= coarse {
+        return None;
+    }
+    let knot = |(x, y, v): (f64, f64, f64)| (x, y + slope * x, v + coarse * coarse);
+    Some(Curve { knots: smoothed.into_iter().map(knot).collect() })
+}
+
+/// The farthest that knots lie from the straight line through them with the least squares.
+fn bend(knots: &[(f64, f64, f64)]) -> f64 {
+    let points: Vec<(f64, f64)> = knots.iter().map(|knot| (knot.0, knot.1)).collect();
+    let slope = LeastSquares::of(&points).slope().map_or(0.0, |(slope, _)| slope);
+    let left = || points.iter().map(|(x, y)| y - slope * x);
+    let level = left().sum::<f64>() / many(points.len().max(1));
+    left().map(|left| (left - level).abs()).fold(0.0, f64::max)
 }
 
 /// The logarithm of the likelihood, the variance of an observation, and the states.

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use super::control::{CONTROL_LEN, messages};
 use super::send::is_earlier_error;
-use super::{StampingSocket, address};
+use super::{Source, StampingSocket, address};
 use crate::HostError;
 use crate::card::CardTime;
 use crate::clock::{Realtime, realtime_now};
@@ -45,6 +45,27 @@ pub struct Datagram<'a> {
     /// How many the kernel had dropped when this one came, because they found the socket full or were damaged. Counts from the
     /// opening of the socket; wraps at 2^32. What it grew by since the datagram before was dropped between the two.
     pub dropped_before: u32,
+}
+
+impl Datagram<'_> {
+    /// From where it is to be answered: from the address that it was sent to, and, where that or its sender is known on its
+    /// link only, by the interface that it came in by. Else the host's routes say by which: Linux takes whatever is sent by an
+    /// interface that has no route to there for a neighbour's, so that nobody would learn that there is no way.
+    pub fn answered_from(&self) -> Option<Source> {
+        let address = self.destination?;
+        let on_link = is_link_local(address) || is_link_local(self.peer.ip());
+        Some(Source { address, interface: if on_link { self.interface } else { 0 } })
+    }
+}
+
+/// Whether an address says something on its own link only.
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address
+            .to_ipv4_mapped()
+            .map_or_else(|| address.is_unicast_link_local(), |mapped| mapped.is_link_local()),
+    }
 }
 
 /// Room for datagrams, allocated once.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use romer_host::socket::{Datagram, Source};
+use romer_host::socket::Datagram;
 use romer_record::log::Far;
 use romer_session::association::Token;
 use romer_units::Duration;
@@ -68,7 +68,7 @@ impl Reflecting {
             let Ok(socket) = self.ports[index].socket.receiver_from(peer, options) else { return };
             let socket = Arc::new(socket);
             state.sender = Some((index, Arc::clone(&socket)));
-            let from = datagram.destination.map(|address| Source { address, interface: datagram.interface });
+            let from = datagram.answered_from();
             let card = card::of_index(&self.links.cards, datagram.interface).cloned();
             path = Some(Box::new(Path { socket, to: peer, from, card }));
         }

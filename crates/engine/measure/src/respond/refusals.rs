@@ -1,0 +1,103 @@
+//! What this host refuses to send, gathered: it is told once, when it is over, with when it was.
+
+use romer_units::{Duration, Monotonic, Timestamp};
+
+/// It is over when things are sent again and nothing was refused for so long: a host that refuses every now and then is told
+/// of in one go.
+const OVER: Duration = Duration::from_millis(500);
+/// What goes on for longer, while others leave, is told in parts.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Probes or replies that this host has refused to send for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) count: u64,
+    /// The system's error number.
+    pub(super) errno: i32,
+    /// When the first of them was to leave.
+    pub(super) since: Timestamp<Monotonic>,
+    /// When the last was.
+    pub(super) until: Timestamp<Monotonic>,
+}
+
+/// Those of one session that are not told yet.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    present: Option<Refused>,
+    /// Something has left since.
+    goes_on: bool,
+}
+
+impl Refusals {
+    /// One more, which was due at `at`, is refused. Gives those before it that it does not belong to.
+    pub(super) fn refuse(&mut self, errno: i32, at: Timestamp<Monotonic>) -> Option<Refused> {
+        let is_other = |one: &Refused| one.errno != errno || (self.goes_on && at - one.until > OVER);
+        let told = self.present.take_if(|one| is_other(one));
+        self.goes_on = false;
+        let one = self.present.get_or_insert(Refused { count: 0, errno, since: at, until: at });
+        one.count += 1;
+        one.until = one.until.max(at);
+        told
+    }
+
+    /// Something has left.
+    pub(super) const fn sent(&mut self) {
+        self.goes_on = true;
+    }
+
+    /// Those that are over at `now`.
+    pub(super) fn over(&mut self, now: Timestamp<Monotonic>) -> Option<Refused> {
+        let goes_on = self.goes_on;
+        self.present.take_if(|one| goes_on && (now - one.until > OVER || now - one.since > LONGEST))
+    }
+
+    /// All that are not told.
+    pub(super) const fn take(&mut self) -> Option<Refused> {
+        self.present.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: i64) -> Timestamp<Monotonic> {
+        Timestamp::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn what_is_refused_every_now_and_then_is_told_once_when_it_is_over_with_when_it_was() {
+        let mut refusals = Refusals::default();
+        for ms in [2_000, 2_050, 2_300] {
+            assert_eq!(refusals.refuse(1, at(ms)), None);
+            refusals.sent();
+            assert_eq!(refusals.over(at(ms + 10)), None);
+        }
+        let all = Refused { count: 3, errno: 1, since: at(2_000), until: at(2_300) };
+        assert_eq!(refusals.over(at(2_801)), Some(all));
+        assert_eq!((refusals.over(at(9_000)), refusals.take()), (None, None), "it is told once");
+        for ms in (0..4_200).step_by(100) {
+            assert_eq!(refusals.refuse(1, at(ms)), None);
+            refusals.sent();
+            let told = refusals.over(at(ms + 50)).map(|one| (one.since, one.until));
+            let parts = [(2_000, 0), (4_100, 2_100)];
+            let part = parts.into_iter().find(|(until, _)| *until == ms);
+            assert_eq!(told, part.map(|(until, since)| (at(since), at(until))), "it goes on");
+        }
+    }
+
+    #[test]
+    fn as_long_as_nothing_leaves_it_is_not_over_and_another_reason_is_another() {
+        let mut refusals = Refusals::default();
+        refusals.sent();
+        assert_eq!(refusals.refuse(101, at(0)), None);
+        // One a second, and none of them leaves.
+        assert_eq!((refusals.refuse(101, at(1_000)), refusals.over(at(1_900))), (None, None));
+        let no_route = Refused { count: 2, errno: 101, since: at(0), until: at(1_000) };
+        assert_eq!(refusals.refuse(1, at(2_000)), Some(no_route));
+        refusals.sent();
+        let forbidden = Refused { count: 1, errno: 1, since: at(2_000), until: at(2_000) };
+        assert_eq!(refusals.refuse(1, at(3_000)), Some(forbidden), "things had left for a second");
+        assert_eq!(refusals.take().map(|one| one.since), Some(at(3_000)));
+    }
+}

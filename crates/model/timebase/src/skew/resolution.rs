@@ -1,0 +1,195 @@
+//! What stamps tell apart: a clock that is read in whole milliseconds says nothing of what is less.
+
+/// Packets are looked at in so many classes, each by itself, so that a stamp that is not what the others are spoils one of
+/// them only.
+const CLASSES: usize = 64;
+/// Packets of a class, at least; of fewer there are fewer classes.
+const EACH: u64 = 32;
+/// One class in so many is left out: that with the smallest step.
+const ODD: usize = 10;
+/// Stamps on a grid of which as many points as one in so many hold a packet may be those of a program that sends at equal
+/// times, and tell nothing of the clock.
+const REGULAR: u64 = 8;
+/// Unless the delays take so many different multiples of it.
+const SEVERAL: u64 = 3;
+/// Delays by themselves tell a step of which they take as many multiples as this.
+const MANY: u64 = 16;
+
+/// The greatest length of which all differences of some values are multiples; 0 as long as there is no difference.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    first: Option<i64>,
+    step: u64,
+}
+
+impl Step {
+    fn take(&mut self, value: i64) {
+        let first = *self.first.get_or_insert(value);
+        self.join(value.abs_diff(first));
+    }
+
+    fn join(&mut self, apart: u64) {
+        if self.step != 1 && (self.step == 0 || !apart.is_multiple_of(self.step)) {
+            self.step = common(self.step, apart);
+        }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        match (self.first, other.first) {
+            (Some(own), Some(theirs)) => {
+                self.join(other.step);
+                self.join(own.abs_diff(theirs));
+            }
+            (None, _) => *self = other,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// The greatest common divisor; the other of 0.
+fn common(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The steps of departures, arrivals, and raw delays.
+type Steps = [Step; 3];
+
+/// Finds what the stamps of one direction tell apart. The packets may come in any order.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    classes: Box<[Steps; CLASSES]>,
+    count: u64,
+    /// The first departure and the last, and the least raw delay and the greatest.
+    ends: Option<[(i64, i64); 2]>,
+}
+
+impl Default for Resolution {
+    fn default() -> Self {
+        Self { classes: Box::new([Steps::default(); CLASSES]), count: 0, ends: None }
+    }
+}
+
+impl Resolution {
+    /// Takes a packet's stamps, nanoseconds, each by its own clock.
+    pub fn push(&mut self, departure: i64, arrival: i64) {
+        let raw = arrival.saturating_sub(departure);
+        // The golden ratio scatters neighbours over all classes.
+        let hash = departure.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
+        if let Some(class) = usize::try_from(hash).ok().and_then(|hash| self.classes.get_mut(hash)) {
+            class.iter_mut().zip([departure, arrival, raw]).for_each(|(step, value)| step.take(value));
+        }
+        self.count += 1;
+        let [at, delay] = self.ends.get_or_insert([(departure, departure), (raw, raw)]);
+        *at = (at.0.min(departure), at.1.max(departure));
+        *delay = (delay.0.min(raw), delay.1.max(raw));
+    }
+
+    /// Takes in what another has of the same direction.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        for (own, theirs) in self.classes.iter_mut().zip(other.classes.iter()) {
+            own.iter_mut().zip(theirs).for_each(|(own, theirs)| own.absorb(*theirs));
+        }
+        self.count += other.count;
+        self.ends = match (self.ends, other.ends) {
+            (Some(own), Some(theirs)) => {
+                let wide = |place: usize| {
+                    let (a, b): ((i64, i64), (i64, i64)) = (own[place], theirs[place]);
+                    (a.0.min(b.0), a.1.max(b.1))
+                };
+                Some([wide(0), wide(1)])
+            }
+            (own, theirs) => own.or(theirs),
+        };
+    }
+
+    /// By how much a raw delay may be off, up or down, because of what the stamps do not tell, nanoseconds: half of what
+    /// each end's tell apart. 1 at the least.
+    pub fn nanos(&self) -> u64 {
+        let Some([at, delay]) = self.ends else { return 1 };
+        let [departures, arrivals, delays] = self.steps();
+        let span = |ends: (i64, i64)| ends.1.abs_diff(ends.0);
+        let regular = |step: u64| span(at) / step.max(1) < self.count.saturating_mul(REGULAR);
+        let told = |step: u64| if regular(step) { 1 } else { step };
+        let takes = |times: u64| delays > 0 && span(delay) / delays >= times;
+        // Where delays are on the grid of the departures, so are the arrivals.
+        let both = common(delays, departures);
+        let both = if takes(SEVERAL) { both } else { told(both) };
+        let alone = if takes(MANY) { delays / 2 } else { 1 };
+        let each = u64::midpoint(told(departures), told(arrivals));
+        both.max(alone).max(each).max(1)
+    }
+
+    /// The steps of departures, arrivals and delays that most classes have.
+    fn steps(&self) -> [u64; 3] {
+        let mut classes = *self.classes;
+        let mut used = CLASSES;
+        while used > 1 && self.count < EACH * u64::try_from(used).unwrap_or(u64::MAX) {
+            used /= 2;
+            let (kept, joined) = classes.split_at_mut(used);
+            for (own, theirs) in kept.iter_mut().zip(joined.iter()) {
+                own.iter_mut().zip(theirs).for_each(|(own, theirs)| own.absorb(*theirs));
+            }
+        }
+        [0, 1, 2].map(|place| {
+            let mut steps: Vec<u64> =
+                classes[..used].iter().map(|class| class[place].step).filter(|step| *step > 0).collect();
+            steps.sort_unstable();
+            steps.into_iter().skip(used / ODD).fold(0, common)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets 20 ms apart, give or take some of `apart`, that take 5 ms and some of `waits` ns; by stamps in units of `ticks`.
+    fn found(apart: i64, waits: i64, ticks: [i64; 2]) -> u64 {
+        let mut one = Resolution::default();
+        let mut halves = [Resolution::default(), Resolution::default()];
+        for n in 0..3_000i64 {
+            let some = |most: i64, prime: i64| if most > 0 { n * n % 9_973 * prime % most } else { 0 };
+            let left = n * 20_000_000 + some(apart, 1_237_003);
+            let there = left + 5_000_000 + some(waits, 7_654_319);
+            let (departure, arrival) = (left / ticks[0] * ticks[0], there / ticks[1] * ticks[1]);
+            one.push(departure, arrival);
+            halves[usize::from(n % 3 > 0)].push(departure, arrival);
+        }
+        let [mut first, second] = halves;
+        first.absorb(&second);
+        assert_eq!(first.nanos(), one.nanos());
+        one.nanos()
+    }
+
+    #[test]
+    fn the_coarser_unit_of_the_stamps_is_found() {
+        for tick in [100, 1_000, 10_000, 1_000_000] {
+            assert_eq!(found(9_999_999, 30_000_000, [tick; 2]), tick.cast_unsigned());
+            assert_eq!(found(9_999_999, 0, [tick; 2]), tick.cast_unsigned(), "no waiting");
+        }
+        assert_eq!(found(9_999_999, 90_000_000, [15_625_000; 2]), 15_625_000, "many packets in each");
+        assert_eq!(found(0, 30_000_000, [1_000_000; 2]), 1_000_000, "sent at equal times");
+        assert_eq!(found(9_999_999, 30_000_000, [1_000_000, 1]), 500_000, "at one end");
+        assert_eq!(found(9_999_999, 30_000_000, [1; 2]), 1);
+    }
+
+    #[test]
+    fn equal_times_between_packets_are_no_unit_of_the_stamps() {
+        assert_eq!(found(0, 30_000_000, [1; 2]), 1);
+        assert_eq!(found(0, 0, [1; 2]), 1, "nor are equal delays");
+    }
+
+    #[test]
+    fn a_few_stamps_of_another_kind_do_not_hide_the_unit() {
+        let mut one = Resolution::default();
+        for n in 0..3_000i64 {
+            let odd = i64::from(n == 700 || n == 2_100) * 333_333;
+            let left = n * 20_000_000 + n % 7 * 1_000_000;
+            one.push(left, left + 5_000_000 + n % 5 * 1_000_000 + odd);
+        }
+        assert_eq!(one.nanos(), 1_000_000);
+    }
+}

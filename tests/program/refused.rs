@@ -1,0 +1,126 @@
+//! What the far host refuses to send, or has no way for: told with when it was, and not taken for loss.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::lab::{FAR, Lab};
+use crate::common::measuring::Measuring;
+use crate::common::process;
+use crate::common::{at, count};
+
+/// Host B, beyond the router, and the router's address there.
+const BEYOND: &str = "198.19.0.2";
+const ROUTER: &str = "198.19.0.1";
+
+/// Has host B send no test packets.
+const FORBIDDEN: &str = "table inet refusing {
+        chain output {
+            type filter hook output priority 0
+            udp sport 862 drop
+        }
+    }";
+
+/// The real-time clock, which both hosts of a laboratory read.
+fn clock_ns() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_nanos()).unwrap()
+}
+
+/// Something is so for a second. Gives when it was: no earlier, and no later.
+fn for_a_second(begin: impl FnOnce(), end: impl FnOnce()) -> [i64; 2] {
+    let before = clock_ns();
+    begin();
+    std::thread::sleep(Duration::from_secs(1));
+    end();
+    [before, clock_ns()]
+}
+
+/// Of a hundred a second so many did not leave the far host, and none of the path's is among them.
+fn assert_refused(document: &Value, direction: &str) {
+    let packets = |way: &str, name: &str| count(document, &format!("/{way}/packets/{name}"));
+    let not_sent = packets("reverse", "not_sent");
+    assert!(not_sent >= 80, "{direction}: {document:#}");
+    let ways: &[&str] = if direction == "round-trip" { &["reverse", "round_trip"] } else { &["reverse"] };
+    for way in ways {
+        let [sent, received, lost, astray] =
+            ["sent", "received", "lost", "astray"].map(|name| packets(way, name));
+        assert_eq!(received + lost + astray, sent, "{direction}: {document:#}");
+        // A busy machine may lose one itself.
+        assert!(lost <= 3, "{direction}: {document:#}");
+    }
+    assert_eq!(at(document, "/limits/0/held"), true, "{direction}: {document:#}");
+    let warnings = at(document, "/warnings").to_string();
+    assert!(warnings.contains("did not leave the far end"), "{direction}: {warnings}");
+    if direction == "round-trip" {
+        assert!(packets("round_trip", "astray") >= 80, "{document:#}");
+        let why = "they arrived, and the host there did not send the replies to them";
+        assert!(warnings.contains(why), "{warnings}");
+    }
+}
+
+/// The far host's refusals lie within this time, and are not told as of when they were over.
+fn assert_dated(document: &Value, direction: &str, [before, after]: [i64; 2]) {
+    let events = at(document, "/events").as_array().unwrap();
+    let refused = |event: &&Value| event["kind"] == "not-sent" && event["side"] == "responder";
+    let all: Vec<&Value> = events.iter().filter(refused).collect();
+    let [event] = all[..] else { panic!("{direction}: {events:#?}") };
+    let [from, until, clock] = ["at_ns", "until_ns", "clock_ns"].map(|name| event[name].as_i64().unwrap());
+    assert!(clock >= before && clock + (until - from) <= after, "{direction}: {event}, {before} to {after}");
+    assert!(until - from >= 800_000_000, "{direction}: {event}");
+}
+
+#[test]
+fn what_the_far_host_refuses_to_send_is_told_with_when_it_was_and_is_not_lost() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for (direction, limited, what) in [
+        ("round-trip", "round_trip", "replies"),
+        ("reverse", "reverse", "probes"),
+        ("both", "reverse", "probes"),
+    ] {
+        let limit = format!("{limited}.loss.ratio<5%");
+        let mut measuring = Measuring::begin(&lab, FAR, &["--direction", direction, "--limit", &limit]);
+        let when =
+            for_a_second(|| lab.filter("B", FORBIDDEN), || lab.filter("B", "delete table inet refusing"));
+        measuring.await_told(&["the responder's host did not send"]);
+        measuring.await_more();
+        let told = measuring.told.join("\n");
+        assert!(told.contains(&format!(" {what}: Operation not permitted")), "{direction}: {told}");
+        let document = measuring.end();
+        assert_refused(&document, direction);
+        assert_dated(&document, direction, when);
+    }
+}
+
+#[test]
+fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could_not_send() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    for (direction, limited) in [("round-trip", "round_trip"), ("both", "reverse")] {
+        let limit = format!("{limited}.loss.ratio<5%");
+        let mut measuring = Measuring::begin(&lab, BEYOND, &["--direction", direction, "--limit", &limit]);
+        let route = |what| {
+            let arguments = ["route", what, "default", "via", ROUTER];
+            process::run(lab.command("B", "ip").args(arguments)).with_code(0);
+        };
+        let when = for_a_second(|| route("del"), || route("add"));
+        measuring.await_told(&[
+            "the responder's host's route 0.0.0.0/0 led by 198.19.0.1, and is gone",
+            "the responder's host's route 0.0.0.0/0 leads by 198.19.0.1",
+            "Network is unreachable",
+        ]);
+        measuring.await_more();
+        let document = measuring.end();
+        assert_refused(&document, direction);
+        assert_dated(&document, direction, when);
+        let events = at(&document, "/events").as_array().unwrap();
+        let routes = events.iter().filter(|event| event["kind"] == "route-change");
+        let theirs: Vec<i64> = routes
+            .filter(|event| event["side"] == "responder")
+            .map(|event| event["clock_ns"].as_i64().unwrap())
+            .collect();
+        let [gone, back] = theirs[..] else { panic!("{direction}: {events:#?}") };
+        assert!(gone >= when[0] && back > gone, "{direction}: {events:#?}");
+    }
+}
