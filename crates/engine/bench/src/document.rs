@@ -110,6 +110,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
         offered: trial.offered.frames,
         carried: trial.carried.frames,
         lost: trial.lost,
+        lost_by_tester: trial.lost_by_tester,
         tester_failed: trial.invalid.is_some(),
         device_away: trial.device_away,
         last_loss_at: trial.last_loss_ns.map(Duration::from_nanos),

@@ -45,6 +45,11 @@ impl FromStr for Limit {
             ));
         }
         let bound = limit::bound(&[quantity.to_owned()], bound).map_err(|why| format!("{shown:?}: {why}"))?;
+        if quantity == "loss_ratio" && !(0.0..=1.0).contains(&bound) {
+            return Err(format!(
+                "{shown:?}: a share of frames is from 0 % to 100 %, so that this limit says nothing"
+            ));
+        }
         Ok(Self {
             text: text.into(),
             quantity: quantity.into(),
@@ -155,6 +160,7 @@ mod tests {
             ("los<1%", "choose one of carried_percent"),
             ("loss_ratio.p98<1%", "choose one of mean"),
             ("loss_ratio<0.5", "percent"),
+            ("loss_ratio<=200%", "from 0 % to 100 %"),
             ("latency_mean_ns<5", "unit"),
             ("throughput_pps>=many", "no number"),
         ] {

@@ -113,6 +113,16 @@ fn tell(spots: &mut Vec<SoftSpot>, spot: SoftSpot) {
     }
 }
 
+/// A value with the unit that the name of its quantity ends with; times in microseconds.
+fn with_unit(quantity: &str, value: f64) -> String {
+    match quantity.rsplit('_').next() {
+        Some("ns") => format!("{:.3} us", value / 1e3),
+        Some("percent") => format!("{value:.3} %"),
+        Some("pps") => format!("{value:.1} frames/s"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSpot {
     let Candidate { case, place: (frames, load), quantity, found: Suspicion { found, expected, .. } } = one;
     let case = options.cases.get(*case).map_or("", |case| case.name.as_str());
@@ -128,7 +138,9 @@ fn spot(options: &BenchOptions, one: &Candidate<'_>, probability: f64) -> SoftSp
         expected: *expected,
         probability,
         text: format!(
-            "case {case}, {what} at {load:.1} %: {quantity} is {found:.3}, where other loads or sizes let expect {expected:.3}"
+            "case {case}, {what} at {load:.1} %: {quantity} is {}, where other loads or sizes let expect {}",
+            with_unit(quantity, *found),
+            with_unit(quantity, *expected)
         ),
     }
 }

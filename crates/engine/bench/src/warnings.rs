@@ -1,5 +1,7 @@
 //! What a reader should know before trusting a benchmark's numbers.
 
+use std::collections::BTreeMap;
+
 use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
 
@@ -91,6 +93,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     }
     warnings.extend(beyond_capacity(options, kept));
     warnings.extend(too_short(kept));
+    warnings.extend(too_long(options, kept));
     warnings.extend(no_reset(kept));
     warnings.extend(not_told_apart(options, kept));
     if options.claims.profile.is_some() {
@@ -105,7 +108,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         }
     }
     // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
-    let there = kept.iter().filter(|kept| !kept.trial.device_away);
+    let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
     if bursts > 64 {
         warnings.push(format!(
@@ -147,6 +150,24 @@ fn too_short(kept: &[Kept]) -> Option<String> {
              of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads"
         )
     })
+}
+
+/// That of the longest frames none came, where of shorter ones some did.
+fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
+    let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none() && kept.trial.offered.frames > 0);
+    let mut came: BTreeMap<u32, u64> = BTreeMap::new();
+    for kept in valid {
+        *came.entry(kept.frames.size()?.octets()).or_default() += kept.trial.carried.frames;
+    }
+    let longest_that_came = came.iter().rev().find(|(_, carried)| **carried > 0).map(|(size, _)| *size)?;
+    let shortest_that_did_not = came.keys().copied().find(|size| *size > longest_that_came)?;
+    let overhead =
+        options.streams.iter().map(|stream| if stream.tag.is_some() { 22 } else { 18 }).min().unwrap_or(18);
+    Some(format!(
+        "no frame of {shortest_that_did_not} octets or more came, and frames of {longest_that_came} did: look at the MTU of the device's \
+         interfaces, which is to be {} at the least for them",
+        shortest_that_did_not - overhead
+    ))
 }
 
 /// That a reset cost no frame: nothing shows that there was one.

@@ -215,6 +215,7 @@ pub fn figures(flight: &Flight) -> Figures {
         offered: sum(|stream| stream.offered),
         carried: sum(|stream| stream.carried),
         lost: sum(|stream| stream.lost),
+        lost_by_tester: 0,
         tester_failed: false,
         device_away: false,
         unlinked: Unlinked::default(),
@@ -225,6 +226,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.reordered = sum(|stream| stream.reordered);
     found.corrupted = sum(|stream| stream.corrupted);
     found.attribution = attribute(flight, &arrivals, found.duplicated);
+    found.outcome.lost_by_tester = found.attribution.tester;
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
     loads(flight, &arrivals, end, &mut found);

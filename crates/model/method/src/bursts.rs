@@ -169,7 +169,8 @@ impl Recovery {
     }
 
     /// From the end of the overload to the last frame that was lost after it; nothing lost is no time. (The RFC's text
-    /// subtracts the other way round, which would be negative.) `None` where the overload lost nothing.
+    /// subtracts the other way round, which would be negative.) `None` where the overload lost nothing, or nothing but
+    /// what is laid to the tester.
     pub const fn found(&self) -> Option<Duration> {
         self.found
     }
@@ -214,7 +215,10 @@ impl Recovery {
         self.done = true;
         self.missed = match Beyond::of(outcome) {
             Some(beyond) => Some(beyond.words()),
-            None => (outcome.lost == 0).then_some("an overload that loses nothing"),
+            None if outcome.lost == 0 => Some("an overload that loses nothing"),
+            // Such a loss says nothing of when the device has recovered.
+            None => (outcome.lost <= outcome.lost_by_tester)
+                .then_some("an overload that loses nothing but what bursts of the tester lose"),
         };
         if self.missed.is_some() {
             return;
@@ -361,6 +365,9 @@ mod tests {
         let failed = Outcome { tester_failed: true, ..nothing.clone() };
         assert_eq!(why(0.5, nothing.clone()), "an overload that loses nothing");
         assert_eq!(why(0.5, failed.clone()), "the tester");
+        let own =
+            Outcome { lost: 7, lost_by_tester: 7, last_loss_at: Some(Duration::ZERO), ..nothing.clone() };
+        assert_eq!(why(0.5, own), "an overload that loses nothing but what bursts of the tester lose");
         assert_eq!(why(0.5, Outcome { device_away: true, ..failed }), "an absence of the device");
         assert_eq!(why(0.0, nothing), "that no load passes");
     }

@@ -234,6 +234,8 @@ pub struct Outcome {
     pub carried: u64,
     /// Frames offered that did not come.
     pub lost: u64,
+    /// Of these, those that are laid to the tester.
+    pub lost_by_tester: u64,
     /// The tester could not do what was asked, or the device was away, so that the trial tells nothing of what the device
     /// carries.
     pub tester_failed: bool,

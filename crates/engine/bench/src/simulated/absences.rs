@@ -408,3 +408,17 @@ fn a_class_that_is_owed_nothing_is_silent_as_it_is_to_be() {
     assert_eq!(kinds(&run(&asked(3e6), bed())), Vec::<&str>::new());
     assert_eq!(kinds(&run(&asked(6e6), bed())), ["stream-silent"]);
 }
+
+#[test]
+fn where_no_long_frame_comes_the_devices_mtu_is_named() {
+    let warned = |dropped: u32| {
+        let device = Device { drops_size: Some(dropped), ..carries(1.0, 100) };
+        let asked = BenchOptions { frames: sizes(&[64, 512, 1_518]), ..sweep(&[0.1, 0.2]) };
+        let document = run(&asked, Simulated::with(device));
+        document.warnings.into_iter().find(|one| one.contains("MTU"))
+    };
+    let long = warned(1_518).unwrap();
+    assert!(long.starts_with("no frame of 1518 octets or more came, and frames of 512 did"), "{long}");
+    assert!(long.contains("is to be 1500 at the least"), "{long}");
+    assert_eq!(warned(512), None, "longer ones come");
+}

@@ -271,9 +271,12 @@ pub fn overall_words(one: &Overall) -> String {
 
 /// A value of a quantity, or of a limit on one, with the unit that the quantity's name ends with.
 pub fn amount(quantity: &str, value: f64) -> String {
-    let name = quantity.split(['<', '>', '=']).next().unwrap_or_default().trim();
+    let name = quantity.split(['<', '>', '=', '.']).next().unwrap_or_default().trim();
     if name.ends_with("_ns") {
         return crate::number::maybe_time(Some(value), false);
+    }
+    if name.ends_with("_ratio") {
+        return format!("{:.4} %", value * 100.0);
     }
     let unit = match name.rsplit('_').next() {
         Some("percent") => " %",
