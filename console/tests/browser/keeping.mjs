@@ -77,7 +77,9 @@ export async function sameNotes(page) {
   const notes = page.locator('#apply-more');
   await until('the notes are there', async () => {
     if (await notes.isVisible()) return (await notes.innerText()).includes('15.8655 %');
-    await page.getByRole('button', { name: /^Show/ }).click();
+    // They may be unfolded from before, and come by themselves.
+    const show = page.getByRole('button', { name: /^Show/ });
+    if (await show.isVisible()) await show.click();
     return false;
   });
   for (const place of ['a_to_b.delay', 'flow[1].a_to_b.delay', 'flow[2].a_to_b.delay']) await notes.getByText(`${place}: 15.8655 %`, { exact: false }).first().waitFor();
