@@ -351,6 +351,48 @@ fn a_step_of_the_far_clock_is_taken_out_of_both_files_of_a_stream_each_way() {
 }
 
 #[test]
+fn a_receiver_that_was_set_back_is_told_from_a_shorter_way_by_the_order_of_the_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("packets.raw");
+    // Every 20 ms, in units of 100 ns; after 30 s the receiver's clock is set back, or the way is shorter by as much.
+    let analysed = |set: i64, shorter: i64| {
+        let packet = |n: i64| {
+            let left = n * 200_000;
+            let way = 50_000 - if n < 1_500 { 0 } else { shorter };
+            let arrives = left + way + (n * 7_919) % 997 * (n % 13);
+            (arrives, left, n)
+        };
+        let mut packets: Vec<(i64, i64, i64)> = (0..3_000).map(packet).collect();
+        packets.sort_unstable();
+        let line = |(arrives, left, n): (i64, i64, i64)| {
+            let stamp = arrives - if arrives < 300_000_000 { 0 } else { set };
+            format!("{}:{}:{}:100:{n}\n", left + 10_000_000_000, stamp + 10_000_000_000, stamp - left)
+        };
+        std::fs::write(&path, packets.into_iter().map(line).collect::<String>()).unwrap();
+        analyzed(&[], &[&path])
+    };
+    for set in [300_000, 1_000_000, 100_000_000] {
+        let document = analysed(set, 0);
+        let events = at(&document, "/clock/events").as_array().unwrap();
+        let [event] = &events[..] else { panic!("{set}: {events:#?}") };
+        assert_eq!(event["kind"], "clock-step");
+        assert!((event["size_ns"].as_i64().unwrap() + set * 100).abs() < 50_000, "{set}: {event}");
+        assert!((event["at_ns"].as_i64().unwrap() - 30_000_000_000).abs() <= 20_000_000, "{set}: {event}");
+        assert_eq!(count(&document, "/forward/packets/reordered"), 0);
+        assert_eq!(count(&document, "/forward/packets/lost"), 0);
+        assert_eq!(count(&document, "/forward/delay_ns/count"), 3_000);
+        assert!(number(&document, "/forward/delay_ns/max") < 1.5e6, "{set}: the step is in the delays");
+        let told = at(&document, "/events").to_string();
+        assert!(told.contains("the receiver's clock was set back by about"), "{told}");
+        assert!(!at(&document, "/warnings").to_string().contains("do not compare"), "{document:#}");
+    }
+    let document = analysed(0, 300_000);
+    assert!(count(&document, "/forward/packets/reordered") > 0);
+    let events = at(&document, "/clock/events").as_array().unwrap();
+    assert!(events.iter().all(|event| event["kind"] == "path-change") && events.len() == 1, "{events:#?}");
+}
+
+#[test]
 fn what_is_read_is_never_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let [kept, link] = ["kept.raw", "link.raw"].map(|name| folder.path().join(name));

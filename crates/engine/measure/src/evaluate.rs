@@ -415,6 +415,7 @@ pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState 
             size_ns: Some(step.size_ns),
         });
     }
+    clock.events.sort_by_key(|event| event.at_ns);
     clock
 }
 

@@ -1,5 +1,7 @@
 //! Steps of a host's clock, and pauses: found by comparing its clocks, and taken out of the stamps.
 
+use core::ops::RangeInclusive;
+
 use romer_record::document::Way;
 use romer_record::event::{ClockStep, Event, EventKind, Side};
 use romer_record::manifest::ClockRelation;
@@ -18,6 +20,8 @@ const LEAST_STEP_NS: i64 = 200_000;
 const SLEW_DIVISOR: i64 = 1_000;
 /// What the passage of a probe may differ from all the others' besides half their range.
 const SLACK_NS: i64 = 1_000_000;
+/// Where several epochs fit by that, so many certain probes before and after tell what the passage takes there.
+const BESIDE: usize = 32;
 
 /// A host's clocks at one moment, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,23 +181,22 @@ fn undo_moment<C: Clock>(
     if epochs.0.is_empty() {
         return 0;
     }
-    let mut range: Option<(i64, i64)> = None;
+    let mut certain = Vec::with_capacity(rows.len());
     let mut known = Vec::with_capacity(rows.len());
     for (row, departure) in rows.iter_mut().zip(departures) {
         let stamp = main_stamp(moment(row));
         let candidates: Vec<i64> = stamp.map_or_else(Vec::new, |stamp| {
             epochs.candidates(stamp).into_iter().map(|epoch| epochs.undo(stamp, epoch)).collect()
         });
-        if let (&[only], Some(departure)) = (&candidates[..], departure) {
-            let away = only.saturating_sub(*departure);
-            range = Some(range.map_or((away, away), |(low, high)| (low.min(away), high.max(away))));
-        }
+        certain.push(match (&candidates[..], departure) {
+            (&[only], Some(departure)) => Some(only.saturating_sub(*departure)),
+            _ => None,
+        });
         known.push(candidates);
     }
-    let slack = range.map_or(0, |(low, high)| high.saturating_sub(low) / 2 + SLACK_NS);
-    let fits = |away: i64| range.is_some_and(|(low, high)| (low - slack..=high + slack).contains(&away));
+    let whole = passage(certain.iter().flatten());
     let mut left_out = 0;
-    for ((row, candidates), departure) in rows.iter_mut().zip(known).zip(departures) {
+    for (place, ((row, candidates), departure)) in rows.iter_mut().zip(known).zip(departures).enumerate() {
         let stamps = moment(row);
         if main_stamp(stamps).is_none() {
             continue;
@@ -201,8 +204,17 @@ fn undo_moment<C: Clock>(
         let settled = match (&candidates[..], departure) {
             (&[only], _) => Some(only),
             (several, Some(departure)) => {
-                let mut fitting = several.iter().filter(|stamp| fits(stamp.saturating_sub(*departure)));
-                fitting.next().filter(|_| fitting.next().is_none()).copied()
+                let only = |range: Option<RangeInclusive<i64>>| {
+                    let range = range?;
+                    let away = |stamp: &&i64| range.contains(&stamp.saturating_sub(*departure));
+                    let mut fitting = several.iter().filter(away);
+                    fitting.next().filter(|_| fitting.next().is_none()).copied()
+                };
+                only(whole.clone()).or_else(|| {
+                    let (before, after) = certain.split_at(place);
+                    let before = before.iter().rev().flatten().take(BESIDE);
+                    only(passage(before.chain(after.iter().flatten().take(BESIDE))))
+                })
             }
             _ => None,
         };
@@ -210,6 +222,17 @@ fn undo_moment<C: Clock>(
         settle(stamps, epochs, settled);
     }
     left_out
+}
+
+/// What the passage of a probe may take where these took what they did.
+fn passage<'a>(took: impl Iterator<Item = &'a i64>) -> Option<RangeInclusive<i64>> {
+    let range = took.fold(None, |range, took| {
+        Some(range.map_or((*took, *took), |(low, high): (i64, i64)| (low.min(*took), high.max(*took))))
+    });
+    range.map(|(low, high)| {
+        let slack = high.saturating_sub(low) / 2 + SLACK_NS;
+        low.saturating_sub(slack)..=high.saturating_add(slack)
+    })
 }
 
 /// Puts the stamps of one moment right by its settled one, or takes them away.

@@ -147,6 +147,25 @@ fn stamps_around_a_step_of_either_clock_are_put_right_or_left_out_and_those_far_
 }
 
 #[test]
+fn where_the_way_changes_by_as_much_as_the_clock_the_probes_nearby_tell() {
+    let never = Stepping { at: i64::MAX, size: 0 };
+    for size in [30, -30] {
+        let step = Stepping { at: 1_500 * MS + 1, size: size * MS };
+        let (mut rows, truths) = stream(never, step);
+        // From the 200th probe on the way there takes 30 ms more, so that over all probes both epochs fit around the step.
+        for row in rows.iter_mut().filter(|row| row.sequence >= 200) {
+            row.t2.kernel = row.t2.kernel.map(|stamp| Timestamp::from_nanos(stamp.as_nanos() + 30 * MS));
+            row.t2.user = row.t2.user.map(|stamp| Timestamp::from_nanos(stamp.as_nanos() + 30 * MS));
+        }
+        undo_steps(&mut rows, &[step.event(Side::Responder)], ClockRelation::Unknown);
+        for (row, truth) in rows.iter().zip(&truths) {
+            let expected = START + truth.t[1] + if row.sequence >= 200 { 30 * MS } else { 0 };
+            assert_eq!(row.t2.kernel.map(Timestamp::as_nanos), Some(expected), "{size}: {}", row.sequence);
+        }
+    }
+}
+
+#[test]
 fn a_clock_that_both_ends_read_is_put_right_at_both_ends() {
     let step = Stepping { at: 3_000 * MS + 1, size: -2_000 * MS };
     let (mut rows, truths) = stream(step, step);

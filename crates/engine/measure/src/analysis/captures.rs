@@ -303,7 +303,7 @@ impl Pair {
             ..About::default()
         };
         let packets = Packets::of_rows(rows);
-        Some(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, about })
+        Some(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, set_back: Vec::new(), about })
     }
 }
 

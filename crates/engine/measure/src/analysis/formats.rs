@@ -9,13 +9,15 @@ use romer_units::Place;
 
 use super::AnalysisError;
 use super::packets::Gathering;
+use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
 /// A `.raw` or `.log` of Qtcp. Its numbers that are missing are lost packets.
 pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
     // What is analysed need not have been sent by Qtcp.
     let options = qtcp::Options { any_size: true };
-    let found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
+    let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
+    let mut stepped = found.notes.take_steps();
     let (origin, moved) = origin(&found.entries);
     let nanos = |units: i64| {
         units.checked_sub(origin).and_then(|units| units.checked_mul(UNIT_NS)).ok_or_else(|| {
@@ -35,8 +37,17 @@ pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
     for sequence in &found.lost {
         lines.add(Row { sequence: *sequence, size, ..Row::default() });
     }
+    let set_back = received::steps(found.entries.len(), |line| {
+        let entry = found.entries.get(line)?;
+        Some((nanos(entry.sent).ok()?, nanos(entry.received).ok()?))
+    });
+    if set_back.is_none() {
+        // Its lines are in order of departure: packets have overtaken.
+        stepped[1] = None;
+    }
     let mut about = About {
         notes: found.notes.words(),
+        stepped,
         protocol: "as Qtcp or a program like it recorded it, in units of 100 ns".into(),
         ..About::default()
     };
@@ -51,7 +62,13 @@ pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
         );
     }
     let packets = lines.finish(Shape::OneWay, Far::Complete, Vec::new());
-    Ok(Table { shape: Shape::OneWay, packets, far_log: Far::Complete, about })
+    Ok(Table {
+        shape: Shape::OneWay,
+        packets,
+        far_log: Far::Complete,
+        set_back: set_back.unwrap_or_default(),
+        about,
+    })
 }
 
 /// What is subtracted from all stamps, so that they fit in nanoseconds: 100 ns since 1601, as Windows counts, do not.
@@ -88,7 +105,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         host: found.host,
         dscp: Some(found.tos >> 2),
         interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
-        delays: None,
+        ..About::default()
     };
-    Ok(Table { shape: Shape::FourStamps, packets, far_log, about })
+    Ok(Table { shape: Shape::FourStamps, packets, far_log, set_back: Vec::new(), about })
 }

@@ -3,6 +3,7 @@
 mod captures;
 mod formats;
 mod packets;
+mod received;
 mod set_back;
 mod table;
 
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
-use romer_record::event::Event;
+use romer_record::event::{Event, Side};
 use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
@@ -212,6 +213,12 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back),
         None => {
             stream.events = set_back::steps(there.packets.firsts(), there.shape);
+            if !there.set_back.is_empty() {
+                let as_stamped =
+                    gather(&stream, || there.packets.parts(), there.packets.len()).into_forward();
+                stream.events.extend(received::events(&there.set_back, &as_stamped));
+                stream.events.sort_by_key(|event| event.at_ns);
+            }
             of_table(&stream, there, |related| relate_clocks(related, &analysis.skew))
         }
     };
@@ -325,6 +332,10 @@ fn of_table(
         untimed(&evaluated.related, m);
     }
     m.warnings.extend(about.notes);
+    let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
+    let kept = about.stepped.into_iter().zip([Side::Sender, Side::Responder]);
+    m.warnings
+        .extend(kept.filter(|(_, side)| !undone(*side)).filter_map(|(words, _)| words).collect::<Vec<_>>());
     m.warnings.extend(gaps(missing));
     evaluated
 }

@@ -81,8 +81,18 @@ impl Gathering {
         self.lines.push(Line::of(row));
     }
 
+    /// As they were read.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         self.lines.iter().map(Line::row)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// One of them, from 0.
+    pub(super) fn row(&self, line: usize) -> Row {
+        self.lines[line].row()
     }
 
     /// In order. `seen`, in ascending order, are numbers of packets of which is known that they arrived and were answered.

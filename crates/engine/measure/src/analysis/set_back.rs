@@ -13,18 +13,18 @@ use romer_units::Duration;
 use super::packets::First;
 
 /// Smaller steps are left to the clocks' estimate.
-const LEAST_NS: i64 = 200_000;
+pub(super) const LEAST_NS: i64 = 200_000;
 /// Packets on either side whose quickest tells the level of the raw delays.
 const BESIDE: usize = 64;
 /// Departures must be so regular for a step forwards to be told from a pause: it is larger than so many times their spread.
 const REGULAR: i64 = 20;
 /// Both measures of a step, by departures and by delays, differ by no more than the greater's part in so many, besides
 /// what either may be off.
-const PART: i64 = 10;
+pub(super) const PART: i64 = 10;
 /// A step is larger than so many of what the stamps tell apart.
-const UNITS: i64 = 3;
+pub(super) const UNITS: i64 = 3;
 /// With more steps than this it is no clock that is set, but numbers that are not in the order of departure.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// A packet's departure, and what its arrival lies after it by the other clock.
 struct Sent {
@@ -130,7 +130,7 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
         side: Side::Sender,
         detail: format!(
             "the sender's clock was set {side} by about {}, as the departures of its packets show",
-            Duration::from_nanos(rounded(size_ns))
+            rounded(size_ns)
         ),
         clock_ns: after_ns,
         step: Some(ClockStep { size_ns, before_ns, after_ns }),
@@ -141,10 +141,10 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
 }
 
 /// Its size with three digits, for people.
-fn rounded(nanos: i64) -> i64 {
+pub(super) fn rounded(nanos: i64) -> Duration {
     let magnitude = nanos.saturating_abs();
     let unit = 10_i64.saturating_pow(magnitude.max(1).ilog10().saturating_sub(2));
-    magnitude / unit * unit
+    Duration::from_nanos(magnitude.saturating_add(unit / 2) / unit * unit)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use romer_record::RoundTrip;
 use romer_units::{Clock, Place, Timestamp};
 
 use super::packets::{Gathering, Packets};
+use super::received::{self, Back};
 use super::{AnalysisError, formats};
 
 /// Octets that are read at a time.
@@ -19,6 +20,8 @@ pub(super) struct Table {
     pub(super) shape: Shape,
     pub(super) packets: Packets,
     pub(super) far_log: Far,
+    /// Where the order of its lines shows that the receiver's clock was set back.
+    pub(super) set_back: Vec<Back>,
     pub(super) about: About,
 }
 
@@ -27,6 +30,8 @@ pub(super) struct Table {
 pub(super) struct About {
     /// What a reader should know.
     pub(super) notes: Vec<String>,
+    /// What a reader should know of steps back of the sender's clock and the receiver's, where these stay in the stamps.
+    pub(super) stepped: [Option<String>; 2],
     /// Where its stamps were taken.
     pub(super) place: Option<Place>,
     /// What was sent, in words.
@@ -47,6 +52,7 @@ impl Default for About {
     fn default() -> Self {
         Self {
             notes: Vec::new(),
+            stepped: [None, None],
             place: None,
             protocol: "as recorded in a file".into(),
             started: String::new(),
@@ -134,8 +140,9 @@ impl Table {
             return Err(AnalysisError::Line { path: path.into(), line: 1, why: why.into() });
         }
         let far_log = far_log(shape, &lines);
+        let set_back = received::of_lines(&lines, shape);
         let packets = lines.finish(shape, far_log, Vec::new());
-        Ok(Self { shape, packets, far_log, about: About::default() })
+        Ok(Self { shape, packets, far_log, set_back, about: About::default() })
     }
 }
 

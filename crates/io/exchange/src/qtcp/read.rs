@@ -100,15 +100,7 @@ impl Notes {
             let packets = if self.reordered == 1 { "packet" } else { "packets" };
             format!("{} {packets} arrived after one with a higher number: reordered", self.reordered)
         });
-        for (step, whose) in [(self.sent_back, "sender's"), (self.received_back, "receiver's")] {
-            if let Some((line, units)) = step {
-                words.push(format!(
-                    "the {whose} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such \
-                     steps; without it the latencies on both sides of that line do not compare",
-                    Duration::from_nanos(units.saturating_mul(UNIT_NS))
-                ));
-            }
-        }
+        words.extend(self.step_words().into_iter().flatten());
         if self.wrapped {
             words.push("the sequence numbers wrapped at 2^32 and were continued".into());
         }
@@ -119,6 +111,26 @@ impl Notes {
             words.push(format!("{} octets of zero at the end were dropped", self.zeros));
         }
         words
+    }
+
+    /// Takes out what is known of steps of the sender's clock and the receiver's, and gives the sentences: for whom takes
+    /// such steps out of the stamps.
+    pub fn take_steps(&mut self) -> [Option<String>; 2] {
+        let words = self.step_words();
+        (self.sent_back, self.received_back) = (None, None);
+        words
+    }
+
+    fn step_words(&self) -> [Option<String>; 2] {
+        [(self.sent_back, "sender's"), (self.received_back, "receiver's")].map(|(step, whose)| {
+            step.map(|(line, units)| {
+                format!(
+                    "the {whose} clock stepped back by {} at line {line}: least-absolute-jumps (-k 3) compensates for such \
+                     steps; without it the latencies on both sides of that line do not compare",
+                    Duration::from_nanos(units.saturating_mul(UNIT_NS))
+                )
+            })
+        })
     }
 }
 
