@@ -11,7 +11,7 @@ use romer_method::analysis::{Came, Figures, Flight, Left, figures, policed};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::{Ask, Frames, policing};
-use romer_port::{HostGuard, HostGuards, PortName, TestReceiver, TestSender, TesterLink, look_at};
+use romer_port::{HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
 use romer_units::Duration;
 use romer_units::random::Stream;
@@ -44,6 +44,8 @@ const BURST_SHORT: f64 = 0.01;
 const MOST_STILL: f64 = 0.1;
 /// ... unless it has few frames to send at once then.
 const FEW_AT_ONCE: u64 = 64;
+/// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
+const LONGEST_USUAL: u32 = 1_522;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
 const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
@@ -374,6 +376,18 @@ fn drain(sent: &Sent, count: &AtomicU64, time: Duration) {
     }
 }
 
+/// That a port would not send any more, in words.
+fn refusal(stopped: Stopped, frames: &Frames) -> String {
+    let reason = format!("the sending port refused frames: {stopped:?}").to_lowercase();
+    let is_long = frames.size().is_some_and(|size| size.octets() > LONGEST_USUAL);
+    if matches!(stopped, Stopped::Busy) && is_long {
+        return format!(
+            "{reason} (a virtual link refuses what is longer than its other end's MTU: look at the device's)"
+        );
+    }
+    reason
+}
+
 /// What a trial comes to.
 pub(crate) fn record(
     options: &BenchOptions,
@@ -409,7 +423,7 @@ pub(crate) fn record(
     let missed = unsent - sent.unlinked.frames.min(unsent);
     let share = |part: u64, of: u64| if of == 0 { 0.0 } else { real(part) / real(of) };
     let invalid = if let Some(stopped) = sent.stopped {
-        Some(format!("the sending port refused frames: {stopped:?}").to_lowercase())
+        Some(refusal(stopped, &ask.frames))
     } else if share(missed, outcome.intended) > MOST_UNSENT {
         Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
     } else if !attribution.tells(&options.procedure.criteria()) {
@@ -546,4 +560,18 @@ pub(crate) const fn real(count: u64) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "saturates")]
 const fn nanos(value: f64) -> i64 {
     value as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use romer_units::FrameSize;
+
+    #[test]
+    fn a_link_that_refuses_long_frames_has_the_mtu_of_its_other_end_named() {
+        let words = |stopped, octets| refusal(stopped, &Frames::Size(FrameSize::new(octets).unwrap()));
+        assert_eq!(words(Stopped::Busy, 1_518), "the sending port refused frames: busy");
+        assert!(words(Stopped::Busy, 9_018).ends_with("its other end's MTU: look at the device's)"));
+        assert_eq!(words(Stopped::Down, 9_018), "the sending port refused frames: down");
+    }
 }
