@@ -133,6 +133,37 @@ fn a_log_of_four_stamps_tells_the_ways_of_losses_and_the_bounds_of_the_offset() 
 }
 
 #[test]
+fn what_gives_a_table_the_far_ends_stamps_is_said_of_romer_and_not_of_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |n: i64| format!("{n},100,{},,,{}\n", n * 1_000_000, n * 1_000_000 + 70_000 + n * 31 % 17);
+    let lines: String = (0..100).map(line).collect();
+    let document = analyzed(&table(folder.path(), "two.csv", FOUR, &lines), &[]);
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings.contains("t2_ns and t3_ns are empty") && warnings.contains("romer respond"),
+        "{warnings}"
+    );
+    assert!(!warnings.contains("irtt"), "{warnings}");
+}
+
+#[test]
+fn a_rate_of_three_packets_is_not_told_with_an_infinite_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "0,100,0,5000000\n1,100,1000000000,1005000100\n2,100,2000000000,2005000050\n";
+    let path = table(folder.path(), "three.csv", ONE_WAY, lines);
+    for method in ["least-squares", "least-absolute", "least-absolute-jumps", "hull", "khlifi:1s,0.5", "best"]
+    {
+        let document = analyzed(&path, &["--skew", method]);
+        let text = document.to_string();
+        assert!(!text.contains("inf ") && !text.contains("NaN"), "{method}: {}", at(&document, "/warnings"));
+        if method == "least-absolute" {
+            assert_eq!(at(&document, "/clock/identifiable"), false);
+            assert!(text.contains("of so few packets it cannot be told how far off"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn round_trips_that_no_path_can_give_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |third: u32| {

@@ -89,8 +89,9 @@ impl Words {
                     GridOf::Delay => "delays",
                     GridOf::Ipdv => "differences of consecutive delays",
                 };
-                let offset =
-                    offset_ns.map_or_else(String::new, |offset| format!(", offset by {}", time(offset)));
+                let offset = offset_ns
+                    .filter(|offset| *offset > 0.0)
+                    .map_or_else(String::new, |offset| format!(", offset by {}", time(offset)));
                 let doubt = if *doubtful {
                     " So small a step may be that of the clocks by which they were stamped, and none of the path's."
                 } else {

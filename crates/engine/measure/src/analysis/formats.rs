@@ -99,6 +99,7 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     let packets = lines.finish(Shape::FourStamps, far_log, back);
     let about = About {
         notes: found.notes,
+        stamps_missing: "irtt client --tstamp=both has it stamp them",
         place: Some(Place::User),
         protocol: format!("irtt {}, to {}", found.version, found.remote),
         started: found.started,

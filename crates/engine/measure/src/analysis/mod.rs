@@ -329,7 +329,7 @@ fn of_table(
     }
     m.stamps = places(shape, &about, m);
     if evaluated.related.far_time_unknown {
-        untimed(&evaluated.related, m);
+        untimed(&evaluated.related, about.stamps_missing, m);
     }
     m.warnings.extend(about.notes);
     let undone = |side: Side| m.events.iter().any(|event| event.side == side && event.step.is_some());
@@ -434,8 +434,8 @@ fn places(shape: Shape, about: &About, m: &Measurement) -> StampPlaces {
     }
 }
 
-/// Says of a file without the far end's arrivals or departures what its delays hold.
-fn untimed(related: &Related, m: &mut Measurement) {
+/// Says of a file without the far end's arrivals or departures what its delays hold, and by what remedy it would have them.
+fn untimed(related: &Related, remedy: &str, m: &mut Measurement) {
     let none = |stamped: bool, place: &mut Option<Place>| *place = place.filter(|_| stamped);
     none(related.forward.iter().any(|one| one.arrival.is_some()), &mut m.stamps.responder_arrival);
     none(related.reverse.iter().any(|one| one.departure.is_some()), &mut m.stamps.responder_departure);
@@ -444,11 +444,10 @@ fn untimed(related: &Related, m: &mut Measurement) {
          own time{}",
         m.stamps.sender_departure.map_or(String::new(), |place| format!("; the stamps are the {place}'s"))
     );
-    m.warnings.push(
+    m.warnings.push(format!(
         "of no packet both stamps of the far end are known: the round trips hold the time that it had the packets for, too \
-         (irtt client --tstamp=both has it stamp them)"
-            .into(),
-    );
+         ({remedy})"
+    ));
 }
 
 /// That numbers are left out, if any are: who wrote the file may have left out lost packets.

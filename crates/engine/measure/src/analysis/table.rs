@@ -32,6 +32,8 @@ pub(super) struct About {
     pub(super) notes: Vec<String>,
     /// What a reader should know of steps back of the sender's clock and the receiver's, where these stay in the stamps.
     pub(super) stepped: [Option<String>; 2],
+    /// What gives such a file the far end's stamps.
+    pub(super) stamps_missing: &'static str,
     /// Where its stamps were taken.
     pub(super) place: Option<Place>,
     /// What was sent, in words.
@@ -53,6 +55,8 @@ impl Default for About {
         Self {
             notes: Vec::new(),
             stepped: [None, None],
+            stamps_missing: "t2_ns and t3_ns are empty; a far end that runs romer respond stamps its packets, and romer report \
+                             --csv writes the stamps of a run",
             place: None,
             protocol: "as recorded in a file".into(),
             started: String::new(),

@@ -42,6 +42,8 @@ const OWN: f64 = 0.5;
 /// many of these are doubtful.
 const FINEST: f64 = 100.0;
 const TICKS: f64 = 4.0;
+/// The part of a step to which an offset is known.
+const OFFSET_PART: f64 = 200.0;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
 
@@ -121,12 +123,20 @@ fn grid(
         pattern: Pattern::DelayGrid {
             of,
             step_ns: best.step,
-            offset_ns: absolute.then(|| best.offset.rem_euclid(best.step)),
+            offset_ns: absolute.then(|| within_a_step(best.offset, best.step, resolution)),
             points: best.points as u64,
             strength_ratio: best.strength,
             doubtful: best.step <= FINEST.max(TICKS * resolution),
         },
     })
+}
+
+/// An offset from 0 to less than the step. One that is a little less than nothing is nothing, and no whole step: by half of
+/// what the stamps tell apart, or the part of a step to which the offset is known.
+fn within_a_step(offset: f64, step: f64, resolution: f64) -> f64 {
+    let within = offset.rem_euclid(step);
+    let known = (resolution / 2.0).max(step / OFFSET_PART);
+    if within.min(step - within) <= known { 0.0 } else { within }
 }
 
 /// Steps a range has, and the phase of the values, at the peaks of the characteristic function, the highest first.
@@ -261,4 +271,26 @@ fn refined(values: &[f64], step: f64, start: f64, [low, high]: [f64; 2]) -> Opti
         }
     }
     Some((step, offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within_a_step;
+
+    #[test]
+    fn an_offset_of_a_whole_step_is_none() {
+        for (offset, step, resolution, expected) in [
+            (-1e-20, 10.0, 1.0, 0.0),
+            (-0.04, 10.0, 1.0, 0.0),
+            (30.04, 10.0, 1.0, 0.0),
+            (9.6, 10.0, 1.0, 0.0),
+            (-3.0, 10.7e6, 1.0, 0.0),
+            (-2.0, 10.0, 1.0, 8.0),
+            (32.1e6, 10.0e6, 1.0, 2.1e6),
+            (-600_000.0, 10.0e6, 1_000_000.0, 9.4e6),
+        ] {
+            let found = within_a_step(offset, step, resolution);
+            assert!((found - expected).abs() < 1e-3, "{offset} of {step}: {found}");
+        }
+    }
 }

@@ -319,7 +319,9 @@ fn too_long_for_one_clock(request: &SkewRequest, related: &Related) -> Option<St
 /// Why a skew is not to be believed, or of no use.
 fn doubt(skew: &Skew, coarse_ns: f64) -> Option<String> {
     let half = (skew.interval_ppm[1] - skew.interval_ppm[0]) / 2.0;
-    if skew.ppm.abs() > PLAUSIBLE_PPM {
+    if !half.is_finite() {
+        Some(format!("of so few packets it cannot be told how far off their line is ({:+.1} ppm)", skew.ppm))
+    } else if skew.ppm.abs() > PLAUSIBLE_PPM {
         let ppm = skew.ppm;
         Some(format!("{ppm:+.1} ppm is more than clocks differ by, so that the path itself changes"))
     } else if half > USELESS_PPM {
