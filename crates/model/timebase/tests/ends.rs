@@ -42,7 +42,7 @@ fn a_clock_that_is_set_near_an_end_is_told_so() {
 
 #[test]
 fn a_path_that_changes_near_an_end_is_no_clocks() {
-    for at in [1.0, 2.0, 58.0, 59.0] {
+    for at in [0.3, 1.0, 2.0, 58.0, 59.0, 59.7] {
         for longer in [(3e-3, 0.0), (0.0, -3e-3), (3e-3, 3e-3)] {
             let scenario = Scenario { routes: vec![(at, longer.0, longer.1)], ..Scenario::default() };
             for seed in 1..=5 {
@@ -51,5 +51,17 @@ fn a_path_that_changes_near_an_end_is_no_clocks() {
                 assert_eq!(clocks, 0, "{longer:?} at {at}, seed {seed}: {found:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_within_the_last_or_first_half_second_is_told_so() {
+    for at in [0.2, 0.4, 59.6, 59.8] {
+        let told = (1..=10).filter(|seed| {
+            let size = if seed % 2 == 0 { 3e-3 } else { -3e-3 };
+            is_told(&events(&set(at, size), *seed), at, size)
+        });
+        let told = told.count();
+        assert!(told >= 9, "{told} of 10 at {at} s of 60");
     }
 }

@@ -21,6 +21,7 @@
 mod changes;
 mod classic;
 mod correction;
+mod ends;
 mod estimator;
 mod floors;
 mod hull;

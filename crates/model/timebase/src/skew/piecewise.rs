@@ -1,6 +1,7 @@
 //! Our own estimator: floors between events, in each direction by itself, and then both together.
 
 use super::correction::{Correction, Leg};
+use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::near::{borne_out, mirrored, two_steps};
@@ -377,6 +378,12 @@ fn events(surveys: &[(&Survey, Heading)]) -> Vec<Event> {
         kind: ChangeKind::PathChange,
         heading: Some(Heading::Reverse),
     }));
+    if let [(forward, _), (reverse, _)] = surveys {
+        let known: Vec<(f64, f64)> =
+            found.iter().map(|one| (one.transition.from, one.transition.to)).collect();
+        let at_ends = ends::steps(forward, reverse, &known).into_iter();
+        found.extend(at_ends.map(|end| Event { apart: Some(end.apart), ..step(end.transition) }));
+    }
     found
 }
 
