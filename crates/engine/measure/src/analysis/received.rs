@@ -37,8 +37,8 @@ pub(super) struct Back {
 /// The steps that a table of one direction shows, if its lines stand in order of arrival: a packet that was overtaken, and
 /// so has its line after others with greater numbers, says that they do.
 pub(super) fn of_lines(lines: &Gathering, shape: Shape) -> Vec<Back> {
-    let logged = lines.rows().zip(lines.rows().skip(1)).any(|(one, next)| next.sequence < one.sequence);
-    if shape == Shape::FourStamps || !logged {
+    let logged = || !lines.rows().is_sorted_by_key(|row| row.sequence);
+    if shape == Shape::FourStamps || !logged() {
         return Vec::new();
     }
     let found = steps(lines.len(), |line| {
