@@ -111,7 +111,7 @@ export function missingWords(direction: Schemas['Way'] | undefined): { title: st
     case 'forward':
       return { title: 'Not known to have arrived', unit: 'share of what was sent: lost, on its way, or not told of yet', label: 'not known to have arrived' };
     case 'both':
-      return { title: 'Not known to have arrived there', unit: 'share of what both ends are known to have sent: lost on the way there, on its way, or not told of yet', label: 'not known to have arrived' };
+      return { title: 'Not known to have arrived, of both ways together', unit: 'share of all that both ends are known to have sent (not of one way alone): lost on the way there, on its way, or not told of yet', label: 'not known to have arrived' };
     default:
       return { title: 'Not back yet', unit: 'share of what was sent: lost, or on its way', label: 'not back' };
   }

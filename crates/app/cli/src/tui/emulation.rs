@@ -92,12 +92,16 @@ const FIGURES: [&str; 11] = [
     "delay in all",
     "error 99 %",
 ];
+/// The same by their places, those that tell most before the others.
+const FIRST: [usize; 11] = [0, 1, 2, 9, 7, 5, 6, 8, 10, 3, 4];
 /// Columns beside a table's own: its borders.
 const BORDERS: usize = 2;
 /// Lines of a table, of the causes of loss, and the fewest of the charts.
 const HEIGHT: u16 = 5;
 const CAUSES: u16 = 2;
 const CHARTS: u16 = 6;
+/// Columns with which the charts of both directions stand beside each other.
+const ABREAST: u16 = 60;
 
 /// What was lost, by cause.
 fn causes(one: &EmulatedDirection) -> String {
@@ -130,9 +134,10 @@ struct Part {
 }
 
 impl Part {
-    fn of(title: &'static str, figures: std::ops::Range<usize>, rows: &[[String; 11]; 2]) -> Self {
+    fn of(title: &'static str, figures: &[usize], rows: &[[String; 11]; 2]) -> Self {
         let names = ["".into(), "a to b".into(), "b to a".into()];
-        let columns = figures.map(|at| [FIGURES[at].into(), rows[0][at].clone(), rows[1][at].clone()]);
+        let columns =
+            figures.iter().map(|at| [FIGURES[*at].into(), rows[0][*at].clone(), rows[1][*at].clone()]);
         Self { title, columns: std::iter::once(names).chain(columns).collect() }
     }
 
@@ -157,20 +162,39 @@ impl Part {
     }
 }
 
-/// The figures as tables below each other, as many as it takes for none to be cut, and no more than there is room for.
-fn parts(rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
-    let most = usize::from(area.height.saturating_sub(CHARTS) / HEIGHT).max(1);
+/// Whether there is room for charts beside one table.
+const fn has_charts(area: Rect) -> bool {
+    area.height >= CHARTS + HEIGHT && area.width >= ABREAST
+}
+
+/// These figures as tables below each other, as many as it takes for none to be cut.
+fn tables(chosen: &[usize], rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    let mut from = 0;
-    while from < FIGURES.len() {
-        let title = if from == 0 { "since the start" } else { "more of it" };
-        let whole = parts.len() + 1 == most;
-        let fits = |to: &usize| whole || Part::of(title, from..*to, rows).needs() <= usize::from(area.width);
-        let to = (from + 1..=FIGURES.len()).rev().find(fits).unwrap_or(from + 1);
-        parts.push(Part::of(title, from..to, rows));
-        from = to;
+    let mut rest = chosen;
+    while !rest.is_empty() {
+        let title = match (parts.is_empty(), chosen.len() == FIGURES.len()) {
+            (true, true) => "since the start",
+            (true, false) => "since the start, in part",
+            (false, _) => "more of it",
+        };
+        let fits = |count: &usize| Part::of(title, &rest[..*count], rows).needs() <= usize::from(area.width);
+        let count = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+        parts.push(Part::of(title, &rest[..count], rows));
+        rest = &rest[count..];
     }
     parts
+}
+
+/// The figures as tables, none of them cut: all, or those that tell most where there is no room for more.
+fn parts(rows: &[[String; 11]; 2], area: Rect) -> Vec<Part> {
+    let charts = if has_charts(area) { CHARTS } else { 0 };
+    let most = usize::from(area.height.saturating_sub(charts) / HEIGHT).max(1);
+    let chosen = |count: usize| {
+        let mut chosen = FIRST[..count].to_vec();
+        chosen.sort_unstable();
+        tables(&chosen, rows, area)
+    };
+    (2..=FIRST.len()).rev().map(chosen).find(|parts| parts.len() <= most).unwrap_or_else(|| chosen(1))
 }
 
 impl EmulationPicture {
@@ -206,13 +230,15 @@ impl Picture for EmulationPicture {
         let nothing = EmulatedDirection::default();
         let directions =
             self.latest.as_ref().map_or([&nothing, &nothing], |seen| [&seen.a_to_b, &seen.b_to_a]);
-        let [area, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(CAUSES)]).areas(area);
+        let causes_of = if area.height >= HEIGHT + CAUSES { CAUSES } else { 0 };
+        let [area, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(causes_of)]).areas(area);
         let parts = parts(&directions.map(row), area);
         let heights = parts.iter().map(|_| Constraint::Length(HEIGHT));
-        let places = Layout::vertical(std::iter::once(Constraint::Min(CHARTS)).chain(heights)).split(area);
+        let rest = if has_charts(area) { Constraint::Min(CHARTS) } else { Constraint::Length(0) };
+        let places = Layout::vertical(std::iter::once(rest).chain(heights)).split(area);
         let charts = places.first().copied().unwrap_or(area);
         let halves = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas::<2>(charts);
-        for (way, half) in halves.into_iter().enumerate() {
+        for (way, half) in halves.into_iter().enumerate().filter(|_| has_charts(area)) {
             panels(frame, half, self.panels(way));
         }
         for (part, place) in parts.iter().zip(places.iter().skip(1)) {
@@ -312,6 +338,30 @@ mod tests {
         assert_eq!(mean_since(&of(10, 5.0), &of(20, 10.0)), Some(15.0));
         assert_eq!(mean_since(&of(10, 5.0), &of(10, 5.0)), None);
         assert_eq!(mean_since(&of(10, 5.0), &of(3, 7.0)), Some(7.0));
+    }
+
+    #[test]
+    fn a_small_terminal_has_the_figures_that_tell_most_and_none_of_them_cut() {
+        let one = busy();
+        let mut picture = EmulationPicture { latest: Some(document(&one)), ..EmulationPicture::default() };
+        for second in 0..5 {
+            picture.take(f64::from(second), document(&one));
+        }
+        for (width, height, charts) in
+            [(50, 7, false), (50, 12, false), (50, 13, false), (60, 16, true), (80, 13, true), (80, 18, true)]
+        {
+            let seen = shown(&picture, width, height).replace('\u{a0}', " ");
+            assert_eq!(seen.contains("packets a second"), charts, "{width}x{height}:\n{seen}");
+            assert!(seen.contains("a to b") && seen.contains("b to a"), "{width}x{height}:\n{seen}");
+            let drawn = FIGURES.into_iter().zip(row(&one)).filter(|(figure, _)| seen.contains(*figure));
+            let mut count = 0;
+            for (figure, value) in drawn {
+                count += 1;
+                let value = value.replace('\u{a0}', " ");
+                assert!(seen.contains(&value), "{figure} at {width}x{height}:\n{seen}");
+            }
+            assert!(count >= 3, "{width}x{height}:\n{seen}");
+        }
     }
 
     #[test]

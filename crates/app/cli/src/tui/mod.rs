@@ -262,11 +262,20 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
     let Panel { title, curves, show, zero } = panel;
     let points = || curves.iter().flat_map(|(_, points)| points);
     // The names stand in the title, in the colours of their curves: within the chart they would hide what is drawn.
-    let mut words = vec![Span::raw((*title).to_owned())];
-    for ((name, points), colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
-        let now = points.last().map_or_else(String::new, |(_, value)| format!(" {}", show(*value)));
-        words.push(Span::styled(format!(" \u{2500} {name}{now}"), Style::new().fg(colour)));
-    }
+    let named = |with_values: bool| {
+        let mut words = vec![Span::raw((*title).to_owned())];
+        for ((name, points), colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
+            let last = points.last().filter(|_| with_values);
+            let now = last.map_or_else(String::new, |(_, value)| format!(" {}", show(*value)));
+            words.push(Span::styled(format!(" \u{2500} {name}{now}"), Style::new().fg(colour)));
+        }
+        words
+    };
+    // A value that would be cut is left out.
+    let fits = |words: &Vec<Span<'_>>| {
+        words.iter().map(Span::width).sum::<usize>() <= usize::from(area.width.saturating_sub(2))
+    };
+    let words = Some(named(true)).filter(fits).unwrap_or_else(|| named(false));
     let block = Block::bordered().title(Line::from(words));
     if points().next().is_none() {
         frame.render_widget(ratatui::widgets::Paragraph::new("nothing yet").dim().block(block), area);
