@@ -474,11 +474,7 @@ impl Happenings {
                 not_sent,
                 |way| &mut way.not_sent,
                 |count| {
-                    (
-                        EventKind::NotSent,
-                        Side::Sender,
-                        format!("{count} probes were not sent: {}", refusal(why)),
-                    )
+                    (EventKind::NotSent, Side::Sender, format!("{}: {}", unsent(count), refusal(why, count)))
                 },
             );
             let errors = shared.path_errors.load(Ordering::Acquire);
@@ -563,9 +559,15 @@ impl Way {
     }
 }
 
-/// Why a probe was not sent, by the system's error number.
-fn refusal(errno: i32) -> String {
+/// `1 probe was not sent`, `2 probes were not sent`.
+fn unsent(count: u64) -> String {
+    if count == 1 { "1 probe was not sent".into() } else { format!("{count} probes were not sent") }
+}
+
+/// Why as many probes were not sent, by the system's error number of the last.
+fn refusal(errno: i32, count: u64) -> String {
     match errno {
+        crate::threads::STOOD_STILL if count == 1 => "the program stood still when it was due".into(),
         crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
         _ => std::io::Error::from_raw_os_error(errno).to_string(),
     }
@@ -604,6 +606,13 @@ mod tests {
         own.join(&other, 1);
         assert_eq!((own.event.at_ns, own.event.clock_ns, own.event.until_ns), (10 * S, 10 * S, Some(14 * S)));
         assert!(!own.is(&other, "words", 1), "it has told it");
+    }
+
+    #[test]
+    fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
+        let told = |count| format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count));
+        assert_eq!(told(1), "1 probe was not sent: the program stood still when it was due");
+        assert_eq!(told(2), "2 probes were not sent: the program stood still when they were due");
     }
 
     #[test]
