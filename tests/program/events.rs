@@ -426,9 +426,9 @@ fn what_the_responder_could_not_send_because_it_stood_still_does_not_leave_late_
         let [sent, received, lost, astray, not_sent] = ["sent", "received", "lost", "astray", "not_sent"]
             .map(|name| count(&document, &format!("/reverse/packets/{name}")));
         assert_eq!(received + lost + astray, sent, "{direction}: {document:#}");
-        assert!(not_sent > 100, "{direction}: {document:#}");
-        let latest = at(&document, "/reverse/departure_error_ns/max").as_f64().unwrap();
-        assert!(latest < 2e9, "{direction}: {document:#}");
+        // What was due in the first two of the four seconds was too late when its turn came: 200 probes, but for those that left
+        // while the signal was under way.
+        assert!(not_sent > 190, "{direction}: {document:#}");
         let warnings = at(&document, "/warnings").to_string();
         assert!(warnings.contains("did not leave the far end"), "{direction}: {warnings}");
     }

@@ -264,6 +264,15 @@ async function run() {
   await chart.locator('xpath=..').getByText('shows 50 % of it').waitFor();
   await page.keyboard.press('0');
   await chart.locator('xpath=..').getByText('shows 100 % of it').waitFor();
+  // Dragged, it says how much is seen as well.
+  const over = await chart.locator('.u-over').boundingBox();
+  await page.mouse.move(over.x + over.width * 0.5, over.y + over.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(over.x + over.width * 0.75, over.y + over.height / 2, { steps: 5 });
+  await page.mouse.up();
+  await chart.locator('xpath=..').getByText(/^shows 2\d % of it$/).waitFor();
+  await chart.focus();
+  await page.keyboard.press('0');
   await page.locator('[data-lost=a_to_b]').getByText(/Since the start: model \d+/).waitFor();
   const asked_ = { targets: ['198.18.0.3'], count: 1500, interval: '5ms' };
   const { id: passing } = await page.evaluate(async (body) => (await fetch('/api/measurements', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json(), JSON.stringify(asked_));

@@ -478,21 +478,13 @@ impl Happenings {
                 },
             );
             let errors = shared.path_errors.load(Ordering::Acquire);
+            let mtu = shared.path_mtu.load(Ordering::Acquire);
             self.grow(
                 index,
                 now,
                 errors,
                 |way| &mut way.path_errors,
-                |count| {
-                    (
-                        EventKind::PathError,
-                        Side::Path,
-                        format!(
-                            "the path reported {count} error{} about probes (ICMP)",
-                            if count == 1 { "" } else { "s" }
-                        ),
-                    )
-                },
+                |count| (EventKind::PathError, Side::Path, path_error(count, mtu)),
             );
             if drops_are_due {
                 self.drops(index, &shared);
@@ -573,6 +565,18 @@ fn refusal(errno: i32, count: u64) -> String {
     }
 }
 
+/// What the path has reported of so many probes, and the MTU that it named (0 where it named none).
+fn path_error(count: u64, mtu: u32) -> String {
+    let errors = if count == 1 { "error" } else { "errors" };
+    let text = format!("the path reported {count} {errors} about probes (ICMP)");
+    if mtu == 0 {
+        return text;
+    }
+    format!(
+        "{text}: a link of it takes packets of {mtu} octets at the most, headers among them; choose a smaller --size"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -620,5 +624,16 @@ mod tests {
         for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
             assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn what_the_path_does_not_take_is_told_with_what_it_takes() {
+        assert_eq!(path_error(1, 0), "the path reported 1 error about probes (ICMP)");
+        let text = path_error(3, 1_400);
+        assert!(
+            text.starts_with("the path reported 3 errors") && text.contains("packets of 1400 octets"),
+            "{text}"
+        );
+        assert!(text.ends_with("choose a smaller --size"), "{text}");
     }
 }

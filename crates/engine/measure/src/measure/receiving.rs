@@ -244,8 +244,13 @@ fn collect_stamps(
         let own = |error: &&PathError| {
             error.reporter.is_none() && matches!(error.kind, PathErrorKind::TooLong { .. })
         };
-        let errors = events.path_errors().iter().filter(|error| !own(error)).count();
-        let errors = u64::try_from(errors).unwrap_or(0);
+        let mut errors = 0;
+        for error in events.path_errors().iter().filter(|error| !own(error)) {
+            errors += 1;
+            if let PathErrorKind::TooLong { mtu } = error.kind {
+                stream.path_mtu.store(mtu, Ordering::Release);
+            }
+        }
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
     }

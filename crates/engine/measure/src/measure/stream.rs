@@ -1,7 +1,7 @@
 //! One stream while it is measured: what its threads share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::HostError;
@@ -57,6 +57,8 @@ pub(super) struct Shared {
     pub(super) strays: AtomicU64,
     /// Errors that routers or the far host reported.
     pub(super) path_errors: AtomicU64,
+    /// Octets of the longest packet that a link of the path takes, as the path has reported it last; 0 where it has not.
+    pub(super) path_mtu: AtomicU32,
     halted: AtomicBool,
     all_departed: AtomicBool,
     departed_at: AtomicI64,
@@ -113,6 +115,7 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            path_mtu: AtomicU32::new(0),
             halted: AtomicBool::new(false),
             all_departed: AtomicBool::new(false),
             departed_at: AtomicI64::new(0),
