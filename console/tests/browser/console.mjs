@@ -265,10 +265,10 @@ async function run() {
   await page.keyboard.press('0');
   await chart.locator('xpath=..').getByText('shows 100 % of it').waitFor();
   // Dragged, it says how much is seen as well.
-  const over = await chart.locator('.u-over').boundingBox();
-  await page.mouse.move(over.x + over.width * 0.5, over.y + over.height / 2);
+  const plotArea = await chart.locator('.u-over').boundingBox();
+  await page.mouse.move(plotArea.x + plotArea.width * 0.5, plotArea.y + plotArea.height / 2);
   await page.mouse.down();
-  await page.mouse.move(over.x + over.width * 0.75, over.y + over.height / 2, { steps: 5 });
+  await page.mouse.move(plotArea.x + plotArea.width * 0.75, plotArea.y + plotArea.height / 2, { steps: 5 });
   await page.mouse.up();
   await chart.locator('xpath=..').getByText(/^shows 2\d % of it$/).waitFor();
   await chart.focus();
