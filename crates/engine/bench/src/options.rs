@@ -121,6 +121,13 @@ pub struct StreamOptions {
     pub weight: f64,
 }
 
+impl StreamOptions {
+    /// Octets of its frames that are not of their IP packets: header, tag and check sequence.
+    pub(crate) const fn around_packets(&self) -> u32 {
+        if self.tag.is_some() { 22 } else { 18 }
+    }
+}
+
 impl Default for StreamOptions {
     fn default() -> Self {
         Self {

@@ -43,7 +43,7 @@ const BURST_SHORT: f64 = 0.01;
 /// In a trial that is judged by more than its loss, the tester stands still for at most this share of it at a time, ...
 const MOST_STILL: f64 = 0.1;
 /// ... unless it has few frames to send at once then.
-const FEW_AT_ONCE: u64 = 64;
+pub(crate) const FEW_AT_ONCE: u64 = 64;
 /// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
 const LONGEST_USUAL: u32 = 1_522;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
@@ -331,7 +331,7 @@ impl Bed for Tester {
         for (stream, flow) in options.streams.iter().zip(flows(options)) {
             let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
             let size = sizes.last().copied().unwrap_or(0);
-            let packet = size.saturating_sub(18 + if stream.tag.is_some() { 4 } else { 0 });
+            let packet = size.saturating_sub(stream.around_packets());
             if packet > self.mtu {
                 return Err(BenchError::Usage(format!(
                     "frames are too large ({size} octets): the ports take IP packets of {} octets at the most; ask for \

@@ -8,8 +8,9 @@ use romer_method::{Ask, Frames};
 use crate::classes::classes;
 use crate::document::Kept;
 use crate::frames::{flows, sizes_of};
-use crate::options::BenchOptions;
+use crate::options::{BenchOptions, StreamOptions};
 use crate::self_test::{NEARLY, Proof, unaccounted};
+use crate::tester::FEW_AT_ONCE;
 use crate::verdicts::{TOLERANCE, untested};
 
 /// All of it, of a benchmark that has ended.
@@ -110,7 +111,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
     let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
-    if bursts > 64 {
+    if bursts > FEW_AT_ONCE {
         warnings.push(format!(
             "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \
              hold; see longest_catch_up of each trial"
@@ -161,12 +162,11 @@ fn too_long(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     }
     let longest_that_came = came.iter().rev().find(|(_, carried)| **carried > 0).map(|(size, _)| *size)?;
     let shortest_that_did_not = came.keys().copied().find(|size| *size > longest_that_came)?;
-    let overhead =
-        options.streams.iter().map(|stream| if stream.tag.is_some() { 22 } else { 18 }).min().unwrap_or(18);
+    let around = options.streams.iter().map(StreamOptions::around_packets).min()?;
     Some(format!(
         "no frame of {shortest_that_did_not} octets or more came, and frames of {longest_that_came} did: look at the MTU of the device's \
          interfaces, which is to be {} at the least for them",
-        shortest_that_did_not - overhead
+        shortest_that_did_not - around
     ))
 }
 

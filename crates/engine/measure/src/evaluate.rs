@@ -431,10 +431,8 @@ fn octet_sent(stream: &Stream) -> Option<u8> {
 }
 
 fn did_not_leave(number: u64, [one, several]: [&str; 2], host: &str) -> String {
-    match number {
-        1 => format!("1 {one} did not leave {host}: it is neither sent nor lost"),
-        _ => format!("{number} {several} did not leave {host}: they are neither sent nor lost"),
-    }
+    let (those, they) = if number == 1 { (one, "it is") } else { (several, "they are") };
+    format!("{number} {those} did not leave {host}: {they} neither sent nor lost")
 }
 
 fn warnings(

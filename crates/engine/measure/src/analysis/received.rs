@@ -6,15 +6,14 @@
 
 use romer_exchange::csv::Shape;
 use romer_record::Passage;
-use romer_record::event::{ClockStep, Event, EventKind, Side};
+use romer_record::event::{ClockStep, Event, Side};
 use romer_record::manifest::SkewRequest;
-use romer_timebase::skew::{Heading, InTurn, Resolution, sharpened};
+use romer_timebase::skew::{Heading, InTurn, sharpened};
 
 use super::packets::Gathering;
-use super::set_back::{LEAST_NS, MOST, PART, UNITS, rounded};
+use super::set_back::{BESIDE, LEAST_NS, MOST, PART, lower, rounded, step_event, told_apart};
 
-/// Lines on either side whose quickest tells the level of the raw delays, at the most and at least.
-const BESIDE: usize = 64;
+/// Lines on either side whose quickest tells the level of the raw delays, at least.
 const FEW: usize = 4;
 /// An event of the clocks' estimate is the step where it lies within this part of the file from it.
 const NEAR: i64 = 100;
@@ -65,19 +64,18 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
     if bounds.len() > MOST {
         return None;
     }
-    let mut resolution = Resolution::default();
-    all.iter().for_each(|(sent, received)| resolution.push(*sent, *received));
-    let least = LEAST_NS.max(i64::try_from(resolution.nanos()).unwrap_or(i64::MAX).saturating_mul(UNITS));
+    let (_, least) = told_apart(all.iter().copied());
+    let raw =
+        |lines: &[Stamps]| lines.iter().map(|(sent, received)| received.saturating_sub(*sent)).collect();
     let mut found = Vec::new();
     for place in places {
         let from = bounds.iter().rfind(|bound| **bound < place).map_or(0, |bound| *bound);
         let to = bounds.iter().find(|bound| **bound > place).map_or(all.len(), |bound| *bound);
         let from = from.max(place.saturating_sub(BESIDE));
-        let levels = level(&all[from..place]).zip(level(&all[place..to.min(place + BESIDE)]));
+        let after = raw(&all[place..to.min(place + BESIDE)]);
         // Of fewer lines on a side it is not known what they show.
-        let Some((before, after)) = levels else { continue };
+        let Some((lower, uncertain)) = lower(raw(&all[from..place]), after, FEW) else { continue };
         let back = back(&place);
-        let (lower, uncertain) = (before.0.saturating_sub(after.0), before.1.max(after.1));
         // Time went on between the two lines, so that the clock was set by more than the stamps went back.
         let slack = lower / PART + uncertain;
         if lower > least.max(uncertain) && lower.saturating_add(slack) >= back {
@@ -92,17 +90,6 @@ pub(super) fn steps(number: usize, at: impl Fn(usize) -> Option<Stamps>) -> Opti
         }
     }
     (found.len() <= MOST).then_some(found)
-}
-
-/// The least of the raw delays, and what their lowest quarter spans.
-fn level(lines: &[Stamps]) -> Option<(i64, i64)> {
-    let mut raw: Vec<i64> = lines.iter().map(|(sent, received)| received.saturating_sub(*sent)).collect();
-    if raw.len() < FEW {
-        return None;
-    }
-    let quarter = raw.len() / 4;
-    raw.sort_unstable();
-    Some((raw[0], raw[quarter].saturating_sub(raw[0])))
 }
 
 /// The events of these steps. Their sizes are those of the changes that the clocks' estimate finds there in `passages`, which
@@ -132,22 +119,13 @@ pub(super) fn events(steps: &[Back], passages: &[Passage]) -> Vec<Event> {
 
 fn event(step: &Back, size_ns: i64, first: i64) -> Event {
     let Back { left_ns, before_ns, after_ns, .. } = *step;
-    Event {
-        at_ns: left_ns.saturating_sub(first),
-        until_ns: None,
-        kind: EventKind::ClockStep,
-        side: Side::Responder,
-        detail: format!(
-            "the receiver's clock was set back by about {}: packets arrived one after another, as the file has them, and \
-             their stamps go back",
-            rounded(size_ns)
-        ),
-        clock_ns: after_ns,
-        step: Some(ClockStep { size_ns, before_ns, after_ns }),
-        datagrams: None,
-        mtu: None,
-        noticed_late_ns: None,
-    }
+    let detail = format!(
+        "the receiver's clock was set back by about {}: packets arrived one after another, as the file has them, and their \
+         stamps go back",
+        rounded(size_ns)
+    );
+    let at_ns = left_ns.saturating_sub(first);
+    step_event(Side::Responder, detail, at_ns, ClockStep { size_ns, before_ns, after_ns })
 }
 
 #[cfg(test)]

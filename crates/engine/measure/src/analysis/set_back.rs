@@ -15,14 +15,14 @@ use super::packets::First;
 /// Smaller steps are left to the clocks' estimate.
 pub(super) const LEAST_NS: i64 = 200_000;
 /// Packets on either side whose quickest tells the level of the raw delays.
-const BESIDE: usize = 64;
+pub(super) const BESIDE: usize = 64;
 /// Departures must be so regular for a step forwards to be told from a pause: it is larger than so many times their spread.
 const REGULAR: i64 = 20;
 /// Both measures of a step, by departures and by delays, differ by no more than the greater's part in so many, besides
 /// what either may be off.
 pub(super) const PART: i64 = 10;
 /// A step is larger than so many of what the stamps tell apart.
-pub(super) const UNITS: i64 = 3;
+const UNITS: i64 = 3;
 /// With more steps than this it is no clock that is set, but numbers that are not in the order of departure.
 pub(super) const MOST: usize = 32;
 
@@ -44,16 +44,23 @@ pub(super) fn steps(firsts: impl Iterator<Item = First>, shape: Shape) -> Vec<Ev
         *gaps.select_nth_unstable(place).1
     };
     let (usual, spread) = (quantile(50), quantile(95).saturating_sub(quantile(5)));
-    let unit = unit(&sent);
-    let least = LEAST_NS.max(unit.saturating_mul(UNITS));
+    let may_be = |gap: i64, least: i64| {
+        let late = least.max(REGULAR.saturating_mul(spread));
+        gap < -least || (shape == Shape::OneWay && gap.saturating_sub(usual) > late)
+    };
+    // As a rule there is none, and what the stamps tell apart need not be known.
+    if !apart(&sent).any(|gap| may_be(gap, LEAST_NS)) {
+        return Vec::new();
+    }
+    let (unit, least) = told_apart(sent.iter().filter_map(|packet| {
+        Some((packet.departure, packet.raw.and_then(|raw| packet.departure.checked_add(raw))?))
+    }));
     let mut found = Vec::new();
     for (place, gap) in apart(&sent).enumerate() {
-        let size = gap.saturating_sub(usual);
-        let back = gap < -least;
-        let late = shape == Shape::OneWay && size > least.max(REGULAR.saturating_mul(spread));
-        if !(back || late) {
+        if !may_be(gap, least) {
             continue;
         }
+        let size = gap.saturating_sub(usual);
         let Some((by_delays, uncertain)) = by_delays(&sent, place + 1) else { continue };
         let slack = size.saturating_abs().max(by_delays.saturating_abs()) / PART;
         let slack = slack.saturating_add(spread).saturating_add(uncertain).saturating_add(unit);
@@ -83,14 +90,12 @@ impl Sent {
     }
 }
 
-/// What the stamps tell apart.
-fn unit(sent: &[Sent]) -> i64 {
+/// What these departures and arrivals tell apart, and the least step that they may show.
+pub(super) fn told_apart(stamps: impl Iterator<Item = (i64, i64)>) -> (i64, i64) {
     let mut resolution = Resolution::default();
-    for packet in sent {
-        let arrival = packet.raw.and_then(|raw| packet.departure.checked_add(raw));
-        arrival.into_iter().for_each(|arrival| resolution.push(packet.departure, arrival));
-    }
-    i64::try_from(resolution.nanos()).unwrap_or(i64::MAX)
+    stamps.for_each(|(departure, arrival)| resolution.push(departure, arrival));
+    let unit = i64::try_from(resolution.nanos()).unwrap_or(i64::MAX);
+    (unit, LEAST_NS.max(unit.saturating_mul(UNITS)))
 }
 
 fn apart(sent: &[Sent]) -> impl Iterator<Item = i64> {
@@ -100,18 +105,24 @@ fn apart(sent: &[Sent]) -> impl Iterator<Item = i64> {
 /// By how much the clock was set before the packet at `place`, as the raw delays show it, and how uncertain that is: a
 /// clock that is ahead makes them less.
 fn by_delays(sent: &[Sent], place: usize) -> Option<(i64, i64)> {
-    let level = |part: &[Sent]| {
-        let mut raw: Vec<i64> = part.iter().filter_map(|packet| packet.raw).collect();
-        let quarter = raw.len() / 4;
-        if raw.len() < BESIDE / 4 {
+    let raw = |part: &[Sent]| part.iter().filter_map(|packet| packet.raw).collect();
+    let before = raw(&sent[place.saturating_sub(BESIDE)..place]);
+    lower(before, raw(&sent[place..sent.len().min(place + BESIDE)]), BESIDE / 4)
+}
+
+/// By how much the second raw delays lie lower than the first, by the quickest of both, and how uncertain that is: by what the
+/// lowest quarter spans. `None` where there are less than `few` of either.
+pub(super) fn lower(before: Vec<i64>, after: Vec<i64>, few: usize) -> Option<(i64, i64)> {
+    let level = |mut raw: Vec<i64>| {
+        if raw.len() < few {
             return None;
         }
+        let quarter = raw.len() / 4;
         let (below, at, _) = raw.select_nth_unstable(quarter);
         let least = below.iter().copied().min().unwrap_or(*at);
         Some((least, at.saturating_sub(least)))
     };
-    let before = level(&sent[place.saturating_sub(BESIDE)..place])?;
-    let after = level(&sent[place..sent.len().min(place + BESIDE)])?;
+    let (before, after) = (level(before)?, level(after)?);
     Some((before.0.saturating_sub(after.0), before.1.max(after.1)))
 }
 
@@ -123,17 +134,23 @@ fn event(sent: &[Sent], place: usize, size_ns: i64, set: &mut i64) -> Event {
     let at_ns = before_ns.saturating_sub(*set).saturating_sub(first);
     *set = set.saturating_add(size_ns);
     let side = if size_ns < 0 { "back" } else { "ahead" };
+    let detail = format!(
+        "the sender's clock was set {side} by about {}, as the departures of its packets show",
+        rounded(size_ns)
+    );
+    step_event(Side::Sender, detail, at_ns, ClockStep { size_ns, before_ns, after_ns })
+}
+
+/// That an end's clock was set, at a moment after the first packet left.
+pub(super) const fn step_event(side: Side, detail: String, at_ns: i64, step: ClockStep) -> Event {
     Event {
         at_ns,
         until_ns: None,
         kind: EventKind::ClockStep,
-        side: Side::Sender,
-        detail: format!(
-            "the sender's clock was set {side} by about {}, as the departures of its packets show",
-            rounded(size_ns)
-        ),
-        clock_ns: after_ns,
-        step: Some(ClockStep { size_ns, before_ns, after_ns }),
+        side,
+        detail,
+        clock_ns: step.after_ns,
+        step: Some(step),
         datagrams: None,
         mtu: None,
         noticed_late_ns: None,

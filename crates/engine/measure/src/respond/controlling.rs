@@ -480,12 +480,8 @@ impl Controlling {
         let Refused { count, errno, since, until } = refused;
         let connection = &self.connections[index];
         let is_own = connection.session.as_ref().is_some_and(|session| session.stream.is_some());
-        let those = match (is_own, count) {
-            (true, 1) => "1 probe".to_owned(),
-            (true, _) => format!("{count} probes"),
-            (false, 1) => "1 reply".to_owned(),
-            (false, _) => format!("{count} replies"),
-        };
+        let [one, several] = if is_own { ["probe", "probes"] } else { ["reply", "replies"] };
+        let those = format!("{count} {}", if count == 1 { one } else { several });
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: it stood still when they were due")
         } else {

@@ -2,6 +2,7 @@
 //! directions tell them, which lie as much lower in the one from there to the end as they lie higher in the other.
 
 use super::floors::Floor;
+use super::near::cost;
 use super::survey::{Survey, Transition};
 use super::{many, median};
 
@@ -11,8 +12,6 @@ const BEFORE: f64 = 6.0;
 /// Cells beyond the step in either direction, and before it, at least.
 const BEYOND: usize = 5;
 const KNOWN: usize = 24;
-/// What lies below a level costs so many times as much as what lies above it: nothing is early.
-const EARLY: f64 = 20.0;
 /// So much plainer must the step be than none, in each direction, as the logarithm of the likelihood.
 const PLAINER: f64 = 12.0;
 /// What both directions say of the size may differ by this share, and by so many times what their least packets wait.
@@ -86,10 +85,8 @@ impl Stretch {
     /// Where the level is higher by `size` from a packet on, if that is plainer than that it is not: the moment, and the
     /// packets from there on.
     fn changed(&self, size: f64) -> Option<(f64, &[(f64, f64)])> {
-        let cost = |points: &[(f64, f64)], level: f64| -> f64 {
-            let each = points.iter().map(|point| point.1 - level);
-            each.map(|excess| if excess < 0.0 { -EARLY * excess } else { excess }).sum::<f64>() / self.wait
-        };
+        let cost =
+            |points: &[(f64, f64)], level: f64| cost(points.iter().map(|point| point.1 - level), self.wait);
         let splits = 1..=self.points.len().checked_sub(BEYOND)?;
         let costs = splits.map(|split| {
             let (before, after) = self.points.split_at(split);

@@ -24,6 +24,11 @@ const SPARE: f64 = 0.1;
 /// So improbable must it be that all packets of a time waited as long by chance, as minus the logarithm.
 const CHANCE: f64 = 10.0;
 
+/// What it costs that packets which wait so long on average lie so far above a level, as minus the logarithm of the likelihood.
+pub(crate) fn cost(above: impl Iterator<Item = f64>, wait: f64) -> f64 {
+    above.map(|excess| if excess < 0.0 { -EARLY * excess } else { excess }).sum::<f64>() / wait
+}
+
 /// The least packets of a direction near a change, above the level before it.
 struct Near {
     /// When, nanoseconds above the level.
@@ -52,11 +57,8 @@ impl Near {
 
     /// What it costs that the clock was ahead by `ahead` more than before.
     fn cost(&self, ahead: impl Fn(f64) -> f64) -> f64 {
-        let each = self.points.iter().map(|(x, height)| {
-            let excess = height - self.sign * ahead(*x);
-            if excess < 0.0 { -EARLY * excess } else { excess }
-        });
-        each.sum::<f64>() / self.wait
+        let each = self.points.iter().map(|(x, height)| height - self.sign * ahead(*x));
+        cost(each, self.wait)
     }
 
     /// The farthest that the clock may have been ahead between two moments, or behind, by the packets of the time.
@@ -166,10 +168,7 @@ pub(crate) fn mirrored(step: &Transition, other: &Survey) -> bool {
     }
     before.iter_mut().for_each(|one| *one -= level);
     let wait = median(&mut before).max(other.grain) / core::f64::consts::LN_2;
-    let cost = |expected: f64| {
-        let each = beyond.iter().map(|one| one - level - expected);
-        each.map(|excess| if excess < 0.0 { -EARLY * excess } else { excess }).sum::<f64>() / wait
-    };
+    let cost = |expected: f64| cost(beyond.iter().map(|one| one - level - expected), wait);
     let least = beyond.iter().copied().fold(f64::INFINITY, f64::min) - level;
     (least - size).abs() <= OPPOSITE * size.abs() && cost(size.min(least)) + CHANCE < cost(0.0)
 }
