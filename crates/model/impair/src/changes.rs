@@ -5,9 +5,12 @@ use std::sync::Arc;
 use romer_units::{Layer, Rate};
 
 use crate::behaviour::{config, run};
-use crate::config::{Delay, Discipline, Duplicate, Match, Model, Path, RateLimit, TimelineStep};
+use crate::config::{
+    Delay, Discipline, Duplicate, Match, Model, Order, Path, RateLimit, TimelineStep, Variable,
+};
 use crate::decision::Decision;
 use crate::engine::{Engine, Limits};
+use crate::laws::Law;
 use crate::packet::{Headers, Outcome, Packet, Port};
 use crate::trace::read_mahimahi;
 use crate::{Config, Nanos};
@@ -132,4 +135,75 @@ fn a_ramp_keeps_what_a_correlated_stage_remembers() {
     // many, and more, if each of a thousand steps forgot. Their number has a deviation of some 13; 1e-6 is at 230.
     let runs = copied.windows(2).filter(|pair| !pair[0] && pair[1]).count();
     assert!((90..230).contains(&runs), "{runs} runs, {} copies", engine.ledger(Port::A).duplicates_created);
+}
+
+/// The delays asked for of packets of port a at these moments, each taken up so much later than it
+/// came, after what was due by then.
+fn delays_when_taken_up_late(config: Config, arrivals: &[Nanos], late: Nanos) -> Vec<(u64, u8, Nanos)> {
+    let mut engine = Engine::new(config, Limits::growing(), 0);
+    let mut out = Vec::new();
+    for (number, &arrival) in (0..).zip(arrivals) {
+        out.extend(std::iter::from_fn(|| engine.poll(arrival - 1 + late)));
+        engine.admit(&Packet {
+            slot: number,
+            port: Port::A,
+            length: 1_000,
+            arrival,
+            headers: Headers::default(),
+        });
+    }
+    out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
+    let mut delays: Vec<_> = out.iter().map(|o| (o.ordinal, o.copy, o.requested)).collect();
+    delays.sort_unstable();
+    delays
+}
+
+#[test]
+fn a_step_holds_for_what_arrived_from_its_moment_on_however_late_that_is_taken_up() {
+    let ramp = |order, mean: f64| {
+        let decision = Decision::Bernoulli { probability: 0.1 };
+        let variable = Some(Variable::new(Law::Exponential { mean }, None));
+        config(Path {
+            duplicate: Model::Plain(Duplicate { decision, delay: 0 }),
+            delay: Model::Plain(Delay { fixed: MS, variable }),
+            order,
+            ..Path::default()
+        })
+    };
+    for order in [Order::Exact, Order::Fifo, Order::Independent] {
+        let mut config_of = ramp(order, 1e6);
+        config_of.timeline = (1..1_000)
+            .map(|n| TimelineStep { at: n * MS, setting: ramp(order, 1e6 + 1e4 * n as f64).base })
+            .collect();
+        config_of.repeat = Some(1_500 * MS);
+        // With a gap of several rounds.
+        let arrivals: Vec<Nanos> =
+            (0..5_000).map(|n| n * MS / 3 + if n > 4_000 { 7_000 * MS } else { 0 }).collect();
+        let wanted = delays_when_taken_up_late(config_of.clone(), &arrivals, 0);
+        for late in [MS / 10, 2 * MS, 50 * MS] {
+            assert!(
+                delays_when_taken_up_late(config_of.clone(), &arrivals, late) == wanted,
+                "{order:?}, {late} ns"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_step_leaves_what_arrived_before_it_even_where_a_copy_was_made_after_it() {
+    // The copy of the first packet comes to the delay stage at 10 ms, the step is at 5 ms, and a packet of 4 ms is taken
+    // up afterwards.
+    let copying = |fixed| {
+        let decision = Decision::Bernoulli { probability: 1.0 };
+        config(Path {
+            duplicate: Model::Plain(Duplicate { decision, delay: 10 * MS }),
+            delay: Model::Plain(Delay { fixed, variable: None }),
+            order: Order::Independent,
+            ..Path::default()
+        })
+    };
+    let mut config_of = copying(MS);
+    config_of.timeline = vec![TimelineStep { at: 5 * MS, setting: copying(2 * MS).base }];
+    let wanted = [(0, 0, MS), (0, 1, 2 * MS), (1, 0, MS), (1, 1, 2 * MS)];
+    assert_eq!(delays_when_taken_up_late(config_of, &[0, 4 * MS], 7 * MS), wanted);
 }

@@ -94,7 +94,7 @@ pub(crate) struct Pipeline {
     /// Packets of this path so far, for traces.
     packets: u64,
     capacity: usize,
-    /// When something next happens of itself, and when the first four stages have something to do; kept by
+    /// When something next happens of itself, and when that is so in the first four stages; kept by
     /// [`Pipeline::note`].
     next: Nanos,
     next_in_front: Nanos,
@@ -102,6 +102,8 @@ pub(crate) struct Pipeline {
     front_step: Nanos,
     back_step: Nanos,
     server_at: Nanos,
+    /// When the setting of the first four stages began to hold, by the timeline.
+    front_since: Nanos,
     /// Since when the recorded trace of the first four stages holds, and the pace of the fifth.
     trace_from: Nanos,
     pace_from: Nanos,
@@ -154,6 +156,7 @@ impl Pipeline {
             front_step: NEVER,
             back_step: NEVER,
             server_at: NEVER,
+            front_since: Nanos::MIN,
             trace_from: start,
             pace_from: start,
             current: None,
@@ -167,6 +170,7 @@ impl Pipeline {
         let [front, back] = [self.front, self.back].map(|cursor| Arc::clone(self.timeline.path(cursor)));
         self.timeline = timeline;
         self.start = now;
+        self.front_since = Nanos::MIN;
         (self.front, self.back) = (Cursor::default(), Cursor::default());
         self.changed(&front, now);
         self.pace_changed(&back, now);
@@ -197,6 +201,15 @@ impl Pipeline {
     /// The first four stages for a packet that arrives; `ordinal` counts the port's.
     pub(crate) fn admit(&mut self, packet: &Packet, ordinal: u64, ledger: &mut Ledger) -> Entered {
         self.catch_up(packet.arrival, ledger);
+        if packet.arrival < self.front_since {
+            // Something that waited was done at a later moment before this was taken up.
+            let mut then = Cursor::default();
+            self.timeline.advance(&mut then, packet.arrival.saturating_sub(self.start));
+            let path = Arc::clone(self.timeline.path(then));
+            let entered = self.let_in(&path, packet, ordinal, ledger);
+            self.note();
+            return entered;
+        }
         let path = self.current.take().unwrap_or_else(|| Arc::clone(self.timeline.path(self.front)));
         let entered = self.let_in(&path, packet, ordinal, ledger);
         self.current = Some(path);
@@ -402,27 +415,50 @@ impl Pipeline {
         yes.then(|| Corruption::new(word, corrupt.bits, corrupt.repair_checksum))
     }
 
-    /// Everything that the first four stages have to do by themselves up to `now`, in the order of time.
+    /// Everything that the first four stages have to do by themselves up to `now`, in the order of time, and the steps
+    /// of the timeline up to then.
     pub(crate) fn catch_up(&mut self, now: Nanos, ledger: &mut Ledger) {
+        self.do_waiting(now, ledger);
+        self.step_front(now);
+    }
+
+    /// What waits in the first four stages and is due up to `now`. The timeline goes no further than to the last of
+    /// that: a packet that is taken up late has the setting of its arrival.
+    fn do_waiting(&mut self, now: Nanos, ledger: &mut Ledger) {
         while self.next_in_front <= now && self.next_in_front < NEVER {
             let at = self.next_in_front;
-            let flush = self.displaced.flush_at();
-            if self.front_step == at {
-                let before = Arc::clone(self.timeline.path(self.front));
-                self.timeline.advance(&mut self.front, now.saturating_sub(self.start));
-                self.changed(&before, at);
-                self.front_step = self.step_at(self.front);
-            } else if flush == at {
-                let path = Arc::clone(self.timeline.path(self.front));
+            self.step_front(at);
+            let path = Arc::clone(self.timeline.path(self.front));
+            if self.displaced.flush_at() == at {
                 if let Some((due, place, passed)) = self.displaced.flush(at) {
                     ledger.reordered += u64::from(passed);
                     self.delay(&path, place, due, ledger);
                 }
             } else if let Some((due, place)) = self.copies.pop() {
-                let path = Arc::clone(self.timeline.path(self.front));
                 self.arrange(&path, place, due, None, ledger);
             }
             self.note();
+        }
+    }
+
+    /// Takes the first four stages to the setting of `now`, if that is later than theirs.
+    fn step_front(&mut self, now: Nanos) {
+        if self.front_step > now {
+            return;
+        }
+        let since_start = now.saturating_sub(self.start);
+        self.timeline.skip(&mut self.front, since_start);
+        loop {
+            self.front_step = self.step_at(self.front);
+            if self.front_step > now || self.front_step == NEVER {
+                return;
+            }
+            // One moment after the other, however many there were while nothing came.
+            let before = Arc::clone(self.timeline.path(self.front));
+            let at = self.front_step;
+            self.timeline.advance(&mut self.front, at.saturating_sub(self.start));
+            self.changed(&before, at);
+            self.front_since = at;
         }
     }
 
@@ -504,7 +540,7 @@ impl Pipeline {
         let waiting = self.copies.next_at().min(self.displaced.flush_at());
         // A step of the timeline matters only to what is there.
         self.next = waiting.min(self.delayed.next_at()).min(self.server_at);
-        self.next_in_front = waiting.min(self.front_step);
+        self.next_in_front = waiting;
     }
 
     /// The same after the fifth stage has changed.
@@ -528,7 +564,7 @@ impl Pipeline {
             if at > now || at == NEVER {
                 return None;
             }
-            self.catch_up(at, ledger);
+            self.do_waiting(at, ledger);
             if self.back_step <= at {
                 // At the moment of the step: what was to be next may be sooner, or later, from then on.
                 let moment = self.back_step;

@@ -46,6 +46,17 @@ impl Timeline {
         }
     }
 
+    /// Leaves out whole rounds, if there are several up to `since_start`, so that the last of them and what has begun
+    /// of another are still before the cursor: each setting was met in it.
+    pub(crate) fn skip(&self, cursor: &mut Cursor, since_start: Nanos) {
+        if let Some(every) = self.every.filter(|_| self.steps.len() > 1) {
+            let round = since_start.max(0) / every - 2;
+            if round > cursor.round {
+                cursor.round = round;
+            }
+        }
+    }
+
     /// Moves on to what holds `since_start` after the start.
     pub(crate) fn advance(&self, cursor: &mut Cursor, since_start: Nanos) {
         if let Some(every) = self.every.filter(|_| self.steps.len() > 1) {
