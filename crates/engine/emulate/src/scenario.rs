@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use romer_impair::Config;
@@ -47,17 +48,52 @@ pub fn read_scenario(text: &str, name: &str) -> Result<Opened, EmulateError> {
 /// # Errors
 /// The file's, or the scenario's.
 pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
+    if let Ok(found) = fs::metadata(path)
+        && found.is_file()
+        && let Some(why) = writable_by_all(found.permissions().mode(), is_root())
+    {
+        return Err(EmulateError::NoFile { what: "the scenario", path: path.into(), why });
+    }
     let octets = contents(path, "the scenario", LARGEST)?;
     let content = |why: String| EmulateError::Content { what: "the scenario", path: path.into(), why };
     let text = romer_scenario::decode(&octets).map_err(content)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut load = |file: &str| {
         let named = folder.join(file);
+        if Path::new(file).is_relative() && leaves(folder, &named) {
+            return Err(format!(
+                "names {file:?}, which is outside of the scenario's folder: refused; put the file into the folder"
+            ));
+        }
         let octets = contents(&named, "the file", LARGEST_TRACE).map_err(|error| error.to_string())?;
         romer_scenario::decode(&octets).map(str::to_owned)
     };
     let scenario = romer_scenario::parse(text, &path.display().to_string(), &mut load)?;
     Ok(Opened { scenario, text: text.into() })
+}
+
+/// Whether a file is there that is not in `folder` or below it, whatever links lead to it.
+fn leaves(folder: &Path, named: &Path) -> bool {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match (folder.canonicalize(), named.canonicalize()) {
+        (Ok(folder), Ok(named)) => !named.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// Why root does not take a file of this mode: anybody could have written it.
+fn writable_by_all(mode: u32, is_root: bool) -> Option<String> {
+    let mode = mode & 0o7777;
+    (is_root && mode & 0o002 != 0).then(|| {
+        format!(
+            "refused: mode {mode:04o}, anybody may write it, and this is run as root; chmod {:04o}",
+            mode & !0o022
+        )
+    })
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 /// Opens a scenario that comes with romer.
@@ -106,4 +142,42 @@ pub(crate) fn contents(path: &Path, what: &'static str, largest: u64) -> Result<
         return Err(EmulateError::Content { what, path: path.into(), why });
     }
     Ok(octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_outside_of_the_scenarios_folder_is_refused_and_not_shown() {
+        let folder = std::env::temp_dir().join(format!("romer-outside-{}", std::process::id()));
+        let inner = folder.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(folder.join("secret"), "secret:words\n").unwrap();
+        fs::write(inner.join("here"), "1ms\n").unwrap();
+        std::os::unix::fs::symlink(folder.join("secret"), inner.join("link")).unwrap();
+        let open = |file: &str| {
+            let path = inner.join("s.toml");
+            let text = format!("[a_to_b.delay]\nvariable = {{ model = \"empirical\", file = \"{file}\" }}\n");
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            open_scenario(&path).map_err(|error| (error.exit_code(), error.to_string()))
+        };
+        let outside = [open("../secret"), open("link"), open("../inner/../secret")];
+        let inside = [open("here"), open("../inner/here")];
+        fs::remove_dir_all(&folder).unwrap();
+        for refused in outside {
+            let (code, words) = refused.unwrap_err();
+            assert!(code == 3 && words.contains("outside") && !words.contains("words"), "{code} {words}");
+        }
+        assert!(inside.iter().all(Result::is_ok), "{inside:?}");
+    }
+
+    #[test]
+    fn root_takes_no_scenario_that_anybody_may_write() {
+        let why = writable_by_all(0o100_666, true).unwrap();
+        assert!(why.contains("refused: mode 0666") && why.contains("chmod 0644"), "{why}");
+        assert_eq!(writable_by_all(0o100_644, true), None);
+        assert_eq!(writable_by_all(0o100_666, false), None);
+    }
 }
