@@ -66,7 +66,12 @@ pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
             ));
         }
         let octets = contents(&named, "the file", LARGEST_TRACE).map_err(|error| error.to_string())?;
-        romer_scenario::decode(&octets).map(str::to_owned)
+        if octets.starts_with(&[0x1f, 0x8b]) {
+            return Err("is compressed by gzip; unpack it with gunzip".into());
+        }
+        let text = romer_scenario::decode(&octets)?;
+        // Lines that end with a carriage return alone.
+        Ok(if text.contains('\n') { text.to_owned() } else { text.replace('\r', "\n") })
     };
     let scenario = romer_scenario::parse(text, &path.display().to_string(), &mut load)?;
     Ok(Opened { scenario, text: text.into() })
@@ -149,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_outside_of_the_scenarios_folder_is_refused_and_not_shown() {
+    fn named_files_are_of_the_folder_and_are_text_whatever_ends_their_lines() {
         let folder = std::env::temp_dir().join(format!("romer-outside-{}", std::process::id()));
         let inner = folder.join("inner");
         fs::create_dir_all(&inner).unwrap();
@@ -163,6 +168,9 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
             open_scenario(&path).map_err(|error| (error.exit_code(), error.to_string()))
         };
+        fs::write(inner.join("cr"), "delay_us\r1\r2\r").unwrap();
+        fs::write(inner.join("packed"), [0x1f, 0x8b, 8, 0, 0]).unwrap();
+        let (ended, packed) = (open("cr"), open("packed"));
         let outside = [open("../secret"), open("link"), open("../inner/../secret")];
         let inside = [open("here"), open("../inner/here")];
         fs::remove_dir_all(&folder).unwrap();
@@ -170,6 +178,8 @@ mod tests {
             let (code, words) = refused.unwrap_err();
             assert!(code == 3 && words.contains("outside") && !words.contains("words"), "{code} {words}");
         }
+        assert!(ended.is_ok(), "lines may end with a carriage return: {ended:?}");
+        assert!(packed.unwrap_err().1.contains("gunzip"));
         assert!(inside.iter().all(Result::is_ok), "{inside:?}");
     }
 
