@@ -808,7 +808,7 @@ export interface components {
              */
             log_at_end: boolean;
             /**
-             * @description Six numbers for random schedules.
+             * @description Six numbers for random schedules, not all 0. Without them the schedule is another each time.
              * @default null
              */
             seed: number[] | null;

@@ -510,7 +510,7 @@ describe('traffic', () => {
   it('has a seed of six numbers', () => {
     expect(seedOf(' ')).toEqual({ seed: null, fault: null });
     expect(seedOf('1, 2,3 4,5,4294967295').seed).toEqual([1, 2, 3, 4, 5, 4294967295]);
-    for (const text of ['1,2,3', '1,2,3,4,5,x', '1,2,3,4,5,4294967296']) expect(seedOf(text).fault).not.toBeNull();
+    for (const text of ['1,2,3', '1,2,3,4,5,x', '1,2,3,4,5,4294967296', '0,0,0,0,0,0']) expect(seedOf(text).fault).not.toBeNull();
   });
 });
 

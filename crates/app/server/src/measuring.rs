@@ -76,7 +76,7 @@ pub(crate) struct Asked {
     /// Words to keep with the run.
     #[serde(default)]
     pub(crate) comment: Option<String>,
-    /// Six numbers for random schedules.
+    /// Six numbers for random schedules, not all 0. Without them the schedule is another each time.
     #[serde(default)]
     pub(crate) seed: Option<[u32; 6]>,
     /// Which stamps count: the best that there are, those of the kernel, or those of the program.
@@ -394,7 +394,10 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
         },
     };
     let interval = field::<Duration>("interval", asked.interval.as_ref())?;
-    let seed = Seed(asked.seed.filter(|seed| *seed != [0; 6]).unwrap_or_else(romer_measure::random_words));
+    if asked.seed == Some([0; 6]) {
+        return Err(wrong("seed", "a generator never leaves a state of zeros: write others, or none"));
+    }
+    let seed = Seed(asked.seed.unwrap_or_else(romer_measure::random_words));
     let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };
     Schedule::new(&request).map_err(|error| wrong(asked_in(&error), &error.to_string()))?;
     Ok(request)

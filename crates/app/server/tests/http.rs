@@ -366,6 +366,7 @@ fn measurements_that_cannot_be_are_told_with_their_field() {
         (r#"{"targets":["h"],"interval":"0s"}"#, "interval"),
         (r#"{"targets":["h"],"traffic":"g711","interval":"5ms"}"#, "interval"),
         (r#"{"targets":["h"],"bundle":2}"#, "bundle"),
+        (r#"{"targets":["h"],"traffic":"poisson","seed":[0,0,0,0,0,0]}"#, "seed"),
         (r#"{"targets":["h"],"dscp":"99"}"#, "dscp"),
         (r#"{"targets":["h"],"limits":["x"]}"#, "limits"),
         (r#"{"targets":["h"],"direction":"forward","limits":["round_trip.delay_ns.p99<1s"]}"#, "limits"),

@@ -25,7 +25,11 @@ pub struct Seed(pub [u32; 6]);
 impl FromStr for Seed {
     type Err = QuantityError;
 
-    /// Reads `1,2,3,4,5,6`: six numbers from 0 to 4294967295.
+    /// Reads `1,2,3,4,5,6`: six numbers from 0 to 4294967295, not all 0 (from which a recurrence such as seed 002's
+    /// combined generator never comes away).
+    ///
+    /// # Errors
+    /// Other than six numbers, one beyond the range, or six zeros.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let wrong = || QuantityError::NotANumber {
             text: text.chars().take(80).collect(),
@@ -37,7 +41,16 @@ impl FromStr for Seed {
         for word in &mut words {
             *word = parts.next().ok_or_else(wrong)?.trim().parse().map_err(|_| wrong())?;
         }
-        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(words)) }
+        match (parts.next(), words) {
+            (Some(_), _) => Err(wrong()),
+            (None, [0, 0, 0, 0, 0, 0]) => Err(QuantityError::OutOfRange {
+                text: text.chars().take(80).collect(),
+                allowed: "a generator never leaves a state of zeros: write six numbers that are not all 0, or none for \
+                          a random seed"
+                    .into(),
+            }),
+            (None, words) => Ok(Self(words)),
+        }
     }
 }
 
@@ -245,5 +258,10 @@ mod tests {
         for text in ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "abc", "1,2,3,4,5,4294967296", "1,2,3,4,5,-6"] {
             assert!(text.parse::<Seed>().is_err(), "{text} was accepted");
         }
+        for zeros in ["0,0,0,0,0,0", "0, 00, 0,0,0,0"] {
+            let error = zeros.parse::<Seed>().unwrap_err().to_string();
+            assert!(error.contains("not all 0"), "{error}");
+        }
+        assert_eq!("0,0,0,0,0,1".parse(), Ok(Seed([0, 0, 0, 0, 0, 1])));
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use romer_scenario::nearest;
 
 use super::Cli;
 use crate::failure::Failure;
@@ -23,13 +24,13 @@ pub(crate) enum Invocation {
 pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, Failure> {
     let arguments = checked(arguments)?;
     let command = Cli::command();
-    match command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+    match command.try_get_matches_from(arguments.iter()).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Invocation::Run(cli)),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 Ok(Invocation::Show(error.render().to_string()))
             }
-            _ => Err(Failure::usage(explained(&error))),
+            _ => Err(Failure::usage(explained(&error, &arguments))),
         },
     }
 }
@@ -62,7 +63,7 @@ fn checked(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
 }
 
 /// clap's error as one line: what, where, why, what to do.
-fn explained(error: &clap::Error) -> String {
+fn explained(error: &clap::Error, arguments: &[OsString]) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -78,8 +79,8 @@ fn explained(error: &clap::Error) -> String {
     let did_you_mean = |kind| context(kind).map(|text| format!("; did you mean {text}?"));
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let mend = did_you_mean(ContextKind::SuggestedArg)
-                .unwrap_or_else(|| "; see --help for those that there are".into());
+            let mend = meant(&flag, arguments)
+                .map_or_else(|| "; see --help for those that there are".into(), |it| format!("; did you mean {it}?"));
             format!("unknown argument ({flag}): there is none of this name{mend}")
         }
         ErrorKind::InvalidSubcommand => {
@@ -129,7 +130,83 @@ fn explained(error: &clap::Error) -> String {
     }
 }
 
+/// The option that an unknown one probably is: of the command that was called, or of others where theirs is nearer.
+fn meant(flag: &str, arguments: &[OsString]) -> Option<String> {
+    /// So many letters of a name's beginning stand for it.
+    const BEGINNING: usize = 3;
+    let written = flag.strip_prefix("--").filter(|written| !written.is_empty())?;
+    let mut root = Cli::command();
+    root.build();
+    let mut called = &root;
+    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        called = called.find_subcommand(argument).unwrap_or(called);
+    }
+    let own = options(called);
+    let mut everywhere = Vec::new();
+    let mut commands: Vec<(String, &clap::Command)> = vec![(root.get_name().to_owned(), &root)];
+    while let Some((path, command)) = commands.pop() {
+        everywhere.extend(options(command).into_iter().map(|option| (option, path.clone())));
+        let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+        commands.extend(inner.map(|inner| (format!("{path} {}", inner.get_name()), inner)));
+    }
+    // The command's own come first: of two that are as near, its own is meant.
+    let all = own.iter().copied().chain(everywhere.iter().map(|(option, _)| *option));
+    let begins = || own.iter().copied().find(|own| written.len() >= BEGINNING && own.starts_with(written));
+    let best = nearest(written, all).or_else(begins)?;
+    if own.contains(&best) {
+        return Some(format!("--{best}"));
+    }
+    let mut others: Vec<String> = everywhere
+        .iter()
+        .filter(|(option, _)| *option == best)
+        .map(|(_, path)| format!("`{path}`"))
+        .collect();
+    others.sort();
+    let (last, others) = others.split_last()?;
+    Some(match others {
+        [] => format!("--{best} of {last}"),
+        others => format!("--{best} of {} or {last}", others.join(", ")),
+    })
+}
+
+/// The long names of a command's options.
+fn options(command: &clap::Command) -> Vec<&str> {
+    command
+        .get_arguments()
+        .filter(|argument| !argument.is_hide_set())
+        .filter_map(clap::Arg::get_long)
+        .collect()
+}
+
 /// The name of an argument that clap shows with its value.
 fn name(argument: &str) -> String {
     argument.split([' ', '=']).next().unwrap_or_default().trim_matches(['<', '>', '.']).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_probably_meant_is_the_nearest_name_and_its_command_is_told() {
+        let said = |words: &[&str]| match read(words.iter().map(OsString::from)) {
+            Err(failure) => failure.text().to_owned(),
+            Ok(_) => panic!("{words:?} was accepted"),
+        };
+        for (words, meant) in [
+            // A letter too many in a name of other commands; `--realtime` of this one is three letters away.
+            (
+                ["romer", "measure", "h", "--reate", "5"],
+                "did you mean --rate of `romer emulate`, `romer lab case` or `romer respond`?",
+            ),
+            (["romer", "respond", "--listen", "h", "--reate=5"], "did you mean --rate?"),
+            (["romer", "measure", "h", "--itnerval", "5ms"], "did you mean --interval?"),
+            (["romer", "measure", "h", "--dir", "both"], "did you mean --direction?"),
+            (["romer", "measure", "h", "--json=x", "--tragets"], "see --help for those that there are"),
+            (["romer", "measure", "h", "--json=x", "-z"], "see --help for those that there are"),
+        ] {
+            let text = said(&words);
+            assert!(text.starts_with("unknown argument (-") && text.ends_with(meant), "{text}");
+        }
+    }
 }

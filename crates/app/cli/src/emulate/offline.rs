@@ -114,7 +114,7 @@ pub(super) fn open(arguments: &EmulateArgs) -> Result<Opened, Failure> {
 /// The seed of the command line, else the scenario's, else a random one.
 pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Failure> {
     let config = &opened.scenario.config;
-    let asked = arguments.impairments.seed.filter(|seed| *seed != Seed([0; 6]));
+    let asked = arguments.impairments.seed;
     if let Some(seed) = asked.filter(|seed| !config.generator.accepts(*seed)) {
         return Err(Failure::usage(format!(
             "the generator cannot start from this seed (--seed {seed}): three of its numbers are all 0 to it; write others"
