@@ -210,6 +210,44 @@ fn a_raw_file_is_analysed_and_its_gaps_are_losses() {
     assert!((number(&document, "/forward/delay_ns/max") - 6_000.0).abs() < 1e-6);
 }
 
+/// How many lines a file has.
+fn lines(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap().lines().count()
+}
+
+#[test]
+fn each_line_of_a_file_is_a_packet_that_arrived_however_coarse_its_stamps_are() {
+    let folder = tempfile::tempdir().unwrap();
+    // Stamps in whole milliseconds: of five packets one comes twice, and half of the copies have the same stamp.
+    let stamps = |n: i64| (n * 200_000, n * 200_000 + 50_000 + n * 7_919 % 13 * 10_000);
+    let copies = |n: i64| if n % 5 > 0 { vec![0] } else { vec![0, n % 2 * 10_000] };
+    let (mut raw, mut csv) = (String::new(), "sequence,size,sent_ns,received_ns\n".to_owned());
+    for n in 0..300 {
+        let (sent, received) = stamps(n);
+        for later in copies(n) {
+            let received = received + later;
+            raw.push_str(&format!("{sent}:{received}:{}:64:{n}\n", received - sent));
+            csv.push_str(&format!("{n},64,{},{}\n", sent * 100, received * 100));
+        }
+    }
+    for (name, text) in [("copies.raw", raw), ("copies.csv", csv)] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let document = analyzed(&[], &[&path]);
+        assert_eq!(count(&document, "/forward/packets/received"), 300, "{name}");
+        assert_eq!(count(&document, "/forward/packets/duplicated"), 60, "{name}");
+        let prefix = folder.path().join(format!("{name}-written"));
+        let table = folder.path().join(format!("{name}-written.csv"));
+        process::run(romer(["report", "--quiet", "--qtcp"]).arg(&prefix).arg("--csv").arg(&table).arg(&path))
+            .with_code(0);
+        let written = |ending: &str| folder.path().join(format!("{name}-written.{ending}"));
+        assert_eq!((lines(&written("raw")), lines(&written("log"))), (360, 360), "{name}");
+        assert_eq!(lines(&table), 361, "{name}");
+        let counts = std::fs::read_to_string(written("sta")).unwrap();
+        assert!(counts.contains("received: 300\nlost: 0\nduplicated: 60\n"), "{name}: {counts}");
+    }
+}
+
 #[test]
 fn a_runs_files_of_qtcp_hold_its_packets_and_convert_into_each_other() {
     let lab = Lab::path();

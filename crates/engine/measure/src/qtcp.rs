@@ -248,7 +248,8 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
     let mut entries = Vec::new();
     let mut lost = Vec::new();
     for packet in rows.chunk_by(|a, b| (a.way, a.sequence) == (b.way, b.sequence)) {
-        let mut arrivals: Vec<(i64, i64)> = Vec::new();
+        let before = entries.len();
+        let mut arrivals: Vec<u32> = Vec::new();
         for row in packet.iter().filter(of_way) {
             let stamps = if reverse {
                 row.t3
@@ -262,10 +263,13 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
                     .zip(row.t2.at(selection.t2).map(Timestamp::as_nanos))
             };
             let Some((sent, received)) = stamps else { continue };
-            if arrivals.contains(&(sent, received)) {
-                continue;
+            // What came there once and back twice has two rows.
+            if !reverse && row.way == Way::RoundTrip {
+                if arrivals.contains(&row.forward_copy) {
+                    continue;
+                }
+                arrivals.push(row.forward_copy);
             }
-            arrivals.push((sent, received));
             entries.push(Entry {
                 sent: units(sent),
                 received: units(received),
@@ -273,7 +277,7 @@ pub fn entries(evaluated: &Evaluated, rows: &[RoundTrip], way: Way) -> (Vec<Entr
                 sequence: row.sequence,
             });
         }
-        if arrivals.is_empty() && packet.iter().any(|row| of_way(&row)) {
+        if entries.len() == before && packet.iter().any(|row| of_way(&row)) {
             lost.push(packet[0].sequence);
         }
     }

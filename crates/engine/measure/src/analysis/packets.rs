@@ -176,8 +176,7 @@ fn rows_of(part: &[Line], way: Way, far_log: Far, seen: &[u64]) -> Vec<RoundTrip
         lines.clear();
         lines.extend(packet.iter().map(Line::row));
         let from = all.len();
-        rows(&lines, far_log, &mut all);
-        all[from..].iter_mut().for_each(|row: &mut RoundTrip| row.way = way);
+        rows(&lines, way, far_log, &mut all);
         if seen.binary_search(&packet[0].sequence).is_ok() {
             all[from..].iter_mut().for_each(answered);
         }
@@ -221,5 +220,22 @@ mod tests {
         }
         assert!(parts >= 3, "{parts}");
         assert_eq!((packets.missing(), packets.firsts().count()), (0, usize::try_from(number).unwrap()));
+    }
+
+    #[test]
+    fn one_way_each_line_is_an_arrival_and_there_and_back_the_far_ends_stamps_tell() {
+        let of = |shape, lines: &[[Option<i64>; 4]]| -> Vec<u32> {
+            let mut gathering = Gathering::new();
+            for stamps in lines {
+                gathering.add(Row { sequence: 3, size: 9, stamps: *stamps, user: [None; 4] });
+            }
+            let rows = gathering.finish(shape, Far::Complete, Vec::new()).rows();
+            rows.iter().map(|row| row.forward_copy).collect()
+        };
+        let one_way = [Some(1), Some(5), None, None];
+        assert_eq!(of(Shape::OneWay, &[one_way, one_way, one_way]), [0, 1, 2]);
+        // Twice back with what was there once; then one that came there at the same time and left later.
+        let back = |left, came| [Some(1), Some(5), Some(left), Some(came)];
+        assert_eq!(of(Shape::FourStamps, &[back(6, 9), back(6, 9), back(7, 9)]), [0, 0, 1]);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use romer_exchange::csv::{self, Reader, Row, Shape};
 use romer_record::RoundTrip;
+use romer_record::document::Way;
 use romer_units::{Clock, Place, Timestamp};
 
 use super::packets::{Gathering, Packets};
@@ -171,30 +172,40 @@ fn far_log(shape: Shape, lines: &Gathering) -> Far {
     if lines.rows().any(|line| returned(&line) && !far_user(&line)) { Far::Partial } else { Far::Complete }
 }
 
-/// Adds the rows of one packet to `all`: one for each copy that went further than the others of no trace.
-pub(super) fn rows(lines: &[Row], far_log: Far, all: &mut Vec<RoundTrip>) {
+/// Adds the rows of one packet that went `way` to `all`: one for each copy that went further than the others of no trace.
+pub(super) fn rows(lines: &[Row], way: Way, far_log: Far, all: &mut Vec<RoundTrip>) {
     let traced = |line: &&Row| (1..4).any(|place| line.stamps[place].is_some() || line.user[place].is_some());
     let untraced = lines.first().filter(|_| !lines.iter().any(|line| traced(&line)));
     let mut arrivals = Vec::new();
     let kept = lines.iter().filter(traced).chain(untraced);
-    all.extend(kept.zip(0..).map(|(line, copy)| row(line, copy, &mut arrivals, far_log)));
+    all.extend(kept.zip(0..).map(|(line, copy)| {
+        // One way, each line is an arrival, however coarse the stamps are. What came there once and came back twice has the
+        // far end's stamps twice.
+        let forward_copy = if way == Way::RoundTrip { arrival(line, &mut arrivals) } else { copy };
+        RoundTrip { way, ..row(line, copy, forward_copy, far_log) }
+    }));
 }
 
-/// An arrival at the far end, by its stamps.
-type Arrival = (Option<i64>, Option<i64>);
+/// The far end's stamps of a packet.
+type Arrival = [Option<i64>; 4];
 
-fn row(line: &Row, copy: u32, arrivals: &mut Vec<Arrival>, far_log: Far) -> RoundTrip {
-    let arrival = (line.stamps[1], line.user[1]);
+/// Which of the `arrivals` at the far end a line is of.
+fn arrival(line: &Row, arrivals: &mut Vec<Arrival>) -> u32 {
+    let arrival = [line.stamps[1], line.user[1], line.stamps[2], line.user[2]];
     let known = arrivals.iter().position(|known| *known == arrival);
-    let forward_copy = known.unwrap_or_else(|| {
+    let number = known.unwrap_or_else(|| {
         arrivals.push(arrival);
         arrivals.len() - 1
     });
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn row(line: &Row, copy: u32, forward_copy: u32, far_log: Far) -> RoundTrip {
     let there = [1, 2].iter().any(|place| line.stamps[*place].is_some() || line.user[*place].is_some());
     let mut row = RoundTrip {
         sequence: line.sequence,
         copy,
-        forward_copy: u32::try_from(forward_copy).unwrap_or(u32::MAX),
+        forward_copy,
         size: line.size,
         seen_by_responder: there && far_log != Far::None,
         returned: line.stamps[3].is_some() || line.user[3].is_some(),
