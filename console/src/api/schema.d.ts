@@ -1764,7 +1764,8 @@ export interface components {
             kind: components["schemas"]["EventKind"];
             /**
              * Format: uint32
-             * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
+             * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
+             *     the path takes, where it was refused as too long. Octets.
              */
             mtu?: number | null;
             /**
@@ -1773,6 +1774,11 @@ export interface components {
              *     nanoseconds before `at_ns`, which is when it was noticed.
              */
             noticed_late_ns?: number | null;
+            /**
+             * Format: uint64
+             * @description Of a `path-error`, the first probe that the path is known to have refused as too long.
+             */
+            sequence?: number | null;
             /** @description Where it was. */
             side: components["schemas"]["Side"];
             /** @description Of a step of the clock, how large it was and between which readings. */
@@ -2546,7 +2552,7 @@ export interface components {
              * Format: uint64
              * @description Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
              *     the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
-             *     host there was down (`link-down`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
+             *     host there was down (`link-down`), or the path returned them as too long (`path-error` with its `mtu`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
              *     they left after the last that a far end which went away is known to have had.
              * @default null
              */

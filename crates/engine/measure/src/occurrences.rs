@@ -48,6 +48,7 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
         step: None,
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     }
 }
@@ -56,6 +57,18 @@ pub(crate) fn event(kind: EventKind, side: Side, detail: String, start: Timestam
 pub(crate) fn route_words(whose: &str, (to, prefix): (IpAddr, u8), gateway: IpAddr, added: bool) -> String {
     let [leads, end] = if added { ["leads by", ""] } else { ["led by", ", and is gone"] };
     format!("{whose} {to}/{prefix} {leads} {gateway}{end}")
+}
+
+/// What packets to `target` may be of: `mtu` octets, where that is known, and what to do.
+pub(crate) fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
+    let headers = if target.is_ipv4() { 28 } else { 48 };
+    mtu.map_or_else(
+        || "; choose a smaller --size".into(),
+        |mtu| {
+            let most = mtu.saturating_sub(headers);
+            format!(": it takes packets of {mtu} octets at the most, headers among them; choose a --size of at most {most}B")
+        },
+    )
 }
 
 /// Whether `address` is among those of `to`/`prefix`.
@@ -472,6 +485,7 @@ mod tests {
             step,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         };
         let kept = told_by_far_end(&told, ClockRelation::Shared, start).unwrap();

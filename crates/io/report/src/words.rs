@@ -95,7 +95,8 @@ impl Words {
             return format!("No probe was sent{to}.");
         }
         if m.round_trip.packets.received.unwrap_or(0) == 0 {
-            return format!("None of {}{to} came back.", counted(sent, "probe", "probes"));
+            let astray = went_astray(&m.round_trip);
+            return format!("None of {}{to} came back{astray}.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
         let middle = match (delay.median, reach(delay), delay.p99) {
@@ -148,7 +149,7 @@ impl Words {
         if direction.packets.received == Some(0) {
             let of =
                 sent.map_or_else(String::new, |sent| format!(" of {}", counted(sent, "packet", "packets")));
-            return format!("{name}: none{of} arrived.");
+            return format!("{name}: none{of} arrived{}.", went_astray(direction));
         }
         let delay = &direction.delay_ns;
         let figures = match (direction.delay_kind, delay.median, delay.p99) {
@@ -408,7 +409,7 @@ fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> Stri
     let Some(lost) = direction.packets.lost else { return "How many were lost is not known.".into() };
     let astray = direction.packets.astray.unwrap_or(0);
     let of = counted(sent.saturating_sub(astray), one, &format!("{one}s"));
-    let more = if astray > 0 { format!("; {} went astray", count(astray)) } else { String::new() };
+    let more = went_astray(direction);
     if lost == 0 {
         return format!("None of {of} was lost{more}.");
     }
@@ -416,6 +417,14 @@ fn loss_sentence(direction: &Direction, sent: u64, one: &str, leg: &str) -> Stri
     let was = if lost == 1 { "was" } else { "were" };
     let leg = if lost == 1 { leg.strip_prefix(", all").map_or("", |_| leg_of_one(leg)) } else { leg };
     format!("{} of {of} {was} lost{share}{leg}{more}.", count(lost))
+}
+
+/// How many are neither received nor lost, if any are.
+fn went_astray(direction: &Direction) -> String {
+    match direction.packets.astray {
+        None | Some(0) => String::new(),
+        Some(astray) => format!("; {} went astray", count(astray)),
+    }
 }
 
 /// Stamps that did not come, if any did not.

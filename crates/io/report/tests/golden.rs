@@ -67,6 +67,7 @@ fn what_happened_is_told_with_its_moment_and_a_summary_tells_a_dozen() {
         step: None,
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     };
     made.measurement.events = (1..15).map(down).collect();

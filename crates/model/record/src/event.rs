@@ -82,9 +82,13 @@ pub struct Event {
     /// Of a `receive-overflow`, how many datagrams the kernel dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
-    /// Of an `mtu-change`, the largest IP packet that the interface takes from then on, octets.
+    /// Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
+    /// the path takes, where it was refused as too long. Octets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    /// Of a `path-error`, the first probe that the path is known to have refused as too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
     /// Where it happened while the program there stood still, and no packet tells when: it was at some moment of so many
     /// nanoseconds before `at_ns`, which is when it was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,6 +30,8 @@ pub enum Cause {
     Mapping,
     /// It was longer than the interface took that it came to.
     TooLong,
+    /// It was longer than a link of the path takes, which reported so.
+    Refused,
     /// It found a full socket.
     Unread,
     /// The host there did not send the reply to it.
@@ -273,6 +275,7 @@ pub(crate) mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         }
     }

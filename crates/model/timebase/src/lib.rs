@@ -20,6 +20,7 @@ mod due;
 mod location;
 mod numbers;
 mod pretended;
+pub mod refused;
 mod relate;
 mod selection;
 pub mod skew;

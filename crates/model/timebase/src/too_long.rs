@@ -78,6 +78,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: Some(mtu),
+            sequence: None,
             noticed_late_ns: None,
         }
     }

@@ -81,6 +81,7 @@ mod tests {
             step: None,
             datagrams: Some(datagrams),
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         }
     }

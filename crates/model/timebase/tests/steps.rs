@@ -52,6 +52,7 @@ fn event(side: Side, step: ClockStep) -> Event {
         step: Some(step),
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     }
 }
@@ -197,6 +198,7 @@ fn probes_that_were_handed_to_a_dead_link_are_not_sent_and_others_are_as_they_we
         step: None,
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     };
     assert_eq!(withdraw_unsent(&mut rows, &[down]), 50);
@@ -216,6 +218,7 @@ fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
         step: None,
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     };
     let probe = |n: u64| {

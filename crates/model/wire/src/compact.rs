@@ -107,6 +107,16 @@ impl Session {
         let low = u64::from(u32::from_be_bytes([0, s0, s1, s2]));
         candidates(low, latest).find(|sequence| self.tag(*sequence, payload.len()) == tag)
     }
+
+    /// The number of this session's probe whose payload begins so, as an ICMP error returns it: the latest of those up to
+    /// `latest`, the highest that has left. It claims less than [`Session::read`], for of the tag not all is there.
+    pub fn number_of_beginning(&self, beginning: [u8; 8], latest: u64) -> Option<u64> {
+        let [n0, n1, s0, s1, s2, ..] = beginning;
+        let low = u64::from(u32::from_be_bytes([0, s0, s1, s2]));
+        let back = (latest & (ERA - 1)).wrapping_sub(low) & (ERA - 1);
+        let number = latest.checked_sub(back)?;
+        (u16::from_be_bytes([n0, n1]) == self.number).then_some(number)
+    }
 }
 
 /// The session's number in `payload`, if that is long enough for a probe. It claims nothing: [`Session::read`] tells
@@ -134,6 +144,17 @@ mod tests {
     fn session() -> Session {
         Session { number: 0xbeef, key: Key::new([7; 16]), heading: Heading::Forward }
     }
+    #[test]
+    fn the_beginning_of_a_probe_tells_which_of_the_latest_it_was() {
+        let beginning = |sequence| *probe(sequence, 14).first_chunk::<8>().unwrap();
+        for (sequence, latest) in [(7, 7), (7, 90), (ERA - 1, ERA + 5), (3 * ERA + 2, 4 * ERA + 1)] {
+            assert_eq!(session().number_of_beginning(beginning(sequence), latest), Some(sequence));
+        }
+        assert_eq!(session().number_of_beginning(beginning(8), 7), None, "it has not left");
+        let other = Session { number: 0xbee0, ..session() };
+        assert_eq!(other.number_of_beginning(beginning(7), 7), None);
+    }
+
     fn probe(sequence: u64, octets: usize) -> Vec<u8> {
         let mut payload = vec![0xff; octets];
         assert!(session().emit(sequence, &mut payload));

@@ -99,8 +99,11 @@ impl HostError {
         self.errno() == Some(libc::EINVAL)
     }
 
+    /// The error number of a datagram that was refused because it is longer than the path or the protocol allows.
+    pub const TOO_LONG: i32 = libc::EMSGSIZE;
+
     /// Whether a datagram was refused because it is longer than the path or the protocol allows (`EMSGSIZE`).
     pub fn is_too_long(&self) -> bool {
-        self.errno() == Some(libc::EMSGSIZE)
+        self.errno() == Some(Self::TOO_LONG)
     }
 }

@@ -153,6 +153,7 @@ pub(super) const fn step_event(side: Side, detail: String, at_ns: i64, step: Clo
         step: Some(step),
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     }
 }

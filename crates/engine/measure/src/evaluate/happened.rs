@@ -8,6 +8,7 @@ use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Fate, Passage};
 use romer_timebase::Related;
 use romer_timebase::astray::{Cause, astray, date_standing, mark};
+use romer_timebase::refused::refused;
 use romer_timebase::too_long::too_long;
 use romer_timebase::unread::unread;
 use romer_units::Duration;
@@ -68,6 +69,7 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
                 | EventKind::LinkDown
                 | EventKind::ReceiveOverflow
                 | EventKind::MtuChange
+                | EventKind::PathError
         )
     };
     let is_gone = matches!(stream.cut_short, Some(CutShort::FarEndGone | CutShort::NoWay));
@@ -99,6 +101,9 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
         too_long(passages, events, ends[1], headers)
             .into_iter()
             .for_each(|sequence| add(sequence, Cause::TooLong));
+        if ends[0] == Side::Sender {
+            refused(passages, events, headers).into_iter().for_each(|sequence| add(sequence, Cause::Refused));
+        }
         unread(passages, events, ends[1]).into_iter().for_each(|sequence| add(sequence, Cause::Unread));
         if ends[0] == ends[1] {
             // What did not get there, or back, is no round trip.
@@ -126,11 +131,9 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
         }
     }
     let said = counts.into_iter().map(|(cause, counts)| {
-        format!(
-            "{} went astray, which says nothing of the path, and count as neither received nor lost: {}",
-            counts.join(", "),
-            words(cause)
-        )
+        let astray =
+            if cause == Cause::Refused { "" } else { " went astray, which says nothing of the path, and" };
+        format!("{}{astray} count as neither received nor lost: {}", counts.join(", "), words(cause))
     });
     said.collect()
 }
@@ -150,6 +153,9 @@ const fn words(cause: Cause) -> &'static str {
         }
         Cause::Mapping => "a NAT had forgotten the mapping that they were sent to",
         Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
+        Cause::Refused => {
+            "the path refused them, as longer than one of its links takes (ICMP), and an event says what that takes"
+        }
         Cause::Unread => {
             "they arrived, and the kernel there dropped them because its program did not read them in time"
         }

@@ -223,6 +223,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         };
         let mut actions = server.on_departed(1);

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod rebinding;
+mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use romer_host::HostError;
 use romer_host::watch::{NetworkChange, Watch};
 use romer_host::{clock, host_info};
 use romer_record::event::{Event, EventKind, Side};
@@ -21,6 +23,7 @@ use crate::occurrences::{LONGER, covers, event, reading, route_words, unwatched}
 use crate::overflow;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
+use words::{path_error, path_refused, refusal, unsent};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -45,6 +48,7 @@ struct Way {
     mtu: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
+    too_long: Episode,
 }
 
 /// A count that grows, and the event that stands for its present growth.
@@ -468,27 +472,54 @@ impl Happenings {
             let shared = Arc::clone(&self.ways[index].shared);
             let (not_sent, why) =
                 (shared.not_sent.load(Ordering::Acquire), shared.refusal.load(Ordering::Acquire));
+            let target = shared.target.ip();
+            // What was refused for its length is longer than the kernel knows the path to take now.
+            let is_for_length = why == HostError::TOO_LONG && not_sent != self.ways[index].not_sent.count;
+            let known = is_for_length.then(|| host_info::route_to(shared.target).ok()).flatten();
+            let known = known.map(|route| route.mtu);
             self.grow(
                 index,
                 now,
                 not_sent,
                 |way| &mut way.not_sent,
                 |count| {
-                    (EventKind::NotSent, Side::Sender, format!("{}: {}", unsent(count), refusal(why, count)))
+                    let why = refusal(why, count, target, known);
+                    (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
                 },
             );
             let errors = shared.path_errors.load(Ordering::Acquire);
-            let mtu = shared.path_mtu.load(Ordering::Acquire);
             self.grow(
                 index,
                 now,
                 errors,
                 |way| &mut way.path_errors,
-                |count| (EventKind::PathError, Side::Path, path_error(count, mtu)),
+                |count| (EventKind::PathError, Side::Path, path_error(count)),
             );
+            self.look_at_lengths(index, now, &shared);
             if drops_are_due {
                 self.drops(index, &shared);
             }
+        }
+    }
+
+    /// What the path has returned as too long.
+    fn look_at_lengths(&mut self, index: usize, now: Timestamp<Monotonic>, shared: &Shared) {
+        let too_long = shared.too_long.load(Ordering::Acquire);
+        let has_grown = too_long != self.ways[index].too_long.count;
+        let mtu = shared.path_mtu.load(Ordering::Acquire);
+        self.grow(
+            index,
+            now,
+            too_long,
+            |way| &mut way.too_long,
+            |count| (EventKind::PathError, Side::Path, path_refused(count, shared.target.ip(), mtu)),
+        );
+        let place = self.ways[index].too_long.event;
+        if let Some(event) = self.event(place).filter(|_| has_grown) {
+            let first = shared.first_too_long.swap(u64::MAX, Ordering::AcqRel);
+            event.mtu = Some(mtu).filter(|mtu| *mtu > 0);
+            event.sequence =
+                Some(event.sequence.unwrap_or(u64::MAX).min(first)).filter(|first| *first < u64::MAX);
         }
     }
 
@@ -547,34 +578,9 @@ impl Way {
             mtu: route.as_ref().map(|route| route.mtu),
             not_sent: Episode::default(),
             path_errors: Episode::default(),
+            too_long: Episode::default(),
         }
     }
-}
-
-/// `1 probe was not sent`, `2 probes were not sent`.
-fn unsent(count: u64) -> String {
-    if count == 1 { "1 probe was not sent".into() } else { format!("{count} probes were not sent") }
-}
-
-/// Why as many probes were not sent, by the system's error number of the last.
-fn refusal(errno: i32, count: u64) -> String {
-    match errno {
-        crate::threads::STOOD_STILL if count == 1 => "the program stood still when it was due".into(),
-        crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
-        _ => std::io::Error::from_raw_os_error(errno).to_string(),
-    }
-}
-
-/// What the path has reported of so many probes, and the MTU that it named (0 where it named none).
-fn path_error(count: u64, mtu: u32) -> String {
-    let errors = if count == 1 { "error" } else { "errors" };
-    let text = format!("the path reported {count} {errors} about probes (ICMP)");
-    if mtu == 0 {
-        return text;
-    }
-    format!(
-        "{text}: a link of it takes packets of {mtu} octets at the most, headers among them; choose a smaller --size"
-    )
 }
 
 #[cfg(test)]
@@ -592,6 +598,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         };
         Kept { stream: Some(3), by: vec![0], what: "words".into(), event }
@@ -613,27 +620,9 @@ mod tests {
     }
 
     #[test]
-    fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
-        let told = |count| format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count));
-        assert_eq!(told(1), "1 probe was not sent: the program stood still when it was due");
-        assert_eq!(told(2), "2 probes were not sent: the program stood still when they were due");
-    }
-
-    #[test]
     fn what_each_session_counts_for_itself_is_not_one() {
         for kind in [EventKind::NotSent, EventKind::PathError, EventKind::ReceiveOverflow] {
             assert!(!kept(kind, 0, None).is(&kept(kind, 0, None).event, "words", 1), "{kind:?}");
         }
-    }
-
-    #[test]
-    fn what_the_path_does_not_take_is_told_with_what_it_takes() {
-        assert_eq!(path_error(1, 0), "the path reported 1 error about probes (ICMP)");
-        let text = path_error(3, 1_400);
-        assert!(
-            text.starts_with("the path reported 3 errors") && text.contains("packets of 1400 octets"),
-            "{text}"
-        );
-        assert!(text.ends_with("choose a smaller --size"), "{text}");
     }
 }

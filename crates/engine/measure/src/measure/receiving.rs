@@ -7,7 +7,8 @@ use std::sync::mpsc::SyncSender;
 
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
-    MAX_WAITED, PathError, PathErrorKind, ReceiveBatch, StampingSocket, TransmitEvents, Waker, wait_any,
+    MAX_WAITED, PathError, PathErrorKind, QUOTED, ReceiveBatch, StampingSocket, TransmitEvents, Waker,
+    wait_any,
 };
 use romer_host::thread::Role;
 use romer_record::document::Way;
@@ -244,15 +245,30 @@ fn collect_stamps(
         let own = |error: &&PathError| {
             error.reporter.is_none() && matches!(error.kind, PathErrorKind::TooLong { .. })
         };
-        let mut errors = 0;
+        let (mut errors, mut too_long) = (0, 0);
         for error in events.path_errors().iter().filter(|error| !own(error)) {
-            errors += 1;
-            if let PathErrorKind::TooLong { mtu } = error.kind {
-                stream.path_mtu.store(mtu, Ordering::Release);
+            let PathErrorKind::TooLong { mtu } = error.kind else {
+                errors += 1;
+                continue;
+            };
+            too_long += 1;
+            stream.path_mtu.store(mtu, Ordering::Release);
+            if let Some(sequence) = error.quoted.and_then(|quoted| quoted_number(stream, quoted, sent)) {
+                stream.first_too_long.fetch_min(sequence, Ordering::AcqRel);
             }
         }
         stream.stamped.fetch_add(stamps, Ordering::Release);
         stream.path_errors.fetch_add(errors, Ordering::Release);
+        stream.too_long.fetch_add(too_long, Ordering::Release);
+    }
+}
+
+/// The probe whose payload begins so.
+fn quoted_number(stream: &Shared, quoted: [u8; QUOTED], sent: u64) -> Option<u64> {
+    match stream.session {
+        Some(session) => session.number_of_beginning(quoted, sent.checked_sub(1)?),
+        // RFC 8762 section 4.2: the sequence number is what a probe begins with.
+        None => numbered(u32::from_be_bytes([quoted[0], quoted[1], quoted[2], quoted[3]]), sent),
     }
 }
 

@@ -173,6 +173,7 @@ pub(super) fn look_again(streams: &mut [Prepared], began: Timestamp<Monotonic>, 
             step: None,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         });
     }

@@ -55,8 +55,12 @@ pub(super) struct Shared {
     pub(super) stamped: AtomicU64,
     /// Datagrams that were not reflections of this stream.
     pub(super) strays: AtomicU64,
-    /// Errors that routers or the far host reported.
+    /// Errors that routers or the far host reported, but for the next.
     pub(super) path_errors: AtomicU64,
+    /// Probes of which a router reported that they are too long for the path.
+    pub(super) too_long: AtomicU64,
+    /// The first of them since somebody looked; `u64::MAX` where there is none, or its report does not tell.
+    pub(super) first_too_long: AtomicU64,
     /// Octets of the longest packet that a link of the path takes, as the path has reported it last; 0 where it has not.
     pub(super) path_mtu: AtomicU32,
     halted: AtomicBool,
@@ -115,6 +119,8 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
+            first_too_long: AtomicU64::new(u64::MAX),
             path_mtu: AtomicU32::new(0),
             halted: AtomicBool::new(false),
             all_departed: AtomicBool::new(false),

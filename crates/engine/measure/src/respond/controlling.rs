@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::socket::{SocketOptions, Waker};
 use romer_host::stream::{Waited, wait_many};
-use romer_host::{clock, host_info};
+use romer_host::{HostError, clock, host_info};
 use romer_record::document::Way;
 use romer_record::event::EventKind;
 use romer_session::control::{
@@ -30,7 +30,7 @@ use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
-use crate::occurrences::{Occurrence, Occurrences, covers};
+use crate::occurrences::{Occurrence, Occurrences, covers, shorter};
 use crate::overflow::Overflow;
 use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
@@ -484,6 +484,11 @@ impl Controlling {
         let those = format!("{count} {}", if count == 1 { one } else { several });
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: it stood still when they were due")
+        } else if errno == HostError::TOO_LONG {
+            let peer = connection.peer;
+            let known = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
+            let takes = shorter(peer, known);
+            format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
         } else {
             let why = io::Error::from_raw_os_error(errno);
             let hint = match why.kind() {

@@ -318,6 +318,7 @@ mod tests {
                     step: Some(ClockStep { size_ns: 3, before_ns: 4, after_ns: 5 }),
                     datagrams: None,
                     mtu: None,
+                    sequence: None,
                     noticed_late_ns: None,
                 }],
             }),

@@ -136,6 +136,7 @@ mod tests {
             step: None,
             datagrams: None,
             mtu: None,
+            sequence: None,
             noticed_late_ns: None,
         }
     }

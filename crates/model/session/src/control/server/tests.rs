@@ -144,6 +144,7 @@ fn what_happens_to_the_responder_is_told_while_there_is_a_session_and_not_before
         step: None,
         datagrams: None,
         mtu: None,
+        sequence: None,
         noticed_late_ns: None,
     };
     let mut server = server(Limits::default());

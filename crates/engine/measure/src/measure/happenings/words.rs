@@ -1,0 +1,76 @@
+//! How a run tells what was refused of it.
+
+use std::net::IpAddr;
+
+use romer_host::HostError;
+
+use crate::occurrences::shorter;
+
+/// `1 probe was not sent`, `2 probes were not sent`.
+pub(super) fn unsent(count: u64) -> String {
+    if count == 1 { "1 probe was not sent".into() } else { format!("{count} probes were not sent") }
+}
+
+/// Why as many probes to `target` were not sent, by the system's error number of the last; `mtu` is the longest packet that
+/// this host knows to get there, where it was asked.
+pub(super) fn refusal(errno: i32, count: u64, target: IpAddr, mtu: Option<u32>) -> String {
+    match errno {
+        crate::threads::STOOD_STILL if count == 1 => "the program stood still when it was due".into(),
+        crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
+        HostError::TOO_LONG => {
+            let are = if count == 1 { "it is" } else { "they are" };
+            format!("{are} too long for the way to {target}{}", shorter(target, mtu))
+        }
+        _ => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
+}
+
+/// What the path has reported of so many probes.
+pub(super) fn path_error(count: u64) -> String {
+    let errors = if count == 1 { "error" } else { "errors" };
+    format!("the path reported {count} {errors} about probes (ICMP)")
+}
+
+/// That the path has returned so many probes to `target` as too long, with the MTU that it named (0 where it named none).
+pub(super) fn path_refused(count: u64, target: IpAddr, mtu: u32) -> String {
+    let probes = if count == 1 { "probe" } else { "probes" };
+    let takes = shorter(target, Some(mtu).filter(|mtu| *mtu > 0));
+    format!("the path refused {count} {probes} as too long (ICMP){takes}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+
+    #[test]
+    fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
+        let told =
+            |count| format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count, V4, None));
+        assert_eq!(told(1), "1 probe was not sent: the program stood still when it was due");
+        assert_eq!(told(2), "2 probes were not sent: the program stood still when they were due");
+    }
+
+    #[test]
+    fn what_was_refused_for_its_length_is_told_with_the_size_that_passes() {
+        let told = |target, mtu| refusal(HostError::TOO_LONG, 2, target, mtu);
+        assert_eq!(
+            told(V4, Some(1_300)),
+            "they are too long for the way to 127.0.0.1: it takes packets of 1300 octets at the most, headers among them; choose \
+             a --size of at most 1272B"
+        );
+        assert!(told(V6, Some(1_300)).ends_with("a --size of at most 1252B"), "{}", told(V6, Some(1_300)));
+        assert_eq!(told(V4, None), "they are too long for the way to 127.0.0.1; choose a smaller --size");
+    }
+
+    #[test]
+    fn what_the_path_does_not_take_is_told_with_what_it_takes() {
+        assert_eq!(path_error(1), "the path reported 1 error about probes (ICMP)");
+        let text = path_refused(3, V4, 1_400);
+        assert!(text.starts_with("the path refused 3 probes as too long"), "{text}");
+        assert!(text.contains("packets of 1400 octets") && text.ends_with("at most 1372B"), "{text}");
+        assert!(path_refused(1, V4, 0).ends_with("choose a smaller --size"), "{}", path_refused(1, V4, 0));
+    }
+}
