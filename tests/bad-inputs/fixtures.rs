@@ -109,6 +109,10 @@ impl World {
                     fs::write(format!("{}.raw", path.display()), content).unwrap();
                 }
             }
+            "named/voice.sta" | "named/voice.log" => {
+                let content = raw(if name.ends_with("sta") { "statistics" } else { "log" });
+                fs::write(&path, content.unwrap()).unwrap();
+            }
             // Names of prefixes, too: a .log that is a link to its own .raw, and a .raw that is a folder.
             "qtcp-link" => {
                 let raw_file = format!("{}.raw", path.display());

@@ -141,6 +141,11 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
             "a run has a waiting time of its own (--waiting-time): it was in force while the run was made; leave it out",
         ));
     }
+    if arguments.any_size {
+        return Err(Failure::usage(
+            "a run has packets of any size (--any-size): it is for a .raw of Qtcp; leave it out",
+        ));
+    }
     let given = arguments.clocks.is_given() || arguments.calibration.is_some();
     let request = arguments.clocks.request(arguments.calibration)?;
     let otherwise = Otherwise {
@@ -164,6 +169,7 @@ fn of_file(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
         capture_b: arguments.capture_b.clone(),
         flow: arguments.flow,
         reverse: arguments.reverse.clone(),
+        any_size: arguments.any_size,
         waiting_time: arguments.waiting_time.unwrap_or(WAITING_TIME),
         skew: arguments.clocks.request(arguments.calibration)?,
         voice: arguments.voice.request(),

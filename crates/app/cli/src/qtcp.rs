@@ -6,9 +6,10 @@ use std::path::Path;
 
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
-use romer_exchange::qtcp::{self, Options, Selection};
-use romer_measure::qtcp::{method, to_log};
+use romer_exchange::qtcp::{self, Found, Options, Selection};
+use romer_measure::qtcp::{Outcome, Refusal, method, to_log};
 use romer_report::escape;
+use romer_timebase::skew::Method;
 
 use crate::args::QtcpArgs;
 use crate::failure::Failure;
@@ -34,6 +35,9 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
     let shown = escape::terminal(&raw);
     let file = File::open(&raw).map_err(|error| {
+        if let Some(failure) = another_file(name) {
+            return failure;
+        }
         Failure::environment(format!(
             "cannot read the .raw file ({shown}): {error}; name the file without .raw"
         ))
@@ -64,13 +68,7 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
             &"it is normalised already (a .log, or a .raw that was written so); with --again it is converted once more",
         ));
     }
-    let outcome = to_log(
-        &mut found.entries,
-        method(arguments.skew),
-        arguments.calibration.unwrap_or(0),
-        arguments.any_skew,
-    )
-    .map_err(|refusal| bad(1, &refusal))?;
+    let outcome = without_skew(&mut found, arguments).map_err(|refusal| bad(1, &refusal))?;
     let selection = Selection { dummies: arguments.dummies, every: arguments.every };
     let lines = output::write_keeping(&log, arguments.force, |out| {
         qtcp::write(out, &found.entries, &found.lost, selection)
@@ -93,6 +91,41 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         ));
     }
     Ok(0)
+}
+
+/// What is wrong with the name of a file that is there and is none of packets as they were stamped.
+fn another_file(name: &str) -> Option<Failure> {
+    let why = match Path::new(name).extension()?.to_str()? {
+        "sta" => {
+            "this is a .sta file, which has a run's counts and not its packets; name the .raw file beside it"
+        }
+        "log" => {
+            "this is a .log file, which is normalised already; name the .raw file beside it, or, to convert it once more, copy it \
+             to a .raw and give --again"
+        }
+        _ => return None,
+    };
+    let there = Path::new(name).is_file();
+    there.then(|| Failure::with_code(3, format!("no .raw file ({}): {why}", escape::terminal(name))))
+}
+
+/// Makes what the .log holds of what was found. A clock that was set makes a slope of its step, which is no skew: it is left
+/// in then, except with least absolute jumps, which know of steps.
+fn without_skew(found: &mut Found, arguments: &QtcpArgs) -> Result<Outcome, Refusal> {
+    let calibration = arguments.calibration.unwrap_or(0);
+    let method = method(arguments.skew);
+    let stepped = found.notes.sent_back.is_some() || found.notes.received_back.is_some();
+    match to_log(&mut found.entries, method, calibration, arguments.any_skew) {
+        Err(Refusal::Implausible(ppm, _)) if stepped && method != Method::LeastAbsoluteJumps => {
+            let mut outcome = to_log(&mut found.entries, Method::None, 0, false)?;
+            outcome.notes.push(format!(
+                "the step is no skew, though a line through both its sides rises by {ppm:.1} ppm: nothing was taken out, and the \
+                 latencies on one side of the step are not valid beside those on the other"
+            ));
+            Ok(outcome)
+        }
+        other => other,
+    }
 }
 
 /// The .sta file beside a .raw one, if there is one that can be read.

@@ -258,7 +258,7 @@ fn write_qtcp(reported: &Reported, prefix: &str, arguments: &ReportArgs) -> Resu
         output::write_with(&log_file, force, |out| romer_exchange::qtcp::write(out, &log, &[], all))?;
         if raw.iter().any(|entry| entry.size <= TOO_SMALL) && !arguments.output.quiet {
             output::eprint_line(&format!(
-                "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` takes them with --any-size",
+                "note: {}: Qtcp has no packets of {TOO_SMALL} octets or less; `romer qtcp -F` and `romer analyze` take them with --any-size",
                 romer_report::escape::terminal(&raw_file)
             ));
         }

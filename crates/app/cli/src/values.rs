@@ -51,6 +51,11 @@ pub(crate) fn calibration_packets(text: &str) -> Result<u64, String> {
     whole(text, 2, u64::MAX)
 }
 
+/// How many packets were sent for calibration; 0, as Qtcp has it, where none were.
+pub(crate) fn qtcp_calibration(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { calibration_packets(text) }
+}
+
 /// Every how manieth.
 pub(crate) fn every_nth(text: &str) -> Result<u64, String> {
     whole(text, 1, u64::MAX)

@@ -51,6 +51,9 @@ pub(crate) struct AnalyzeArgs {
     /// Hold the sum against a measurement of both in series
     #[arg(long, value_name = "C")]
     pub(crate) against: Option<PathBuf>,
+    /// Take packets of 48 octets or less in a .raw, which Qtcp cannot send
+    #[arg(long, conflicts_with_all = ["capture_a", "concatenate"])]
+    pub(crate) any_size: bool,
     /// A packet that took longer is late, and counts as lost [default: a run's own; of a file, 2s]
     #[arg(long, value_name = "D", value_parser = values::waiting, allow_hyphen_values = true)]
     pub(crate) waiting_time: Option<Duration>,

@@ -26,8 +26,8 @@ pub(crate) struct QtcpArgs {
     /// Collate the .sta files of a folder
     #[arg(short = 'A', value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The first N packets that were sent are for calibration: the skew is fitted to those of them that came [default: to all]
-    #[arg(short = 'c', value_name = "N", value_parser = values::calibration_packets, allow_hyphen_values = true, conflicts_with = "folder")]
+    /// The first N packets that were sent are for calibration: the skew is fitted to those of them that came [default: 0, to all]
+    #[arg(short = 'c', value_name = "N", value_parser = values::qtcp_calibration, allow_hyphen_values = true, conflicts_with = "folder")]
     pub(crate) calibration: Option<u64>,
     /// Skew: 0 left in, 1 least squares, 2 least absolute deviation, 3 the same with jumps of a clock compensated
     #[arg(short = 'k', value_name = "0..3", value_parser = values::skew_number, default_value = "2",

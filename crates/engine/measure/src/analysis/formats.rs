@@ -13,9 +13,8 @@ use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
 /// A `.raw` or `.log` of Qtcp. Its numbers that are missing are lost packets.
-pub(super) fn of_qtcp(path: &Path) -> Result<Table, AnalysisError> {
-    // What is analysed need not have been sent by Qtcp.
-    let options = qtcp::Options { any_size: true };
+pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisError> {
+    let options = qtcp::Options { any_size };
     let mut found = qtcp::read(open(path)?, options).map_err(|fault| faulty(path, fault))?;
     let mut stepped = found.notes.take_steps();
     let (origin, moved) = origin(&found.entries);

@@ -19,7 +19,9 @@ use romer_record::finding::Finding;
 use romer_record::manifest::{ClockRelation, SkewRequest, StampRequest, Stream};
 use romer_record::voice::{Voice, VoiceRequest};
 use romer_timebase::Related;
-use romer_timebase::skew::{Estimate, Heading, InTurn, correct, relate_clocks, state, usable};
+use romer_timebase::skew::{
+    Estimate, Heading, InTurn, Method, correct, method_of, relate_clocks, state, usable,
+};
 use romer_units::{Duration, Place};
 use thiserror::Error;
 
@@ -46,6 +48,8 @@ pub struct Analysis {
     pub flow: Option<FlowChoice>,
     /// The packets of the other direction, where both logs go one way.
     pub reverse: Option<PathBuf>,
+    /// Take packets of a `.raw` that are too small for Qtcp ([`romer_exchange::qtcp::TOO_SMALL`]): others write such files too.
+    pub any_size: bool,
     /// How long a packet is waited for: what took longer is late, and counts as lost.
     pub waiting_time: Duration,
     /// How the clocks are related.
@@ -118,6 +122,7 @@ impl Analysis {
             capture_b: None,
             flow: None,
             reverse: None,
+            any_size: true,
             waiting_time: WAITING_TIME,
             skew: SkewRequest::default(),
             voice: VoiceRequest::default(),
@@ -154,7 +159,7 @@ impl LogFiles {
     /// As [`analyze`]: the file is not what it was.
     pub fn rows(&self) -> Result<Vec<RoundTrip>, AnalysisError> {
         let table = match self {
-            Self::One(file) => Table::read(file)?,
+            Self::One(file) => Table::read(file, true)?,
             Self::Captures([near, far], flow) => captures::read(near, far, *flow)?.there,
         };
         let mut rows = table.packets.rows();
@@ -197,7 +202,7 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
             let captured = captures::read(&analysis.file, far, analysis.flow)?;
             (captured.there, captured.back.map(|back| (far, back)))
         }
-        None => (Table::read(&analysis.file)?, None),
+        None => (Table::read(&analysis.file, analysis.any_size)?, None),
     };
     if let Some(reverse) = &analysis.reverse {
         for file in [&analysis.file, reverse] {
@@ -206,8 +211,9 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
                 return Err(AnalysisError::Line { path: file.clone(), line: 1, why: why.into() });
             }
         }
-        back = Some((reverse, Table::read(reverse)?));
+        back = Some((reverse, Table::read(reverse, analysis.any_size)?));
     }
+    enough(analysis, &there, back.as_ref().map(|(_, back)| back))?;
     let mut stream = stream(analysis, &analysis.file, &there);
     let mut evaluated = match back {
         Some((file, back)) => both_ways(analysis, &mut stream, &there, file, &back),
@@ -230,6 +236,31 @@ pub fn read_log(analysis: &Analysis) -> Result<PacketLog, AnalysisError> {
         None => LogFiles::One(analysis.file.clone()),
     };
     Ok(PacketLog { evaluated, stream, files })
+}
+
+/// Refuses a hull of so few packets that it would be the line through two of them.
+fn enough(analysis: &Analysis, there: &Table, back: Option<&Table>) -> Result<(), AnalysisError> {
+    const LEAST: usize = 4;
+    if method_of(&analysis.skew) != Method::Hull {
+        return Ok(());
+    }
+    let stamped = |table: &Table| {
+        let both = |first: &packets::First| first.departure.is_some() && first.arrival.is_some();
+        table.packets.firsts().filter(both).count()
+    };
+    let most = stamped(there).max(back.map_or(0, stamped));
+    // Without any stamp of the far end the figures are those of the round trips, which need no hull.
+    if most >= LEAST || (most == 0 && there.shape == Shape::FourStamps) {
+        return Ok(());
+    }
+    Err(AnalysisError::Line {
+        path: analysis.file.clone(),
+        line: 1,
+        why: format!(
+            "n too small for hull: it takes {LEAST} packets with both stamps, and there {}; --skew none leaves the skew in",
+            if most == 1 { "is 1".into() } else { format!("are {most}") }
+        ),
+    })
 }
 
 /// The document of two tables that each go one way: their clocks are related by both together. The `stream` is that of the

@@ -124,10 +124,11 @@ impl Table {
         }
     }
 
-    pub(super) fn read(path: &Path) -> Result<Self, AnalysisError> {
+    /// With `any_size`, a `.raw` may have packets that are too small for Qtcp.
+    pub(super) fn read(path: &Path, any_size: bool) -> Result<Self, AnalysisError> {
         match Format::of(path) {
             Format::Csv => Self::of_csv(path),
-            Format::Qtcp => formats::of_qtcp(path),
+            Format::Qtcp => formats::of_qtcp(path, any_size),
             Format::Irtt => formats::of_irtt(path),
         }
     }
