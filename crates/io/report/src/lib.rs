@@ -23,6 +23,7 @@ pub mod html;
 pub mod live;
 mod many;
 mod number;
+mod sure;
 pub mod svg;
 mod table;
 pub mod text;

@@ -3,7 +3,7 @@
 use romer_record::document::{DelayKind, Direction, Measurement, Way as Asked};
 
 use crate::number::Unit;
-use crate::words::reach;
+use crate::sure::Sure;
 
 /// One of the three ways that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// The unit is that of the greatest median; the decimals show about three digits of the least one, and one
-    /// digit of the widest interval, if that is less.
+    /// digit of the widest plus-minus, if that is less.
     pub(crate) fn of(m: &Measurement) -> Self {
         let directions = || Way::ALL.iter().map(|way| &way.of(m).delay_ns);
         let medians = || directions().filter_map(|delay| delay.median);
@@ -81,7 +81,7 @@ impl Scale {
         let unit = Unit::of(greatest);
         let least = medians().filter(|median| *median > 0.0).fold(f64::INFINITY, f64::min);
         let wanted = if least.is_finite() { unit.decimals(least) } else { 0 };
-        let widest = directions().filter_map(reach).fold(0.0, f64::max);
+        let widest = directions().filter_map(|delay| Sure::of(delay)?.half()).fold(0.0, f64::max);
         let useful = unit.decimals(widest * 10.0).max(unit.decimals(greatest));
         Self { unit, decimals: if widest > 0.0 { wanted.min(useful) } else { wanted } }
     }
@@ -89,11 +89,10 @@ impl Scale {
         nanos.map(|nanos| self.unit.number(nanos, self.decimals))
     }
     /// What stands behind a plus-minus; what is less than the last digit shown, but not nothing, as that.
-    pub(crate) fn spread(self, nanos: Option<f64>) -> Option<String> {
-        let nanos = nanos?;
+    pub(crate) fn spread(self, nanos: f64) -> String {
         let least = 10f64.powi(-i32::try_from(self.decimals).unwrap_or(0)) * self.unit.nanos();
         let text = self.unit.number(nanos, self.decimals);
         let nothing = nanos > 0.0 && !text.chars().any(|one| one.is_ascii_digit() && one != '0');
-        Some(if nothing { format!("<{}", self.unit.number(least, self.decimals)) } else { text })
+        if nothing { format!("<{}", self.unit.number(least, self.decimals)) } else { text }
     }
 }

@@ -8,8 +8,9 @@ use crate::escape;
 use crate::figure::capital;
 use crate::many;
 use crate::number::{NO_BREAK, percent};
+use crate::sure::{Sure, farther};
 use crate::table::{Scale, Way, ways};
-use crate::words::{Words, reach};
+use crate::words::Words;
 
 /// How the terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,9 +185,12 @@ impl Page {
             .map(|way| {
                 let delay = &way.of(m).delay_ns;
                 let median = scale.number(delay.median)?;
-                Some(match scale.spread(reach(delay)) {
-                    Some(half) => format!("{median} {plus_minus} {half}"),
-                    None => median,
+                Some(match Sure::of(delay)? {
+                    Sure::Within(half) => format!("{median} {plus_minus} {}", scale.spread(half)),
+                    Sure::Between(ends) => {
+                        format!("{median} ({})", farther(ends, delay.median?, self.style.unicode))
+                    }
+                    Sure::NotKnown => median,
                 })
             })
             .collect();

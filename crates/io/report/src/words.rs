@@ -1,13 +1,14 @@
 //! What a measurement says, in sentences; the same on a terminal and in a page.
 
 use romer_record::document::{
-    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Summary, Traffic,
+    self, ClockState, DelayKind, Direction, HopAnswer, Limit, Measurement, Metadata, Traffic,
 };
 use romer_record::event::Event;
 use romer_record::manifest::CutShort;
 use romer_units::{Dscp, Place};
 
-use crate::number::{NO_BREAK, Unit, absent, count, counted, grouped, percent, time, time_with_half};
+use crate::number::{NO_BREAK, Unit, absent, count, counted, grouped, percent, time};
+use crate::sure;
 use crate::table::{Way, ways};
 
 /// Routers that are named of a long way: half of them at its beginning, half at its end.
@@ -99,13 +100,12 @@ impl Words {
             return format!("None of {}{to} came back{astray}.", counted(sent, "probe", "probes"));
         }
         let delay = &m.round_trip.delay_ns;
-        let middle = match (delay.median, reach(delay), delay.p99) {
-            (Some(median), Some(half), Some(p99)) => format!(
-                "The round trip{to} takes {}; 99{NO_BREAK}% are back within {}.",
-                time_with_half(median, half, self.unicode),
+        let middle = match (sure::median(delay, "probe", self.unicode), delay.p99) {
+            (Some(median), Some(p99)) if delay.count > 1 => format!(
+                "The round trip{to} takes {median}; 99{NO_BREAK}% are back within {}.",
                 self.time(p99)
             ),
-            (Some(median), _, _) => format!("The round trip{to} takes {}.", self.time(median)),
+            (Some(median), _) => format!("The round trip{to} takes {median}."),
             _ => format!("Probes come back{from}, but their stamps are missing."),
         };
         let leg = match (m.forward.packets.lost, m.reverse.packets.lost) {
@@ -160,14 +160,14 @@ impl Words {
                 "99{NO_BREAK}% of the packets arrive within {} of the quickest; the whole delay is not known.",
                 self.time(p99)
             ),
-            (_, Some(median), Some(p99)) => match reach(delay) {
-                Some(half) => format!(
-                    "a packet takes {}; 99{NO_BREAK}% arrive within {}.",
-                    time_with_half(median, half, self.unicode),
-                    self.time(p99)
-                ),
-                None => format!("a packet takes {}.", self.time(median)),
-            },
+            (_, Some(_), Some(p99)) => {
+                let median = sure::median(delay, "packet", self.unicode).unwrap_or_default();
+                let most = match delay.count {
+                    0 | 1 => String::new(),
+                    _ => format!("; 99{NO_BREAK}% arrive within {}", self.time(p99)),
+                };
+                format!("a packet takes {median}{most}.")
+            }
             _ => "packets arrive, but their stamps are missing.".into(),
         };
         let loss = match (sent, direction.packets.received) {
@@ -510,18 +510,6 @@ fn bounds([low, high]: [i64; 2], unicode: bool) -> String {
     let apart = unit.decimals_for(high - low).max(unit.decimals(low.abs().max(high.abs())));
     let show = |nanos| format!("{}{NO_BREAK}{}", unit.number(nanos, apart), unit.name(unicode));
     format!("[{}, {}]", show(low), show(high))
-}
-
-/// Half the width of an interval.
-pub(crate) fn half_width(interval: Option<[f64; 2]>) -> Option<f64> {
-    interval.map(|[low, high]| (high - low) / 2.0)
-}
-
-/// How far the 95 % interval of the median reaches from it, to the side where it reaches further: what may be written
-/// behind a plus-minus without promising too much where the interval is lopsided.
-pub(crate) fn reach(delay: &Summary) -> Option<f64> {
-    let (median, [low, high]) = (delay.median?, delay.median_interval?);
-    Some((high - median).max(median - low))
 }
 
 fn dscp_name(value: u8) -> String {

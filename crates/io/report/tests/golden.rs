@@ -175,6 +175,29 @@ fn little_or_nothing_measured_makes_a_page_too() {
 }
 
 #[test]
+fn an_interval_wider_than_its_value_is_told_by_its_end_on_a_terminal_and_in_a_page() {
+    let mut made = make(&good());
+    let delay = &mut made.measurement.round_trip.delay_ns;
+    (delay.median, delay.median_interval) = (Some(121_800.0), Some([121_000.0, 696_713_800.0]));
+    for (unicode, end) in [(true, "121.8 (≤ 697 ms)"), (false, "121.8 (<= 697 ms)")] {
+        let style = TextStyle { unicode, ..plain(80) };
+        let text = summary(std::slice::from_ref(&made.measurement), None, &style);
+        assert!(text.contains(end) && !text.contains("696"), "{text}");
+        let verdict = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let micro = if unicode { "µs" } else { "us" };
+        assert!(
+            verdict.contains(&format!("takes 122 {micro} (95 %: 121 {micro} to 697 ms); 99 %")),
+            "{text}"
+        );
+        // The other ways keep the digits that theirs tell.
+        assert!(text.contains(if unicode { "57.4 ± 0.3" } else { "57.4 +- 0.3" }), "{text}");
+    }
+    let page = html::report(&[made.stream()]).unwrap();
+    assert!(page.contains("121.8 <span class=\"half\">(≤\u{a0}697\u{a0}ms)</span>"), "the table");
+    assert!(page.contains("(95\u{a0}%: 121\u{a0}µs to 697\u{a0}ms)"), "the verdict");
+}
+
+#[test]
 fn networks_in_series_read_as_it_is_kept() {
     let [a, b, c] = [1, 2, 3].map(|_| make(&good()));
     let subject =

@@ -12,7 +12,6 @@ use romer_units::Place;
 
 use crate::number::{NO_BREAK, percent, time, time_with_half};
 use crate::table::Way;
-use crate::words::half_width;
 use crate::{Passages, Stream};
 
 mod text;
@@ -409,7 +408,7 @@ fn verdict(
     let arms = (difference - low, high - difference);
     let even = arms.0 < 1.1 * arms.1 && arms.1 < 1.1 * arms.0 && (high - low) / 2.0 < 0.9 * difference.abs();
     let text = if even {
-        let size = amount(by, difference, half_width(Some(interval)));
+        let size = amount(by, difference, Some((high - low) / 2.0));
         format!("{name}: B is {how} by {size} ({figure}, 95{NO_BREAK}%).{above}")
     } else {
         let (size, least, most) =

@@ -5,8 +5,8 @@ use romer_record::document::{Measurement, Summary};
 use super::WORDS;
 use crate::escape::markup;
 use crate::number::percent;
+use crate::sure::{Sure, farther};
 use crate::table::{Scale, Way, ways};
-use crate::words::reach;
 
 pub(super) fn heading(m: &Measurement, target: &str, page: &mut String) {
     let part = if m.partial { format!(" · a part only: {}", WORDS.ending(m)) } else { String::new() };
@@ -76,7 +76,8 @@ pub(super) fn table(m: &Measurement, page: &mut String) {
         row(m, way, scale, end, page);
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"when\">± reaches to the farther end of the 95 % interval of the median.<span class=\"less\"> The box \
+        "</tbody></table></div>\n<p class=\"when\">± reaches to the farther end of the 95 % interval of the median; where that is farther from the median than it is long, the \
+         end itself is in brackets.<span class=\"less\"> The box \
          holds the middle half of the packets, the line reaches from the least delay to p99, the mark is the \
          median.</span></p></section>\n",
     );
@@ -86,9 +87,13 @@ fn row(m: &Measurement, way: Way, scale: Scale, end: f64, page: &mut String) {
     let direction = way.of(m);
     let delay = &direction.delay_ns;
     let number = |nanos: Option<f64>| scale.number(nanos).unwrap_or_else(|| WORDS.absent().to_owned());
-    let half = scale
-        .spread(reach(delay))
-        .map_or_else(String::new, |half| format!(" <span class=\"half\">± {}</span>", markup(&half)));
+    let sure = match Sure::of(delay) {
+        Some(Sure::Within(half)) => Some(format!("± {}", scale.spread(half))),
+        Some(Sure::Between(ends)) => delay.median.map(|median| format!("({})", farther(ends, median, true))),
+        Some(Sure::NotKnown) | None => None,
+    };
+    let half =
+        sure.map_or_else(String::new, |sure| format!(" <span class=\"half\">{}</span>", markup(&sure)));
     let lost = direction.loss.ratio.map_or_else(|| "not known".to_owned(), percent);
     let lost_class = if direction.loss.ratio.is_some_and(|ratio| ratio > 0.0) { "bad" } else { "" };
     page.push_str(&format!(
