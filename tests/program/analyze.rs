@@ -151,9 +151,18 @@ fn a_rate_of_three_packets_is_not_told_with_an_infinite_error() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "0,100,0,5000000\n1,100,1000000000,1005000100\n2,100,2000000000,2005000050\n";
     let path = table(folder.path(), "three.csv", ONE_WAY, lines);
-    for method in ["least-squares", "least-absolute", "least-absolute-jumps", "hull", "khlifi:1s,0.5", "best"]
-    {
-        let document = analyzed(&path, &["--skew", method]);
+    // A hull takes four.
+    let four = format!("{lines}3,100,3000000000,3005000070\n");
+    let four = table(folder.path(), "four.csv", ONE_WAY, &four);
+    for (path, method) in [
+        (&path, "least-squares"),
+        (&path, "least-absolute"),
+        (&path, "least-absolute-jumps"),
+        (&four, "hull"),
+        (&path, "khlifi:1s,0.5"),
+        (&path, "best"),
+    ] {
+        let document = analyzed(path, &["--skew", method]);
         let text = document.to_string();
         assert!(!text.contains("inf ") && !text.contains("NaN"), "{method}: {}", at(&document, "/warnings"));
         if method == "least-absolute" {
