@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use romer_record::RoundTrip;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -233,6 +234,12 @@ pub(crate) fn kept(home: &TempDir) -> Value {
     let document = serde_json::from_str(&document).unwrap();
     schema::assert_valid(&document, "measurement");
     document
+}
+
+/// The rows of the first stream of a measurement in `home`.
+pub(crate) fn packets(home: &TempDir) -> Vec<RoundTrip> {
+    let rows = romer_store::Run::open(&home.path().join("run")).unwrap().rows().unwrap();
+    rows.streams.into_values().next().unwrap_or_default()
 }
 
 /// A measurement that has ended.

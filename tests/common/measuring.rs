@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use romer_record::RoundTrip;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lab::{Lab, kept};
+use super::lab::{Lab, kept, packets};
 use super::process::Process;
 use super::{at, count};
 
@@ -88,8 +89,13 @@ impl Measuring {
 
     /// Ends it, and gives its document.
     pub(crate) fn end(self) -> Value {
+        self.end_with_rows().0
+    }
+
+    /// Ends it, and gives its document and the rows of its first stream.
+    pub(crate) fn end_with_rows(self) -> (Value, Vec<RoundTrip>) {
         self.process.signal("INT");
         self.process.wait().with_code(130);
-        kept(&self.home)
+        (kept(&self.home), packets(&self.home))
     }
 }

@@ -62,6 +62,43 @@ fn a_link_that_goes_down_and_comes_back_is_told_and_its_probes_are_not_lost() {
 }
 
 #[test]
+fn a_link_is_told_as_it_is_and_not_when_the_kernel_tells_of_it_and_what_left_by_it_is_not_lost() {
+    for (lab, target, host, interface) in [(Lab::path(), FAR, "A", "t0"), (Lab::router(), BEHIND, "R", "r0")]
+    {
+        let _responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, target, &[]);
+        // The kernel gathers changes of carriers: of those that follow one another it tells up to a second late.
+        for _ in 0..4 {
+            for (state, told) in [("down", "t0 went down"), ("up", "t0 is up again")] {
+                process::run(lab.command(host, "ip").args(["link", "set", interface, state])).with_code(0);
+                measuring.await_told(&[told]);
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        }
+        measuring.await_more();
+        let (document, rows) = measuring.end_with_rows();
+        let [lost, astray] = not_received(&document, "round_trip");
+        // A busy machine may lose some itself.
+        assert!(lost <= 5, "{interface}: {lost} lost, {astray} astray: {document:#}");
+        let events = at(&document, "/events").as_array().unwrap();
+        let moments = |kind: &str| -> Vec<i64> {
+            let of_kind = events.iter().filter(|event| event["kind"] == kind);
+            of_kind.map(|event| event["clock_ns"].as_i64().unwrap()).collect()
+        };
+        let (downs, ups) = (moments("link-down"), moments("link-up"));
+        assert_eq!([downs.len(), ups.len()], [4, 4], "{interface}: {events:#?}");
+        // What comes while it is told to be down says how late that is told: of a hundred a second. Late by half a second each, as
+        // the kernel would be, it were two hundred.
+        let came = rows
+            .iter()
+            .filter_map(|row| row.t4.kernel)
+            .filter(|came| downs.iter().zip(&ups).any(|(down, up)| (*down..*up).contains(&came.as_nanos())));
+        let came = came.count();
+        assert!(came <= 60, "{interface}: {came} came while it was down");
+    }
+}
+
+#[test]
 fn an_mtu_that_shrinks_is_told_and_probes_that_do_not_fit_are_not_lost() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -2551,7 +2551,7 @@ export interface components {
             /**
              * Format: uint64
              * @description Went astray, and are neither received nor lost, for they say nothing of the path: they left while one end did not know
-             *     the other's address, which had changed (an event `address-change`), or would have arrived while the interface of the
+             *     the other's address, which had changed (an event `address-change`), or left or would have arrived while the interface of the
              *     host there was down (`link-down`), or the path returned them as too long (`path-error` with its `mtu`); of round trips, the far host did not send the reply (`not_sent` of the way back), or
              *     they left after the last that a far end which went away is known to have had.
              * @default null

@@ -1,6 +1,6 @@
 //! What happens to a host, as events: the same at the end that measures and at the responder.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +21,8 @@ pub(crate) const LONGER: &str =
     ": what is longer does not leave there, and many an interface does not take it either";
 /// Whoever has not looked for so long has not been told of what happened when it did: its program stood still.
 pub(crate) const UNWATCHED: Duration = Duration::from_millis(300);
+/// Between two questions to an interface how it is.
+const QUESTIONS: Duration = Duration::from_millis(20);
 /// Characters of a far end's words that are kept.
 const LONGEST_WORDS: usize = 300;
 
@@ -185,6 +187,8 @@ pub(crate) struct Occurrences {
     looked: Timestamp<Monotonic>,
     /// How long before this look the one before it was, where that is long.
     unwatched_ns: Option<i64>,
+    /// When interfaces are asked again.
+    next_question: Timestamp<Monotonic>,
 }
 
 /// How long a look came after the one before it, at `before`, where it was long.
@@ -208,11 +212,12 @@ impl Occurrences {
             away: Vec::new(),
             looked: clock::monotonic_now(),
             unwatched_ns: None,
+            next_question: clock::monotonic_now(),
         }
     }
 
-    /// What has happened since the last look.
-    pub(crate) fn look(&mut self) -> Vec<Occurrence> {
+    /// What has happened since the last look. Those of the interfaces that are `used` are asked how they are, every now and then.
+    pub(crate) fn look<'a>(&mut self, used: impl Iterator<Item = &'a str>) -> Vec<Occurrence> {
         let start = self.start;
         let now = clock::monotonic_now();
         self.unwatched_ns = unwatched(std::mem::replace(&mut self.looked, now), now);
@@ -227,7 +232,13 @@ impl Occurrences {
                 event: clock_event(change, Side::Responder, start),
             })
             .collect();
-        for change in self.watch.as_mut().map(Watch::changes).unwrap_or_default() {
+        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        if let Some(watch) = self.watch.as_ref().filter(|_| now >= self.next_question) {
+            self.next_question = now + QUESTIONS;
+            let used: BTreeSet<&str> = used.collect();
+            changes.extend(used.into_iter().filter_map(|name| watch.link(name)));
+        }
+        for change in changes {
             match change {
                 NetworkChange::Link { name, up, mtu, .. } => self.link(&name, up, mtu, &mut all),
                 NetworkChange::Missed => {
@@ -382,6 +393,7 @@ mod tests {
             away: Vec::new(),
             looked: clock::monotonic_now(),
             unwatched_ns: None,
+            next_question: clock::monotonic_now(),
         };
         (own, remembered)
     }
@@ -449,13 +461,13 @@ mod tests {
     fn what_a_link_did_while_nobody_looked_says_how_long_that_was() {
         let (mut own, _) = occurrences();
         own.looked = clock::monotonic_now() - Duration::from_secs(5);
-        own.look();
+        own.look(std::iter::empty());
         let mut all = Vec::new();
         own.link("t1", false, Some(1_500), &mut all);
         assert!(all[0].event.noticed_late_ns >= Some(5_000_000_000), "{all:?}");
         let told = told_by_far_end(&all[0].event, ClockRelation::Shared, own.start).unwrap();
         assert_eq!(told.noticed_late_ns, all[0].event.noticed_late_ns);
-        own.look();
+        own.look(std::iter::empty());
         own.link("t1", true, Some(1_500), &mut all);
         assert_eq!(all[1].event.noticed_late_ns, None);
     }

@@ -24,6 +24,8 @@ pub enum Cause {
     Address,
     /// The interface that it came to was down.
     Link,
+    /// The interface that it left by was down: its kernel passed it on, and it came no further.
+    LeftBy,
     /// The interface that it came to was down at some moment while the program there stood still, and nothing tells when.
     Unwatched,
     /// It went to a mapping of a NAT that was gone.
@@ -50,7 +52,8 @@ pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>) {
 /// The sequence numbers of those of `passages` that are lost, and left while an address changed, by `events` of the host at
 /// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
 /// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, or its
-/// address away, whose clock the arrivals are on: as long after their departure as the one before them that arrived. Of what the responder sends,
+/// address away, whose clock the arrivals are on: as long after their departure as the one before them that arrived. What left
+/// while an interface at `sending` was down came no further. Of what the responder sends,
 /// those besides that were lost one after the other until packets came by a new mapping of a NAT, or none came any more: the
 /// old one was gone.
 pub fn astray(
@@ -82,8 +85,9 @@ pub fn astray(
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
         .map(|event| [event.clock_ns, event.clock_ns.saturating_add(length(event).unwrap_or(0))])
         .collect();
+    let left_by = downs(events, sending);
     let mut astray = BTreeMap::new();
-    if moved.is_empty() && down.is_empty() && away.is_empty() && mapped.is_empty() {
+    if moved.is_empty() && down.is_empty() && left_by.is_empty() && away.is_empty() && mapped.is_empty() {
         return astray;
     }
     let has_moved =
@@ -103,10 +107,42 @@ pub fn astray(
             astray.insert(passage.sequence, Cause::Address);
         }
     }
+    if !left_by.is_empty() {
+        let gone = lost_with_moment(passages).filter(|(_, left)| within(&left_by, *left).is_some());
+        for (sequence, _) in gone {
+            astray.entry(sequence).or_insert(Cause::LeftBy);
+        }
+    }
     for sequence in mapped.into_iter().flat_map(|between| before_mapping(passages, between)) {
         astray.entry(sequence).or_insert(Cause::Mapping);
     }
     astray
+}
+
+/// The lost of `passages`, each with the moment at which it left or was to: of those that have no stamp, for an interface without
+/// a carrier stamps none, that is taken to lie between the ones beside them that have.
+fn lost_with_moment(passages: &[Passage]) -> impl Iterator<Item = (u64, i64)> {
+    let first = passages.iter().filter(|passage| passage.copy == 0);
+    let mut known: Vec<(u64, i64)> =
+        first.filter_map(|one| Some((one.sequence, one.departure?.as_nanos()))).collect();
+    known.sort_unstable();
+    let moment = move |passage: &Passage| {
+        if let Some(left) = passage.departure {
+            return Some(left.as_nanos());
+        }
+        let place = known.partition_point(|(sequence, _)| *sequence < passage.sequence);
+        let before = place.checked_sub(1).and_then(|place| known.get(place));
+        match (before, known.get(place)) {
+            (Some((first, from)), Some((last, to))) => {
+                let share = i128::from(passage.sequence - first) * i128::from(to.saturating_sub(*from));
+                let after = i64::try_from(share / i128::from(last - first)).unwrap_or(0);
+                Some(from.saturating_add(after))
+            }
+            (one, other) => one.or(other).map(|(_, left)| *left),
+        }
+    };
+    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost);
+    lost.filter_map(move |passage| Some((passage.sequence, moment(passage)?)))
 }
 
 /// The times when an interface was down, each up to the first packet that came nevertheless: the kernel may tell late that a
@@ -421,6 +457,24 @@ pub(crate) mod tests {
         assert_eq!(count(&link(Side::Responder, 5_540, 6_030)), 54, "heard of within 50 ms");
         assert_eq!(count(&link(Side::Responder, 7_000, 8_000)), 0, "nothing was lost then");
         assert_eq!(count(&link(Side::Sender, 5_040, 6_030)), 0, "the other host's");
+        // By the sender's clock, which is an hour behind: what left meanwhile was lost there.
+        let left = |from: i64, until: i64| {
+            link(Side::Sender, from, until).map(|one| Event { clock_ns: one.clock_ns - hour, ..one })
+        };
+        let gone = astray(
+            &passages,
+            &left(5_010, 6_000),
+            [Side::Sender, Side::Responder],
+            Duration::from_millis(30),
+        );
+        assert_eq!(gone.len(), 100);
+        assert!(gone.values().all(|cause| *cause == Cause::LeftBy), "{gone:?}");
+        assert_eq!(count(&left(7_000, 8_000)), 0, "nothing was lost then");
+        // What has no stamp of its departure is placed between the ones that have.
+        let mut unstamped = passages.clone();
+        unstamped.iter_mut().filter(|one| one.fate == Fate::Lost).for_each(|one| one.departure = None);
+        let ends = [Side::Sender, Side::Responder];
+        assert_eq!(astray(&unstamped, &left(5_010, 6_000), ends, Duration::from_millis(30)), gone);
     }
 
     #[test]

@@ -147,6 +147,7 @@ const fn words(cause: Cause) -> &'static str {
     match cause {
         Cause::Address => "a host's address changed meanwhile",
         Cause::Link => "the interface that they were to come to was down",
+        Cause::LeftBy => "the interface that they left by was down",
         Cause::Unwatched => {
             "the interface that they were to come to was down at some moment while the program there stood still, and \
              nothing tells when"

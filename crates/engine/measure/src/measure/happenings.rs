@@ -338,7 +338,11 @@ impl Happenings {
         let before = std::mem::replace(&mut self.looked, Instant::now());
         let now = clock::monotonic_now();
         self.unwatched_ns = unwatched(std::mem::replace(&mut self.watched, now), now);
-        let changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
+        if let Some(watch) = &self.watch {
+            let how = self.links.iter().filter_map(|link| watch.link(&link.name));
+            changes.extend(how.filter(|change| self.is_news(change)));
+        }
         if changes.is_empty() {
             return;
         }
@@ -360,6 +364,12 @@ impl Happenings {
             self.way(index, before);
         }
         self.follow_links();
+    }
+
+    /// Whether an interface is not as it was known.
+    fn is_news(&self, change: &NetworkChange) -> bool {
+        let NetworkChange::Link { name, up, .. } = change else { return true };
+        self.links.iter().any(|link| link.name == *name && link.up != *up)
     }
 
     fn link(&mut self, name: &str, up: bool, mtu: Option<u32>) {

@@ -447,7 +447,8 @@ impl Controlling {
 
     /// Tells all senders what has happened to this host, as far as it concerns them.
     fn tell_occurrences(&mut self) {
-        for Occurrence { interface, address, route, event } in self.occurrences.look() {
+        let used = self.connections.iter().filter_map(|one| one.interface.as_deref());
+        for Occurrence { interface, address, route, event } in self.occurrences.look(used) {
             for index in 0..self.connections.len() {
                 let connection = &mut self.connections[index];
                 if (interface.is_some() && interface != connection.interface)

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NetworkChange;
-use crate::netlink::{attribute, message, u32_at};
+use crate::netlink::{Draft, REQUEST, attribute, message, u32_at};
 
 /// Lengths of `struct ifinfomsg`, `ifaddrmsg` and `rtmsg`.
 const LINK: usize = 16;
@@ -34,11 +34,22 @@ fn change(kind: u16, body: &[u8]) -> Option<NetworkChange> {
     }
 }
 
-fn link(body: &[u8]) -> Option<NetworkChange> {
+/// The request for the state of the interface `name`.
+pub(super) fn request(name: &str) -> Vec<u8> {
+    /// `RTEXT_FILTER_SKIP_STATS`: what it has counted is not asked for.
+    const WITHOUT_COUNTS: u32 = 1 << 3;
+    let mut draft = Draft::new(libc::RTM_GETLINK, REQUEST, &[0; LINK]);
+    draft.attribute(libc::IFLA_EXT_MASK, &WITHOUT_COUNTS.to_ne_bytes());
+    draft.attribute(libc::IFLA_IFNAME, &[name.as_bytes(), b"\0"].concat());
+    draft.finish()
+}
+
+pub(super) fn link(body: &[u8]) -> Option<NetworkChange> {
     let interface = u32_at(body, 4)?;
     let flags = u32_at(body, 8)?;
-    // The interface is switched on, and its carrier is there (RFC 2863's operational state).
-    let on = libc::IFF_UP | libc::IFF_RUNNING;
+    // The interface is switched on, and its carrier is there. RFC 2863's operational state (`IFF_RUNNING`) says the same, but
+    // up to a second later.
+    let on = libc::IFF_UP | libc::IFF_LOWER_UP;
     let up = flags & on.cast_unsigned() == on.cast_unsigned();
     let mtu = attribute(body.get(LINK..)?, libc::IFLA_MTU).and_then(|bytes| u32_at(bytes, 0));
     Some(NetworkChange::Link { interface, name: name(body), up, mtu })
@@ -110,7 +121,7 @@ mod tests {
     fn each_kind_of_notification_is_read() {
         let mut link = vec![0; LINK];
         link[4..8].copy_from_slice(&7_u32.to_ne_bytes());
-        link[8..12].copy_from_slice(&u32::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap().to_ne_bytes());
+        link[8..12].copy_from_slice(&u32::try_from(libc::IFF_UP | libc::IFF_LOWER_UP).unwrap().to_ne_bytes());
         link.extend(attribute_of(libc::IFLA_IFNAME, b"t0\0"));
         link.extend(attribute_of(libc::IFLA_MTU, &1_280_u32.to_ne_bytes()));
         let mut address = vec![0; ADDRESS];

@@ -13,6 +13,7 @@ use romer_units::Duration;
 
 use crate::HostError;
 use crate::clock;
+use crate::netlink::exchange;
 use crate::socket::poll_until;
 use crate::sys::open_socket;
 
@@ -97,6 +98,7 @@ pub enum NetworkChange {
 #[derive(Debug)]
 pub struct Watch {
     notifications: OwnedFd,
+    questions: OwnedFd,
     settings: Option<OwnedFd>,
     buffer: Vec<u8>,
 }
@@ -129,7 +131,18 @@ impl Watch {
         if answer != 0 {
             return Err(HostError::last("ask for the network's changes"));
         }
-        Ok(Self { notifications, settings: settings(), buffer: vec![0; ROOM] })
+        let questions = open_socket(libc::AF_NETLINK, kind, "open a netlink socket")?;
+        Ok(Self { notifications, questions, settings: settings(), buffer: vec![0; ROOM] })
+    }
+
+    /// How the interface `name` is at this moment, as a [`NetworkChange::Link`]: the kernel tells up to a second late that a
+    /// carrier came or went (its link watch gathers such changes), but answers at once. `None` where there is no such interface,
+    /// or no answer.
+    pub fn link(&self, name: &str) -> Option<NetworkChange> {
+        let mut found = None;
+        let take = |body: &[u8]| found = messages::link(body);
+        exchange(self.questions.as_fd(), &messages::request(name), take).ok()?;
+        found
     }
 
     /// Waits until something changes or `timeout` has passed.
@@ -216,6 +229,18 @@ mod tests {
         let (one, other) = (read_clocks(), read_clocks());
         assert!(other.monotonic >= one.monotonic && other.boottime >= one.boottime);
         assert!(one.boottime >= one.monotonic - one.within, "boot time counts what the other does not");
+    }
+
+    #[test]
+    fn an_interface_is_told_as_it_is() {
+        let watch = Watch::new().unwrap();
+        let told = watch.link("lo").unwrap();
+        assert!(
+            matches!(&told, NetworkChange::Link { name, mtu: Some(_), interface: 1.., .. } if name == "lo"),
+            "{told:?}"
+        );
+        assert_eq!(watch.link("nosuch0"), None);
+        assert_eq!(watch.link("lo"), Some(told), "the refusal before does not stand in the way");
     }
 
     #[test]
