@@ -1,4 +1,4 @@
-//! Many streams on a terminal: a line for each.
+//! Many streams on a terminal: a line for each, or for each of its ways.
 
 use romer_record::document::{Direction, Measurement};
 
@@ -16,7 +16,7 @@ const NAME: usize = 28;
 pub(crate) fn summary(measurements: &[Measurement], style: &TextStyle, width: usize) -> Vec<String> {
     let mut rows = vec![["", "median", "99 %", "lost", ""].map(String::from)];
     rows[0][0] = counted(measurements.len().try_into().unwrap_or(u64::MAX), "stream", "streams");
-    rows.extend(measurements.iter().map(|m| row(m, style)));
+    rows.extend(measurements.iter().flat_map(|m| rows_of(m, style)));
     let widths: Vec<usize> =
         (0..5).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let mut lines: Vec<String> = rows
@@ -47,31 +47,40 @@ pub(crate) fn summary(measurements: &[Measurement], style: &TextStyle, width: us
     lines.iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
-/// The way that a line is about: there and back, or the one way that there is.
-fn way_of(m: &Measurement) -> (&'static str, &Direction) {
+/// What lines are about: there and back, or each one way that packets went.
+fn ways_of(m: &Measurement) -> Vec<(&'static str, &Direction)> {
     let known = |way: &Way| way.of(m).packets.sent.is_some();
-    match [Way::RoundTrip, Way::Forward, Way::Reverse].into_iter().find(known) {
-        Some(Way::RoundTrip) | None => ("", &m.round_trip),
-        Some(way) => (way.name(), way.of(m)),
+    if known(&Way::RoundTrip) {
+        return vec![("", &m.round_trip)];
     }
+    let ways = [Way::Forward, Way::Reverse].into_iter().filter(known);
+    let ways: Vec<_> = ways.map(|way| (way.name(), way.of(m))).collect();
+    if ways.is_empty() { vec![("", &m.round_trip)] } else { ways }
 }
 
-fn row(m: &Measurement, style: &TextStyle) -> [String; 5] {
-    let (way, direction) = way_of(m);
-    let mut rest = vec![way.to_owned()];
+fn rows_of(m: &Measurement, style: &TextStyle) -> Vec<[String; 5]> {
+    let mut whole = Vec::new();
     let broken = m.limits.iter().filter(|limit| !limit.held).count();
     if broken > 0 {
-        rest.push(format!("{broken} of {} limits broken", m.limits.len()));
+        whole.push(format!("{broken} of {} limits broken", m.limits.len()));
     }
     if m.partial {
-        rest.push("a part only".into());
+        whole.push("a part only".into());
     }
-    rest.retain(|word| !word.is_empty());
-    [
-        escape::terminal(&m.target).chars().take(NAME).collect(),
-        maybe_time(direction.delay_ns.median, style.unicode),
-        maybe_time(direction.delay_ns.p99, style.unicode),
-        direction.loss.ratio.map_or_else(|| "-".into(), percent),
-        rest.join(", "),
-    ]
+    let row = |(place, (way, direction)): (usize, (&str, &Direction))| {
+        // What is of the whole stream is said once.
+        let of_stream = if place == 0 { whole.as_slice() } else { &[] };
+        let rest: Vec<&str> = std::iter::once(way)
+            .chain(of_stream.iter().map(String::as_str))
+            .filter(|word| !word.is_empty())
+            .collect();
+        [
+            escape::terminal(&m.target).chars().take(NAME).collect(),
+            maybe_time(direction.delay_ns.median, style.unicode),
+            maybe_time(direction.delay_ns.p99, style.unicode),
+            direction.loss.ratio.map_or_else(|| "-".into(), percent),
+            rest.join(", "),
+        ]
+    };
+    ways_of(m).into_iter().enumerate().map(row).collect()
 }

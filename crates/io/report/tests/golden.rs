@@ -198,6 +198,26 @@ fn an_interval_wider_than_its_value_is_told_by_its_end_on_a_terminal_and_in_a_pa
 }
 
 #[test]
+fn of_many_streams_that_go_both_ways_each_way_has_a_line_and_what_is_of_the_whole_is_said_once() {
+    let mut both = make(&good()).measurement;
+    both.partial = true;
+    both.round_trip = romer_record::document::Direction::default();
+    both.reverse.loss.ratio = Some(0.25);
+    let there_and_back = make(&bad()).measurement;
+    let streams: Vec<_> =
+        (0..9).map(|n| if n == 4 { both.clone() } else { there_and_back.clone() }).collect();
+    let text = summary(&streams, None, &plain(80));
+    let of = |target: &str| -> Vec<Vec<&str>> {
+        let lines = text.lines().filter(|line| line.starts_with(target));
+        lines.map(|line| line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect()).collect()
+    };
+    let ways = of(&both.target);
+    let ends: Vec<&[&str]> = ways.iter().map(|words| &words[words.len() - 2..]).collect();
+    assert_eq!(ends, [["0 %", "forward, a part only"], ["25.0 %", "reverse"]], "{text}");
+    assert_eq!(of(&there_and_back.target).len(), 8, "{text}");
+}
+
+#[test]
 fn networks_in_series_read_as_it_is_kept() {
     let [a, b, c] = [1, 2, 3].map(|_| make(&good()));
     let subject =
