@@ -180,6 +180,26 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
 }
 
 #[test]
+fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, BEHIND, &["--size", "1400B", "--direction", "reverse"]);
+    process::run(lab.command("R", "ip").args(["link", "set", "r0", "mtu", "1300"])).with_code(0);
+    // The far end tells what it could not send when it is over; each line is a tenth of a second.
+    for _ in 0..10 {
+        measuring.line();
+    }
+    let document = measuring.end();
+    let [lost, astray] = not_received(&document, "reverse");
+    // Of a hundred a second one or two had left. A busy machine may lose one itself.
+    assert!((1..10).contains(&astray) && lost <= 2, "{lost} lost, {astray} astray: {document:#}");
+    let events = at(&document, "/events").as_array().unwrap();
+    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+    assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+    assert!(event["detail"].as_str().unwrap().ends_with("choose a --size of at most 1272B"), "{event}");
+}
+
+#[test]
 fn an_address_that_changes_is_told() {
     let lab = Lab::path();
     let _responder = lab.respond(&[]);

@@ -1765,7 +1765,8 @@ export interface components {
             /**
              * Format: uint32
              * @description Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
-             *     the path takes, where it was refused as too long. Octets.
+             *     the path takes, where it was refused as too long, and of a `not-sent` of what was too long the largest that the host knows
+             *     to get there. Octets.
              */
             mtu?: number | null;
             /**

@@ -143,7 +143,7 @@ pub(crate) fn told_by_far_end(
         until_ns: length.map(|_| now.at_ns),
         clock_ns: told.clock_ns,
         step: told.step.filter(|_| told.kind == EventKind::ClockStep),
-        mtu: told.mtu.filter(|_| told.kind == EventKind::MtuChange),
+        mtu: told.mtu.filter(|_| matches!(told.kind, EventKind::MtuChange | EventKind::NotSent)),
         noticed_late_ns: told.noticed_late_ns.filter(|late| *late > 0),
         datagrams: told.datagrams.filter(|_| told.kind == EventKind::ReceiveOverflow),
         ..now

@@ -83,7 +83,8 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
     /// Of an `mtu-change`, the largest IP packet that the interface takes from then on; of a `path-error`, the largest that
-    /// the path takes, where it was refused as too long. Octets.
+    /// the path takes, where it was refused as too long, and of a `not-sent` of what was too long the largest that the host knows
+    /// to get there. Octets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Of a `path-error`, the first probe that the path is known to have refused as too long.

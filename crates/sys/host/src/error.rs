@@ -102,6 +102,9 @@ impl HostError {
     /// The error number of a datagram that was refused because it is longer than the path or the protocol allows.
     pub const TOO_LONG: i32 = libc::EMSGSIZE;
 
+    /// The error number of a datagram that the interface did not take.
+    pub const NO_ROOM: i32 = libc::ENOBUFS;
+
     /// Whether a datagram was refused because it is longer than the path or the protocol allows (`EMSGSIZE`).
     pub fn is_too_long(&self) -> bool {
         self.errno() == Some(Self::TOO_LONG)

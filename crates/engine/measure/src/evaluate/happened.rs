@@ -70,6 +70,7 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
                 | EventKind::ReceiveOverflow
                 | EventKind::MtuChange
                 | EventKind::PathError
+                | EventKind::NotSent
         )
     };
     let is_gone = matches!(stream.cut_short, Some(CutShort::FarEndGone | CutShort::NoWay));
@@ -101,9 +102,9 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
         too_long(passages, events, ends[1], headers)
             .into_iter()
             .for_each(|sequence| add(sequence, Cause::TooLong));
-        if ends[0] == Side::Sender {
-            refused(passages, events, headers).into_iter().for_each(|sequence| add(sequence, Cause::Refused));
-        }
+        refused(passages, events, ends[0], headers)
+            .into_iter()
+            .for_each(|sequence| add(sequence, Cause::Refused));
         unread(passages, events, ends[1]).into_iter().for_each(|sequence| add(sequence, Cause::Unread));
         if ends[0] == ends[1] {
             // What did not get there, or back, is no round trip.

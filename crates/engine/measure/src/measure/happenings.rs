@@ -497,6 +497,10 @@ impl Happenings {
                     (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
                 },
             );
+            let place = self.ways[index].not_sent.event;
+            if let Some(event) = self.event(place).filter(|_| known.is_some()) {
+                event.mtu = known;
+            }
             let errors = shared.path_errors.load(Ordering::Acquire);
             self.grow(
                 index,

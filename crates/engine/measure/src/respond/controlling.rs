@@ -14,7 +14,7 @@ use romer_host::socket::{SocketOptions, Waker};
 use romer_host::stream::{Waited, wait_many};
 use romer_host::{HostError, clock, host_info};
 use romer_record::document::Way;
-use romer_record::event::EventKind;
+use romer_record::event::{Event, EventKind};
 use romer_session::control::{
     Action, FEATURES, FarStream, HAS_CARD, Limits, Message, RefusalCode, Server, Session, VERSION, Welcome,
     possession,
@@ -483,12 +483,13 @@ impl Controlling {
         let is_own = connection.session.as_ref().is_some_and(|session| session.stream.is_some());
         let [one, several] = if is_own { ["probe", "probes"] } else { ["reply", "replies"] };
         let those = format!("{count} {}", if count == 1 { one } else { several });
+        let mut mtu = None;
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: it stood still when they were due")
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
-            let known = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
-            let takes = shorter(peer, known);
+            mtu = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
+            let takes = shorter(peer, mtu);
             format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
         } else {
             let why = io::Error::from_raw_os_error(errno);
@@ -501,7 +502,7 @@ impl Controlling {
             format!("the responder's host did not send {those}: {why}{hint}")
         };
         let event = self.occurrences.note_between(EventKind::NotSent, detail, [since, until]);
-        self.connections[index].server.on_event(event)
+        self.connections[index].server.on_event(Event { mtu, ..event })
     }
 
     fn take_notes(&mut self) {

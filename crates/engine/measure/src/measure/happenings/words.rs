@@ -21,6 +21,14 @@ pub(super) fn refusal(errno: i32, count: u64, target: IpAddr, mtu: Option<u32>) 
             let are = if count == 1 { "it is" } else { "they are" };
             format!("{are} too long for the way to {target}{}", shorter(target, mtu))
         }
+        HostError::NO_ROOM => {
+            let them = if count == 1 { "it" } else { "them" };
+            format!(
+                "the interface did not take {them} ({}): its queue is full, it has no carrier, or the other end of a virtual link \
+                 refuses {them}, as for the length",
+                std::io::Error::from_raw_os_error(errno)
+            )
+        }
         _ => std::io::Error::from_raw_os_error(errno).to_string(),
     }
 }
@@ -63,6 +71,15 @@ mod tests {
         );
         assert!(told(V6, Some(1_300)).ends_with("a --size of at most 1252B"), "{}", told(V6, Some(1_300)));
         assert_eq!(told(V4, None), "they are too long for the way to 127.0.0.1; choose a smaller --size");
+    }
+
+    #[test]
+    fn what_an_interface_does_not_take_is_told_with_what_that_may_be() {
+        let told = refusal(HostError::NO_ROOM, 1, V4, None);
+        assert!(
+            told.starts_with("the interface did not take it (") && told.contains("queue is full"),
+            "{told}"
+        );
     }
 
     #[test]
