@@ -124,3 +124,12 @@ fn a_far_host_that_has_no_way_back_for_a_while_tells_its_route_and_what_it_could
         assert!(gone >= when[0] && back > gone, "{direction}: {events:#?}");
     }
 }
+
+#[test]
+fn probes_that_live_for_too_few_routers_are_told_with_what_they_want() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    let run = lab.try_measure(&["--count", "5", "--interval", "10ms", "--ttl", "1", BEYOND]);
+    let said = run.ended.with_code(5).stderr;
+    assert!(said.contains("no test packet arrives; let probes live for more routers (--ttl)"), "{said}");
+}

@@ -106,6 +106,13 @@ fn check_host(host: &str) -> Result<(), String> {
         if scope.is_some_and(|scope| address.is_ipv4() || !is_scope(scope)) {
             return Err(format!("{} has no interface behind its %; write fe80::1%eth0", quoted(host)));
         }
+        let is_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.is_multicast());
+        if let Some(scope) = scope.filter(|_| !is_local) {
+            return Err(format!(
+                "{} names an interface, as only link-local addresses do; write {bare}, and --interface {scope} where it is to leave by that",
+                quoted(host)
+            ));
+        }
         return check_address(address, host);
     }
     let numeric = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');

@@ -199,7 +199,8 @@ pub(super) fn prepare(
             .with_key(options.key.clone())
             .with_card(card),
     );
-    let conversation = conversation.map(|conversation| associate(conversation, &shared)).transpose()?;
+    let conversation =
+        conversation.map(|conversation| associate(conversation, &shared, options.ttl)).transpose()?;
     let interval = schedule.interval();
     Ok(Prepared {
         shared,
@@ -380,7 +381,11 @@ fn greet(
 }
 
 /// Proves the address of the test packets.
-fn associate(mut conversation: Conversation, shared: &Shared) -> Result<Conversation, MeasureError> {
+fn associate(
+    mut conversation: Conversation,
+    shared: &Shared,
+    ttl: Option<u8>,
+) -> Result<Conversation, MeasureError> {
     let deadline = Instant::now() + ASSOCIATION;
     while Instant::now() < deadline {
         let refused = shared.associate().err();
@@ -399,7 +404,15 @@ fn associate(mut conversation: Conversation, shared: &Shared) -> Result<Conversa
     Err(MeasureError::Unreachable {
         address: format!("UDP {}", shared.target),
         why: "the control channel works, but no test packet arrives".into(),
-        mend: "let UDP to this port through the filters on the way, or choose another port with `romer respond --listen`",
+        mend: match ttl {
+            None => {
+                "let UDP to this port through the filters on the way, or choose another port with `romer respond --listen`"
+            }
+            Some(_) => {
+                "let probes live for more routers (--ttl), let UDP to this port through the filters on the way, or choose \
+                 another port with `romer respond --listen`"
+            }
+        },
     })
 }
 
