@@ -85,7 +85,11 @@ pub fn astray(
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
         .map(|event| [event.clock_ns, event.clock_ns.saturating_add(length(event).unwrap_or(0))])
         .collect();
-    let left_by = downs(events, sending);
+    // A program that stands still sends nothing: what it sent when it went on, it sent by an interface as that was then.
+    let left_by = downs(events, sending)
+        .into_iter()
+        .map(|down| Down { from: if down.is_unwatched { down.heard } else { down.from }, ..down });
+    let left_by: Vec<Down> = left_by.collect();
     let mut astray = BTreeMap::new();
     if moved.is_empty() && down.is_empty() && left_by.is_empty() && away.is_empty() && mapped.is_empty() {
         return astray;
@@ -107,14 +111,14 @@ pub fn astray(
             astray.insert(passage.sequence, Cause::Address);
         }
     }
+    for sequence in mapped.into_iter().flat_map(|between| before_mapping(passages, between)) {
+        astray.entry(sequence).or_insert(Cause::Mapping);
+    }
     if !left_by.is_empty() {
         let gone = lost_with_moment(passages).filter(|(_, left)| within(&left_by, *left).is_some());
         for (sequence, _) in gone {
             astray.entry(sequence).or_insert(Cause::LeftBy);
         }
-    }
-    for sequence in mapped.into_iter().flat_map(|between| before_mapping(passages, between)) {
-        astray.entry(sequence).or_insert(Cause::Mapping);
     }
     astray
 }
@@ -470,6 +474,9 @@ pub(crate) mod tests {
         assert_eq!(gone.len(), 100);
         assert!(gone.values().all(|cause| *cause == Cause::LeftBy), "{gone:?}");
         assert_eq!(count(&left(7_000, 8_000)), 0, "nothing was lost then");
+        // Noticed late by a program that stood still, which is not known to have sent meanwhile.
+        let late = left(6_030, 6_035).map(|one| Event { noticed_late_ns: Some(3_000 * MS), ..one });
+        assert_eq!(count(&late), 0);
         // What has no stamp of its departure is placed between the ones that have.
         let mut unstamped = passages.clone();
         unstamped.iter_mut().filter(|one| one.fate == Fate::Lost).for_each(|one| one.departure = None);
