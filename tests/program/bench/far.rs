@@ -65,3 +65,28 @@ fn a_stream_that_the_router_does_not_forward_is_told_beside_one_that_it_does() {
         assert_eq!(event["kind"], "stream-silent", "{event}");
     }
 }
+
+#[test]
+fn a_size_that_the_router_drops_is_its_loss_and_hinders_no_other() {
+    let lab = Lab::router();
+    // Packets of 46 octets are those of frames of 64, the first that are looked at.
+    lab.filter(
+        "R",
+        "table ip small { chain c { type filter hook forward priority 0 ; ip length 46 drop ; } ; }",
+    );
+    let load = ["--frame-sizes", "64,512", "--loads", "30%", "--line-rate", "2Mbit", "--trial", "1s"];
+    // 6: what is claimed of the device does not hold, that it carries frames of each size.
+    let found =
+        bench(&lab, &[&["load-sweep"], &load[..], &["--settle", "100ms"]].concat()).with_code(6).document();
+    let verdict = &at(&found, "/verdicts")[0];
+    assert_eq!(
+        (&verdict["frame_size"], &verdict["holds"]),
+        (&Value::from(64), &Value::from(false)),
+        "{verdict}"
+    );
+    for trial in trials(&found).iter().filter(|trial| is_valid(trial)) {
+        let small = at(trial, "/frame_size") == &Value::from(64);
+        let [offered, lost] = ["/offered/frames", "/lost"].map(|what| count(trial, what));
+        assert_eq!(lost, if small { offered } else { 0 }, "{trial:#}");
+    }
+}

@@ -1,5 +1,7 @@
 //! The frames of each stream, made before the first is sent.
 
+use std::collections::BTreeSet;
+
 use romer_method::Frames;
 use romer_method::analysis::{Known, UNTAGGED};
 use romer_method::arrangement::Flow;
@@ -37,12 +39,25 @@ impl Store {
         frames: &Frames,
         signature: Signature,
     ) -> Result<Self, BenchError> {
-        let streams = (0_u32..).zip(&options.streams).map(|(number, stream)| {
+        let of = |(stream, flow): (&StreamOptions, Flow)| {
+            sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least)
+        };
+        let sizes: Vec<_> = options.streams.iter().zip(flows(options)).map(of).collect();
+        Self::of_sizes(options, macs, &sizes, signature)
+    }
+
+    /// The frames of each stream in its sizes.
+    pub(crate) fn of_sizes(
+        options: &BenchOptions,
+        macs: [MacAddress; 2],
+        of_each: &[BTreeSet<u32>],
+        signature: Signature,
+    ) -> Result<Self, BenchError> {
+        let streams = (0_u32..).zip(options.streams.iter().zip(of_each)).map(|(number, (stream, of))| {
             let turns = turns(options, number);
             let form = form(options, stream, macs);
-            let least = u32::try_from(form.least()).unwrap_or(u32::MAX);
             let mut sizes = Vec::new();
-            for octets in sizes_of(stream.frames.as_ref().unwrap_or(frames), least) {
+            for &octets in of {
                 let place = usize::try_from(octets).unwrap_or(usize::MAX);
                 let template = form.template(place).map_err(|error| {
                     BenchError::Usage(format!(
@@ -151,7 +166,7 @@ fn turn(begins: &Random, sequence: u32, width: u32) -> u32 {
 }
 
 /// Every size that frames of this kind may have, none below `least`.
-pub(crate) fn sizes_of(frames: &Frames, least: u32) -> std::collections::BTreeSet<u32> {
+pub(crate) fn sizes_of(frames: &Frames, least: u32) -> BTreeSet<u32> {
     match frames {
         Frames::Size(size) => [size.octets().max(least)].into(),
         Frames::Mixture(imix) => {
@@ -159,7 +174,7 @@ pub(crate) fn sizes_of(frames: &Frames, least: u32) -> std::collections::BTreeSe
             ranges.flatten().map(|octets| octets.max(64).max(least)).collect()
         }
         // They are with the streams.
-        Frames::OfStreams { .. } => std::collections::BTreeSet::new(),
+        Frames::OfStreams { .. } => BTreeSet::new(),
     }
 }
 
@@ -305,7 +320,7 @@ mod tests {
             let seen = (u16::from_be_bytes([place[34], place[35]]), place[33]);
             assert_eq!(*told.entry(number).or_insert(seen), seen);
         }
-        let different: std::collections::BTreeSet<_> = told.values().collect();
+        let different: BTreeSet<_> = told.values().collect();
         assert_eq!((told.len(), different.len()), (15, 15));
     }
 

@@ -104,6 +104,8 @@ pub(crate) struct Tester {
     mtu: u32,
     /// How long the frame was under way by which the device was last seen to forward.
     path: Duration,
+    /// Which of a stream's sizes it forwarded then.
+    turn: usize,
     // Dropped last: they put the interfaces back.
     _guards: HostGuards,
 }
@@ -141,6 +143,7 @@ impl Tester {
             probes: 0,
             mtu: own.mtu.min(other.mtu),
             path: Duration::ZERO,
+            turn: 0,
             _guards: guards,
         };
         tester.macs[0] = match options.next_hop {

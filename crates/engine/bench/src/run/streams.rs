@@ -39,7 +39,10 @@ impl<B: Bed> Running<'_, B> {
                     if !was || !found.from_the_first {
                         self.fell_silent(ask, record, (found, at))?;
                     }
-                    self.lives(stream, found.to_the_last)?;
+                    // A trial that tells of the device says so again.
+                    if record.invalid.is_none() {
+                        self.lives(stream, found.to_the_last)?;
+                    }
                 }
                 None if record.figures.streams.get(stream).is_some_and(|one| one.carried > 0) => {
                     self.lives(stream, false)?;

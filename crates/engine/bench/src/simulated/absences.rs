@@ -387,6 +387,13 @@ fn a_stream_of_which_nothing_comes_while_another_lives_is_told_once_and_is_loss(
         "{events:?}"
     );
     assert_eq!(events[1].0, "stream-back");
+    // A trial that tells nothing of the device tells of no stream to those that do.
+    let stands_still = vec![(1, 100 * MILLI..400 * MILLI)];
+    let (events, ..) = told(Simulated { stands_still, ..mute(1..3, all.clone()) });
+    let (again, silent) = events.iter().partition::<Vec<_>, _>(|(kind, _)| kind == "trial-repeated");
+    let counted =
+        silent.iter().filter(|(kind, text)| kind == "stream-silent" && text.ends_with("the device's loss"));
+    assert_eq!((again.len(), counted.count()), (1, 1), "{events:?}");
     // For a moment only, or with the whole device.
     assert_eq!(told(mute(1..2, 300 * MILLI..600 * MILLI)).0, []);
     let (events, ..) = told(absent(100, 700));

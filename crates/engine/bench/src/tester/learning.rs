@@ -1,11 +1,11 @@
 //! What comes before a trial: whether the device forwards at all, and that it knows the way to every address.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use romer_host::clock::monotonic_now;
 use romer_host::socket::wait_any;
-use romer_method::Frames;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::neighbour::ask as question;
 use romer_wire::test_frame::{Mark, Signature, locate};
@@ -13,7 +13,7 @@ use romer_wire::test_frame::{Mark, Signature, locate};
 use super::Tester;
 use crate::BenchError;
 use crate::frames::{Store, addresses, flows, sizes_of};
-use crate::options::{AddressRange, BenchOptions};
+use crate::options::{AddressRange, BenchOptions, StreamOptions};
 
 /// How often a frame that looks whether the device forwards is repeated, and a lesson with it.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -26,12 +26,15 @@ const LEARNING: Duration = Duration::from_millis(100);
 const PASSES: i64 = 4;
 /// A path takes no longer than this: a frame that did was held by a device that came back.
 const FARTHEST: Duration = Duration::from_secs(5);
+/// Sizes of a stream's frames that are tried at the most: all of them within a second.
+const TRIED: usize = 8;
 /// How long is waited for frames at a time.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Tester {
     /// Teaches the device where the destination is, and sends frames until one of them comes out: of the first stream, and
-    /// where nothing comes of it, of all. Then every address of the streams is taught. How many frames were sent, or with
+    /// where nothing comes of it, of all; of the size that came the last time, and where nothing comes of it, of the others: a
+    /// device may drop those of one size. Then every address of the streams is taught. How many frames were sent, or with
     /// `Err` how many of each stream, where none came within `patience` and the time that the path was last seen to take.
     pub(super) fn look_for_the_way(
         &mut self,
@@ -40,20 +43,24 @@ impl Tester {
         stop: &AtomicBool,
     ) -> Result<Result<u64, Vec<u64>>, BenchError> {
         let signature = self.signature();
-        let Some(frames) = options.frames.first() else { return Ok(Ok(0)) };
-        let mut store = Store::new(options, self.macs, frames, signature)?;
-        let smallest = smallest(options, frames);
+        let tried = tried(options);
+        if tried.is_empty() || options.frames.is_empty() {
+            return Ok(Ok(0));
+        }
+        let of_each: Vec<BTreeSet<u32>> = tried.iter().map(|sizes| sizes.iter().copied().collect()).collect();
+        let mut store = Store::of_sizes(options, self.macs, &of_each, signature)?;
         // Where frames for the destination will come out, a switch learns by this, and a router too.
         let lesson = question(options.source, options.destination, self.host.mac);
         let begin = monotonic_now();
         let end = begin + patience + self.passes();
         let mut next = begin;
-        let mut sent: Vec<Vec<Timestamp<Monotonic>>> = vec![Vec::new(); smallest.len()];
-        let count = |times: &Vec<Timestamp<Monotonic>>| times.len() as u64;
+        let mut turn = self.turn;
+        // When each frame of each stream left, and in which turn.
+        let mut sent: Vec<Vec<(Timestamp<Monotonic>, usize)>> = vec![Vec::new(); tried.len()];
         let came = loop {
             let now = monotonic_now();
             if now >= end || stop.load(Ordering::Relaxed) {
-                return Ok(Err(sent.iter().map(count).collect()));
+                return Ok(Err(sent.iter().map(|times| times.len() as u64).collect()));
             }
             if now >= next {
                 next = now + AGAIN.max(self.path + self.path);
@@ -61,12 +68,15 @@ impl Tester {
                     let _ = self.host.sender.send(&[lesson]);
                 }
                 // One frame costs a policer least, and is enough of a device that lets the first stream pass.
-                let streams = if sent.first().is_some_and(Vec::is_empty) { 1 } else { sent.len() };
-                for ((number, octets), times) in (0_u16..).zip(&smallest).zip(&mut sent).take(streams) {
+                let first = sent.first().is_some_and(Vec::is_empty);
+                let streams = if first { 1 } else { sent.len() };
+                for ((number, sizes), times) in (0_u16..).zip(&tried).zip(&mut sent).take(streams) {
                     let sequence = u32::try_from(times.len()).unwrap_or(u32::MAX);
-                    times.push(monotonic_now());
-                    self.give(&mut store, *octets, Mark { stream: number, sequence, sent: 0 });
+                    times.push((monotonic_now(), turn));
+                    self.give(&mut store, in_turn(sizes, turn), Mark { stream: number, sequence, sent: 0 });
                 }
+                // All streams have their turn before another size has.
+                turn += usize::from(!first || streams == sent.len());
             }
             if let Some(mark) = self.take_in(signature).first().copied() {
                 break mark;
@@ -75,9 +85,10 @@ impl Tester {
         };
         let times = sent.get(usize::from(came.stream));
         let left = times.zip(usize::try_from(came.sequence).ok()).and_then(|(times, place)| times.get(place));
-        self.path = left.map_or(Duration::ZERO, |left| monotonic_now() - *left).min(FARTHEST);
-        self.teach(options, frames, (&mut store, signature), came.stream)?;
-        Ok(Ok(sent.iter().map(count).sum()))
+        self.path = left.map_or(Duration::ZERO, |(left, _)| monotonic_now() - *left).min(FARTHEST);
+        self.turn = left.map_or(self.turn, |(_, turn)| *turn);
+        self.teach(options, &tried, (&mut store, signature), came.stream)?;
+        Ok(Ok(sent.iter().map(|times| times.len() as u64).sum()))
     }
 
     /// How long the first frame for a new address is under way at the most, as far as the path is known.
@@ -100,13 +111,13 @@ impl Tester {
     fn teach(
         &mut self,
         options: &BenchOptions,
-        frames: &Frames,
+        tried: &[Vec<u32>],
         (store, signature): (&mut Store, Signature),
         came: u16,
     ) -> Result<(), BenchError> {
         let mut missing = 0_usize;
         for (number, times) in untaught(options, came) {
-            let octets = smallest(options, frames).get(usize::from(number)).copied().unwrap_or(0);
+            let octets = tried.get(usize::from(number)).map_or(0, |sizes| in_turn(sizes, self.turn));
             // As many frames go through the range once.
             for sequence in 0..times {
                 let left = self.give(store, octets, Mark { stream: number, sequence, sent: 0 });
@@ -141,14 +152,28 @@ impl Tester {
     }
 }
 
-/// Octets of the smallest frame of each stream.
-fn smallest(options: &BenchOptions, frames: &Frames) -> Vec<u32> {
-    let streams = options.streams.iter().zip(flows(options));
-    let of = streams.map(|(stream, flow)| {
-        let sizes = sizes_of(stream.frames.as_ref().unwrap_or(frames), flow.least);
-        sizes.first().copied().unwrap_or(flow.least)
-    });
-    of.collect()
+/// Octets of the frames of each stream by which it is looked whether the device forwards, in their order: the smallest, the
+/// largest, and of those between as many as there is time for.
+fn tried(options: &BenchOptions) -> Vec<Vec<u32>> {
+    let of = |stream: &StreamOptions, least| {
+        let own = stream.frames.as_ref().map_or(&options.frames[..], std::slice::from_ref);
+        let sizes: BTreeSet<u32> = own.iter().flat_map(|frames| sizes_of(frames, least)).collect();
+        let mut sizes: Vec<u32> = sizes.into_iter().collect();
+        let largest = (sizes.len() > 1).then(|| sizes.pop()).flatten();
+        let apart = sizes.len().div_ceil(TRIED - 1).max(1);
+        let mut tried: Vec<u32> = sizes.into_iter().step_by(apart).collect();
+        if tried.is_empty() {
+            tried.push(least);
+        }
+        tried.splice(1..1, largest);
+        tried
+    };
+    options.streams.iter().zip(flows(options)).map(|(stream, flow)| of(stream, flow.least)).collect()
+}
+
+/// The size that has its turn.
+fn in_turn(sizes: &[u32], turn: usize) -> u32 {
+    sizes.get(turn % sizes.len().max(1)).copied().unwrap_or(0)
 }
 
 /// The streams whose addresses a device does not know by a frame of the stream `came`, and how many frames go through those of
@@ -174,9 +199,31 @@ fn untaught(options: &BenchOptions, came: u16) -> Vec<(u16, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use romer_method::Frames;
+    use romer_units::FrameSize;
+
     use super::*;
-    use crate::options::StreamOptions;
     use crate::simulated::sweep;
+
+    #[test]
+    fn every_size_has_its_turn_the_smallest_and_the_largest_first() {
+        let size = |octets| Frames::Size(FrameSize::new(octets).unwrap());
+        let frames = [64, 1_518, 512].map(size).to_vec();
+        let own = StreamOptions {
+            frames: Some(Frames::Mixture("simple".parse().unwrap())),
+            ..StreamOptions::default()
+        };
+        let options = BenchOptions { frames, streams: vec![StreamOptions::default(), own], ..sweep(&[0.5]) };
+        let tried = tried(&options);
+        assert_eq!(tried[0], [64, 1_518, 512]);
+        assert_eq!(tried[1].len(), 3, "{tried:?}");
+        assert_eq!([0, 1, 2, 3].map(|turn| in_turn(&tried[0], turn)), [64, 1_518, 512, 64]);
+        // Of a wide range some, its ends with them.
+        let frames = (64..=1_518).map(size).collect();
+        let wide = super::tried(&BenchOptions { frames, ..options });
+        assert!((4..=TRIED).contains(&wide[0].len()), "{wide:?}");
+        assert_eq!(wide[0][..2], [64, 1_518]);
+    }
 
     #[test]
     fn every_address_that_no_frame_has_come_from_is_taught_once() {
