@@ -186,6 +186,8 @@ fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_
         assert_eq!(count(&document, "/forward/packets/sent"), 100, "{flow}");
         let warnings = at(&document, "/warnings").to_string();
         assert!(warnings.contains("10.0.0.1:3000 to 10.0.0.2:24000: 100 of them"), "{warnings}");
+        assert!(!warnings.contains("astray"), "nothing comes back of a flow that goes one way: {warnings}");
+        assert!(!warnings.contains("told apart"), "{warnings}");
     }
     for flow in ["3", "10.0.0.1:3000-10.0.0.2:21000"] {
         let refused = analyze(&["--flow", flow]).with_code(2);
@@ -194,6 +196,23 @@ fn of_captures_with_several_flows_the_one_that_is_meant_is_analysed_and_all_are_
             "{refused:?}"
         );
     }
+}
+
+#[test]
+fn packets_of_captures_that_cannot_be_told_apart_are_said_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (near, far) = (folder.path().join("near.pcap"), folder.path().join("far.pcap"));
+    let packets = |later: i64, ttl: u8| -> Vec<Packet> {
+        (0..50).map(|n| (n * 20_000_000 + later, [1_000, 21_000], ttl, 7)).collect()
+    };
+    write_capture(&near, &mut packets(0, 64));
+    write_capture(&far, &mut packets(5_000_000, 62));
+    let document = analyzed(&["--capture-a", "--capture-b"], &[&near, &far]);
+    let warnings = at(&document, "/warnings").to_string();
+    assert!(
+        warnings.contains("50 of the 50 packets") && warnings.contains("cannot be told apart"),
+        "{warnings}"
+    );
 }
 
 #[test]

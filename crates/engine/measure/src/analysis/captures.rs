@@ -9,6 +9,7 @@ use std::str::FromStr;
 use romer_exchange::capture::{self, Captured, Flow};
 use romer_exchange::csv::Shape;
 use romer_record::RoundTrip;
+use romer_record::document::Way;
 use romer_units::Place;
 
 use super::AnalysisError;
@@ -237,6 +238,8 @@ fn matched(a: &[Captured], b: &[Captured], by: By) -> BTreeMap<Flow, usize> {
 struct Pair {
     /// A packet of the near capture, with those of the far one that are the same.
     packets: Vec<(Captured, Vec<Captured>)>,
+    /// Of the near packets, those that others of them are the same as.
+    alike: usize,
 }
 
 impl Pair {
@@ -266,7 +269,8 @@ impl Pair {
                 (packet, same)
             })
             .collect();
-        Self { packets }
+        let alike = here.values().filter(|count| **count > 1).sum();
+        Self { packets, alike }
     }
 
     /// The least of far minus near over the packets in both.
@@ -287,6 +291,15 @@ impl Pair {
             notes.push(format!(
                 "{outside} packets before the first and after the last that both captures have are left out: the other \
                  capture may not have run then"
+            ));
+        }
+        if let (true, Some((one, _))) = (self.alike > 0, self.packets.first()) {
+            notes.push(format!(
+                "{} of the {} packets {} have the content of others of them, so that they cannot be told apart: they are matched in \
+                 order, and which of them were lost, and the delays behind a lost one, may be those of others",
+                self.alike,
+                self.packets.len(),
+                one.flow
             ));
         }
         let least = self.least().unwrap_or(0);
@@ -326,6 +339,7 @@ fn is_forward([first, second]: &[Pair; 2]) -> bool {
 
 fn packet_rows(near: &Captured, far: &[Captured], sequence: u64, least: i64) -> Vec<RoundTrip> {
     let lost = RoundTrip {
+        way: Way::Forward,
         sequence,
         size: near.size,
         t1: romer_record::Stamps { kernel: time(Some(near.at_ns)), ..Default::default() },
