@@ -147,18 +147,26 @@ impl Corruption {
     }
 
     /// The bits, numbered from the frame's first, of a frame of which `octets` octets may be turned over (its header
-    /// and check sequence are the caller's to leave out). All different; fewer than asked for where there are fewer.
+    /// and check sequence are the caller's to leave out). Each is equally likely to be any of them, and all are different;
+    /// fewer than asked for where there are fewer.
     pub fn positions(&self, octets: u32) -> impl Iterator<Item = u32> {
-        // An affine walk through the bits: different as long as the stride and their number have no common factor,
-        // which odd strides and a number that is a power of two have not; what lies beyond the frame is passed over.
-        let number = octets.saturating_mul(8);
-        let size = u64::from(number.max(1)).next_power_of_two();
-        let (offset, stride) = (self.word & 0xffff_ffff, (self.word >> 32) | 1);
-        (0..size)
-            .map(move |n| offset.wrapping_add(n.wrapping_mul(stride)) & (size - 1))
-            .filter_map(move |at| u32::try_from(at).ok().filter(|at| *at < number))
-            .take(usize::from(self.bits))
+        // A walk in steps of one length around the frame: where it begins is uniform over the bits, and so is every place of it;
+        // all are different as long as the step and the number of bits have no common factor.
+        let number = u64::from(octets.saturating_mul(8));
+        let scaled = |word: u64, of: u64| ((word & 0xffff_ffff) * of) >> 32;
+        let begin = scaled(self.word, number);
+        let drawn = 1 + scaled(self.word >> 32, number.saturating_sub(1));
+        let step = (drawn..number).find(|step| gcd(*step, number) == 1).unwrap_or(1);
+        (0..number.min(u64::from(self.bits)))
+            .filter_map(move |n| u32::try_from((begin + n * step) % number).ok())
     }
+}
+
+const fn gcd(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 /// What becomes of a packet or of its copy.
@@ -192,4 +200,42 @@ pub struct Outcome {
     pub corruption: Option<Corruption>,
     /// Why it does not leave; `None`: it leaves.
     pub lost: Option<Cause>,
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_units::random::{Seed, Stream};
+
+    use super::*;
+
+    #[test]
+    fn every_bit_of_a_frame_is_as_likely_to_be_turned_over_and_none_twice() {
+        const DRAWS: u32 = 200_000;
+        let draws = Stream::new(Seed([7; 6]), [0, 0]);
+        for (octets, bits) in [(46_u32, 1_u8), (46, 3), (128, 2), (186, 1), (1_500, 5), (1, 64), (0, 3)] {
+            let mut counts = vec![0_u32; octets as usize];
+            for draw in 0..DRAWS {
+                let turned: Vec<u32> =
+                    Corruption::new(draws.bits(u64::from(draw)), bits, false).positions(octets).collect();
+                let different: std::collections::BTreeSet<_> = turned.iter().collect();
+                assert_eq!((turned.len(), different.len()), {
+                    let expected = u32::from(bits).min(octets * 8) as usize;
+                    (expected, expected)
+                });
+                for bit in turned {
+                    counts[(bit / 8) as usize] += 1;
+                }
+            }
+            let Some(freedom) = octets.checked_sub(1).filter(|freedom| *freedom > 0).map(f64::from) else {
+                continue;
+            };
+            let expected = f64::from(DRAWS) * f64::from(bits) / f64::from(octets);
+            let squares: f64 =
+                counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum();
+            // Six deviations of chi-squared: a fresh seed would break it with a probability below 1e-7. Bits of one draw are not
+            // independent of each other, by a factor of their number at the most.
+            let bound = f64::from(bits) * (freedom + 6.0 * (2.0 * freedom).sqrt());
+            assert!(squares < bound, "{octets} octets, {bits} bits: {squares} of {bound}");
+        }
+    }
 }
