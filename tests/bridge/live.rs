@@ -469,6 +469,47 @@ fn frames_for_a_port_that_is_down_are_undeliverable_and_one_that_is_gone_ends_th
 }
 
 #[test]
+fn what_comes_when_a_link_is_up_again_leaves_however_soon_it_is_and_every_time_that_it_went_down_counts() {
+    with_network(
+        "live::what_comes_when_a_link_is_up_again_leaves_however_soon_it_is_and_every_time_that_it_went_down_counts",
+        || {
+            const FLAPS: u64 = 8;
+            let bench = Bench::new();
+            let bridge = bench.bridge(Path::default());
+            let [mut near, _] = bench.hosts();
+            let mut sent = 0;
+            for _ in 0..FLAPS {
+                for (up, frames) in [(false, 1), (true, 20)] {
+                    bench.far.networks()[1].set_up("v1", up).unwrap();
+                    if !up {
+                        // Long enough for the bridge to see it, and much less than the kernel's own state takes to follow.
+                        let downs = || bridge.control().snapshot().unwrap().directions[1].link.downs;
+                        let before = downs();
+                        wait_until("it is seen to be down", || downs() > before);
+                    }
+                    for number in 0..frames {
+                        near.send(&numbered(number));
+                        sent += 1;
+                    }
+                    wait_until("all have left or were given up", || {
+                        let snapshot = bridge.control().snapshot().unwrap();
+                        let ledger = &snapshot.directions[0].ledger;
+                        ledger.received == sent && ledger.queued == 0
+                    });
+                }
+            }
+            let snapshot = bridge.stop().unwrap();
+            assert_balanced(&snapshot);
+            assert_eq!(
+                lost(&snapshot.directions[0], Cause::Undeliverable),
+                FLAPS,
+                "one each time, while it was down"
+            );
+        },
+    );
+}
+
+#[test]
 fn one_port_twice_and_more_than_fits_is_refused() {
     with_network("live::one_port_twice_and_more_than_fits_is_refused", || {
         use romer_impair::config::{Discipline, RateLimit};

@@ -185,6 +185,22 @@ fn a_link_may_go_down_and_up_and_away() {
 }
 
 #[test]
+fn a_port_sends_what_the_interface_takes_now() {
+    in_network!("a_port_sends_what_the_interface_takes_now")(|| {
+        in_each_mode(|link, mut ends, _| {
+            let long = frame([2; 6], &[], 0x88b5, 600);
+            assert_eq!(ends[1].send(&long).frames, 1);
+            link.networks()[1].set_mtu("v1", 300).unwrap();
+            assert_eq!(ends[1].port.link(), LinkState::Up);
+            assert_eq!((ends[1].port.mtu(), ends[1].send(&long).refused), (300, Some(Refusal::Oversize)));
+            link.networks()[1].set_mtu("v1", 1_400).unwrap();
+            assert_eq!(ends[1].port.link(), LinkState::Up);
+            assert_eq!(ends[1].send(&long).frames, 1);
+        });
+    });
+}
+
+#[test]
 fn a_port_leaves_no_program_behind_and_two_cannot_be() {
     in_network!("a_port_leaves_no_program_behind_and_two_cannot_be")(|| {
         for mode in XdpMode::ALL {

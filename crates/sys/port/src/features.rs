@@ -11,6 +11,7 @@ use crate::sys;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
 const GET_FLAGS: u32 = 0x25;
+const GET_LINK: u32 = 0x0a;
 /// Joining of received packets by the card, and the cutting out and putting in of VLAN tags.
 const FLAGS_OFF: u32 = (1 << 15) | (1 << 7) | (1 << 8);
 /// Joining by the card.
@@ -101,6 +102,11 @@ pub(crate) fn switch_off(socket: BorrowedFd<'_>, interface: &str) -> Result<Opti
         }
     }
     Ok(left)
+}
+
+/// Whether the interface is switched on and its carrier is there, at this moment; `None` where its driver does not tell.
+pub(crate) fn carrier(socket: BorrowedFd<'_>, name: &libc::ifreq) -> Option<bool> {
+    read(socket.as_raw_fd(), name, GET_LINK).map(|data| data != 0)
 }
 
 fn read(socket: RawFd, name: &libc::ifreq, command: u32) -> Option<u32> {

@@ -393,6 +393,11 @@ fn link_state(socket: BorrowedFd<'_>, control: BorrowedFd<'_>, interface: &str) 
         return LinkState::Gone;
     }
     let mut request = crate::features::name_of(interface);
+    // RFC 2863's operational state (`IFF_RUNNING`) says so up to a second later, and where a link goes down and up again within that
+    // time perhaps not at all.
+    if let Some(carries) = crate::features::carrier(control, &request) {
+        return if carries { LinkState::Up } else { LinkState::Down };
+    }
     // SAFETY: the request names an interface and outlives the call, which writes flags into it.
     let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
     // SAFETY: the call has filled this member, or left the zeros.
@@ -421,6 +426,16 @@ impl Eye {
 
     pub(crate) fn link(&self) -> LinkState {
         link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
+    }
+
+    /// The interface's MTU at this moment; `None` where it is gone, or has another name.
+    pub(crate) fn mtu(&self) -> Option<u32> {
+        let mut request = crate::features::name_of(&self.interface);
+        // SAFETY: the request names an interface and outlives the call, which writes a number into it.
+        let answer = unsafe { libc::ioctl(self.control.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+        // SAFETY: the call has filled this member.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+        (answer == 0).then(|| u32::try_from(mtu).ok()).flatten()
     }
 }
 

@@ -6,6 +6,7 @@
 //! frame for its driver to put in, as virtual links do; and a checksum left to the driver is known only by its look
 //! (see [`crate::offload::finish_hidden`]).
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -43,7 +44,8 @@ pub struct XdpPort {
     socket: OwnedFd,
     eye: Eye,
     mode: XdpMode,
-    mtu: u32,
+    /// As it was when the interface was last asked how it is.
+    mtu: Cell<u32>,
     fill: Ring<u64>,
     completion: Ring<u64>,
     receive: Ring<libc::xdp_desc>,
@@ -95,7 +97,7 @@ impl XdpPort {
             socket,
             eye,
             mode,
-            mtu: link.mtu,
+            mtu: Cell::new(link.mtu),
             fill: rings.fill,
             completion: rings.completion,
             receive: rings.receive,
@@ -241,7 +243,7 @@ impl XdpPort {
         let mut end = begin;
         let mut refused = None;
         for frame in frames.iter().take(most) {
-            if frame.length > longest_frame(arena.octets_of(frame), self.mtu) {
+            if frame.length > longest_frame(arena.octets_of(frame), self.mtu.get()) {
                 refused = Some(Refusal::Oversize);
                 break;
             }
@@ -356,11 +358,14 @@ impl Port for XdpPort {
     }
 
     fn link(&self) -> LinkState {
+        if let Some(mtu) = self.eye.mtu() {
+            self.mtu.set(mtu);
+        }
         self.eye.link()
     }
 
     fn mtu(&self) -> u32 {
-        self.mtu
+        self.mtu.get()
     }
 
     fn data_plane(&self) -> &'static str {

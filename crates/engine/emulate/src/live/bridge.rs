@@ -65,6 +65,8 @@ struct Side {
     port: Box<dyn Port>,
     name: PortName,
     link: LinkTold,
+    /// When the link was last asked for.
+    looked: Timestamp<Monotonic>,
     outbox: VecDeque<Frame>,
     leaving: VecDeque<Leaving>,
     /// Of what arrives here.
@@ -107,6 +109,7 @@ impl Bridge {
             port,
             #[expect(clippy::expect_used, reason = "two ports have two names")]
             name: names.next().expect("a name for each port"),
+            looked: monotonic_now(),
             outbox: VecDeque::with_capacity(slots),
             leaving: VecDeque::with_capacity(slots),
             gathered: Gathered::new(),
@@ -289,6 +292,13 @@ impl Bridge {
 
     /// Sends what stands before a port, the first burst at `time` where nobody has used that yet.
     fn flush_side(&mut self, index: usize, time: &mut Option<Timestamp<Monotonic>>) {
+        if !self.sides[index].outbox.is_empty() && self.sides[index].link.state == LinkState::Down {
+            // It may carry again since it was asked.
+            let side = &mut self.sides[index];
+            let now = monotonic_now();
+            side.link.see(side.port.link(), now - side.looked);
+            side.looked = now;
+        }
         while !self.sides[index].outbox.is_empty() {
             let side = &mut self.sides[index];
             let refused = if side.link.state == LinkState::Up {
@@ -358,7 +368,8 @@ impl Bridge {
     fn look(&mut self) -> Result<(), LiveError> {
         let now = monotonic_now();
         for side in &mut self.sides {
-            side.link.see(side.port.link(), now - self.looked);
+            side.link.see(side.port.link(), now - side.looked);
+            side.looked = now;
         }
         self.looked = now;
         self.taps.look();
