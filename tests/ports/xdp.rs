@@ -185,6 +185,20 @@ fn a_link_may_go_down_and_up_and_away() {
 }
 
 #[test]
+fn a_link_is_told_as_it_is_at_once_however_often_it_changes() {
+    in_network!("a_link_is_told_as_it_is_at_once_however_often_it_changes")(|| {
+        in_each_mode(|link, ends, _| {
+            for round in 0..5 {
+                for (up, state) in [(false, LinkState::Down), (true, LinkState::Up)] {
+                    link.networks()[1].set_up("v1", up).unwrap();
+                    assert_eq!(ends.each_ref().map(|end| end.port.link()), [state, state], "round {round}");
+                }
+            }
+        });
+    });
+}
+
+#[test]
 fn a_port_sends_what_the_interface_takes_now() {
     in_network!("a_port_sends_what_the_interface_takes_now")(|| {
         in_each_mode(|link, mut ends, _| {
