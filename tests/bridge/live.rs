@@ -480,11 +480,10 @@ fn what_comes_when_a_link_is_up_again_leaves_however_soon_it_is_and_every_time_t
             let mut sent = 0;
             for _ in 0..FLAPS {
                 for (up, frames) in [(false, 1), (true, 20)] {
+                    let downs = || bridge.control().snapshot().unwrap().directions[1].link.downs;
+                    let before = downs();
                     bench.far.networks()[1].set_up("v1", up).unwrap();
                     if !up {
-                        // Long enough for the bridge to see it, and much less than the kernel's own state takes to follow.
-                        let downs = || bridge.control().snapshot().unwrap().directions[1].link.downs;
-                        let before = downs();
                         wait_until("it is seen to be down", || downs() > before);
                     }
                     for number in 0..frames {

@@ -123,7 +123,7 @@ fn ledgers(bridge: &Bridge) -> [Ledger; 2] {
 
 #[test]
 fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() {
-    let (mut bridge, wires, _others) = bridge(96);
+    let (mut bridge, wires, _others) = bridge(64);
     let chance = Stream::new(Seed([9, 8, 7, 6, 5, 4]), [1, 1]);
     let mut offered = [0_u64; 2];
     let mut dropped = [0_u64; 2];
