@@ -207,3 +207,162 @@ fn a_step_leaves_what_arrived_before_it_even_where_a_copy_was_made_after_it() {
     let wanted = [(0, 0, MS), (0, 1, 2 * MS), (1, 0, MS), (1, 1, 2 * MS)];
     assert_eq!(delays_when_taken_up_late(config_of, &[0, 4 * MS], 7 * MS), wanted);
 }
+
+/// One UDP flow, a packet of 204 octets a millisecond for 150 ms, and these configurations at these moments.
+fn through(first: Config, changes: &[(Nanos, Config)]) -> Vec<Outcome> {
+    let mut engine = Engine::new(first, Limits::growing(), 0);
+    let mut changes = changes.iter().peekable();
+    let mut out = Vec::new();
+    let headers = Headers { protocol: Some(UDP), ..Headers::default() };
+    for number in 0..150_u32 {
+        let arrival = Nanos::from(number) * MS;
+        while let Some((at, config)) = changes.next_if(|(at, _)| *at <= arrival) {
+            out.extend(std::iter::from_fn(|| engine.poll(*at)));
+            engine.apply(config.clone(), *at);
+        }
+        out.extend(std::iter::from_fn(|| engine.poll(arrival - 1)));
+        engine.admit(&Packet { slot: number, port: Port::A, length: 204, arrival, headers });
+    }
+    out.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)));
+    assert_eq!((out.len(), engine.held()), (150, 0));
+    out
+}
+
+/// A path for UDP besides that of the others.
+fn with_flow(others: Path, own: Option<Path>) -> Config {
+    let mut config_of = config(others);
+    config_of.flows = vec![Match { protocol: Some(UDP), ..Match::default() }];
+    config_of.base.paths[0].push(own.map(Arc::new));
+    config_of
+}
+
+/// Half a megabit a second behind a delay: a packet of 204 octets takes 3.264 ms.
+fn slow(delay: Nanos) -> Path {
+    Path { rate: rate(500_000).rate, ..fixed(delay) }
+}
+
+#[test]
+fn a_flow_keeps_its_order_whatever_changes_and_whenever() {
+    let plain = config(fixed(25 * MS));
+    let quick = || Some(fixed(4 * MS));
+    let flow = with_flow(fixed(25 * MS), quick());
+    for (name, first, changes) in [
+        ("a flow comes", plain.clone(), vec![(60, flow.clone())]),
+        ("a rate comes", plain.clone(), vec![(60, config(slow(0)))]),
+        (
+            "a flow comes, then a rate for both",
+            plain.clone(),
+            vec![(60, flow.clone()), (68, with_flow(slow(0), Some(slow(0))))],
+        ),
+        (
+            "a flow comes, then goes with a rate",
+            plain.clone(),
+            vec![(60, flow.clone()), (68, config(slow(0)))],
+        ),
+        (
+            "a flow comes, then a rate for those before it",
+            plain.clone(),
+            vec![(60, flow.clone()), (68, with_flow(slow(0), quick()))],
+        ),
+        ("a flow and a rate come at once", plain, vec![(60, with_flow(slow(0), quick()))]),
+        (
+            "a flow comes where delay and rate were",
+            config(slow(25 * MS)),
+            vec![(60, with_flow(slow(25 * MS), quick()))],
+        ),
+        ("a path comes for a flow", with_flow(fixed(25 * MS), None), vec![(60, flow.clone())]),
+        (
+            "the path of a flow goes",
+            with_flow(fixed(4 * MS), Some(slow(25 * MS))),
+            vec![(60, with_flow(fixed(4 * MS), None))],
+        ),
+        (
+            "flows come and go while packets wait for each other",
+            flow.clone(),
+            vec![
+                (60, config(slow(0))),
+                (62, flow.clone()),
+                (64, config(fixed(0))),
+                (66, with_flow(fixed(0), Some(slow(MS)))),
+                (68, config(fixed(0))),
+            ],
+        ),
+    ] {
+        let changes: Vec<_> = changes.into_iter().map(|(at, config)| (at * MS, config)).collect();
+        assert!(in_order(&through(first, &changes)), "{name}");
+    }
+}
+
+#[test]
+fn a_flow_keeps_its_order_through_changes_drawn_at_random() {
+    let mut state = 1_u64;
+    let mut below = |number: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % number
+    };
+    let mut path = move || {
+        let delay = |ms: u64| fixed(Nanos::try_from(ms).unwrap() * MS);
+        match below(5) {
+            0 => rate(300_000 + 100_000 * below(30)),
+            1 => mahimahi("3\n5\n"),
+            2 => Path { rate: rate(300_000 + 100_000 * below(30)).rate, ..delay(below(30)) },
+            3 => Path {
+                order: Order::Exact,
+                delay: Model::Plain(Delay {
+                    fixed: MS,
+                    variable: Some(Variable::new(Law::Exponential { mean: 5e6 }, None)),
+                }),
+                ..Path::default()
+            },
+            _ => delay(below(30)),
+        }
+    };
+    for round in 0..300_u32 {
+        let mut config_of = |number: u32| match number % 4 {
+            0 => config(path()),
+            1 => with_flow(path(), Some(path())),
+            2 => with_flow(path(), None),
+            _ => {
+                let mut config_of = with_flow(path(), None);
+                config_of.flows.push(Match { protocol: Some(UDP), ..Match::default() });
+                config_of.flows[0].protocol = Some(6);
+                config_of.base.paths[0].push(Some(Arc::new(path())));
+                config_of
+            }
+        };
+        let first = config_of(round);
+        let gap = Nanos::from(round % 13 + 1) * MS;
+        let changes: Vec<_> =
+            (1..10).map(|n: u32| (Nanos::from(n) * gap, config_of(n * (1 + round % 3) + round))).collect();
+        let out = through(first, &changes);
+        assert!(in_order(&out), "round {round}");
+        assert!(
+            out.iter().all(|o| o.entered + o.requested <= o.released && o.released <= o.time),
+            "round {round}"
+        );
+    }
+}
+
+#[test]
+fn what_takes_another_path_goes_on_when_the_last_before_it_has_left_and_no_later() {
+    // The packet of 59 ms would leave at 84 ms; at 68 ms the rate of its path changes, and it leaves later.
+    let changes = [
+        (60 * MS, with_flow(fixed(25 * MS), Some(fixed(4 * MS)))),
+        (68 * MS, with_flow(slow(0), Some(fixed(4 * MS)))),
+    ];
+    let out = through(config(fixed(25 * MS)), &changes);
+    let last = out[59].time;
+    assert!(last > 85 * MS);
+    // Those that would have left sooner have waited, and leave together; the next ones are as without a change.
+    let meets = |o: &Outcome| o.released.max(o.arrival + 4 * MS) == o.time && !o.rated;
+    assert!(out[60..].iter().all(meets));
+    assert!(out[60..].iter().all(|o| o.time == last.max(o.arrival + 4 * MS)), "{last}");
+}
+
+#[test]
+fn what_keeps_no_order_waits_for_no_other_path() {
+    let free = |delay| Path { order: Order::Independent, ..fixed(delay) };
+    let out = through(config(slow(25 * MS)), &[(60 * MS, with_flow(slow(25 * MS), Some(free(4 * MS))))]);
+    let of_flow: Vec<_> = out.iter().filter(|o| o.ordinal >= 60).collect();
+    assert!(of_flow.len() == 90 && of_flow.iter().all(|o| o.time == o.arrival + 4 * MS));
+}

@@ -4,6 +4,7 @@ use romer_units::random::Seed;
 
 use crate::Nanos;
 use crate::config::Config;
+use crate::gate::OPEN;
 use crate::generator::Owner;
 use crate::held::NEVER;
 use crate::ledger::Ledger;
@@ -59,9 +60,44 @@ pub struct Engine {
 #[derive(Clone, Debug)]
 struct Side {
     paths: Vec<Option<Pipeline>>,
+    /// How often packets were given other paths than those before them had.
+    generation: u32,
+    /// Whether pieces of an earlier generation may be behind the reorder stage.
+    has_older: bool,
     ordinal: u64,
     last_arrival: Nanos,
     ledger: Ledger,
+}
+
+impl Side {
+    /// Packets may take other paths from now on than those before them did: what keeps its order leaves behind all of
+    /// these.
+    fn begin_generation(&mut self, now: Nanos) {
+        self.generation = self.generation.saturating_add(1);
+        for path in self.paths.iter_mut().flatten() {
+            path.begin_generation(self.generation);
+        }
+        self.keep_order(now);
+    }
+
+    /// Tells each path which is the earliest generation that the others hold.
+    fn keep_order(&mut self, now: Nanos) {
+        let (mut first, mut second, mut of) = (OPEN, OPEN, 0);
+        for (index, path) in self.paths.iter().enumerate() {
+            let oldest = path.as_ref().map_or(OPEN, Pipeline::oldest_generation);
+            if oldest < first {
+                (first, second, of) = (oldest, first, index);
+            } else {
+                second = second.min(oldest);
+            }
+        }
+        self.has_older = first < OPEN;
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            if let Some(path) = path {
+                path.keep_behind(if index == of { second } else { first }, now);
+            }
+        }
+    }
 }
 
 impl Engine {
@@ -71,6 +107,8 @@ impl Engine {
         let seed = config.seed.unwrap_or(Seed([1; 6]));
         let ports = Port::BOTH.map(|_| Side {
             paths: Vec::new(),
+            generation: 0,
+            has_older: false,
             ordinal: 0,
             last_arrival: Nanos::MIN,
             ledger: Ledger::default(),
@@ -114,21 +152,16 @@ impl Engine {
                 }
             }
         }
-        if self.config.flows != config.flows {
-            self.keep_order();
+        for (index, side) in self.ports.iter_mut().enumerate() {
+            let own = |config: &Config, flow| config.base.paths[index].get(flow).is_some_and(Option::is_some);
+            let other_paths =
+                || (0..side.paths.len()).any(|flow| own(&self.config, flow) != own(&config, flow));
+            if self.config.flows != config.flows || other_paths() {
+                side.begin_generation(now);
+            }
         }
         self.config = config;
         self.quiet_until = Nanos::MIN;
-    }
-
-    /// Packets may take other paths than those before them did: what keeps its order leaves behind all of these.
-    fn keep_order(&mut self) {
-        for side in &mut self.ports {
-            let last = side.paths.iter().flatten().map(Pipeline::last_departure).max().unwrap_or(Nanos::MIN);
-            // A nanosecond later, so that it is not a matter of chance who leaves first.
-            let later = last.saturating_add(1);
-            side.paths.iter_mut().flatten().for_each(|path| path.keep_behind(later));
-        }
     }
 
     /// A packet has arrived: decides its fate and lets it in.
@@ -188,6 +221,9 @@ impl Engine {
             let side = &mut self.ports[port];
             let pipeline = side.paths[flow].as_mut()?;
             if let Some(outcome) = pipeline.poll(at, &mut side.ledger) {
+                if side.has_older {
+                    side.keep_order(outcome.time);
+                }
                 return Some(outcome);
             }
         }

@@ -101,6 +101,10 @@ impl<T> Timed<T> {
         Self { ring: VecDeque::with_capacity(capacity), heap: BinaryHeap::with_capacity(capacity), next: 0 }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len() + self.heap.len()
+    }
+
     pub(crate) fn push(&mut self, at: Nanos, thing: T) {
         let due = Due { at, number: self.next, thing };
         self.next += 1;

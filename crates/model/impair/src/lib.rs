@@ -44,6 +44,7 @@ mod claims;
 pub mod config;
 mod decision;
 mod engine;
+mod gate;
 mod generator;
 pub mod goodness;
 mod held;

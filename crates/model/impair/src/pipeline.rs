@@ -14,6 +14,7 @@ use crate::cast;
 use crate::chain::Walk;
 use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder};
 use crate::decision::{Decision, Memory};
+use crate::gate::Gate;
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
 use crate::held::{Displaced, NEVER, Piece, Pieces, Place, Timed};
 use crate::laws::Law;
@@ -89,6 +90,7 @@ pub(crate) struct Pipeline {
     copies: Timed<Place>,
     displaced: Displaced,
     delayed: Timed<Place>,
+    gate: Gate,
     server: Server,
     correlation: Box<Correlation>,
     /// Packets of this path so far, for traces.
@@ -147,6 +149,7 @@ impl Pipeline {
             copies: Timed::with_capacity(reserve),
             displaced: Displaced::with_capacity(reserve),
             delayed: Timed::with_capacity(reserve),
+            gate: Gate::with_capacity(reserve),
             server: Server::with_capacity(reserve),
             correlation: Box::default(),
             packets: 0,
@@ -177,15 +180,20 @@ impl Pipeline {
         self.note_steps();
     }
 
-    /// When the last that is past the reorder stage leaves, at the earliest.
-    pub(crate) fn last_departure(&self) -> Nanos {
-        let path = self.timeline.path(self.back);
-        self.holding.last_deadline.max(self.server.empty_at(Self::pace(path, self.pace_from)))
+    /// Packets may take other paths from now on than those before them did.
+    pub(crate) fn begin_generation(&mut self, generation: u32) {
+        self.gate.begin(generation, self.held() - self.copies.len() - self.displaced.len());
     }
 
-    /// What keeps its order leaves no sooner than that from now on.
-    pub(crate) fn keep_behind(&mut self, time: Nanos) {
-        self.holding.last_deadline = self.holding.last_deadline.max(time);
+    /// As [`Gate::oldest`].
+    pub(crate) fn oldest_generation(&self) -> u32 {
+        self.gate.oldest()
+    }
+
+    /// As [`Gate::behind`].
+    pub(crate) fn keep_behind(&mut self, others: u32, now: Nanos) {
+        self.gate.behind(others, now);
+        self.note();
     }
 
     pub(crate) fn held(&self) -> usize {
@@ -358,6 +366,7 @@ impl Pipeline {
         ledger.waited += u64::from(deadline > due);
         let piece = self.pieces.at_mut(place);
         (piece.entered, piece.requested, piece.released) = (now, requested, deadline);
+        self.gate.enter(place, order != Order::Independent);
         self.delayed.push(deadline, place);
     }
 
@@ -539,7 +548,7 @@ impl Pipeline {
     fn note(&mut self) {
         let waiting = self.copies.next_at().min(self.displaced.flush_at());
         // A step of the timeline matters only to what is there.
-        self.next = waiting.min(self.delayed.next_at()).min(self.server_at);
+        self.next = waiting.min(self.delayed.next_at()).min(self.gate.next_at()).min(self.server_at);
         self.next_in_front = waiting;
     }
 
@@ -575,12 +584,11 @@ impl Pipeline {
                 self.note_server();
                 continue;
             }
+            let going_on = self.past_the_gate(at, ledger);
             let path = self.timeline.path(self.back);
             let pace = Self::pace(path, self.pace_from);
-            let out = if self.delayed.next_at() <= at {
-                self.delayed.pop().and_then(|(due, place)| {
-                    self.server.offer(place, self.pieces.at(place), due, pace, &mut self.draws)
-                })
+            let out = if let Some((time, place)) = going_on {
+                self.server.offer(place, self.pieces.at(place), time, pace, &mut self.draws)
             } else if self.server.next_at(pace) <= at {
                 self.server.step(pace)
             } else {
@@ -590,6 +598,7 @@ impl Pipeline {
             self.note();
             if let Some(gone) = out {
                 let Gone { place, time, lost, rated } = gone;
+                self.gate.leave(place);
                 let outcome = Outcome { time, lost, rated, ..self.pieces.take(place) };
                 ledger.settle(&outcome);
                 return Some(outcome);
@@ -597,9 +606,35 @@ impl Pipeline {
         }
     }
 
+    /// What comes to the fifth stage by `at`, and when: one that waited for other paths, or one that the delay stage lets
+    /// go and that need not.
+    fn past_the_gate(&mut self, at: Nanos, ledger: &mut Ledger) -> Option<(Nanos, Place)> {
+        if self.gate.next_at() <= at {
+            let place = self.gate.pop()?;
+            let piece = self.pieces.at_mut(place);
+            if piece.released == piece.entered.saturating_add(piece.requested) && at > piece.released {
+                ledger.waited += 1;
+            }
+            piece.released = piece.released.max(at);
+            self.holding.last_deadline = self.holding.last_deadline.max(piece.released);
+            return Some((piece.released, place));
+        }
+        while self.delayed.next_at() <= at {
+            let (due, place) = self.delayed.pop()?;
+            if !self.gate.stops(place) {
+                return Some((due, place));
+            }
+        }
+        None
+    }
+
     /// Takes everything out.
     pub(crate) fn drain(&mut self, now: Nanos, ledger: &mut Ledger) -> Option<Outcome> {
-        let place = self.server.drain_one().or_else(|| self.delayed.pop().map(|(_, place)| place));
+        let place = self.server.drain_one().or_else(|| self.gate.pop());
+        let place = place.or_else(|| self.delayed.pop().map(|(_, place)| place));
+        if let Some(place) = place {
+            self.gate.leave(place);
+        }
         let place =
             place.or_else(|| self.displaced.take()).or_else(|| self.copies.pop().map(|(_, place)| place))?;
         self.note_server();

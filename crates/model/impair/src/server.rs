@@ -290,14 +290,6 @@ impl Server {
         }
     }
 
-    /// When a queue that is emptied at a rate will be empty; before everything where there is none.
-    pub(crate) fn empty_at(&self, pace: Pace<'_>) -> Nanos {
-        let (Pace::Limit(limit), Some(&head)) = (pace, self.queue.front()) else { return Nanos::MIN };
-        let first = self.busy.unwrap_or_else(|| self.begin(head) + sending(limit, head.length));
-        let others = self.queue.iter().skip(1).map(|frame| sending(limit, frame.length));
-        ceiling(others.fold(first, i128::saturating_add))
-    }
-
     /// Which opportunity the head uses, and what is left of it. What is left when the queue is empty is wasted.
     fn next_opportunity(&self, head: Queued, trace: &Opportunities, start: Nanos) -> (u64, u32) {
         let first = trace.first_from(head.released.max(self.changed).saturating_sub(start));
