@@ -48,12 +48,7 @@ pub fn read_scenario(text: &str, name: &str) -> Result<Opened, EmulateError> {
 /// # Errors
 /// The file's, or the scenario's.
 pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
-    if let Ok(found) = fs::metadata(path)
-        && found.is_file()
-        && let Some(why) = writable_by_all(found.permissions().mode(), is_root())
-    {
-        return Err(EmulateError::NoFile { what: "the scenario", path: path.into(), why });
-    }
+    not_anybodys(path, "the scenario")?;
     let octets = contents(path, "the scenario", LARGEST)?;
     let content = |why: String| EmulateError::Content { what: "the scenario", path: path.into(), why };
     let text = romer_scenario::decode(&octets).map_err(content)?;
@@ -65,6 +60,7 @@ pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
                 "names {file:?}, which is outside of the scenario's folder: refused; put the file into the folder"
             ));
         }
+        not_anybodys(&named, "the file").map_err(|error| error.to_string())?;
         let octets = contents(&named, "the file", LARGEST_TRACE).map_err(|error| error.to_string())?;
         if octets.starts_with(&[0x1f, 0x8b]) {
             return Err("is compressed by gzip; unpack it with gunzip".into());
@@ -83,6 +79,17 @@ fn leaves(folder: &Path, named: &Path) -> bool {
     match (folder.canonicalize(), named.canonicalize()) {
         (Ok(folder), Ok(named)) => !named.starts_with(folder),
         _ => false,
+    }
+}
+
+/// Refuses a file that anybody may write where it is root who reads it.
+fn not_anybodys(path: &Path, what: &'static str) -> Result<(), EmulateError> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => match writable_by_all(found.permissions().mode(), is_root()) {
+            Some(why) => Err(EmulateError::NoFile { what, path: path.into(), why }),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

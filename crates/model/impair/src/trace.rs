@@ -6,7 +6,8 @@
 //! | `measurement` | a row of the CSV that `romer report --csv` writes | fate and delay, a row a packet or by time |
 //! | `mahimahi` | a millisecond in which 1,500 octets may leave | the rate, in a circle |
 //!
-//! Reading is strict: the first line that is not what it should be is named.
+//! Reading is strict: the first line that is not what it should be is named, and what is wanted there. What stands there is
+//! not told: whoever wrote the scenario may have named a file that the reader of the message must not see.
 
 use std::sync::Arc;
 
@@ -187,11 +188,6 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
     })
 }
 
-/// As much of what was written as a message shows.
-fn shown(text: &str) -> String {
-    text.chars().take(40).collect()
-}
-
 const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 
 /// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there.
@@ -205,35 +201,30 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
             if port != "port" {
-                return Err(line(
-                    number,
-                    format!("begins with {:?}; write the columns {PHAM}", shown(&port)),
-                ));
+                return Err(line(number, format!("begins with other words; write the columns {PHAM}")));
             }
             continue;
         }
         let port = match port.as_str() {
             "1" => 0,
             "2" => 1,
-            other => return Err(line(number, format!("port is {:?}; write 1 or 2", shown(other)))),
+            _ => return Err(line(number, "port is neither 1 nor 2; write one of them")),
         };
         let lost = match lost.as_str() {
             "0" => false,
             "1" => true,
-            other => return Err(line(number, format!("loss is {:?}; write 0 or 1", shown(other)))),
+            _ => return Err(line(number, "loss is neither 0 nor 1; write one of them")),
         };
         let copies = copies.parse::<u64>().map_err(|_| {
-            let shown = shown(&copies);
-            line(number, format!("duplication is {shown:?}; write 0, 1, or a number of copies up to 255"))
+            line(number, "duplication is no whole number; write 0, 1, or a number of copies up to 255")
         })?;
         let copies = u8::try_from(copies)
             .map_err(|_| line(number, format!("duplication is {copies}; at most 255 copies are made")))?;
         let displacement =
             displacement.parse::<u32>().ok().filter(|distance| *distance <= MOST_DISPLACED).ok_or_else(
                 || {
-                    let what = "a whole number from 0 to";
-                    let shown = shown(&displacement);
-                    line(number, format!("reorder_distance is {shown:?}; write {what} {MOST_DISPLACED}"))
+                    let why = "reorder_distance is out of range or no number; write a whole number from 0 to";
+                    line(number, format!("{why} {MOST_DISPLACED}"))
                 },
             )?;
         let delay = micros(number, &delay)?;
@@ -259,7 +250,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
 fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
     let wrong = || {
         let least = "microseconds from 0 to 3600000000 (an hour)";
-        line(number, format!("delay_us is {:?}; write {least}", shown(text)))
+        line(number, format!("delay_us is out of range or no number; write {least}"))
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -282,8 +273,10 @@ pub fn read_mahimahi(text: &str) -> Result<Trace, TraceError> {
         let millis: Nanos = content
             .parse::<u32>()
             .map_err(|_| {
-                let shown = shown(content);
-                line(number, format!("is {shown:?}; write one whole number of milliseconds a line, in ascending order and below 2^32"))
+                line(
+                    number,
+                    "is no such number; write one whole number of milliseconds a line, in ascending order and below 2^32",
+                )
             })?
             .into();
         let moment = millis * 1_000_000;
@@ -364,13 +357,13 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
             text => text.parse::<Nanos>().map(Some).map_err(|_| {
                 line(
                     number,
-                    format!("{} is {:?}; write whole nanoseconds or nothing", columns[at], shown(text)),
+                    format!("{} is no whole number; write whole nanoseconds or nothing", columns[at]),
                 )
             }),
         };
-        let sequence = parts[sequence].parse().map_err(|_| {
-            line(number, format!("sequence is {:?}; write a whole number", shown(parts[sequence])))
-        })?;
+        let sequence = parts[sequence]
+            .parse()
+            .map_err(|_| line(number, "sequence is no whole number from 0; write one"))?;
         let arrived = stamp(arrived)?;
         if let Some(left) = stamp(left)? {
             rows.push((sequence, left, arrived.map(|arrived| arrived.saturating_sub(left))));
