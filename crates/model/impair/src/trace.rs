@@ -208,12 +208,12 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         let port = match port.as_str() {
             "1" => 0,
             "2" => 1,
-            _ => return Err(line(number, "port is neither 1 nor 2; write one of them")),
+            _ => return Err(line(number, "port is none; write 1 or 2")),
         };
         let lost = match lost.as_str() {
             "0" => false,
             "1" => true,
-            _ => return Err(line(number, "loss is neither 0 nor 1; write one of them")),
+            _ => return Err(line(number, "loss is no fate; write 0 or 1")),
         };
         let copies = copies.parse::<u64>().map_err(|_| {
             line(number, "duplication is no whole number; write 0, 1, or a number of copies up to 255")
