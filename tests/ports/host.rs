@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use romer_host::link::Network;
 use romer_host::netns;
-use romer_port::{HostGuard, HostGuards, LinkState, PortError, PortName, Refusal};
+use romer_port::{HostGuard, HostGuards, LinkState, PortError, PortName, Refusal, Sent};
 
 use crate::context::Namespace;
 use crate::frames::frame;
@@ -18,6 +18,31 @@ use crate::link::{Link, wait_until};
 const VICTIM: &str = "ROMER_PORTS_VICTIM";
 /// What it says just before.
 const BEGINS: &str = "taking over";
+
+#[test]
+fn what_an_interface_takes_and_drops_because_its_other_end_is_down_is_told() {
+    in_network!("what_an_interface_takes_and_drops_because_its_other_end_is_down_is_told")(|| {
+        let link = Link::new(1_500);
+        let networks = link.networks();
+        let mut one = link.open(0);
+        let octets = frame([2; 6], &[], 0x88b5, 60);
+        assert!(one.send(&octets).frames == 1 && one.port.carries());
+        networks[1].set_up("v1", false).unwrap();
+        // First it refuses; then its queue is taken away, and all that it takes is gone.
+        wait_until("it takes a frame all the same", || match one.send(&octets) {
+            Sent { frames: 1, refused: None } => {
+                assert!(!one.port.carries(), "it has said that the frame went on");
+                true
+            }
+            sent => {
+                assert_eq!((sent.frames, sent.refused), (0, Some(Refusal::Undeliverable)));
+                false
+            }
+        });
+        networks[1].set_up("v1", true).unwrap();
+        wait_until("it carries again", || one.port.carries());
+    });
+}
 
 #[test]
 fn a_link_may_go_down_and_come_up_again() {

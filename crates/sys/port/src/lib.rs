@@ -173,6 +173,12 @@ pub trait Port: AsFd + Send {
     /// What the interface can do now.
     fn link(&self) -> LinkState;
 
+    /// Whether what the interface has taken just now went on from there: one whose link is down may take frames and drop
+    /// them without a word. Cheaper than [`Port::link`].
+    fn carries(&self) -> bool {
+        true
+    }
+
     /// The largest IP packet of the interface when the port was opened, in octets.
     fn mtu(&self) -> u32;
 

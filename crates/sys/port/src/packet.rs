@@ -295,6 +295,14 @@ impl Port for PacketPort {
         link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
     }
 
+    fn carries(&self) -> bool {
+        // The kernel says that the link is down just before it takes the interface's queue away, and puts one in its place
+        // that drops all and does not tell. An interface that never says that it is up has its carrier asked.
+        let mut request = crate::features::name_of(&self.interface);
+        runs(self.control.as_fd(), &mut request)
+            || crate::features::carrier(self.control.as_fd(), &request) != Some(false)
+    }
+
     fn mtu(&self) -> u32 {
         self.mtu
     }
@@ -398,13 +406,18 @@ fn link_state(socket: BorrowedFd<'_>, control: BorrowedFd<'_>, interface: &str) 
     if let Some(carries) = crate::features::carrier(control, &request) {
         return if carries { LinkState::Up } else { LinkState::Down };
     }
+    if runs(control, &mut request) { LinkState::Up } else { LinkState::Down }
+}
+
+/// Whether the interface that a request names is switched on and its link is up, as the kernel has told last. A renamed
+/// interface cannot be asked by its old name; it is taken to be up.
+fn runs(control: BorrowedFd<'_>, request: &mut libc::ifreq) -> bool {
     // SAFETY: the request names an interface and outlives the call, which writes flags into it.
-    let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    let answer = unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut *request) };
     // SAFETY: the call has filled this member, or left the zeros.
     let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
     let carries = libc::IFF_UP | libc::IFF_RUNNING;
-    // A renamed interface cannot be asked by its old name; while the socket is bound it is there.
-    if answer < 0 || flags & carries == carries { LinkState::Up } else { LinkState::Down }
+    answer < 0 || flags & carries == carries
 }
 
 /// A packet socket through which nothing passes: it keeps an interface promiscuous and tells when it is gone.

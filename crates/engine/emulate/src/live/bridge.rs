@@ -32,6 +32,9 @@ const NEAR: Duration = Duration::from_micros(3);
 const LOOK: Duration = Duration::from_millis(50);
 /// Rounds with packets after which it is asked all the same whether it is time for that.
 const UNLOOKED: u32 = 64;
+/// How often a port that sends is asked whether what it takes goes on from there: asking takes a third of the time that
+/// sending does.
+const ASK: Duration = Duration::from_micros(200);
 /// How soon a port that was busy is tried again.
 const RETRY: Duration = Duration::from_millis(1);
 /// Octets of the check sequence, and of the shortest frame with it.
@@ -65,14 +68,37 @@ struct Side {
     port: Box<dyn Port>,
     name: PortName,
     link: LinkTold,
-    /// When the link was last asked for.
+    /// When the link was last asked for, and whether what was taken has gone on.
     looked: Timestamp<Monotonic>,
+    asked: Timestamp<Monotonic>,
     outbox: VecDeque<Frame>,
     leaving: VecDeque<Leaving>,
     /// Of what arrives here.
     gathered: Gathered,
     /// What came, but never to the engine: by cause.
     refused: [u64; Cause::ALL.len()],
+}
+
+impl Side {
+    /// Whether what was sent at `time` has gone on from the port, as far as it is time to ask.
+    fn has_carried(&mut self, time: Timestamp<Monotonic>) -> bool {
+        if time - self.asked < ASK {
+            return true;
+        }
+        self.asked = time;
+        if self.port.carries() {
+            return true;
+        }
+        self.look();
+        false
+    }
+
+    /// Asks how the link is.
+    fn look(&mut self) {
+        let now = monotonic_now();
+        self.link.see(self.port.link(), now - self.looked);
+        self.looked = now;
+    }
 }
 
 /// The bridge.
@@ -110,6 +136,7 @@ impl Bridge {
             #[expect(clippy::expect_used, reason = "two ports have two names")]
             name: names.next().expect("a name for each port"),
             looked: monotonic_now(),
+            asked: monotonic_now(),
             outbox: VecDeque::with_capacity(slots),
             leaving: VecDeque::with_capacity(slots),
             gathered: Gathered::new(),
@@ -294,24 +321,17 @@ impl Bridge {
     fn flush_side(&mut self, index: usize, time: &mut Option<Timestamp<Monotonic>>) {
         if !self.sides[index].outbox.is_empty() && self.sides[index].link.state == LinkState::Down {
             // It may carry again since it was asked.
-            let side = &mut self.sides[index];
-            let now = monotonic_now();
-            side.link.see(side.port.link(), now - side.looked);
-            side.looked = now;
+            self.sides[index].look();
         }
         while !self.sides[index].outbox.is_empty() {
             let side = &mut self.sides[index];
             let refused = if side.link.state == LinkState::Up {
                 let time = time.take().unwrap_or_else(monotonic_now);
                 let sent = side.port.tx_burst(&mut self.arena, &mut side.outbox);
-                for _ in 0..sent.frames {
-                    if let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() {
-                        self.sides[outcome.port.index()].gathered.departed(&outcome, time);
-                        if outcome.requested < SPIN.as_nanos() {
-                            self.alertness.left(time);
-                        }
-                        self.taps.left(known, &outcome, time.as_nanos());
-                    }
+                if sent.frames > 0 && !side.has_carried(time) {
+                    self.dropped(index, sent.frames);
+                } else {
+                    self.departed(index, sent.frames, time);
                 }
                 sent.refused
             } else {
@@ -323,6 +343,27 @@ impl Bridge {
                 Some(Refusal::Oversize) => self.give_up(index, Cause::Oversize),
                 Some(Refusal::Undeliverable) => self.give_up(index, Cause::Undeliverable),
             }
+        }
+    }
+
+    /// So many frames have left by a port at `time`.
+    fn departed(&mut self, index: usize, frames: usize, time: Timestamp<Monotonic>) {
+        for _ in 0..frames {
+            let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() else { return };
+            self.sides[outcome.port.index()].gathered.departed(&outcome, time);
+            if outcome.requested < SPIN.as_nanos() {
+                self.alertness.left(time);
+            }
+            self.taps.left(known, &outcome, time.as_nanos());
+        }
+    }
+
+    /// So many frames were taken by a port and dropped there, because its link is down.
+    fn dropped(&mut self, index: usize, frames: usize) {
+        for _ in 0..frames {
+            let Some(Leaving { outcome, known }) = self.sides[index].leaving.pop_front() else { return };
+            self.engine.undelivered(&outcome, Cause::Undeliverable);
+            self.taps.lost(known, &outcome, Cause::Undeliverable);
         }
     }
 
@@ -366,12 +407,8 @@ impl Bridge {
     }
 
     fn look(&mut self) -> Result<(), LiveError> {
-        let now = monotonic_now();
-        for side in &mut self.sides {
-            side.link.see(side.port.link(), now - side.looked);
-            side.looked = now;
-        }
-        self.looked = now;
+        self.sides.iter_mut().for_each(Side::look);
+        self.looked = monotonic_now();
         self.taps.look();
         self.count_kernel_drops()
     }

@@ -24,6 +24,8 @@ struct Wire {
     /// What frames before it in `sent` were refused for, one after the other.
     refusals: VecDeque<Option<Refusal>>,
     link: Option<LinkState>,
+    /// It takes frames and drops them.
+    swallows: bool,
 }
 
 struct Faulty {
@@ -64,7 +66,9 @@ impl Port for Faulty {
                 break;
             }
             let number = u32::from_be_bytes(arena.octets_of(frame)[..4].try_into().unwrap());
-            wire.sent.push(number);
+            if !wire.swallows {
+                wire.sent.push(number);
+            }
             sent.frames += 1;
             arena.release(frames.pop_front().unwrap());
         }
@@ -81,6 +85,10 @@ impl Port for Faulty {
 
     fn link(&self) -> LinkState {
         self.wire.lock().unwrap().link.unwrap_or(LinkState::Up)
+    }
+
+    fn carries(&self) -> bool {
+        !self.wire.lock().unwrap().swallows
     }
 
     fn mtu(&self) -> u32 {
@@ -188,4 +196,40 @@ fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() 
             "only copies twice"
         );
     }
+}
+
+#[test]
+fn what_a_port_takes_and_drops_because_its_link_is_down_has_not_left() {
+    let (mut bridge, wires, _others) = bridge(1_024);
+    let mut offered = 0;
+    for (swallows, link) in [
+        (false, LinkState::Up),
+        // The link is down, and nobody has seen it yet.
+        (true, LinkState::Up),
+        // It is seen, for it was asked.
+        (true, LinkState::Down),
+        (false, LinkState::Up),
+    ] {
+        {
+            let mut wire = wires[1].lock().unwrap();
+            (wire.swallows, wire.link) = (swallows, Some(link));
+        }
+        wires[0].lock().unwrap().coming.extend(offered..offered + 20);
+        offered += 20;
+        // It is time to ask again.
+        bridge.sides[1].asked = Timestamp::from_nanos(0);
+        bridge.receive(None).unwrap();
+        bridge.release(monotonic_now());
+        bridge.flush();
+        let sent = wires[1].lock().unwrap().sent.len() as u64;
+        let [ledger, _] = ledgers(&bridge);
+        assert_eq!((ledger.transmitted, ledger.queued), (sent, 0), "{ledger:?}");
+        assert_eq!(
+            ledger.lost_for(Cause::Undeliverable),
+            u64::from(offered) + ledger.duplicates_created - sent,
+            "{ledger:?}"
+        );
+    }
+    let sent = &wires[1].lock().unwrap().sent;
+    assert!(sent.iter().all(|number| *number < 20 || *number >= 60), "{sent:?}");
 }
