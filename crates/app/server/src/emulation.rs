@@ -211,7 +211,7 @@ impl Emulation {
             let path = folder.unwrap_or(Path::new("")).join(name);
             let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
             files.insert(name.to_owned(), text.clone());
-            Ok(text)
+            romer_scenario::named_file(text.as_bytes())
         };
         // It was read before, or the bridge would not be; what is wanted are its files.
         let _ = romer_scenario::parse(&control.scenario().text, "scenario", &mut load);

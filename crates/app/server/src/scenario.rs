@@ -138,7 +138,7 @@ pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read
         let text = text
             .ok_or_else(|| format!("names the file {name:?}, which was not sent with it; send its text"))?;
         files.insert(name.to_owned(), text.clone());
-        Ok(text.clone())
+        romer_scenario::named_file(text.as_bytes())
     };
     match romer_scenario::parse(&text, NAME, &mut load) {
         Ok(scenario) => Ok(Read { scenario, toml: text, files }),
@@ -155,7 +155,10 @@ pub(crate) fn read(given: Given, held: &BTreeMap<String, String>) -> Result<Read
 /// What is wrong besides the first fault of a text. Its places are lost on the way.
 fn others(text: &str, first: &ScenarioError, files: &BTreeMap<String, String>) -> Vec<ScenarioError> {
     let read = |scenario: &Map<String, Value>| {
-        let mut load = |name: &str| files.get(name).cloned().ok_or_else(|| "is not there".to_owned());
+        let mut load = |name: &str| {
+            let text = files.get(name).ok_or_else(|| "is not there".to_owned())?;
+            romer_scenario::named_file(text.as_bytes())
+        };
         let text = text_of(scenario).ok()?;
         romer_scenario::parse(&text, NAME, &mut load).err()
     };
@@ -461,6 +464,25 @@ mod tests {
         assert!(told.contains("goes by 1,2,3,4,5,6 ") && told.contains("; 1,2,3,4,5,7 counts"), "{told}");
         for same in ["", "seed = [1, 2, 3, 4, 5, 6]\n", "seed = [0, 0, 0, 0, 0, 0]\n"] {
             assert_eq!(of(same), [""; 0], "{same}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_sent_ends_its_lines_as_it_likes_and_is_no_archive() {
+        let sent = |text: &str| {
+            let files = BTreeMap::from([("t.csv".to_owned(), text.to_owned())]);
+            let toml = Some("[trace]\nfile = \"t.csv\"\nformat = \"pham\"\n".to_owned());
+            reading(Given { toml, files, ..Given::default() })
+        };
+        let lines = sent("1,0,0,0,1000\n2,1,0,0,7\n").unwrap();
+        let returns = sent("1,0,0,0,1000\r2,1,0,0,7\r").unwrap();
+        assert_eq!(returns.scenario.config, lines.scenario.config);
+        assert_eq!(returns.files["t.csv"], "1,0,0,0,1000\r2,1,0,0,7\r", "it is kept as it was sent");
+        for packed in ["\u{1f}\u{8b}\u{8}\0", "\u{1f}\u{fffd}\u{8}\0"] {
+            let problem = sent(packed).unwrap_err();
+            assert_eq!(problem.status(), 422);
+            let told = serde_json::to_string(&problem).unwrap();
+            assert!(told.contains("compressed by gzip") && told.contains("gunzip"), "{told}");
         }
     }
 

@@ -42,18 +42,26 @@ pub enum EmulateError {
     /// The scenario's content.
     #[error("{0}")]
     Scenario(#[from] ScenarioError),
+    /// A file that the scenario names is there and cannot be read.
+    #[error("{0}")]
+    Named(ScenarioError),
     /// A name or a combination that is none.
     #[error("{0}")]
     Usage(String),
 }
 
 impl EmulateError {
+    /// Whether a file's name leads nowhere, which is the fault of who wrote the name.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// The exit code of the program.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
             Self::Content { .. } | Self::Scenario(_) => 3,
-            Self::File { .. } | Self::NoFile { .. } => 4,
+            Self::File { .. } | Self::NoFile { .. } | Self::Named(_) => 4,
         }
     }
 }

@@ -53,6 +53,8 @@ pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
     let content = |why: String| EmulateError::Content { what: "the scenario", path: path.into(), why };
     let text = romer_scenario::decode(&octets).map_err(content)?;
     let folder = path.parent().unwrap_or(Path::new(""));
+    // Whether it is the environment that keeps a named file from being read.
+    let mut is_kept_away = false;
     let mut load = |file: &str| {
         let named = folder.join(file);
         if Path::new(file).is_relative() && leaves(folder, &named) {
@@ -60,17 +62,20 @@ pub fn open_scenario(path: &Path) -> Result<Opened, EmulateError> {
                 "names {file:?}, which is outside of the scenario's folder: refused; put the file into the folder"
             ));
         }
-        not_anybodys(&named, "the file").map_err(|error| error.to_string())?;
-        let octets = contents(&named, "the file", LARGEST_TRACE).map_err(|error| error.to_string())?;
-        if octets.starts_with(&[0x1f, 0x8b]) {
-            return Err("is compressed by gzip; unpack it with gunzip".into());
-        }
-        let text = romer_scenario::decode(&octets)?;
-        // Lines that end with a carriage return alone.
-        Ok(if text.contains('\n') { text.to_owned() } else { text.replace('\r', "\n") })
+        let octets = not_anybodys(&named, "the file")
+            .and_then(|()| contents(&named, "the file", LARGEST_TRACE))
+            .map_err(|error| {
+                is_kept_away = error.exit_code() == 4 && !error.is_missing();
+                error.to_string()
+            })?;
+        romer_scenario::named_file(&octets)
     };
-    let scenario = romer_scenario::parse(text, &path.display().to_string(), &mut load)?;
-    Ok(Opened { scenario, text: text.into() })
+    let parsed = romer_scenario::parse(text, &path.display().to_string(), &mut load);
+    match parsed {
+        Ok(scenario) => Ok(Opened { scenario, text: text.into() }),
+        Err(error) if is_kept_away => Err(EmulateError::Named(error)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether a file is there that is not in `folder` or below it, whatever links lead to it.

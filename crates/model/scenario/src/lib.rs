@@ -83,6 +83,31 @@ pub fn decode(octets: &[u8]) -> Result<&str, String> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
+/// That a file begins as gzip's or zstd's do, in words; also one that a browser took for a text.
+pub fn compressed(octets: &[u8]) -> Option<&'static str> {
+    // As it is, as Latin-1, and with what is no UTF-8 replaced.
+    const GZIP: [&[u8]; 3] = [&[0x1f, 0x8b], &[0x1f, 0xc2, 0x8b], &[0x1f, 0xef, 0xbf, 0xbd]];
+    const ZSTD: [&[u8]; 3] =
+        [&[0x28, 0xb5, 0x2f, 0xfd], &[0x28, 0xc2, 0xb5, 0x2f], &[0x28, 0xef, 0xbf, 0xbd, 0x2f]];
+    let begins = |magics: [&[u8]; 3]| magics.iter().any(|magic| octets.starts_with(magic));
+    if begins(GZIP) {
+        return Some("is compressed by gzip; unpack it with gunzip");
+    }
+    begins(ZSTD).then_some("is compressed by zstd; unpack it with unzstd")
+}
+
+/// The text of a file that a scenario names, for [`parse`]; its lines may end with a carriage return alone.
+///
+/// # Errors
+/// In words, where it is compressed or not UTF-8.
+pub fn named_file(octets: &[u8]) -> Result<String, String> {
+    if let Some(words) = compressed(octets) {
+        return Err(words.into());
+    }
+    let text = decode(octets)?;
+    Ok(if text.contains('\n') { text.to_owned() } else { text.replace('\r', "\n") })
+}
+
 /// Reads a scenario.
 ///
 /// # Errors
