@@ -111,8 +111,13 @@ fn trace(format: &str, fault: &str) -> Vec<u8> {
 
 /// A capture in pcap with microseconds: its link type, and of each packet seconds, octets kept and octets in all.
 fn pcap(link: u32, packets: &[(u32, u32, u32)]) -> Vec<u8> {
+    snapped(65_535, link, packets)
+}
+
+/// The same, of a file that says it keeps so many octets of a packet at most.
+fn snapped(snap: u32, link: u32, packets: &[(u32, u32, u32)]) -> Vec<u8> {
     let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link] {
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, snap, link] {
         file.extend(word.to_le_bytes());
     }
     for (seconds, kept, whole) in packets {
@@ -165,6 +170,29 @@ pub(crate) fn arrivals(fault: &str) -> Vec<u8> {
         "pcap-sll" => pcap(113, &[(1, 60, 60)]),
         "pcap-length" => pcap(1, &[(1, 60, 60), (2, u32::MAX, u32::MAX)]),
         "pcap-joined" => pcap(1, &[(1, 60, 70_000)]),
+        "pcap-gro" => {
+            let mut file = pcap(1, &[(1, 60, 1_514)]);
+            for second in 2_u32..5 {
+                let whole = if second == 3 { 65_226_u32 } else { 2_962 };
+                for word in [second, 0, 54, whole] {
+                    file.extend(word.to_le_bytes());
+                }
+                file.extend([2; 12]);
+                let [high, low] = u16::try_from(whole - 14).unwrap().to_be_bytes();
+                file.extend([8, 0, 0x45, 0, high, low, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+                file.extend([0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+            }
+            file
+        }
+        "pcap-snap" => {
+            let mut packets = vec![(1, 60, 60); 16];
+            packets.push((2, 61, 61));
+            snapped(60, 1, &packets)
+        }
+        "returns" => b"time_ns,port,size\r0,a,64\r1000,b,64\r".into(),
+        "gzip" => vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3],
+        "zstd" => vec![0x28, 0xb5, 0x2f, 0xfd, 0x24, 0],
+        "wide" => b"0,a,64\n1000,b,65575\n".into(),
         "pcap-header" => pcap(1, &[])[..10].into(),
         "pcapng" => pcapng(&[], &enhanced(0)),
         "pcapng-interface" => pcapng(&[], &enhanced(7)),

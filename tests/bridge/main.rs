@@ -14,3 +14,4 @@ mod link;
 mod live;
 mod planes;
 mod quiet;
+mod replay;

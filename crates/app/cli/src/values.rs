@@ -283,6 +283,14 @@ pub(crate) fn size(text: &str) -> Result<u32, String> {
     })
 }
 
+/// The largest IP packet of an interface: from what every IPv4 host takes (RFC 791) to what a header can say.
+pub(crate) fn mtu(text: &str) -> Result<u32, String> {
+    let size: Size = parsed(text)?;
+    u32::try_from(size.octets()).ok().filter(|octets| (68..=65_535).contains(octets)).ok_or_else(|| {
+        format!("{} is no MTU; write from 68B to 65535B, without the Ethernet header", shown(text))
+    })
+}
+
 pub(crate) fn packet_rate(text: &str) -> Result<u64, String> {
     match parsed::<Rate>(text)? {
         Rate::Packets(packets) => Ok(packets),

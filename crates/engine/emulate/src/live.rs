@@ -54,6 +54,7 @@ use control::Facts;
 pub use control::{Applied, Control};
 pub use feed::{Fate, FeedOptions, MOST_FEEDS, SampleFeed, Sampled};
 pub use planes::DataPlane;
+pub(crate) use recorder::RECORDED_BY;
 pub use recorder::{Recorded, Recorder, Sink};
 pub use statistics::{Direction, Snapshot};
 

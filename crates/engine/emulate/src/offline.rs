@@ -131,7 +131,8 @@ fn now() -> String {
 }
 
 /// Runs a scenario over recorded arrivals and writes a line for each packet and copy, in order of arrival. Virtual time
-/// begins at 0 (or, where the first arrival is more than a day after 0, with it); all that is held leaves in the end.
+/// begins when the arrivals say that the network began; else at 0 or, where the first arrival is more than a day after 0,
+/// with it. All that is held leaves in the end.
 ///
 /// # Errors
 /// Of `out`.
@@ -144,7 +145,8 @@ pub fn run(
 ) -> io::Result<Emulation> {
     let started = now();
     let first = arrivals.packets.first().map_or(0, |arrival| arrival.time);
-    let start = if first > LATE { first } else { 0 };
+    let began = arrivals.began.filter(|began| *began <= first);
+    let start = began.unwrap_or(if first > LATE { first } else { 0 });
     let mut config = scenario.config.clone();
     config.seed = Some(seed);
     let generator = config.generator.name().to_owned();
@@ -172,15 +174,12 @@ pub fn run(
             arrivals.out_of_order
         ));
     }
-    if arrivals.left_out > 0 {
-        warnings.push(format!(
-            "{} packets of the capture had no time or were cut off, and did not arrive",
-            arrivals.left_out
-        ));
-    }
+    warnings.extend(arrivals.notes.iter().cloned());
     if !scenario.config.flows.is_empty() && !arrivals.has_headers() {
         warnings.push(
-            "arrivals in CSV have no headers by which flows are told apart: all took the top level".into(),
+            "arrivals in CSV have no headers by which flows are told apart: all took the top level; a capture has them \
+             (--pcapng of a live emulation)"
+                .into(),
         );
     }
     for (name, port) in ["a to b", "b to a"].into_iter().zip(Port::BOTH) {

@@ -82,12 +82,38 @@ pub struct Capture {
     pub truncated: bool,
 }
 
-/// The clock of an interface: units a second, and the offset in seconds.
+/// An interface: its link, its clock (units a second, and the offset in seconds), and how many octets of a packet it
+/// keeps at most.
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
     resolution: u64,
     offset_s: i64,
+    snap: u32,
+}
+
+impl Interface {
+    /// Nanoseconds since 1970.
+    fn at(&self, high: u32, low: u32) -> i128 {
+        let units = i128::from(high) << 32 | i128::from(low);
+        i128::from(self.offset_s) * 1_000_000_000 + units * 1_000_000_000 / i128::from(self.resolution)
+    }
+}
+
+/// What the header of a pcap file says of all its packets.
+#[derive(Clone, Copy)]
+struct Legacy {
+    link: Linktype,
+    /// Nanoseconds of a unit of time.
+    unit: u64,
+    snap: u32,
+    is_big_endian: bool,
+}
+
+/// The most octets of a packet, as a file says it. None says 0, and nothing is held to it; pcapng's document means that by
+/// it, and that of pcap forbids it and is not obeyed.
+const fn snap_of(said: u32) -> u32 {
+    if said == 0 { u32::MAX } else { said }
 }
 
 /// A packet as a capture has it.
@@ -107,8 +133,13 @@ pub struct Record<'a> {
 }
 
 /// What a file had besides its packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
+    /// The program that wrote it, as its first section says (`shb_userappl` of pcapng).
+    pub program: Option<String>,
+    /// When the capture began, as an interface's statistics say first (`isb_starttime` of little-endian pcapng),
+    /// nanoseconds since 1970.
+    pub began_ns: Option<i64>,
     /// Packets without a time, which were passed over.
     pub timeless: u64,
     /// The last packet is not whole, and was left out.
@@ -138,7 +169,9 @@ pub fn read(inner: impl Read + Send) -> Result<Capture, Fault> {
 /// Hands over each packet of a capture, in the file's order, until `each` says in words why it goes no further.
 ///
 /// # Errors
-/// [`Fault`] where it is no capture, a packet says what cannot be, or `each` refuses one.
+/// [`Fault`] where it is no capture, a packet says what cannot be, or `each` refuses one. More octets of a packet than the
+/// file says that it keeps of any (its snap length; of pcapng, each interface's) cannot be by the formats' documents, and
+/// libpcap refuses them as well.
 pub fn walk(
     inner: impl Read + Send,
     mut each: impl FnMut(&Record<'_>) -> Result<(), String>,
@@ -166,6 +199,7 @@ pub fn walk(
                 Err(_) => return Err(state.fault("the file cannot be read to its end; copy it again".into())),
             },
             Err(PcapError::UnexpectedEof) => {
+                state.cut(reader.data())?;
                 state.walked.truncated = true;
                 break;
             }
@@ -183,8 +217,9 @@ pub fn walk(
 #[derive(Default)]
 struct State {
     record: u64,
-    legacy: Option<(Linktype, u64)>,
+    legacy: Option<Legacy>,
     interfaces: Vec<Interface>,
+    is_big_endian: bool,
     walked: Walked,
 }
 
@@ -196,6 +231,7 @@ struct Said {
     at: i128,
     kept: u32,
     whole: u32,
+    snap: u32,
     link: Linktype,
     interface: u32,
 }
@@ -208,21 +244,39 @@ impl State {
     fn block(&mut self, block: &PcapBlockOwned<'_>, each: &mut Each<'_>) -> Result<(), Fault> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
-                self.legacy =
-                    Some((header.network, if header.is_nanosecond_precision() { 1 } else { 1_000 }));
+                self.legacy = Some(Legacy {
+                    link: header.network,
+                    unit: if header.is_nanosecond_precision() { 1 } else { 1_000 },
+                    snap: snap_of(header.snaplen),
+                    is_big_endian: header.is_bigendian(),
+                });
                 Ok(())
             }
             PcapBlockOwned::Legacy(packet) => {
-                let Some((link, unit)) = self.legacy else {
+                let Some(Legacy { link, unit, snap, .. }) = self.legacy else {
                     return Err(self.fault("a packet comes before the header; is the file damaged?".into()));
                 };
                 let at =
                     i128::from(packet.ts_sec) * 1_000_000_000 + i128::from(packet.ts_usec) * i128::from(unit);
-                let said = Said { at, kept: packet.caplen, whole: packet.origlen, link, interface: 0 };
+                let said = Said { at, kept: packet.caplen, whole: packet.origlen, snap, link, interface: 0 };
                 self.packet(&said, packet.data, each)
             }
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
                 self.interfaces.clear();
+                self.is_big_endian = section.big_endian();
+                if self.record == 0 && self.walked.program.is_none() {
+                    let program = section.shb_userappl().and_then(Result::ok);
+                    self.walked.program = program.map(str::to_owned);
+                }
+                Ok(())
+            }
+            PcapBlockOwned::NG(Block::InterfaceStatistics(statistics)) => {
+                // The reader takes the option's octets for little-endian whatever the section is.
+                let began = statistics.isb_starttime().and_then(Result::ok).filter(|_| !self.is_big_endian);
+                let interface = usize::try_from(statistics.if_id).ok().and_then(|id| self.interfaces.get(id));
+                if let (None, Some(((high, low), interface))) = (self.walked.began_ns, began.zip(interface)) {
+                    self.walked.began_ns = i64::try_from(interface.at(high, low)).ok();
+                }
                 Ok(())
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
@@ -232,24 +286,23 @@ impl State {
                 let Some(resolution) = resolution else {
                     return Err(self.fault("the resolution of an interface's clock is not supported; capture with microseconds or nanoseconds".into()));
                 };
-                let offset_s = interface.ts_offset();
-                self.interfaces.push(Interface { link: interface.linktype, resolution, offset_s });
+                let (offset_s, snap) = (interface.ts_offset(), snap_of(interface.snaplen));
+                self.interfaces.push(Interface { link: interface.linktype, resolution, offset_s, snap });
                 Ok(())
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let interface =
                     usize::try_from(packet.if_id).ok().and_then(|id| self.interfaces.get(id).copied());
-                let Some(Interface { link, resolution, offset_s }) = interface else {
+                let Some(described) = interface else {
                     return Err(self.fault(format!(
                         "it names interface {}, which the file does not describe; is it damaged?",
                         packet.if_id
                     )));
                 };
-                let units = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
-                let at =
-                    i128::from(offset_s) * 1_000_000_000 + units * 1_000_000_000 / i128::from(resolution);
+                let (at, Interface { link, snap, .. }) =
+                    (described.at(packet.ts_high, packet.ts_low), described);
                 let (kept, whole, interface) = (packet.caplen, packet.origlen, packet.if_id);
-                self.packet(&Said { at, kept, whole, link, interface }, packet.data, each)
+                self.packet(&Said { at, kept, whole, snap, link, interface }, packet.data, each)
             }
             // Without a time a packet is of no use here.
             PcapBlockOwned::NG(Block::SimplePacket(_)) => {
@@ -261,7 +314,27 @@ impl State {
         }
     }
 
+    /// What the octets of a pcap's last packet, which the file has not whole, say of its length.
+    fn cut(&self, octets: &[u8]) -> Result<(), Fault> {
+        let (Some(legacy), Some(kept)) = (self.legacy, octets.get(8..).and_then(<[u8]>::first_chunk)) else {
+            return Ok(());
+        };
+        let kept = if legacy.is_big_endian { u32::from_be_bytes(*kept) } else { u32::from_le_bytes(*kept) };
+        self.within(kept, legacy.snap)
+    }
+
+    /// Refuses more octets of a packet than are kept of any.
+    fn within(&self, kept: u32, snap: u32) -> Result<(), Fault> {
+        if kept <= snap {
+            return Ok(());
+        }
+        Err(self.fault(format!(
+            "{kept} octets of it are kept, and of none more than {snap} (the snap length); is the file damaged? A sound              one needs its true snap length in it"
+        )))
+    }
+
     fn packet(&mut self, said: &Said, data: &[u8], each: &mut Each<'_>) -> Result<(), Fault> {
+        self.within(said.kept, said.snap)?;
         let octets = usize::try_from(said.kept).ok().and_then(|kept| data.get(..kept));
         let Some(octets) = octets else {
             return Err(self.fault("its length is more than the block holds; is the file damaged?".into()));
@@ -348,3 +421,7 @@ fn above(network: Network<'_>) -> Option<(Network<'_>, Transport<'_>)> {
     let datagram = Datagram::parse(octets).ok()?;
     Some((network, Transport::Udp(datagram)))
 }
+
+#[cfg(test)]
+#[path = "capture_tests.rs"]
+mod tests;

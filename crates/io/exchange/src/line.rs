@@ -3,11 +3,11 @@
 use std::io::{self, BufRead};
 
 /// The longest line, octets.
-pub(crate) const LONGEST: usize = 64 << 10;
+pub const LONGEST: usize = 64 << 10;
 
 /// Reads lines that end with LF, CR LF or CR.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     inner: R,
     /// The line before ended with CR: a LF that follows belongs to it.
     after_return: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Lines<R> {
 
 /// What came of looking for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// A line is in the buffer, without its end.
     Line,
     /// There are no more.
@@ -29,22 +29,26 @@ pub(crate) enum Found {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(inner: R) -> Self {
+    /// The lines of a text from where its reader is.
+    pub fn new(inner: R) -> Self {
         Self { inner, after_return: false, taken: 0, ended: true }
     }
 
     /// Octets that were read up to the end of the line that was found last, this included.
-    pub(crate) fn taken(&self) -> u64 {
+    pub fn taken(&self) -> u64 {
         self.taken
     }
 
     /// Whether the line that was found last had an end; without one it may be cut.
-    pub(crate) fn ended(&self) -> bool {
+    pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Puts the next line into `line`.
-    pub(crate) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+    /// Puts the next line into `line`, without its end.
+    ///
+    /// # Errors
+    /// Of the reader.
+    pub fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
         line.clear();
         loop {
             let bytes = match self.inner.fill_buf() {

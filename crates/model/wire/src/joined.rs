@@ -17,6 +17,8 @@ const TCP_HEADER: usize = 20;
 /// Flags of TCP that the last part alone keeps (FIN, PSH), and that the first alone keeps (CWR).
 const LAST_ONLY: u8 = 0x09;
 const FIRST_ONLY: u8 = 0x80;
+/// UDP ports at which tunnels end: VXLAN (RFC 7348, and Linux's older one) and Geneve (RFC 8926).
+const TUNNELS: [u16; 3] = [4_789, 8_472, 6_081];
 
 /// What was joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,20 +55,39 @@ impl<'a> Joined<'a> {
     /// `None` where it is not what is said, so that nothing is known of how to take it apart: another protocol, a
     /// packet within a packet, a fragment, or no size.
     pub fn parse(octets: &'a [u8], kind: JoinedKind, size: u16) -> Option<Self> {
+        let joined = Self::opened(octets)?;
+        let is_it = match kind {
+            JoinedKind::TcpV4 => joined.is_tcp && joined.is_v4,
+            JoinedKind::TcpV6 => joined.is_tcp && !joined.is_v4,
+            JoinedKind::Udp => !joined.is_tcp,
+        };
+        (is_it && size > 0).then_some(Self { size: size.into(), ..joined })
+    }
+
+    /// The frame of these octets, of which nobody says how long its parts were, as in a capture: parts as long as IP
+    /// packets of `mtu` octets have room for. `None` where nothing is known of how to take it apart, as of
+    /// [`Joined::parse`], where it is a tunnel's (VXLAN, Geneve), whose parts lie within it, and where `mtu` has no room
+    /// behind its headers.
+    pub fn fitting(octets: &'a [u8], mtu: usize) -> Option<Self> {
+        let joined = Self::opened(octets).filter(|joined| joined.is_tcp || !joined.is_tunnel())?;
+        let size = mtu.checked_sub(joined.payload - joined.network).filter(|size| *size > 0)?;
+        Some(Self { size, ..joined })
+    }
+
+    /// The frame, as one part.
+    fn opened(octets: &'a [u8]) -> Option<Self> {
         let frame = Frame::parse(octets).ok()?;
         let network = Network::parse(&frame).ok()?;
         let (protocol, upper) = network.carried().filter(|_| network.fragment().is_none())?;
-        let is_v4 = matches!(network, Network::Ipv4(_));
-        let is_tcp = match (kind, protocol) {
-            (JoinedKind::TcpV4, protocol::TCP) if is_v4 => true,
-            (JoinedKind::TcpV6, protocol::TCP) if !is_v4 => true,
-            (JoinedKind::Udp, protocol::UDP) => false,
+        let is_tcp = match protocol {
+            protocol::TCP => true,
+            protocol::UDP => false,
             _ => return None,
         };
         network.pseudo()?;
         let header = if is_tcp { usize::from(*upper.get(12)? >> 4) * 4 } else { udp::HEADER };
         let least = if is_tcp { TCP_HEADER } else { udp::HEADER };
-        if header < least || upper.len() <= header || size == 0 {
+        if header < least || upper.len() <= header {
             return None;
         }
         // The slices are parts of the frame, so that they can be found by where they lie.
@@ -78,10 +99,16 @@ impl<'a> Joined<'a> {
             transport,
             payload: transport + header,
             end: transport + upper.len(),
-            is_v4,
+            is_v4: matches!(network, Network::Ipv4(_)),
             is_tcp,
-            size: size.into(),
+            size: upper.len() - header,
         })
+    }
+
+    /// Whether a datagram goes to a port at which tunnels end.
+    fn is_tunnel(&self) -> bool {
+        let port = self.octets.get(self.transport + 2..).and_then(<[u8]>::first_chunk);
+        port.is_some_and(|port| TUNNELS.contains(&u16::from_be_bytes(*port)))
     }
 
     /// Where the transport's header begins, in octets of the frame.
@@ -97,6 +124,12 @@ impl<'a> Joined<'a> {
     /// Octets of the frame of the longest part, which is the first.
     pub fn longest(&self) -> usize {
         self.payload + self.size.min(self.end - self.payload)
+    }
+
+    /// Octets of the frame of a part, counted from 0; `None` where there is no such part.
+    pub fn octets_of(&self, part: usize) -> Option<usize> {
+        let from = part.checked_mul(self.size)?.checked_add(self.payload).filter(|from| *from < self.end)?;
+        Some(self.payload + self.size.min(self.end - from))
     }
 
     /// Writes the frame of a part, counted from 0, to the beginning of `room`; its octets. `None` where there is no

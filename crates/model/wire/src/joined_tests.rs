@@ -234,3 +234,29 @@ fn what_is_not_as_it_is_said_is_refused() {
     assert_eq!((joined.emit(3, &mut [0; 100]), joined.emit(0, &mut [0; 63])), (None, None));
     assert_eq!(joined.emit(usize::MAX, &mut [0; 100]), None);
 }
+
+#[test]
+fn what_nobody_says_the_length_of_is_cut_as_far_as_packets_have_room() {
+    let udp = Made { is_tcp: false, identification: 1, ..Made::PLAIN };
+    let six = Made { is_v4: false, transport_options: 3, tags: 1, ..Made::PLAIN };
+    for (made, lengths) in [
+        (Made { transport_options: 3, ..Made::PLAIN }, vec![1_514, 1_514, 14 + 52 + 3_000 - 2 * 1_448]),
+        (udp, vec![1_514, 1_514, 14 + 28 + 3_000 - 2 * 1_472]),
+        (six, vec![1_518, 1_518, 18 + 72 + 3_000 - 2 * 1_428]),
+    ] {
+        let octets = made.frame(&[9; 3_000]);
+        let joined = Joined::fitting(&octets, 1_500).unwrap();
+        assert_eq!(parts(&joined).iter().map(Vec::len).collect::<Vec<_>>(), lengths, "{made:?}");
+        let said: Vec<usize> = (0..joined.parts()).map_while(|part| joined.octets_of(part)).collect();
+        assert_eq!(said, lengths, "{made:?}");
+        assert_eq!(joined.octets_of(joined.parts()), None);
+    }
+    let octets = udp.frame(&[9; 3_000]);
+    assert!(Joined::fitting(&octets, 28).is_none(), "no room behind the headers");
+    let mut tunnel = octets.clone();
+    tunnel[36..38].copy_from_slice(&4_789_u16.to_be_bytes());
+    assert!(Joined::fitting(&tunnel, 1_500).is_none(), "what was joined lies within the tunnel's packet");
+    let mut other = octets;
+    other[23] = 47;
+    assert!(Joined::fitting(&other, 1_500).is_none(), "neither TCP nor UDP");
+}

@@ -1,19 +1,23 @@
 //! Captures as other programs read them: the blocks of pcapng (IETF draft-ietf-opsawg-pcapng) that romer writes.
 //!
-//! Little-endian; times in nanoseconds. A capture is [`section`], an [`interface`] each, then [`packet`]s.
+//! Little-endian; times in nanoseconds. A capture is [`section`], an [`interface`] each, then [`packet`]s; [`began`]
+//! may stand behind the interfaces.
 
 /// Ethernet, as `LINKTYPE` numbers it.
 pub const ETHERNET: u16 = 1;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
 const PACKET: u32 = 6;
-/// Options: the end, a comment, an interface's name, the resolution of its times, the program that wrote it.
+/// Options: the end, a comment, an interface's name, the resolution of its times, the program that wrote it, and when a
+/// capture began.
 const END: u16 = 0;
 const COMMENT: u16 = 1;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const USER_APPLICATION: u16 = 4;
+const ISB_STARTTIME: u16 = 2;
 /// Octets of a comment at most.
 const LONGEST_COMMENT: usize = 4_096;
 
@@ -42,6 +46,17 @@ pub fn interface(out: &mut Vec<u8>, kind: u16, name: &str) {
     });
 }
 
+/// That an interface's capture began at `nanos` since 1970 (an interface's statistics with nothing but `isb_starttime`).
+pub fn began(out: &mut Vec<u8>, interface: u32, nanos: u64) {
+    block(out, STATISTICS, |out| {
+        let time = time(nanos);
+        out.extend(interface.to_le_bytes());
+        out.extend(time);
+        option(out, ISB_STARTTIME, &time);
+        option(out, END, &[]);
+    });
+}
+
 /// A packet that an interface had at `nanos` since 1970, of which `octets` are kept, with comments.
 pub fn packet(out: &mut Vec<u8>, interface: u32, nanos: u64, octets: &[u8], comments: &[&str]) {
     let length = u32::try_from(octets.len()).unwrap_or(u32::MAX);
@@ -58,9 +73,8 @@ pub fn cut_packet(
     comments: &[&str],
 ) {
     block(out, PACKET, |out| {
-        let [l0, l1, l2, l3, h0, h1, h2, h3] = nanos.to_le_bytes();
         out.extend(interface.to_le_bytes());
-        out.extend([h0, h1, h2, h3, l0, l1, l2, l3]);
+        out.extend(time(nanos));
         out.extend(u32::try_from(octets.len()).unwrap_or(u32::MAX).to_le_bytes());
         out.extend(length.to_le_bytes());
         out.extend(octets);
@@ -74,6 +88,12 @@ pub fn cut_packet(
             option(out, END, &[]);
         }
     });
+}
+
+/// A time as blocks have it: the upper half first.
+const fn time(nanos: u64) -> [u8; 8] {
+    let [l0, l1, l2, l3, h0, h1, h2, h3] = nanos.to_le_bytes();
+    [h0, h1, h2, h3, l0, l1, l2, l3]
 }
 
 fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
@@ -125,8 +145,9 @@ mod tests {
         interface(&mut out, ETHERNET, "a");
         packet(&mut out, 0, 0x0102_0304_0506_0708, b"12345", &["sent", "höhe"]);
         packet(&mut out, 0, 1, b"", &[]);
+        began(&mut out, 1, 0x0102_0304_0506_0708);
         let blocks = blocks(&out);
-        assert_eq!(blocks.iter().map(|block| block.0).collect::<Vec<_>>(), [SECTION, 1, 6, 6]);
+        assert_eq!(blocks.iter().map(|block| block.0).collect::<Vec<_>>(), [SECTION, 1, 6, 6, 5]);
         assert_eq!(blocks[0].1[..4], [0x4d, 0x3c, 0x2b, 0x1a]);
         let packet = &blocks[2].1;
         assert_eq!(packet[4..12], [4, 3, 2, 1, 8, 7, 6, 5], "the upper half of the time first");
@@ -135,6 +156,9 @@ mod tests {
         assert_eq!(packet[36..48], *b"\x01\0\x05\0h\xc3\xb6he\0\0\0");
         assert_eq!(packet[48..], [0; 4]);
         assert_eq!(blocks[3].1.len(), 20);
+        let told = *b"\x01\0\0\0\x04\x03\x02\x01\x08\x07\x06\x05";
+        assert_eq!(blocks[4].1[..12], told);
+        assert_eq!(blocks[4].1[12..], *b"\x02\0\x08\0\x04\x03\x02\x01\x08\x07\x06\x05\0\0\0\0");
     }
 
     #[test]

@@ -115,6 +115,15 @@ pub(crate) struct OfflineArgs {
     /// and whose second is port b
     #[arg(long, value_name = "FILE", requires = "offline")]
     pub(crate) arrivals: Option<PathBuf>,
+    /// The largest IP packet that the output takes, of a capture: one with longer frames is refused [default: 1500B]
+    #[arg(long, value_name = "B", requires = "offline", value_parser = values::mtu, allow_hyphen_values = true)]
+    pub(crate) mtu: Option<u32>,
+    /// Take longer frames of a capture apart, which offloads have joined (GRO, TSO)
+    #[arg(long, requires = "offline")]
+    pub(crate) segment: bool,
+    /// Leave out longer frames of a capture that are not taken apart
+    #[arg(long, requires = "offline")]
+    pub(crate) skip: bool,
     /// What becomes of them, a line for each packet and copy; - is standard output (not needed with --out)
     #[arg(long, value_name = "FILE.csv", requires = "offline")]
     pub(crate) departures: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use console::{ConsoleArgs, ServingArgs};
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, SampleArgs};
+pub(crate) use emulate::{DataPlane, EmulateArgs, ImpairmentArgs, OfflineArgs, SampleArgs};
 pub(crate) use lab::{LabArgs, LabCase, LabCommand, LabKind};
 pub(crate) use manual::ManualArgs;
 pub(crate) use measure::{Direction, MeasureArgs, TrafficArgs, TurnArgs};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
-use romer_emulate::{Arrivals, EmulateError, Opened, offline};
+use romer_emulate::{Arrivals, EmulateError, Opened, TooLong, offline};
 use romer_record::emulation::{EmulatedDirection, Emulation};
 use romer_report::escape;
 use romer_units::Duration;
@@ -13,7 +13,7 @@ use romer_units::random::Seed;
 
 use super::kept::Kept;
 use super::words;
-use crate::args::EmulateArgs;
+use crate::args::{EmulateArgs, OfflineArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
     }
     let opened = super::scenario(arguments)?;
     let seed = seed(arguments, &opened)?;
-    let arrivals = arrived(arrivals)?;
+    let arrivals = arrived(arrivals, &arguments.files)?;
     let kept = Kept::make(arguments.samples.out.as_deref(), wanted.force, &opened.text, seed)?;
     let emulated =
         |out: &mut dyn Write| offline::run(&opened.scenario, &opened.text, seed, &arrivals, &mut { out });
@@ -127,7 +127,7 @@ pub(super) fn seed(arguments: &EmulateArgs, opened: &Opened) -> Result<Seed, Fai
 }
 
 /// The arrivals of a table or a capture, which are told by how they begin.
-fn arrived(path: &Path) -> Result<Arrivals, Failure> {
+fn arrived(path: &Path, asked: &OfflineArgs) -> Result<Arrivals, Failure> {
     /// pcap with microseconds or nanoseconds, written on either kind of machine, and pcapng.
     const CAPTURES: [[u8; 4]; 5] = [
         [0xa1, 0xb2, 0xc3, 0xd4],
@@ -139,12 +139,24 @@ fn arrived(path: &Path) -> Result<Arrivals, Failure> {
     let mut file = opened_file(path)?;
     let failed = |source| EmulateError::File { action: "reading", path: path.into(), source };
     let begin = file.fill_buf().map_err(failed)?;
-    let is_capture = CAPTURES.iter().any(|magic| begin.starts_with(magic));
-    Ok(if is_capture {
-        romer_emulate::read_capture(path, file)?
-    } else {
-        romer_emulate::read_arrivals(path, file)?
-    })
+    if let Some(words) = romer_scenario::compressed(begin) {
+        let why = format!("it {words}");
+        return Err(EmulateError::Content { what: "the arrivals", path: path.into(), why }.into());
+    }
+    let too_long =
+        TooLong { mtu: asked.mtu.unwrap_or(TooLong::MTU), segment: asked.segment, skip: asked.skip };
+    if CAPTURES.iter().any(|magic| begin.starts_with(magic)) {
+        return Ok(romer_emulate::read_capture(path, file, too_long)?);
+    }
+    let of_captures = [("--mtu", asked.mtu.is_some()), ("--segment", asked.segment), ("--skip", asked.skip)];
+    if let Some((flag, _)) = of_captures.into_iter().find(|(_, is_given)| *is_given) {
+        let shown = escape::terminal(&path.to_string_lossy());
+        return Err(Failure::usage(format!(
+            "an argument does not apply ({flag}): {shown} is no capture but a table, which says itself how long each packet \
+             is; leave it out"
+        )));
+    }
+    Ok(romer_emulate::read_arrivals(path, file)?)
 }
 
 fn opened_file(path: &Path) -> Result<BufReader<File>, Failure> {

@@ -16,6 +16,9 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Between two times at which what has been written is put where others can read it, and where it outlives us.
 const FLUSH: Duration = Duration::from_millis(500);
 
+/// What a capture says wrote it.
+pub(crate) const RECORDED_BY: &str = "romer emulate";
+
 /// What is written, and where.
 pub struct Sink {
     /// Its name, for errors.
@@ -80,7 +83,7 @@ fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
     let mut recorded = Recorded::default();
     let started = feed.started_realtime();
     for writer in &mut writers {
-        writer.begin();
+        writer.begin(started);
     }
     let mut flushed = Instant::now();
     loop {
@@ -119,13 +122,17 @@ fn record(mut feed: SampleFeed, mut writers: Vec<Writer>) -> Recorded {
 }
 
 impl Writer {
-    fn begin(&mut self) {
+    fn begin(&mut self, started: i64) {
         match self.kind {
             Kind::Csv => self.buffer.extend(format!("{HEADER}\n").into_bytes()),
             Kind::Capture => {
-                pcapng::section(&mut self.buffer, "romer emulate");
+                pcapng::section(&mut self.buffer, RECORDED_BY);
                 for way in Way::BOTH {
                     pcapng::interface(&mut self.buffer, pcapng::ETHERNET, &way.letter().to_string());
+                }
+                // From which timelines and chains by time count.
+                for interface in 0..2 {
+                    pcapng::began(&mut self.buffer, interface, u64::try_from(started).unwrap_or(0));
                 }
             }
         }

@@ -1,0 +1,83 @@
+//! What captures say besides their packets, and what of it cannot be.
+
+use romer_wire::pcapng;
+
+use super::*;
+
+/// A pcap file of either order of octets: its snap length, and of each packet the octets that it says it keeps and those
+/// that are there.
+fn pcap(is_big_endian: bool, snap: u32, packets: &[(u32, usize)]) -> Vec<u8> {
+    let order = |word: u32| if is_big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+    let version = if is_big_endian { [0, 2, 0, 4] } else { [2, 0, 4, 0] };
+    let mut file = order(0xa1b2_c3d4).to_vec();
+    file.extend(version);
+    [0, 0, snap, 1].into_iter().for_each(|word| file.extend(order(word)));
+    for (kept, there) in packets {
+        [1, 0, *kept, 9_000].into_iter().for_each(|word| file.extend(order(word)));
+        file.extend(vec![2; *there]);
+    }
+    file
+}
+
+/// How many packets there are and whether the last was cut; or why it is none.
+fn walked(file: &[u8]) -> Result<(u64, bool), String> {
+    let mut packets = 0;
+    let walked = walk(std::io::Cursor::new(file.to_vec()), |_| {
+        packets += 1;
+        Ok(())
+    });
+    match walked {
+        Ok(walked) => Ok((packets, walked.truncated)),
+        Err(Fault::Record { record, why }) => Err(format!("{record}: {why}")),
+    }
+}
+
+#[test]
+fn more_octets_than_a_file_keeps_of_any_packet_are_refused_with_the_packet() {
+    for order in [false, true] {
+        let mut packets = vec![(96, 96); 16];
+        assert_eq!(walked(&pcap(order, 96, &packets)), Ok((16, false)));
+        packets.push((97, 97));
+        assert_eq!(walked(&pcap(order, 97, &packets)), Ok((17, false)));
+        assert_eq!(walked(&pcap(order, 0, &packets)), Ok((17, false)), "0 is no bound");
+        let refused = walked(&pcap(order, 96, &packets)).unwrap_err();
+        assert!(refused.starts_with("17: 97 octets of it are kept"), "{refused}");
+        // Nor where the file ends within it: then its length is what is wrong, and it was not cut.
+        packets[16] = (100_000, 50);
+        let refused = walked(&pcap(order, 96, &packets)).unwrap_err();
+        assert!(refused.starts_with("17: 100000 octets"), "{refused}");
+        assert_eq!(walked(&pcap(order, 262_144, &packets)), Ok((16, true)));
+    }
+}
+
+#[test]
+fn each_interface_of_a_pcapng_keeps_what_it_says() {
+    let mut file = Vec::new();
+    pcapng::section(&mut file, "test");
+    let described = file.len();
+    pcapng::interface(&mut file, pcapng::ETHERNET, "a");
+    // Behind the link's kind and two octets of nothing.
+    file[described + 12..described + 16].copy_from_slice(&60_u32.to_le_bytes());
+    pcapng::interface(&mut file, pcapng::ETHERNET, "b");
+    pcapng::cut_packet(&mut file, 0, 5, &[2; 60], 1_514, &[]);
+    pcapng::packet(&mut file, 1, 6, &[2; 1_514], &[]);
+    assert_eq!(walked(&file), Ok((2, false)), "0 is no bound");
+    pcapng::packet(&mut file, 0, 7, &[2; 61], &[]);
+    let refused = walked(&file).unwrap_err();
+    assert!(refused.starts_with("3: 61 octets of it are kept, and of none more than 60"), "{refused}");
+}
+
+#[test]
+fn a_capture_says_who_wrote_it_and_when_it_began() {
+    let mut file = Vec::new();
+    pcapng::section(&mut file, "a program");
+    pcapng::interface(&mut file, pcapng::ETHERNET, "a");
+    pcapng::interface(&mut file, pcapng::ETHERNET, "b");
+    pcapng::began(&mut file, 1, 1_700_000_000_123_456_789);
+    pcapng::packet(&mut file, 0, 1_700_000_001_000_000_000, &[2; 60], &[]);
+    let said = |file: &[u8]| walk(std::io::Cursor::new(file.to_vec()), |_| Ok(())).unwrap();
+    let walked = said(&file);
+    assert_eq!(walked.program.as_deref(), Some("a program"));
+    assert_eq!(walked.began_ns, Some(1_700_000_000_123_456_789));
+    assert_eq!(said(&pcap(false, 96, &[(96, 96)])), Walked::default());
+}
