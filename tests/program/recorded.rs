@@ -408,6 +408,35 @@ fn a_step_of_the_far_clock_is_taken_out_of_both_files_of_a_stream_each_way() {
 }
 
 #[test]
+fn a_raw_file_that_is_a_pipe_is_converted_as_the_file_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    let line = |n: i64| {
+        let latency = 5_000 + (n * 7_919) % 997 * (n % 13) + n / 10;
+        format!("{}:{}:{latency}:100:{n}\n", 70_000 + n * 200_000, 70_000 + n * 200_000 + latency)
+    };
+    let lines: String = (0..3_000).filter(|n| n % 37 > 0).map(line).collect();
+    std::fs::write(name("file.raw"), &lines).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(name("pipe.raw")).status().unwrap().success());
+    let convert = |prefix: &str| {
+        let mut argument = std::ffi::OsString::from("-F");
+        argument.push(name(prefix));
+        process::run(romer(["qtcp", "-d"]).arg(argument)).with_code(0);
+        std::fs::read_to_string(name(&format!("{prefix}.log"))).unwrap()
+    };
+    let writer = {
+        let pipe = name("pipe.raw");
+        std::thread::spawn(move || std::fs::write(pipe, lines).unwrap())
+    };
+    assert_eq!(convert("pipe"), convert("file"));
+    writer.join().unwrap();
+    let mut left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["file.log", "file.raw", "pipe.log", "pipe.raw"]);
+}
+
+#[test]
 fn a_receiver_that_was_set_back_is_told_from_a_shorter_way_by_the_order_of_the_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets.raw");

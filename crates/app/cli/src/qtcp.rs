@@ -1,15 +1,16 @@
 //! `romer qtcp`.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
 use romer_exchange::csv::Fault;
 use romer_exchange::qtcp::sta::{self, Table};
-use romer_exchange::qtcp::{self, Found, Options, Selection};
-use romer_measure::qtcp::{Outcome, Refusal, method, to_log};
+use romer_exchange::qtcp::{Options, Selection, UNIT_NS};
+use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
 use romer_timebase::skew::Method;
+use romer_units::Duration;
 
 use crate::args::QtcpArgs;
 use crate::failure::Failure;
@@ -34,47 +35,57 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let prefix = name.strip_suffix(".raw").filter(|prefix| !prefix.is_empty()).unwrap_or(name);
     let (raw, log) = (format!("{prefix}.raw"), format!("{prefix}.log"));
     let shown = escape::terminal(&raw);
-    let file = File::open(&raw).map_err(|error| {
-        if let Some(failure) = another_file(name) {
-            return failure;
-        }
+    let unread = |error: &dyn std::fmt::Display| {
         Failure::environment(format!(
             "cannot read the .raw file ({shown}): {error}; name the file without .raw"
         ))
-    })?;
+    };
+    let file = File::open(&raw).map_err(|error| another_file(name).unwrap_or_else(|| unread(&error)))?;
     output::read_from([Path::new(&raw)]);
     output::check_target(Some(&log), arguments.force)?;
+    let file = again_and_again(file, &log).map_err(|error| unread(&error))?;
     let bad = |line: u64, why: &dyn std::fmt::Display| {
         Failure::with_code(3, format!("bad .raw file ({shown}:{line}): {why}"))
     };
-    let options = Options { any_size: arguments.any_size };
-    let mut found =
-        qtcp::read(BufReader::with_capacity(1 << 18, file), options).map_err(|fault| match fault {
-            Fault::Line { line, why } => bad(line, &why),
-            Fault::Io(error) => Failure::environment(format!(
-                "cannot read the .raw file ({shown}): {error}; name the file without .raw"
-            )),
-        })?;
-    let doubt = match arguments.unit {
-        Some(unit) => {
-            qtcp::in_units(&mut found.entries, unit.as_nanos());
-            None
-        }
-        None => beside(prefix).and_then(|file| sta::doubtful_unit(&file, &found.entries)),
+    let failed = |error: Unconverted| match error {
+        Unconverted::Fault(Fault::Line { line, why }) => bad(line, &why),
+        Unconverted::Fault(Fault::Io(error)) => unread(&error),
+        Unconverted::Refused(refusal) => bad(1, &refusal),
+        Unconverted::Changed => Failure::environment(format!("the .raw file ({shown}): {error}")),
+        Unconverted::Write(error) => Failure::own(error),
     };
-    if found.entries.len() > 1 && qtcp::is_normalised(&found.entries) && !arguments.again {
+    let reading = Reading {
+        options: Options { any_size: arguments.any_size },
+        unit_ns: arguments.unit.map_or(UNIT_NS, Duration::as_nanos),
+        ..Reading::default()
+    };
+    let mut conversion = Conversion::read(from_the_beginning(&file), reading, method(arguments.skew))
+        .map_err(|fault| failed(fault.into()))?;
+    let spread = *conversion.spread();
+    let beside = if arguments.unit.is_none() { beside(prefix) } else { None };
+    let doubt = beside.and_then(|file| sta::doubtful_unit(&file, &spread));
+    if spread.count > 1 && spread.is_normalised() && !arguments.again {
         return Err(bad(
             1,
             &"it is normalised already (a .log, or a .raw that was written so); with --again it is converted once more",
         ));
     }
-    let outcome = without_skew(&mut found, arguments).map_err(|refusal| bad(1, &refusal))?;
+    let outcome = without_skew(&mut conversion, arguments).map_err(failed)?;
     let selection = Selection { dummies: arguments.dummies, every: arguments.every };
+    let mut unwritten = None;
     let lines = output::write_keeping(&log, arguments.force, |out| {
-        qtcp::write(out, &found.entries, &found.lost, selection)
-    })?;
+        conversion.write(out, selection).map_err(|error| match error {
+            Unconverted::Write(error) => error,
+            other => {
+                unwritten = Some(other);
+                io::ErrorKind::InvalidData.into()
+            }
+        })
+    });
+    let lines = lines.map_err(|failure| unwritten.map_or(failure, failed))?;
     if !arguments.quiet {
-        let mut words = found.notes.words();
+        let examined = conversion.examined();
+        let mut words = examined.notes.words();
         words.extend(doubt.map(|(_, words)| words));
         words.extend(outcome.notes);
         for note in words {
@@ -84,13 +95,34 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         output::print(&format!(
             "{}: {} packet{}, {} lost{skew}; {lines} line{}\n",
             escape::terminal(&log),
-            found.entries.len(),
-            if found.entries.len() == 1 { "" } else { "s" },
-            found.lost.len(),
+            examined.packets,
+            if examined.packets == 1 { "" } else { "s" },
+            examined.lost_count(),
             if lines == 1 { "" } else { "s" }
         ));
     }
     Ok(0)
+}
+
+/// A file that can be read as often as one likes: what is none, as a pipe, is copied into one beside `log` first, which has no
+/// name and is gone with the program.
+fn again_and_again(mut file: File, log: &str) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let name = format!("{log}.{}.unfinished", std::process::id());
+    let mut copy = File::options().read(true).write(true).create_new(true).open(&name)?;
+    fs::remove_file(&name)?;
+    io::copy(&mut file, &mut copy)?;
+    Ok(copy)
+}
+
+/// Reads `file` from its beginning, whenever it is asked to.
+fn from_the_beginning<'a>(mut file: &'a File) -> impl FnMut() -> io::Result<BufReader<&'a File>> {
+    move || {
+        file.rewind()?;
+        Ok(BufReader::with_capacity(1 << 18, file))
+    }
 }
 
 /// What is wrong with the name of a file that is there and is none of packets as they were stamped.
@@ -109,15 +141,21 @@ fn another_file(name: &str) -> Option<Failure> {
     there.then(|| Failure::with_code(3, format!("no .raw file ({}): {why}", escape::terminal(name))))
 }
 
-/// Makes what the .log holds of what was found. A clock that was set makes a slope of its step, which is no skew: it is left
-/// in then, except with least absolute jumps, which know of steps.
-fn without_skew(found: &mut Found, arguments: &QtcpArgs) -> Result<Outcome, Refusal> {
+/// Plans what is taken out. A clock that was set makes a slope of its step, which is no skew: it is left in then, except with
+/// least absolute jumps, which know of steps.
+fn without_skew<R: BufRead>(
+    conversion: &mut Conversion<impl FnMut() -> io::Result<R>>,
+    arguments: &QtcpArgs,
+) -> Result<Outcome, Unconverted> {
     let calibration = arguments.calibration.unwrap_or(0);
     let method = method(arguments.skew);
-    let stepped = found.notes.sent_back.is_some() || found.notes.received_back.is_some();
-    match to_log(&mut found.entries, method, calibration, arguments.any_skew) {
-        Err(Refusal::Implausible(ppm, _)) if stepped && method != Method::LeastAbsoluteJumps => {
-            let mut outcome = to_log(&mut found.entries, Method::None, 0, false)?;
+    let notes = conversion.examined().notes;
+    let stepped = notes.sent_back.is_some() || notes.received_back.is_some();
+    match conversion.plan(method, calibration, arguments.any_skew) {
+        Err(Unconverted::Refused(Refusal::Implausible(ppm, _)))
+            if stepped && method != Method::LeastAbsoluteJumps =>
+        {
+            let mut outcome = conversion.plan(Method::None, 0, false)?;
             outcome.notes.push(format!(
                 "the step is no skew, though a line through both its sides rises by {ppm:.1} ppm: nothing was taken out, and the \
                  latencies on one side of the step are not valid beside those on the other"

@@ -13,7 +13,9 @@ use crate::values;
     long_about = "The files of Qtcp. With -F, PREFIX.raw is normalised and freed of the clocks' skew, and written to \
         PREFIX.log; nothing else is touched. With -A, all .sta files of a folder become one table.\n\n\
         A line of .raw and .log is `sent:received:latency:size:sequence`, times in units of 100 ns. `romer report RUN \
-        --qtcp PREFIX` writes such files of a run, and `romer analyze FILE.raw` computes everything else from them.",
+        --qtcp PREFIX` writes such files of a run, and `romer analyze FILE.raw` computes everything else from them.\n\n\
+        A .raw is read several times and never kept whole, so that it may be as long as it likes. Of more than 1,048,576 packets \
+        (or so many for calibration) -k 2 and -k 3 fit the skew to a part, drawn evenly, which is told; -k 1 fits it to all.",
     after_help = "Examples:\n  romer qtcp -F\"voice\" -c 1000\n  romer qtcp -F voice -k 1 -d -q 10 --force\n  \
         romer qtcp -F voice -k 0   (normalised, with the skew left in: as of three packets)\n  \
         romer qtcp -A\"results\" --csv all.csv",

@@ -60,6 +60,8 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
                 .into(),
         );
     }
+    // They are in the lines, and to put these in order takes memory.
+    drop(found);
     let packets = lines.finish(Shape::OneWay, Far::Complete, Vec::new());
     Ok(Table {
         shape: Shape::OneWay,

@@ -6,14 +6,26 @@
 //! ([`corrected`]). A line `0:0:LATENCY:SIZE:SEQUENCE` with a latency above zero stands for a lost packet ("dummy
 //! entries"). A `.sta` file has lines `key: value`, with a line for each lost packet's number ([`sta`]).
 
+mod examine;
 mod normal;
+mod notes;
+mod numbers;
+#[cfg(test)]
+mod plainly;
 mod read;
+mod record;
+mod spread;
 pub mod sta;
+mod stream;
 mod write;
 
+pub use examine::Examined;
 pub use normal::{corrected, is_normalised, normalise};
-pub use read::{Found, Notes, Options, read};
-pub use write::{Selection, write};
+pub use notes::Notes;
+pub use read::{Found, Options, examine, read};
+pub use spread::Spread;
+pub use stream::{Record, Records};
+pub use write::{Lines, Selection, write};
 
 /// Nanoseconds in a unit of the files.
 pub const UNIT_NS: i64 = 100;
@@ -33,17 +45,17 @@ pub struct Entry {
     pub sequence: u64,
 }
 
-/// Takes stamps that are in units of `unit_ns` nanoseconds for what they are: afterwards they are in units of 100 ns. Those
-/// that then do not fit keep the greatest that does.
-pub fn in_units(entries: &mut [Entry], unit_ns: i64) {
-    let nanos = |stamp: i64| i128::from(stamp) * i128::from(unit_ns);
-    let units = |stamp: i64| i64::try_from(nanos(stamp).div_euclid(UNIT_NS.into())).unwrap_or(i64::MAX / 4);
-    for entry in entries {
-        (entry.sent, entry.received) = (units(entry.sent), units(entry.received));
-    }
-}
-
 impl Entry {
+    /// The packet of one whose stamps are in units of `unit_ns` nanoseconds. Stamps that then do not fit become the greatest
+    /// that does.
+    #[must_use]
+    pub fn from_units(self, unit_ns: i64) -> Self {
+        let nanos = |stamp: i64| i128::from(stamp) * i128::from(unit_ns);
+        let units =
+            |stamp: i64| i64::try_from(nanos(stamp).div_euclid(UNIT_NS.into())).unwrap_or(i64::MAX / 4);
+        Self { sent: units(self.sent), received: units(self.received), ..self }
+    }
+
     /// Received minus sent: the latency of the files' third column.
     pub const fn latency(&self) -> i64 {
         self.received.saturating_sub(self.sent)

@@ -1,6 +1,6 @@
 //! The normalising steps of seed 001, Appendix A.
 
-use super::Entry;
+use super::{Entry, Spread};
 
 /// The three steps of Appendix A: the lowest send time is subtracted from all send times, then from all receive times,
 /// then the lowest latency from all receive times. A lowest latency below zero (a receiver whose clock is behind the
@@ -22,8 +22,7 @@ pub fn normalise(entries: &mut [Entry]) {
 
 /// Whether entries look as [`normalise`] leaves them: the first departure at 0, the least latency 0.
 pub fn is_normalised(entries: &[Entry]) -> bool {
-    entries.iter().map(|entry| entry.sent).min() == Some(0)
-        && entries.iter().map(Entry::latency).min() == Some(0)
+    Spread::of(entries).is_normalised()
 }
 
 /// Takes what `correction` says out of the receive times of normalised entries, by their send times, and moves the least

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{Entry, UNIT_NS};
+use super::{Entry, Spread, UNIT_NS};
 
 /// The version that our files say of themselves.
 pub const FORMAT: &str = "romer-sta/1";
@@ -159,19 +159,15 @@ impl File {
 /// Units that stamps are given in by mistake, nanoseconds.
 const UNITS: [i64; 5] = [1, 10, 1_000, 10_000, 1_000_000];
 
-/// The unit of which the stamps of `entries` seem to be instead of 100 ns, nanoseconds, and what is to be said of it: the
+/// The unit of which the stamps of a run of this `spread` seem to be instead of 100 ns, nanoseconds, and what is to be said of it: the
 /// `.sta` file beside them tells the duration of the run, or its rate, and they give one that is greater or less by such a
 /// factor.
 #[expect(clippy::cast_precision_loss, reason = "stamps of a run are far below 2^53 units, and packets fewer")]
-pub fn doubtful_unit(file: &File, entries: &[Entry]) -> Option<(i64, String)> {
+pub fn doubtful_unit(file: &File, spread: &Spread) -> Option<(i64, String)> {
     let number = |key: &str| file.value(key)?.parse::<f64>().ok().filter(|value| *value > 0.0);
-    let first = entries.iter().map(|entry| entry.sent).min()?;
-    let last = entries.iter().map(|entry| entry.sent).max()?;
+    let [first, last] = (spread.count > 0).then_some(spread.sent)?;
     let found = (last - first) as f64 * UNIT_NS as f64 * 1e-9;
-    let stated = number("duration").or_else(|| {
-        let octets: f64 = entries.iter().skip(1).map(|entry| f64::from(entry.size)).sum();
-        Some(octets / number("rate")?)
-    })?;
+    let stated = number("duration").or_else(|| Some(spread.later_octets as f64 / number("rate")?))?;
     let times = |unit: &i64| *unit as f64 / UNIT_NS as f64;
     let unit = UNITS.into_iter().find(|unit| (stated / found / times(unit) - 1.0).abs() < 0.1)?;
     let shown = romer_units::Duration::from_nanos(unit);
@@ -330,7 +326,8 @@ mod tests {
     fn stamps_in_another_unit_are_noticed_by_what_is_said_of_the_run() {
         let entry = |n: i64| Entry { sent: n * 1_000, received: n * 1_000 + 3, size: 64, sequence: 0 };
         let entries: Vec<Entry> = (0..101).map(entry).collect();
-        let of = |text: &str| doubtful_unit(&file("a.sta", text), &entries).map(|(unit, _)| unit);
+        let of =
+            |text: &str| doubtful_unit(&file("a.sta", text), &Spread::of(&entries)).map(|(unit, _)| unit);
         // 101 packets of 64 octets, 100 us apart as they are read.
         assert_eq!(of("duration: 0.0100\n"), None);
         assert_eq!(of("duration: 0.1\n"), Some(1_000));
@@ -339,7 +336,7 @@ mod tests {
         assert_eq!(of("rate: 64000\n"), Some(1_000));
         assert_eq!(of("received: 101\n"), None);
         assert_eq!(of("duration: NaN\n"), None);
-        let said = doubtful_unit(&file("a.sta", "duration: 0.1\n"), &entries).unwrap().1;
+        let said = doubtful_unit(&file("a.sta", "duration: 0.1\n"), &Spread::of(&entries)).unwrap().1;
         assert!(said.contains("--unit 1us"), "{said}");
     }
 

@@ -1,8 +1,9 @@
 //! Writing the lines of `.raw` and `.log`.
 
 use std::io::{self, Write};
+use std::iter::Peekable;
 
-use super::Entry;
+use super::{Entry, Spread};
 
 /// Which lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,37 +32,114 @@ pub fn write(
     lost: &[u64],
     selection: Selection,
 ) -> io::Result<u64> {
-    let wanted = |sequence: &u64| sequence.is_multiple_of(selection.every.max(1));
-    let most = entries.iter().map(Entry::latency).max().unwrap_or(0);
-    let size = entries.first().map_or(0, |entry| entry.size);
-    let missing = if selection.dummies { lost } else { &[] };
-    let mut missing = missing.iter().copied().filter(wanted).peekable();
-    let mut lines = 0;
-    let dummy = |out: &mut _, sequence| -> io::Result<()> { line(out, [0, 0, most], size, sequence) };
+    let mut lines = Lines::new(out, &Spread::of(entries), lost.iter().copied(), selection);
     for entry in entries {
-        while let Some(sequence) = missing.next_if(|sequence| *sequence < entry.sequence) {
-            dummy(out, sequence)?;
-            lines += 1;
-        }
-        if wanted(&entry.sequence) {
-            line(out, [entry.sent, entry.received, entry.latency()], entry.size, entry.sequence)?;
-            lines += 1;
-        }
+        lines.write(entry)?;
     }
-    for sequence in missing {
-        dummy(out, sequence)?;
-        lines += 1;
-    }
-    Ok(lines)
+    lines.finish()
 }
 
+/// Writes the same one packet at a time.
+#[derive(Debug)]
+pub struct Lines<'a, W: ?Sized, L: Iterator<Item = u64>> {
+    out: &'a mut W,
+    missing: Peekable<L>,
+    selection: Selection,
+    /// What a dummy has besides its number.
+    latency: i64,
+    size: u32,
+    lines: u64,
+}
+
+impl<'a, W: Write + ?Sized, L: Iterator<Item = u64>> Lines<'a, W, L> {
+    /// For the packets of a run of this `spread`, of which those that are `lost` (ascending) are missing.
+    pub fn new(out: &'a mut W, spread: &Spread, lost: L, selection: Selection) -> Self {
+        let latency = if spread.count > 0 { spread.latency[1] } else { 0 };
+        Self { out, missing: lost.peekable(), selection, latency, size: spread.first_size, lines: 0 }
+    }
+
+    fn wants(&self, sequence: u64) -> bool {
+        sequence.is_multiple_of(self.selection.every.max(1))
+    }
+
+    fn dummy(&mut self, sequence: u64) -> io::Result<()> {
+        if !self.wants(sequence) {
+            return Ok(());
+        }
+        self.lines += 1;
+        line(self.out, [0, 0, self.latency], self.size, sequence)
+    }
+
+    /// Writes a packet, and the dummies before it.
+    ///
+    /// # Errors
+    /// Of the output.
+    pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
+        if self.selection.dummies {
+            while let Some(sequence) = self.missing.next_if(|sequence| *sequence < entry.sequence) {
+                self.dummy(sequence)?;
+            }
+        }
+        if !self.wants(entry.sequence) {
+            return Ok(());
+        }
+        self.lines += 1;
+        line(self.out, [entry.sent, entry.received, entry.latency()], entry.size, entry.sequence)
+    }
+
+    /// Writes the dummies after the last packet. Gives how many lines were written.
+    ///
+    /// # Errors
+    /// Of the output.
+    pub fn finish(mut self) -> io::Result<u64> {
+        if self.selection.dummies {
+            while let Some(sequence) = self.missing.next() {
+                self.dummy(sequence)?;
+            }
+        }
+        Ok(self.lines)
+    }
+}
+
+/// The most octets of a line: five numbers of 64 bits, four colons and the end.
+const LONGEST_LINE: usize = 5 * 20 + 5;
+
+/// Writes a line. It is put together from its end, which is far sooner done than by the formatter.
 fn line(
     out: &mut (impl Write + ?Sized),
     [sent, received, latency]: [i64; 3],
     size: u32,
     sequence: u64,
 ) -> io::Result<()> {
-    writeln!(out, "{sent}:{received}:{latency}:{size}:{sequence}")
+    let mut octets = [b'\n'; LONGEST_LINE];
+    let mut begin = LONGEST_LINE - 1;
+    let numbers = [
+        (sequence, false),
+        (u64::from(size), false),
+        (latency.unsigned_abs(), latency < 0),
+        (received.unsigned_abs(), received < 0),
+        (sent.unsigned_abs(), sent < 0),
+    ];
+    for (place, (mut number, negative)) in numbers.into_iter().enumerate() {
+        let mut put = |octet| {
+            begin -= 1;
+            octets[begin] = octet;
+        };
+        if place > 0 {
+            put(b':');
+        }
+        loop {
+            put(b'0' + (number % 10) as u8);
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        if negative {
+            put(b'-');
+        }
+    }
+    out.write_all(&octets[begin..])
 }
 
 #[cfg(test)]
@@ -97,6 +175,23 @@ mod tests {
             text(&[2, 5], Selection { dummies: true, every: 2 }),
             "0:0:0:64:0\n0:0:90:64:2\n400:405:5:64:4\n600:601:1:64:6\n"
         );
+    }
+
+    #[test]
+    fn numbers_of_any_length_are_written_whole() {
+        for (stamps, size, sequence) in [
+            ([0, 0, 0], 0, 0),
+            ([-1, 10, -9], 65_535, 999),
+            ([i64::MIN, i64::MAX, i64::MIN], u32::MAX, u64::MAX),
+        ] {
+            let mut out = Vec::new();
+            line(&mut out, stamps, size, sequence).unwrap();
+            let [sent, received, latency] = stamps;
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                format!("{sent}:{received}:{latency}:{size}:{sequence}\n")
+            );
+        }
     }
 
     #[test]

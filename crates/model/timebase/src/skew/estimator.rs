@@ -113,6 +113,11 @@ impl Estimate {
         &self.corrections[usize::from(heading == Heading::Reverse)]
     }
 
+    /// The same, to be changed.
+    pub fn correction_mut(&mut self, heading: Heading) -> &mut Correction {
+        &mut self.corrections[usize::from(heading == Heading::Reverse)]
+    }
+
     pub(crate) fn refused(why: &str) -> Self {
         Self { why_not: Some(why.into()), ..Self::default() }
     }

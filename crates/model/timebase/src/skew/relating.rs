@@ -128,20 +128,32 @@ fn corrected(passage: &Passage, heading: Heading, correction: &Correction) -> Op
     Some(raw - i128::from(correction.at(moment(passage, heading)?)))
 }
 
-/// Moves the jumps of a correction to between two packets: after one upwards no packet may lie well below the new
-/// level, and before one downwards none below the old.
-fn sharpen(correction: &mut Correction, passages: &[Passage], heading: Heading) {
+/// The moment of a packet on the sender's clock.
+fn moment_of((departure, arrival): (Timestamp<Departure>, Timestamp<Arrival>), heading: Heading) -> i64 {
+    match heading {
+        Heading::Forward => departure.as_nanos(),
+        Heading::Reverse => arrival.as_nanos(),
+    }
+}
+
+/// Moves the jumps of a correction to between two packets of these stamps: after one upwards no packet may lie well below the
+/// new level, and before one downwards none below the old. The packets come in any order, and need not be all: of those far
+/// from the jumps a part is enough.
+pub fn sharpen(
+    correction: &mut Correction,
+    heading: Heading,
+    packets: impl Iterator<Item = (Timestamp<Departure>, Timestamp<Arrival>)>,
+) {
     /// Legs that meet do so to rounding, nanoseconds; most legs of a rate that wanders do.
     const MEET: f64 = 1.0;
     if correction.legs.len() < 2 {
         return;
     }
     let origin = correction.origin_ns;
-    let mut points: Vec<(i64, f64)> = passages
-        .iter()
-        .filter_map(|passage| {
-            let raw = across(passage.departure?, passage.arrival?);
-            Some((moment(passage, heading)?.saturating_sub(origin), raw as f64))
+    let mut points: Vec<(i64, f64)> = packets
+        .map(|packet| {
+            let since = moment_of(packet, heading).saturating_sub(origin);
+            (since, across(packet.0, packet.1) as f64)
         })
         .collect();
     points.sort_by_key(|point| point.0);
@@ -365,7 +377,7 @@ pub fn sharpened(
     for ((correction, heading), passages) in
         found.corrections.iter_mut().zip(Heading::BOTH).zip([forward, reverse])
     {
-        sharpen(correction, passages, heading);
+        sharpen(correction, heading, passages.iter().filter_map(stamps));
     }
     found
 }

@@ -1,5 +1,11 @@
 //! The files of Qtcp made from each other, and from runs: stamps are normalised, and the clocks' skew is taken out.
 
+#[cfg(test)]
+mod against;
+mod convert;
+mod sender;
+mod thinned;
+
 use romer_exchange::qtcp::sta::Statistics;
 use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_record::document::{DelayKind, Way};
@@ -10,6 +16,8 @@ use romer_units::{Dscp, Timestamp};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
+
+pub use convert::{Conversion, KEPT, Reading, Unconverted};
 
 /// A difference of rates beyond this is no crystal's (seed 001 speaks of 10 parts in a million).
 pub const IMPLAUSIBLE_PPM: f64 = 500.0;
@@ -84,11 +92,8 @@ pub fn to_log(
         let steps = straighten(entries);
         if steps > 0 {
             normalise(entries);
-            outcome.notes.push(format!(
-                "the send times went back {}: the sender's clock was set, and its times go on as if it had not been",
-                if steps == 1 { "once".into() } else { format!("{steps} times") }
-            ));
         }
+        outcome.notes.extend(sent_back(steps));
     }
     if method == Method::None {
         return Ok(outcome);
@@ -98,10 +103,7 @@ pub fn to_log(
         return Ok(outcome);
     }
     if calibration == 0 && method.takes_calibration() {
-        outcome.notes.push(
-            "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them"
-                .into(),
-        );
+        outcome.notes.push(NO_CALIBRATION.into());
     }
     let request = SkewRequest {
         method: method.to_string(),
@@ -113,7 +115,7 @@ pub fn to_log(
     passages.sort_by_key(|passage| passage.sequence);
     let estimate = sharpened(&request, &passages, &[], &InTurn);
     let Some(skew) = estimate.skew else {
-        return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| "the method gives none".into())));
+        return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| NO_SKEW.into())));
     };
     if skew.ppm.abs() > IMPLAUSIBLE_PPM && !any_skew {
         return Err(Refusal::Implausible(skew.ppm, there));
@@ -124,6 +126,22 @@ pub fn to_log(
         outcome.notes.push(compensated(estimate.events.len()));
     }
     Ok(outcome)
+}
+
+/// That a fit is not to calibration packets.
+const NO_CALIBRATION: &str =
+    "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
+/// Why there is no skew where a method does not say it.
+const NO_SKEW: &str = "the method gives none";
+
+/// That the sender's clock was set so many times.
+fn sent_back(steps: usize) -> Option<String> {
+    (steps > 0).then(|| {
+        format!(
+            "the send times went back {}: the sender's clock was set, and its times go on as if it had not been",
+            if steps == 1 { "once".into() } else { format!("{steps} times") }
+        )
+    })
 }
 
 fn compensated(jumps: usize) -> String {
@@ -163,7 +181,7 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
     let none = Method::None.to_string();
     if related.delay_kind == DelayKind::Variable && clock.method != none && correction.is_empty() {
         let why = related.not_identifiable.clone();
-        return Err(Refusal::NoFit(why.unwrap_or_else(|| "the method gives none".into())));
+        return Err(Refusal::NoFit(why.unwrap_or_else(|| NO_SKEW.into())));
     }
     let (mut entries, mut lost) = (Vec::new(), Vec::new());
     for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
