@@ -19,6 +19,31 @@ fn analyzed(path: &Path, more: &[&str]) -> Value {
     document
 }
 
+#[test]
+fn calibration_packets_of_a_measurement_stand_in_its_run_and_are_used_again() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let few = ["measure", "--quiet", "--skew", "hull", "--calibration", "61", "--count", "60", FAR];
+    let refused = process::run(&mut romer(few)).with_code(2).stderr;
+    assert!(refused.contains("(--calibration 61)"), "{refused}");
+    let arguments =
+        ["--count", "300", "--interval", "1ms", "--skew", "least-squares", "--calibration", "40", FAR];
+    let run = lab.measure(&arguments);
+    let path = run.folder().join("manifest.json");
+    let manifest = std::fs::read_to_string(&path).unwrap();
+    let stream: Value = serde_json::from_str(&manifest).unwrap();
+    let skew = at(&stream, "/streams/0/skew");
+    assert_eq!((&skew["method"], &skew["calibration"]), (&"least-squares".into(), &40.into()));
+    // As if its ends had a clock each: here they have one.
+    std::fs::write(&path, manifest.replace("\"shared\"", "\"unknown\"")).unwrap();
+    let clock = |more: &[&str]| at(&analyzed(&run.folder(), more), "/clock").clone();
+    let (own, stated) = (clock(&[]), clock(&["--skew", "least-squares", "--calibration", "40"]));
+    assert_eq!(own, stated);
+    assert_eq!(own["calibration_packets"], 40, "{own}");
+    let all = clock(&["--skew", "least-squares"]);
+    assert!(all["calibration_packets"].is_null() && all["skew_ppm"] != own["skew_ppm"], "{all} {own}");
+}
+
 /// A packet log with `header` and `lines`.
 fn table(folder: &Path, name: &str, header: &str, lines: &str) -> std::path::PathBuf {
     let path = folder.join(name);

@@ -1117,6 +1117,12 @@ export interface components {
         /** @description What can be said of the two clocks. The offset is the responder's clock minus the sender's. */
         ClockState: {
             /**
+             * Format: uint64
+             * @description So many first packets of a direction were stated to be sent for calibration, and the skew is fitted to them alone. Left
+             *     out where none were, and of methods that follow the clocks through the whole run.
+             */
+            calibration_packets?: number | null;
+            /**
              * Format: double
              * @description By how much corrected one-way delays may be off because of the clocks, at most, at 95 %; `null` where they are not
              *     corrected.
@@ -2320,13 +2326,17 @@ export interface components {
         };
         /** @description Loss and its pattern (RFC 7680, RFC 3357). */
         Loss: {
-            /** @description Distances between consecutive losses, in packets; empty with `periods`. */
+            /** @description Distances between consecutive losses, in packets: the first 10,000; empty with `periods`. */
             distances: number[];
+            /** @description What all distances are, where there are more than `distances` lists. */
+            distances_all?: components["schemas"]["Tally"] | null;
             /**
-             * @description Lengths of the loss periods, in packets. Empty also where it is known how many were lost, and not which: then they do
-             *     not add up to what was lost.
+             * @description Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
+             *     which: then they do not add up to what was lost.
              */
             periods: number[];
+            /** @description What all periods are, where there are more than `periods` lists. */
+            periods_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
              * @description Lost over sent.
@@ -2913,8 +2923,10 @@ export interface components {
         Rating: "very-satisfied" | "satisfied" | "some-dissatisfied" | "many-dissatisfied" | "nearly-all-dissatisfied" | "not-recommended";
         /** @description Reordering (RFC 4737). */
         Reordering: {
-            /** @description Extent of each reordered packet (RFC 4737 section 4.2.3). */
+            /** @description Extents of the reordered packets (RFC 4737 section 4.2.3), in order of arrival: of the first 10,000. */
             extents: number[];
+            /** @description What all extents are, where there are more than `extents` lists. */
+            extents_all?: components["schemas"]["Tally"] | null;
             /**
              * Format: double
              * @description Reordered over received.
@@ -3544,6 +3556,24 @@ export interface components {
              */
             stddev: number | null;
         };
+        /** @description What is told of values of which not all are listed: of all of them, those that are listed among them. */
+        Tally: {
+            /**
+             * @description How many are 1, 2 or 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` of them lie from 2 to the power of i up to, but
+             *     without, twice that.
+             */
+            by_power_of_two: number[];
+            /**
+             * Format: uint64
+             * @description How many there are.
+             */
+            count: number;
+            /**
+             * Format: uint64
+             * @description The greatest.
+             */
+            max: number;
+        };
         /** @description What has happened, each second: counts since the start, and means since the last reset. */
         Tick: {
             /** @description Of what arrives at a. */
@@ -3973,8 +4003,13 @@ export interface components {
         };
         /** @description Time to live, or hop limit, on arrival. */
         Ttl: {
-            /** @description Where it changed. */
+            /** @description Where it changed: the first 10,000 changes. */
             changes: components["schemas"]["TtlChange"][];
+            /**
+             * Format: uint64
+             * @description How many changes there are, where there are more than `changes` lists.
+             */
+            changes_all?: number | null;
             /**
              * Format: uint8
              * @description Greatest.

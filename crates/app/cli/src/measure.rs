@@ -8,7 +8,7 @@ use romer_measure::evaluate::Evaluated;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
 use romer_measure::names::Family;
 use romer_record::document::{Measurement, STREAM, StreamLine, Way};
-use romer_record::manifest::StampRequest;
+use romer_record::manifest::{SkewRequest, StampRequest};
 use romer_store::{Location, Runs, document_of};
 use romer_traffic::Schedule;
 use romer_units::Duration;
@@ -258,7 +258,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         interface: arguments.interface.clone(),
         route: !arguments.no_route,
         waiting_time: arguments.waiting_time,
-        skew: arguments.clocks.request(None)?,
+        skew: clocks(arguments)?,
         voice: arguments.voice.request(),
         limits: arguments.limit.clone(),
         comment: arguments.comment.clone(),
@@ -272,6 +272,18 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         live_delays: arguments.live_delays || arguments.tui,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
+}
+
+/// How the clocks are related, by so many packets as are stated to be for calibration.
+fn clocks(arguments: &MeasureArgs) -> Result<SkewRequest, Failure> {
+    if let (Some(stated), Some(count)) = (arguments.calibration, arguments.traffic.count)
+        && stated > count
+    {
+        return Err(Failure::usage(format!(
+            "there are not so many packets (--calibration {stated}): --count {count} are sent; state fewer, or send more"
+        )));
+    }
+    arguments.clocks.request(arguments.calibration)
 }
 
 /// Where a run is kept.

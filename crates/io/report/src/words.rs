@@ -465,7 +465,10 @@ fn whose(place: Place) -> &'static str {
 
 fn skew(clock: &ClockState) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
-    format!(" It runs {}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
+    let by = clock.calibration_packets.map_or_else(String::new, |packets| {
+        format!(", by the first {} packets of a direction, sent for calibration", count(packets))
+    });
+    format!(" It runs {}{by}, which is taken out.", pace(skew, clock.skew_interval_ppm, "this one"))
 }
 
 /// How a clock runs against the other: `slower than this one by 17.004 ppm (95 %: 17.001 to 17.006 ppm)`, with the digits that its interval

@@ -127,7 +127,8 @@ impl Piece {
             }
             Part::Arrivals => {
                 whole.packets.reordered = one.packets.reordered;
-                (whole.reordering, whole.ttl.changes) = (one.reordering, one.ttl.changes);
+                whole.reordering = one.reordering;
+                (whole.ttl.changes, whole.ttl.changes_all) = (one.ttl.changes, one.ttl.changes_all);
                 whole.jitter_ns.rfc3550 = one.jitter_ns.rfc3550;
                 whole.jitter_ns.inter_arrival_difference_in_order_of_arrival =
                     one.jitter_ns.inter_arrival_difference_in_order_of_arrival;
@@ -278,7 +279,7 @@ fn of_arrivals(passages: &[Passage], direction: &mut Direction) {
     let reordered = reordering::of_arrivals(arrived.iter().map(|passage| passage.sequence));
     direction.packets.reordered = Some(reordered.len() as u64);
     direction.reordering = reordering::document(&reordered, arrived.len());
-    direction.ttl.changes = ttl_changes(&arrived);
+    direction.ttl.list(ttl_changes(&arrived));
     direction.jitter_ns.rfc3550 = jitter::rfc3550_in_order(&arrived);
     direction.jitter_ns.inter_arrival_difference_in_order_of_arrival =
         (!reordered.is_empty()).then(|| summary(&jitter::second_differences(&arrived)));

@@ -1,6 +1,6 @@
 //! Loss and its pattern.
 
-use romer_record::document::Loss;
+use romer_record::document::{Loss, Tally};
 use romer_record::{Fate, Passage};
 
 use crate::interval::NORMAL_975;
@@ -75,10 +75,14 @@ pub(crate) fn of_number(lost: u64, sent: u64) -> Loss {
 
 pub(crate) fn document(pattern: Option<&LossPattern>) -> Loss {
     let Some(pattern) = pattern else { return Loss::default() };
+    let [(periods, periods_all), (distances, distances_all)] =
+        [&pattern.periods, &pattern.distances].map(|values| Tally::listed(values));
     Loss {
         ratio: finite(real(pattern.lost) / real(pattern.sent)),
         ratio_interval: wilson_interval(pattern.lost, pattern.sent),
-        periods: pattern.periods.clone(),
-        distances: pattern.distances.clone(),
+        periods,
+        periods_all,
+        distances,
+        distances_all,
     }
 }

@@ -1,7 +1,7 @@
 //! Reordering by RFC 4737.
 
 use romer_record::Passage;
-use romer_record::document::Reordering;
+use romer_record::document::{Reordering, Tally};
 
 use crate::sample::in_order_of_arrival;
 use crate::summary::{finite, real};
@@ -43,8 +43,7 @@ pub(crate) fn of_arrivals(sequences: impl Iterator<Item = u64>) -> Vec<Reordered
 
 /// `arrived` is the number of packets that have a place in the order.
 pub(crate) fn document(reordered: &[ReorderedPacket], arrived: usize) -> Reordering {
-    Reordering {
-        ratio: finite(real(reordered.len()) / real(arrived)),
-        extents: reordered.iter().map(|packet| packet.extent).collect(),
-    }
+    let extents: Vec<u64> = reordered.iter().map(|packet| packet.extent).collect();
+    let (extents, extents_all) = Tally::listed(&extents);
+    Reordering { ratio: finite(real(reordered.len()) / real(arrived)), extents, extents_all }
 }

@@ -44,7 +44,10 @@ impl Seen {
     }
 
     pub(crate) fn ttl(&self, changes: Vec<TtlChange>) -> Ttl {
-        Ttl { min: self.ttl.map(|[least, _]| least), max: self.ttl.map(|[_, most]| most), changes }
+        let [min, max] = [0, 1].map(|end: usize| self.ttl.map(|span| span[end]));
+        let mut ttl = Ttl { min, max, ..Ttl::default() };
+        ttl.list(changes);
+        ttl
     }
 }
 

@@ -17,8 +17,8 @@ use crate::event::Event;
 use crate::manifest::CutShort;
 pub use circumstances::{Chrony, ClockSync, Hop, HopAnswer, Metadata};
 pub use direction::{
-    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, Loss, Packets,
-    Reordering, Ttl, TtlChange,
+    DelayKind, Direction, DscpSeen, Duplicates, EcnSeen, Histogram, Histograms, Jitter, LISTED, Loss,
+    Packets, Reordering, Tally, Ttl, TtlChange,
 };
 
 /// The name of the measurement document's schema.
@@ -328,6 +328,10 @@ pub struct LocationErrors {
 pub struct ClockState {
     /// `shared` (one clock), or the estimator's name, or `none`.
     pub method: String,
+    /// So many first packets of a direction were stated to be sent for calibration, and the skew is fitted to them alone. Left
+    /// out where none were, and of methods that follow the clocks through the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_packets: Option<u64>,
     /// Whether skew could be identified.
     pub identifiable: bool,
     /// How much faster the responder's clock runs, parts in a million.

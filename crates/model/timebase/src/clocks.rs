@@ -68,7 +68,7 @@ pub(crate) fn state(forward: &[Passage], reverse: &[Passage], relation: ClockRel
             skew_interval_ppm: Some([0.0, 0.0]),
             delay_error_ns: Some(0.0),
             offset_bounds_ns: Some([0, 0]),
-            events: Vec::new(),
+            ..ClockState::default()
         };
     }
     ClockState {

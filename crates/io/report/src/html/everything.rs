@@ -1,6 +1,6 @@
 //! The parts of the page that are there for whoever wants to know exactly; closed until asked for.
 
-use romer_record::document::{Direction, Measurement, Summary};
+use romer_record::document::{Direction, Measurement, Summary, Tally};
 
 use super::WORDS;
 use super::overview::class;
@@ -63,12 +63,17 @@ const ROWS: [(&str, Cell); 21] = [
         number(d.packets.astray.filter(|count| *count > 0))
     }),
     ("refused by the sending host", |d| number(d.packets.not_sent.filter(|count| *count > 0))),
-    ("loss periods, packets", |d| pattern(&d.loss.periods)),
-    ("loss distances, packets", |d| pattern(&d.loss.distances)),
-    ("reordering extents, packets", |d| pattern(&d.reordering.extents)),
+    ("loss periods, packets", |d| pattern(&d.loss.periods, d.loss.periods_all.as_ref())),
+    ("loss distances, packets", |d| pattern(&d.loss.distances, d.loss.distances_all.as_ref())),
+    ("reordering extents, packets", |d| pattern(&d.reordering.extents, d.reordering.extents_all.as_ref())),
     ("TTL on arrival", |d| match (d.ttl.min, d.ttl.max) {
         (Some(min), Some(max)) if min == max => min.to_string(),
-        (Some(min), Some(max)) => format!("{min} to {max}, {} changes", d.ttl.changes.len()),
+        (Some(min), Some(max)) => {
+            format!(
+                "{min} to {max}, {} changes",
+                count(d.ttl.changes_all.unwrap_or(d.ttl.changes.len() as u64))
+            )
+        }
         _ => String::new(),
     }),
     ("DSCP sent", |d| d.dscp.sent.map_or_else(String::new, |dscp| dscp.to_string())),
@@ -87,10 +92,12 @@ fn number(value: Option<u64>) -> String {
     value.map_or_else(String::new, count)
 }
 
-fn pattern(values: &[u64]) -> String {
+fn pattern(values: &[u64], all: Option<&Tally>) -> String {
     let mut shown: Vec<String> = values.iter().take(SHOWN).map(u64::to_string).collect();
     if values.len() > SHOWN {
-        shown.push(format!("… ({} in all)", count(values.len() as u64)));
+        let total = all.map_or(values.len() as u64, |all| all.count);
+        let most = all.map_or_else(String::new, |all| format!(", the greatest {}", count(all.max)));
+        shown.push(format!("… ({} in all{most})", count(total)));
     }
     shown.join(" ")
 }

@@ -5,7 +5,7 @@ use romer_metrics::{
     DirectionContext, delays, direction, histogram, inter_arrivals, inter_departures, ipdv, jitter,
     loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
 };
-use romer_record::document::{DelayKind, Direction, Summary};
+use romer_record::document::{DelayKind, Direction, LISTED, Summary};
 use romer_record::{Fate, Passage};
 use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
@@ -309,6 +309,43 @@ fn what_went_astray_is_neither_received_nor_lost() {
     );
     assert_eq!(document.loss.ratio, Some(2.0 / 7.0));
     assert_eq!((&document.loss.periods[..], &document.loss.distances[..]), (&[1, 1][..], &[4][..]));
+}
+
+#[test]
+fn of_patterns_too_long_to_list_a_document_lists_the_first_and_counts_all() {
+    // Every third packet is lost, by turns of one and of two; of each two that arrive in a row the first comes later than five
+    // others, and with another time to live.
+    let packet = |n: u64| {
+        let at = i64::try_from(n).unwrap() * 10;
+        match n % 6 {
+            0 => gone(n, at, Fate::Lost),
+            1 => Passage { ttl: Some(60), ..arrived(n, at, at + 75) },
+            3 if n % 12 == 3 => gone(n, at, Fate::Lost),
+            4 if n % 12 == 4 => gone(n, at, Fate::Lost),
+            _ => arrived(n, at, at + 20),
+        }
+    };
+    let of = |packets: u64| direction(&(0..packets).map(packet).collect::<Vec<_>>(), &CONTEXT);
+    let (short, long) = (of(6_000), of(240_000));
+    assert!(short.loss.periods_all.is_none() && short.loss.distances_all.is_none());
+    assert!(short.reordering.extents_all.is_none() && short.ttl.changes_all.is_none());
+    let lists = |document: &Direction| {
+        [&document.loss.periods, &document.loss.distances, &document.reordering.extents].map(Clone::clone)
+    };
+    let tallies = [&long.loss.periods_all, &long.loss.distances_all, &long.reordering.extents_all];
+    for ((short, long), tally) in lists(&short).iter().zip(&lists(&long)).zip(tallies) {
+        let tally = tally.as_ref().unwrap();
+        assert_eq!(long.len(), LISTED);
+        assert_eq!(&long[..short.len() - 2], &short[..short.len() - 2], "as a shorter run has them");
+        assert_eq!(tally.by_power_of_two.iter().sum::<u64>(), tally.count);
+        assert_eq!(tally.max, long.iter().copied().max().unwrap());
+    }
+    let periods = long.loss.periods_all.unwrap();
+    // Of twelve packets 0, 3 with 4, and 6 are lost.
+    assert_eq!((periods.count, periods.by_power_of_two), (60_000, vec![40_000, 20_000]));
+    assert_eq!(long.loss.distances_all.unwrap().count, long.packets.lost.unwrap() - 1);
+    assert_eq!(long.reordering.extents_all.unwrap().count, long.packets.reordered.unwrap());
+    assert_eq!((long.ttl.changes.len(), long.ttl.changes_all), (LISTED, Some(79_999)));
 }
 
 #[test]

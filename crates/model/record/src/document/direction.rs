@@ -137,11 +137,53 @@ pub struct Loss {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio (Wilson's, on the assumption that losses are independent).
     pub ratio_interval: Option<[f64; 2]>,
-    /// Lengths of the loss periods, in packets. Empty also where it is known how many were lost, and not which: then they do
-    /// not add up to what was lost.
+    /// Lengths of the loss periods, in packets: the first 10,000. Empty also where it is known how many were lost, and not
+    /// which: then they do not add up to what was lost.
     pub periods: Vec<u64>,
-    /// Distances between consecutive losses, in packets; empty with `periods`.
+    /// What all periods are, where there are more than `periods` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub periods_all: Option<Tally>,
+    /// Distances between consecutive losses, in packets: the first 10,000; empty with `periods`.
     pub distances: Vec<u64>,
+    /// What all distances are, where there are more than `distances` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distances_all: Option<Tally>,
+}
+
+/// The most values that `periods`, `distances` and `extents` list, and changes of the time to live: a document is to be read,
+/// and a run may have millions.
+pub const LISTED: usize = 10_000;
+
+/// What is told of values of which not all are listed: of all of them, those that are listed among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// How many there are.
+    pub count: u64,
+    /// The greatest.
+    pub max: u64,
+    /// How many are 1, 2 or 3, 4 to 7, 8 to 15 and so on: `by_power_of_two[i]` of them lie from 2 to the power of i up to, but
+    /// without, twice that.
+    pub by_power_of_two: Vec<u64>,
+}
+
+impl Tally {
+    /// The values as a document has them: those that are listed, and where these are not all, the tally of all. Values are 1
+    /// or more.
+    pub fn listed(values: &[u64]) -> (Vec<u64>, Option<Self>) {
+        let Some(listed) = values.get(..LISTED).filter(|listed| listed.len() < values.len()) else {
+            return (values.to_vec(), None);
+        };
+        let mut tally = Self { count: values.len() as u64, ..Self::default() };
+        for value in values {
+            tally.max = tally.max.max(*value);
+            let power = value.checked_ilog2().unwrap_or(0) as usize;
+            if tally.by_power_of_two.len() <= power {
+                tally.by_power_of_two.resize(power + 1, 0);
+            }
+            tally.by_power_of_two[power] += 1;
+        }
+        (listed.to_vec(), Some(tally))
+    }
 }
 
 /// Reordering (RFC 4737).
@@ -149,8 +191,11 @@ pub struct Loss {
 pub struct Reordering {
     /// Reordered over received.
     pub ratio: Option<f64>,
-    /// Extent of each reordered packet (RFC 4737 section 4.2.3).
+    /// Extents of the reordered packets (RFC 4737 section 4.2.3), in order of arrival: of the first 10,000.
     pub extents: Vec<u64>,
+    /// What all extents are, where there are more than `extents` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extents_all: Option<Tally>,
 }
 
 /// Duplication (RFC 5560).
@@ -167,8 +212,20 @@ pub struct Ttl {
     pub min: Option<u8>,
     /// Greatest.
     pub max: Option<u8>,
-    /// Where it changed.
+    /// Where it changed: the first 10,000 changes.
     pub changes: Vec<TtlChange>,
+    /// How many changes there are, where there are more than `changes` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes_all: Option<u64>,
+}
+
+impl Ttl {
+    /// Lists the changes, up to [`LISTED`] of them.
+    pub fn list(&mut self, mut changes: Vec<TtlChange>) {
+        self.changes_all = (changes.len() > LISTED).then_some(changes.len() as u64);
+        changes.truncate(LISTED);
+        self.changes = changes;
+    }
 }
 
 /// A change of the time to live between consecutive arrivals.

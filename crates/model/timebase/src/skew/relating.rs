@@ -382,6 +382,20 @@ pub fn sharpened(
     found
 }
 
+/// That more packets are stated to be for calibration than were sent in either direction, where that is so.
+fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+    let stated = request.calibration.filter(|_| method_of(request).takes_calibration())?;
+    let sent = |passages: &[Passage]| {
+        let (first, last) = (passages.first()?, passages.last()?);
+        Some((last.sequence - first.sequence).saturating_add(1))
+    };
+    let sent = directions.into_iter().filter_map(sent).max().filter(|sent| *sent < stated)?;
+    Some(format!(
+        "{stated} packets are stated to be for calibration (--calibration), and {sent} were sent: the clocks are fitted to all \
+         of them"
+    ))
+}
+
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
 pub fn usable(
     request: &SkewRequest,
@@ -394,6 +408,7 @@ pub fn usable(
     if let Some(why) = found.skew.as_ref().and_then(|skew| doubt(skew, found.coarse_ns)) {
         found = Estimate { coarse_ns: found.coarse_ns, ..Estimate::refused(&why) };
     }
+    warnings.extend(fewer_than_stated(request, [forward, reverse]));
     if let Some(why) = &found.why_not
         && !(forward.is_empty() && reverse.is_empty())
     {
@@ -426,8 +441,10 @@ pub fn state(
         })
         .fold(estimate.coarse_ns, f64::max);
     let (offset_bounds_ns, warning) = bounds(request, least, error);
+    let method = method_of(request);
     let clock = ClockState {
-        method: shown(method_of(request)),
+        method: shown(method),
+        calibration_packets: request.calibration.filter(|_| method.takes_calibration()),
         identifiable: estimate.skew.is_some(),
         skew_ppm: estimate.skew.map(|skew| skew.ppm),
         skew_interval_ppm: estimate.skew.map(|skew| skew.interval_ppm),
