@@ -33,6 +33,7 @@ mod absences;
 mod attributed;
 mod claimed;
 mod compared;
+mod dropped;
 mod mixtures;
 mod scheduled;
 
@@ -80,6 +81,8 @@ struct Simulated {
     drifts: Duration,
     /// Of frames of so many octets one of so many is lost.
     weak_at: Option<(u32, usize)>,
+    /// Frames of so many octets are dropped in the trials with these numbers, from so many nanoseconds on in the first.
+    drops: Option<(u32, std::ops::Range<u32>, i64)>,
     /// Of frames of so many octets one of so many comes with another payload.
     corrupts: Option<(u32, usize)>,
 }
@@ -107,6 +110,7 @@ impl Simulated {
             mute: None,
             drifts: Duration::ZERO,
             weak_at: None,
+            drops: None,
             corrupts: None,
         }
     }
@@ -178,6 +182,14 @@ impl Bed for Simulated {
             some.is_some_and(|(octets, of)| octets == given[place].0.octets && place % of == 2)
         };
         let taken = taken.filter(|one| !is_one(self.weak_at, one.place));
+        let is_dropped = |frame: &Given| {
+            let drops = self
+                .drops
+                .as_ref()
+                .filter(|(octets, trials, _)| *octets == frame.octets && trials.contains(&trial));
+            drops.is_some_and(|(_, trials, from)| trial > trials.start || frame.at >= *from)
+        };
+        let taken = taken.filter(|one| !is_dropped(&given[one.place].0));
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
             let held = self.holds.as_ref().filter(|(when, held)| *when == trial && held.contains(&frame.at));

@@ -1,10 +1,11 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
 use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
-use romer_record::benchmark::{Judgement, Policed, SizeResult, Trial};
+use romer_record::benchmark::{Judgement, Policed, Trial};
 
 use crate::classes::{classes, words};
 use crate::document::Kept;
+use crate::dropped::dropped;
 use crate::options::BenchOptions;
 use crate::tester::real;
 
@@ -97,55 +98,7 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         "frames come out with the payload that they were sent with",
         sum(|trial| trial.corrupted),
     );
-    let mut sizes: Vec<u32> = trials.iter().filter_map(|trial| trial.frame_size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let mut dropped = std::collections::BTreeMap::<u32, u64>::new();
-    for size in &sizes {
-        let of = |wanted: bool| {
-            let some = trials.iter().filter(|trial| (trial.frame_size == Some(*size)) == wanted);
-            some.fold((0, 0), |sum, trial| (sum.0 + trial.offered.frames, sum.1 + trial.carried.frames))
-        };
-        let ((offered, carried), (_, others)) = (of(true), of(false));
-        if offered > 0 && carried == 0 && others > 0 {
-            dropped.insert(*size, offered);
-        }
-    }
-    for row in
-        trials.iter().flat_map(|trial| &trial.per_stream).flat_map(|stream| dropped_of(&stream.per_size))
-    {
-        *dropped.entry(row.least_octets).or_default() += row.offered;
-    }
-    verdicts.extend(dropped.into_iter().map(|(size, count)| Judgement {
-        case: case.into(),
-        frame_size: Some(size),
-        mixture: None,
-        subject: format!("frames of {size} octets"),
-        expected: "come out as others do; none did".into(),
-        found: format!("{count} frames"),
-        holds: false,
-    }));
-}
-
-/// The sizes of a stream in a trial of which no frame came, although nearly all of the others did: a device that is full drops
-/// large frames sooner than small ones, and loses more of the others than that.
-fn dropped_of(sizes: &[SizeResult]) -> impl Iterator<Item = &SizeResult> {
-    /// Of the others no more than this share is lost ...
-    const FEW: f64 = 0.01;
-    /// ... and at their ratio as many would be lost by chance more seldom than so.
-    const CHANCE: f64 = 1e-6;
-    let sum = |of: fn(&SizeResult) -> u64| sizes.iter().map(of).sum::<u64>();
-    let (offered, lost) = (sum(|row| row.offered), sum(|row| row.lost));
-    sizes.iter().filter(move |row| {
-        let [others, others_lost] = [offered - row.offered, lost - row.lost].map(real);
-        // One more lost than was seen: of few others little is known.
-        let ratio = (others_lost + 1.0) / (others + 1.0);
-        let by_chance = ratio.powf(real(row.offered));
-        row.least_octets == row.most_octets
-            && row.lost == row.offered
-            && others_lost <= FEW * others
-            && by_chance < CHANCE
-    })
+    verdicts.extend(dropped(case, trials));
 }
 
 /// Which trial a verdict is of.

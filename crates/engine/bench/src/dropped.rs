@@ -1,0 +1,186 @@
+//! Sizes of frames of which nothing, or next to nothing, comes out, although others do.
+
+use std::collections::BTreeMap;
+
+use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
+
+use crate::tester::real;
+
+/// Of a size that is dropped no more than this share comes, and of the others no more than it is lost.
+const FEW: f64 = 0.01;
+/// At the loss ratio of the others as many would be lost by chance more seldom than so.
+const CHANCE: f64 = 1e-6;
+/// A load that is no lower than another is at least this share of it: whole frames make it a little lower or higher.
+const NO_LOWER: f64 = 0.95;
+/// A device that carries a size at a load does not lose all of it at up to so many times that load: under overload a device
+/// carries less little by little.
+const COLLAPSE: f64 = 2.0;
+/// A trial that is shorter tells nothing by itself: the device may have been away for as long, nanoseconds.
+const SHORT: i64 = 500_000_000;
+
+/// What was lost of a size, and in how many of its trials.
+#[derive(Clone, Copy, Default)]
+struct Dropped {
+    offered: u64,
+    came: u64,
+    trials: usize,
+}
+
+impl Dropped {
+    fn add(&mut self, offered: u64, came: u64) {
+        self.offered += offered;
+        self.came += came;
+        self.trials += 1;
+    }
+}
+
+/// The sizes that the device drops in the valid trials of a case, each with what came of it.
+pub(crate) fn dropped(case: &str, trials: &[&Trial]) -> Vec<Judgement> {
+    let mut found: BTreeMap<(u32, Option<&str>), Dropped> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| is_dropped(trial, trials)) {
+        let of = found.entry((trial.frame_size.unwrap_or_default(), None)).or_default();
+        of.add(trial.offered.frames, trial.carried.frames);
+    }
+    for trial in trials {
+        for row in trial.per_stream.iter().flat_map(|stream| of_a_mixture(&stream.per_size)) {
+            found.entry((row.least_octets, None)).or_default().add(row.offered, 0);
+        }
+        for (octets, stream) in of_streams(trial) {
+            let name = Some(stream.name.as_str());
+            found.entry((octets, name)).or_default().add(stream.offered, stream.carried);
+        }
+    }
+    let judgement = |((size, stream), of): ((u32, Option<&str>), Dropped)| Judgement {
+        case: case.into(),
+        frame_size: Some(size),
+        mixture: None,
+        subject: stream.map_or_else(
+            || format!("frames of {size} octets"),
+            |name| format!("frames of {size} octets, stream {name}"),
+        ),
+        expected: "come out as others do".into(),
+        found: words(&of, trials_of(size, stream, trials)),
+        holds: false,
+    };
+    found.into_iter().map(judgement).collect()
+}
+
+fn words(of: &Dropped, all: usize) -> String {
+    let came = if of.came == 0 { "none".into() } else { of.came.to_string() };
+    let trials =
+        if all == 1 { "the one trial of it".into() } else { format!("{} of {all} trials of it", of.trials) };
+    format!("{came} of {} frames did, in {trials}", of.offered)
+}
+
+/// How many trials have frames of this size, or where it is a stream's own, that stream.
+fn trials_of(size: u32, stream: Option<&str>, trials: &[&Trial]) -> usize {
+    let has =
+        |one: &StreamResult| one.per_size.iter().any(|row| [row.least_octets, row.most_octets] == [size; 2]);
+    let with = trials.iter().filter(|trial| match stream {
+        None => trial.frame_size == Some(size) || trial.per_stream.iter().any(has),
+        Some(name) => trial.per_stream.iter().any(|one| one.name == name && own_size(one) == Some(size)),
+    });
+    with.count()
+}
+
+/// Whether nothing or next to nothing came in this trial, all by the device's loss.
+fn none_came(trial: &Trial) -> bool {
+    let lost = trial.lost_by_device.map_or(trial.lost, |[least, _]| least);
+    trial.offered.frames > 0 && real(lost) >= (1.0 - FEW) * real(trial.offered.frames)
+}
+
+/// Whether next to all came.
+fn passes(trial: &Trial) -> bool {
+    trial.offered.frames > 0 && real(trial.lost) <= FEW * real(trial.offered.frames)
+}
+
+/// Whether the device drops the size of this trial, of which next to nothing came: because nothing of it comes in any of the
+/// case, while others come; or because another size passes at no lower load, and it is not the load.
+fn is_dropped(trial: &Trial, trials: &[&Trial]) -> bool {
+    let Some(size) = trial.frame_size.filter(|_| none_came(trial)) else { return false };
+    let same = || trials.iter().filter(|other| other.frame_size == Some(size));
+    let others = || trials.iter().filter(|other| other.frame_size != Some(size));
+    if same().all(|other| other.carried.frames == 0) {
+        return others().any(|other| other.carried.frames > 0);
+    }
+    let load = |trial: &Trial| trial.intended_load.percent;
+    let mut passing = others().filter(|other| {
+        passes(other) && load(other) >= NO_LOWER * load(trial) && by_chance(trial, other) < CHANCE
+    });
+    passing.next().is_some() && (same().all(|other| none_came(other)) || !may_be_load(trial, trials))
+}
+
+/// Whether it may be for its load that nothing came in this trial of a size that comes in others: the size comes at far lower
+/// loads only, and no other is carried at as many frames a second and bits a second. Of a short trial nobody knows.
+fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
+    let shows = |other: &&&Trial| {
+        let [near, far] = [other, trial].map(|trial| trial.offered);
+        if other.frame_size == trial.frame_size {
+            !none_came(other) && near.pps * COLLAPSE >= far.pps
+        } else {
+            passes(other) && near.pps >= NO_LOWER * far.pps && near.bps >= NO_LOWER * far.bps
+        }
+    };
+    trial.duration_ns < SHORT || trials.iter().find(shows).is_none()
+}
+
+/// With which probability so many are lost at the other trial's loss ratio, at the most (Chernoff).
+fn by_chance(trial: &Trial, other: &Trial) -> f64 {
+    // One more lost than was seen: of few others little is known.
+    let ratio = (real(other.lost) + 1.0) / (real(other.offered.frames) + 1.0);
+    let offered = real(trial.offered.frames);
+    let share = real(trial.lost.min(trial.offered.frames)) / offered.max(1.0);
+    if share <= ratio {
+        return 1.0;
+    }
+    let part = |share: f64, of: f64| if share > 0.0 { share * (share / of).ln() } else { 0.0 };
+    (-offered * (part(share, ratio) + part(1.0 - share, 1.0 - ratio))).exp()
+}
+
+/// The sizes of a stream in a trial of which no frame came, although nearly all of the others did: a device that is full drops
+/// large frames sooner than small ones, and loses more of the others than that.
+fn of_a_mixture(sizes: &[SizeResult]) -> impl Iterator<Item = &SizeResult> {
+    let sum = |of: fn(&SizeResult) -> u64| sizes.iter().map(of).sum::<u64>();
+    let (offered, lost) = (sum(|row| row.offered), sum(|row| row.lost));
+    sizes.iter().filter(move |row| {
+        row.least_octets == row.most_octets
+            && row.lost == row.offered
+            && is_apart(row.offered, [offered - row.offered, lost - row.lost])
+    })
+}
+
+/// Whether of so many frames that were all lost the others, and how many of them were lost, say that it was not by chance.
+fn is_apart(frames: u64, others: [u64; 2]) -> bool {
+    let [others, others_lost] = others.map(real);
+    let ratio = (others_lost + 1.0) / (others + 1.0);
+    others_lost <= FEW * others && ratio.powf(real(frames)) < CHANCE
+}
+
+/// Octets of a stream's frames, where they have one size.
+fn own_size(stream: &StreamResult) -> Option<u32> {
+    let octets = stream.frame_octets.filter(|_| stream.per_size.is_empty())?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "octets of a frame")]
+    let whole = octets.round() as u32;
+    Some(whole)
+}
+
+/// The streams of a trial that have a size of their own, of which no frame came, although nearly all of other sizes did: a class
+/// that is starved leaves a device full, which loses more of the others. Where a policer or a scheduler is judged, a stream may
+/// be stopped as it is to be.
+fn of_streams(trial: &Trial) -> Vec<(u32, &StreamResult)> {
+    let judged = trial.policed.is_some() || trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some());
+    let streams = trial.per_stream.iter().filter(|_| !judged);
+    let sized: Vec<(Option<u32>, &StreamResult)> = streams.map(|stream| (own_size(stream), stream)).collect();
+    let is_dropped = |(size, stream): &(Option<u32>, &StreamResult)| {
+        let (same, others): (Vec<_>, Vec<_>) = sized.iter().partition(|(other, _)| other == size);
+        let sum = |of: fn(&StreamResult) -> u64| others.iter().map(|(_, one)| of(one)).sum::<u64>();
+        stream.offered > 0
+            && same.iter().all(|(_, one)| one.carried == 0)
+            && is_apart(stream.offered, [sum(|one| one.offered), sum(|one| one.lost)])
+    };
+    sized
+        .iter()
+        .filter(|one| is_dropped(one))
+        .filter_map(|(size, stream)| Some(((*size)?, *stream)))
+        .collect()
+}

@@ -1,0 +1,127 @@
+//! Devices that drop the frames of a size, all or next to all, always or from some moment on.
+
+use romer_record::benchmark::Load;
+
+use super::*;
+use crate::dropped::dropped;
+
+fn named(document: &Benchmark) -> Vec<(String, String)> {
+    let broken = document.verdicts.iter().filter(|one| !one.holds);
+    broken.map(|one| (one.subject.clone(), one.found.clone())).collect()
+}
+
+#[test]
+fn a_size_that_is_dropped_from_some_trial_on_is_named_with_how_many_of_its_trials() {
+    let asked = BenchOptions { frames: sizes(&[64, 128, 512]), repeats: 3, ..sweep(&[0.2, 0.3]) };
+    let bed = Simulated { drops: Some((128, 7..u32::MAX, 0)), ..Simulated::with(carries(1.0, 100)) };
+    let document = run(&asked, bed);
+    let of = document.trials.iter().filter(|trial| trial.frame_size == Some(128));
+    let (came, lost): (Vec<&Trial>, Vec<&Trial>) = of.partition(|trial| trial.carried.frames > 0);
+    assert!(!came.is_empty() && lost.len() >= 2, "some trials each");
+    let frames: u64 = lost.iter().map(|trial| trial.offered.frames).sum();
+    let found = format!("none of {frames} frames did, in {} of 6 trials of it", lost.len());
+    assert_eq!(named(&document), [("frames of 128 octets".to_owned(), found)]);
+    // A device that does not reach its end in a trial of overload loses what it has no room for.
+    let full = Device { per_frame: Duration::from_micros(600), ..carries(1.0, 5) };
+    let loads = BenchOptions { frames: sizes(&[64, 512, 1_518]), ..sweep(&[0.05, 0.5, 1.0]) };
+    assert_eq!(named(&run(&loads, Simulated::with(full))), []);
+}
+
+#[test]
+fn a_size_of_which_next_to_none_comes_is_named() {
+    // Two frames leave before it begins.
+    let asked = BenchOptions { frames: sizes(&[64, 512]), ..sweep(&[0.3]) };
+    let number = |document: &Benchmark| document.trials.iter().position(|one| one.frame_size == Some(64));
+    let place = u32::try_from(number(&run(&asked, Simulated::with(carries(1.0, 100)))).unwrap()).unwrap();
+    let drops = Some((64, place..place + 1, 600_000));
+    // So many that nobody would take them for an absence of the device: it is silent for the rest of a trial of 300 ms.
+    let short = Procedure::Sweep { loads: vec![0.3], length: Duration::from_millis(300) };
+    let asked = BenchOptions { procedure: short, ..asked };
+    let document = run(&asked, Simulated { drops, ..Simulated::with(carries(1.0, 100)) });
+    let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.events) };
+    assert_eq!(
+        (subject.as_str(), found.as_str()),
+        ("frames of 64 octets", "3 of 1340 frames did, in the one trial of it")
+    );
+}
+
+#[test]
+fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
+    let stream = |name: &str, frames: Option<u32>, share| StreamOptions {
+        name: name.into(),
+        share,
+        frames: frames.and_then(|size| sizes(&[size]).pop()),
+        ..StreamOptions::default()
+    };
+    let with =
+        |streams: Vec<StreamOptions>| BenchOptions { streams, frames: sizes(&[512]), ..sweep(&[0.4, 0.9]) };
+    let two = with(vec![stream("bulk", None, 0.7), stream("small", Some(64), 0.3)]);
+    let drops = Device { drops_size: Some(64), ..carries(1.0, 100) };
+    let document = run(&two, Simulated::with(drops.clone()));
+    let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
+    assert_eq!(subject, "frames of 64 octets, stream small");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
+    // One of its size passes: it is not for that; nor is a starved class dropped for its size.
+    let mute = Some((0..9, 1, 0..2_000_000_000));
+    let three =
+        with(vec![stream("bulk", None, 0.5), stream("small", Some(64), 0.2), stream("other", Some(64), 0.3)]);
+    assert_eq!(named(&run(&three, Simulated { mute, ..Simulated::with(carries(1.0, 100)) })), []);
+    let strict = Device { service: romer_sim::device::Service::Strict, ..carries(0.5, 20) };
+    assert_eq!(named(&run(&two, Simulated::with(strict))), []);
+}
+
+/// A trial of a second of frames of so many octets at so many percent of 10 Mbit/s, of which this share comes.
+fn trial(octets: u32, percent: f64, share: f64) -> Trial {
+    let bps = percent * 1e5;
+    let pps = bps / f64::from(8 * (octets + 20));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "frames of a second")]
+    let whole = |frames: f64| frames as u64;
+    let load = |share: f64| Load {
+        frames: whole(pps * share),
+        bps: bps * share,
+        pps: pps * share,
+        percent,
+        ..Load::default()
+    };
+    let (offered, carried) = (load(1.0), load(share));
+    let lost = offered.frames - carried.frames;
+    let intended_load = offered;
+    Trial {
+        frame_size: Some(octets),
+        duration_ns: 1_000_000_000,
+        intended_load,
+        offered,
+        carried,
+        lost,
+        ..Trial::default()
+    }
+}
+
+#[test]
+fn what_may_be_for_the_load_is_laid_to_no_size() {
+    let told = |trials: &[Trial]| {
+        let found = dropped("as it is", &trials.iter().collect::<Vec<_>>());
+        found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
+    };
+    let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];
+    let with = |trials: &[Trial]| told(&[&large[..], trials].concat());
+    // A device may give up where it comes to far more frames a second than it carries, ...
+    assert_eq!(with(&[trial(64, 10.0, 1.0), trial(64, 80.0, 0.005)]), []);
+    // ... not at half as many again; nor at fewer than it carries of another size.
+    assert_eq!(with(&[trial(64, 50.0, 1.0), trial(64, 75.0, 0.0)]).len(), 1);
+    assert_eq!(with(&[trial(1_518, 10.0, 1.0), trial(1_518, 80.0, 0.0)]).len(), 1);
+    assert_eq!(
+        with(&[trial(256, 4.0, 1.0), trial(256, 20.0, 0.0)]),
+        [(256, "none of 905 frames did, in 1 of 2 trials of it".into())]
+    );
+    // Where others pass at lower loads only, nothing is said; nor where they are lost, or a tenth comes.
+    assert_eq!(told(&[large[0].clone(), trial(64, 50.0, 1.0), trial(64, 75.0, 0.0)]), []);
+    assert_eq!(told(&[trial(512, 80.0, 0.9), trial(64, 50.0, 1.0), trial(64, 75.0, 0.0)]), []);
+    assert_eq!(with(&[trial(64, 50.0, 1.0), trial(64, 75.0, 0.1)]), []);
+    // All that is dropped at every load is named, and what comes next to never at every load.
+    assert_eq!(with(&[trial(64, 10.0, 0.0), trial(64, 80.0, 0.0)]).len(), 1);
+    assert_eq!(with(&[trial(64, 10.0, 0.002), trial(64, 80.0, 0.002)]).len(), 1);
+    // A silence of less than half a second may be the device's.
+    let short = Trial { duration_ns: 400_000_000, ..trial(64, 75.0, 0.0) };
+    assert_eq!(with(&[trial(64, 75.0, 1.0), short]), []);
+}
