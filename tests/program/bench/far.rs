@@ -90,3 +90,22 @@ fn a_size_that_the_router_drops_is_its_loss_and_hinders_no_other() {
         assert_eq!(lost, if small { offered } else { 0 }, "{trial:#}");
     }
 }
+
+#[test]
+fn a_device_that_answers_for_its_next_hop_in_a_case_only_is_brought_into_one() {
+    let lab = Lab::router();
+    let resolves =
+        |state: &str| format!("nsenter --net=/run/netns/{}R ip link set r0 arp {state}", lab.prefix());
+    process::run(Command::new("sh").args(["-c", &resolves("off")])).with_code(0);
+    let load = ["--frame-sizes", "128", "--loads", "20%", "--line-rate", "2Mbit", "--trial", "200ms"];
+    let more = ["--settle", "100ms", "--case", &format!("up={}", resolves("on"))];
+    let found = document(bench(&lab, &[&["load-sweep"], &load[..], &more].concat()));
+    assert_eq!(trials(&found)[0]["case"], "up", "{found:#}");
+    assert!(trials(&found).iter().all(|trial| !is_valid(trial) || count(trial, "/lost") == 0), "{found:#}");
+    // No case helps here, and what was asked for is told.
+    process::run(Command::new("sh").args(["-c", &resolves("off")])).with_code(0);
+    let ended =
+        bench(&lab, &[&["load-sweep"], &load[..], &["--settle", "100ms", "--case", "x=true"]].concat());
+    let said = ended.with_code(4).stderr;
+    assert!(said.contains("the next hop cannot be found (--next-hop)"), "{said}");
+}

@@ -128,8 +128,21 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Benchmark, BenchError> {
     check(options)?;
-    let tester = Tester::open(options)?;
-    run_on(tester, options, past, stop, watcher)
+    run_on(open(options)?, options, past, stop, watcher)
+}
+
+/// The tester. A device may forward, and so answer for its next hop, only when it is in a case: where nobody answers, it
+/// is brought into the first that has a command, and asked again.
+fn open(options: &BenchOptions) -> Result<Tester, BenchError> {
+    let opened = Tester::open(options);
+    let case = options.cases.iter().find(|case| case.command.is_some());
+    match (&opened, case) {
+        (Err(BenchError::NextHop { .. }), Some(case)) => {
+            cases::set(case)?;
+            Tester::open(options)
+        }
+        _ => opened,
+    }
 }
 
 /// The same, on any bed.

@@ -46,12 +46,13 @@ impl Ecn {
 impl FromStr for Ecn {
     type Err = QuantityError;
 
-    /// Reads `not-ect`, `ect0`, `ect1` or `ce`.
+    /// Reads `not-ect`, `ect0`, `ect1` or `ce`, or the two bits as a number, `0` to `3`.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let lower = text.to_ascii_lowercase();
-        Self::ALL.into_iter().find(|ecn| ecn.to_string() == lower).ok_or_else(|| QuantityError::OutOfRange {
+        let is_meant = |ecn: &Self| lower == ecn.to_string() || lower == ecn.bits().to_string();
+        Self::ALL.into_iter().find(is_meant).ok_or_else(|| QuantityError::OutOfRange {
             text: text.chars().take(64).collect(),
-            allowed: "write not-ect, ect0, ect1 or ce".into(),
+            allowed: "write not-ect (0), ect1 (1), ect0 (2) or ce (3)".into(),
         })
     }
 }
@@ -75,10 +76,11 @@ mod tests {
     fn every_code_point_reads_back_from_its_name_and_its_bits() {
         for ecn in Ecn::ALL {
             assert_eq!(ecn.to_string().parse(), Ok(ecn));
+            assert_eq!(ecn.bits().to_string().parse(), Ok(ecn));
             assert_eq!(Ecn::of_tos(0b1011_1000 | ecn.bits()), ecn);
         }
         assert_eq!("ECT0".parse(), Ok(Ecn::Ect0));
-        for text in ["", "2", "ect", "ect(0)"] {
+        for text in ["", "4", "02", "-1", "ect", "ect(0)"] {
             assert!(text.parse::<Ecn>().is_err(), "{text} was accepted");
         }
     }
