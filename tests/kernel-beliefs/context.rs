@@ -47,7 +47,10 @@ pub(crate) fn as_ordinary_user(name: &str, test: impl FnOnce()) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("kernel-beliefs");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By a process of its own: what another test starts meanwhile has this process's files open until it runs its program, and
+    // what anybody can still write into cannot be run (ETXTBSY).
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success(), "copy the program: {copied}");
     let mut command = Command::new(program);
     command.args([name, "--exact", "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
     run(name, command);
