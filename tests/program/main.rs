@@ -16,6 +16,7 @@ mod ending;
 mod events;
 mod every;
 mod fallback;
+mod flaps;
 mod limits;
 mod live;
 mod loss;

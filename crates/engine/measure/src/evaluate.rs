@@ -398,6 +398,16 @@ fn put_right<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> (Cow<'a, [RoundTrip]
     (Cow::Owned(rows), left_out)
 }
 
+/// The rows of what left: without the probes that were handed to an interface which let nothing out, as the document has it.
+pub(crate) fn left<'a>(stream: &Stream, rows: &'a [RoundTrip]) -> Cow<'a, [RoundTrip]> {
+    if !stream.events.iter().any(|event| event.kind == EventKind::LinkDown) {
+        return Cow::Borrowed(rows);
+    }
+    let mut rows = rows.to_vec();
+    withdraw_unsent(&mut rows, &stream.events);
+    Cow::Owned(rows)
+}
+
 /// Whether something happened that shows in stamps.
 fn to_put_right(stream: &Stream) -> bool {
     stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown)

@@ -9,9 +9,10 @@ use romer_record::manifest::Stream;
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_units::{Clock, Timestamp};
 
-use crate::evaluate::Evaluated;
+use crate::evaluate::{Evaluated, left};
 
-/// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`. With `name_fates` a last column says in a
+/// Writes the packets of `stream` that went `way` (not both), whose document was computed from `rows`; what did not leave is not among
+/// them. With `name_fates` a last column says in a
 /// word what became of each: `arrived`, `late` (after the waiting time, and so counted lost), `duplicate`, or
 /// `lost-there`, `lost-back`, and `lost` where the way is not known (the far end keeps no log, and what its numbers prove
 /// does not tell of this probe); `astray` of what did not arrive for no fault of the path; of a one-way stream whose far end's log did not come
@@ -27,6 +28,7 @@ pub fn csv(
     way: Way,
     name_fates: bool,
 ) -> io::Result<Written> {
+    let rows = &*left(stream, rows);
     let selection = evaluated.selection;
     let places = Places { t1: selection.t1, t2: selection.t2, t3: selection.t3, t4: selection.t4 };
     let passages = match way {

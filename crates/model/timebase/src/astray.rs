@@ -8,7 +8,7 @@ use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
 use crate::due::{arrivals, due};
-use crate::steps::{Down, HEARD_WITHIN_NS, downs};
+use crate::steps::{Down, HEARD_WITHIN_NS, closed, downs};
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
@@ -53,7 +53,7 @@ pub fn mark(passages: &mut [Passage], numbers: &BTreeMap<u64, Cause>) {
 /// `sending`, whose clock the departures are on; what was on its way when the address went is lost with it: `longest` is the
 /// longest delay that was seen. Or that would have arrived while an interface of the host at `receiving` was down, or its
 /// address away, whose clock the arrivals are on: as long after their departure as the one before them that arrived. What left
-/// while an interface at `sending` was down came no further. Of what the responder sends,
+/// while an interface at `sending` was down, or let nothing out yet, came no further. Of what the responder sends,
 /// those besides that were lost one after the other until packets came by a new mapping of a NAT, or none came any more: the
 /// old one was gone.
 pub fn astray(
@@ -115,17 +115,21 @@ pub fn astray(
         astray.entry(sequence).or_insert(Cause::Mapping);
     }
     if !left_by.is_empty() {
-        let gone = lost_with_moment(passages).filter(|(_, left)| within(&left_by, *left).is_some());
-        for (sequence, _) in gone {
+        let closed =
+            closed(left_by.clone(), passages.iter().filter_map(|one| Some(one.departure?.as_nanos())));
+        let gone = lost_with_moment(passages).filter(|(_, left, is_stamped)| {
+            within(if *is_stamped { &left_by } else { &closed }, *left).is_some()
+        });
+        for (sequence, ..) in gone {
             astray.entry(sequence).or_insert(Cause::LeftBy);
         }
     }
     astray
 }
 
-/// The lost of `passages`, each with the moment at which it left or was to: of those that have no stamp, for an interface without
-/// a carrier stamps none, that is taken to lie between the ones beside them that have.
-fn lost_with_moment(passages: &[Passage]) -> impl Iterator<Item = (u64, i64)> {
+/// The lost of `passages`, each with the moment at which it left or was to, and whether that is stamped: of those that have no
+/// stamp, for an interface without a carrier stamps none, it is taken to lie between the ones beside them that have.
+fn lost_with_moment(passages: &[Passage]) -> impl Iterator<Item = (u64, i64, bool)> {
     let first = passages.iter().filter(|passage| passage.copy == 0);
     let mut known: Vec<(u64, i64)> =
         first.filter_map(|one| Some((one.sequence, one.departure?.as_nanos()))).collect();
@@ -146,7 +150,7 @@ fn lost_with_moment(passages: &[Passage]) -> impl Iterator<Item = (u64, i64)> {
         }
     };
     let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost);
-    lost.filter_map(move |passage| Some((passage.sequence, moment(passage)?)))
+    lost.filter_map(move |passage| Some((passage.sequence, moment(passage)?, passage.departure.is_some())))
 }
 
 /// The times when an interface was down, each up to the first packet that came nevertheless: the kernel may tell late that a
@@ -482,6 +486,10 @@ pub(crate) mod tests {
         unstamped.iter_mut().filter(|one| one.fate == Fate::Lost).for_each(|one| one.departure = None);
         let ends = [Side::Sender, Side::Responder];
         assert_eq!(astray(&unstamped, &left(5_010, 6_000), ends, Duration::from_millis(30)), gone);
+        // An interface that is up again lets out what it stamps, and for up to a second nothing.
+        let up_before = left(5_010, 5_300);
+        assert_eq!(astray(&unstamped, &up_before, ends, Duration::from_millis(30)), gone);
+        assert_eq!(astray(&passages, &up_before, ends, Duration::from_millis(30)).len(), 31);
     }
 
     #[test]

@@ -251,10 +251,21 @@ fn settle<C: Clock>(stamps: &mut Stamps<C>, epochs: &Epochs, settled: Option<i64
 }
 
 /// Takes probes that never left back from those that were sent: those that the host which sends them (this one, or of
-/// [`Way::Reverse`] the responder) handed to an interface that was down, as it is known by `events`, that have no stamp of
-/// the driver, and of which nobody has seen anything. Gives how many there were.
+/// [`Way::Reverse`] the responder) handed to an interface that was down, or let nothing out yet, as it is known by `events`,
+/// that have no stamp of the driver, and of which nobody has seen anything. Gives how many there were.
 pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
-    let (ours, theirs) = (downs(events, Side::Sender), downs(events, Side::Responder));
+    let stamped = |is_theirs: bool| {
+        let own = rows.iter().filter(move |row| (row.way == Way::Reverse) == is_theirs);
+        own.filter_map(move |row| {
+            if is_theirs {
+                row.t3.kernel.map(Timestamp::as_nanos)
+            } else {
+                row.t1.kernel.map(Timestamp::as_nanos)
+            }
+        })
+    };
+    let ours = closed(downs(events, Side::Sender), stamped(false));
+    let theirs = closed(downs(events, Side::Responder), stamped(true));
     let mut withdrawn = 0;
     for row in rows.iter_mut().filter(|row| !row.not_sent && !row.returned && !row.seen_by_responder) {
         let unstamped = |user: Option<i64>, kernel: bool| user.filter(|_| !kernel);
@@ -309,6 +320,29 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
     let all = events.iter().enumerate();
     all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()
 }
+
+/// The times when an interface let nothing out: when it was down, and from then on up to the first departure that its driver
+/// `stamped`, for the kernel turns a carrier that is back into an open queue up to a second later, and drops meanwhile what is
+/// to leave. It stamps none of that: where the departures have no such stamps, nothing tells.
+pub(crate) fn closed(mut downs: Vec<Down>, stamped: impl Iterator<Item = i64>) -> Vec<Down> {
+    if downs.is_empty() {
+        return downs;
+    }
+    let mut stamped: Vec<i64> = stamped.collect();
+    stamped.sort_unstable();
+    if stamped.is_empty() {
+        return downs;
+    }
+    for down in &mut downs {
+        let latest = down.until.saturating_add(OPEN_WITHIN_NS);
+        let first = stamped.get(stamped.partition_point(|left| *left <= down.until));
+        down.until = first.map_or(latest, |first| latest.min(*first));
+    }
+    downs
+}
+
+/// The kernel's link watch gathers changes for a second, and may run somewhat later.
+const OPEN_WITHIN_NS: i64 = 1_200_000_000;
 
 /// A change of a link is known within this time as a rule.
 pub(crate) const HEARD_WITHIN_NS: i64 = 50_000_000;

@@ -224,7 +224,8 @@ fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
     let probe = |n: u64| {
         let mut row = RoundTrip { way: Way::Reverse, sequence: n, ..RoundTrip::default() };
         let left = Timestamp::from_nanos(START + i64::try_from(n).unwrap() * 10 * MS);
-        let down = (200..300).contains(&n);
+        // It is up again at 300, and lets the first out at 350.
+        let down = (200..350).contains(&n);
         row.t3.user = Some(left);
         row.t3.kernel = Some(left).filter(|_| !down);
         // Number 100 is lost on the way, and of 290 the stamp did not come.
@@ -236,10 +237,18 @@ fn probes_that_the_responder_handed_to_a_dead_link_are_not_sent() {
     rows[400].returned = false;
     let events = [far(EventKind::LinkDown, 2_000 * MS), far(EventKind::LinkUp, 3_000 * MS)];
     assert_eq!(withdraw_unsent(&mut rows.clone(), &[]), 0);
-    assert_eq!(withdraw_unsent(&mut rows, &events), 99);
+    assert_eq!(withdraw_unsent(&mut rows, &events), 149);
     let lost: Vec<u64> =
         rows.iter().filter(|row| !row.returned && !row.not_sent).map(|row| row.sequence).collect();
     assert_eq!(lost, [100, 400], "another link's time is not this one's");
     // A link that is not up again at the end.
     assert_eq!(withdraw_unsent(&mut rows, &events[..1]), 1);
+    // Where nothing has the kernel's stamp, no stamp tells when the first was let out.
+    let mut rows: Vec<RoundTrip> = (0..500).map(probe).collect();
+    rows.iter_mut().for_each(|row| row.t3.kernel = None);
+    assert_eq!(withdraw_unsent(&mut rows, &events), 100);
+    // Nor is it later than the kernel's link watch takes at the most.
+    let mut rows: Vec<RoundTrip> = (0..500).map(probe).collect();
+    rows[350..].iter_mut().for_each(|row| (row.t3.kernel, row.returned) = (None, false));
+    assert_eq!(withdraw_unsent(&mut rows, &events), 220);
 }
