@@ -933,6 +933,7 @@ export interface components {
              * @description `device-silent`, `device-back`, `device-rebooted` (it is back, and a link to it had been down), `device-away` (within a
              *     trial), `device-stalled` (it stood still, and went on), `link-lost` (a reset took the link
              *     from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
+             *     `size-silent` (nothing of a size came any more, while others did),
              *     `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
              *     `tester-overloaded`, `clock-set`, `resumed`.
              */

@@ -1,9 +1,11 @@
 //! Sizes of frames of which nothing, or next to nothing, comes out, although others do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
+use romer_record::benchmark::{BenchmarkEvent, Judgement, SizeResult, StreamResult, Trial};
 
+use crate::document::Kept;
+use crate::run::SIZE_SILENT;
 use crate::tester::real;
 
 /// Of a size that is dropped no more than this share comes, and of the others no more than it is lost.
@@ -34,10 +36,19 @@ impl Dropped {
     }
 }
 
-/// The sizes that the device drops in the valid trials of a case, each with what came of it.
-pub(crate) fn dropped(case: &str, trials: &[&Trial]) -> Vec<Judgement> {
+/// When the trials began at whose end nothing of their size came, nor after it, while others did.
+pub(crate) fn silent(kept: &[Kept], events: &[BenchmarkEvent]) -> BTreeSet<i64> {
+    let begun = |at: i64| kept.iter().map(|kept| kept.trial.at_ns).rfind(|begin| *begin <= at);
+    events.iter().filter(|event| event.kind == SIZE_SILENT).filter_map(|event| begun(event.at_ns)).collect()
+}
+
+/// The sizes that the device drops in the valid trials of a case, each with what came of it; in these trials it was
+/// seen after their end.
+pub(crate) fn dropped(case: &str, trials: &[&Trial], silent: &BTreeSet<i64>) -> Vec<Judgement> {
     let mut found: BTreeMap<(u32, Option<&str>), Dropped> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| is_dropped(trial, trials)) {
+    for trial in trials.iter().filter(|trial| {
+        is_dropped(trial, trials) || (trial.frame_size.is_some() && silent.contains(&trial.at_ns))
+    }) {
         let of = found.entry((trial.frame_size.unwrap_or_default(), None)).or_default();
         of.add(trial.offered.frames, trial.carried.frames);
     }

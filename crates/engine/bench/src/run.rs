@@ -25,9 +25,11 @@ use crate::warnings::warnings;
 use crate::{BenchError, cases, frames, self_test};
 
 mod presence;
+mod sizes;
 mod streams;
 
 use presence::Standing;
+pub(crate) use sizes::SIZE_SILENT;
 
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
@@ -496,7 +498,7 @@ impl<B: Bed> Running<'_, B> {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => sweep(options, &self.kept),
             _ => found(options, campaign.findings()),
         };
-        let verdicts = verdicts(options, &self.kept);
+        let verdicts = verdicts(options, &self.kept, &self.events);
         let warnings = warnings(options, self.proof.as_ref(), &self.kept);
         let (self_test, calibration) =
             self.proof.map_or((None, None), |proof| (Some(proof.found), proof.baseline));

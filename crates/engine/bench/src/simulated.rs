@@ -21,7 +21,7 @@ use romer_wire::ethernet::MacAddress;
 
 use crate::BenchError;
 use crate::bed::{Bed, Manner};
-use crate::frames::{flows, known};
+use crate::frames::{flows, known, sizes_of};
 use crate::options::{BenchOptions, Case, Claims, StreamOptions};
 use crate::receive::Received;
 use crate::run::{Past, Progress, Watcher, run_on};
@@ -224,7 +224,21 @@ impl Bed for Simulated {
         if self.away && patience >= options.patience && !self.gone {
             self.away = false;
         }
-        Ok(if self.away { Err(vec![1; options.streams.len()]) } else { Ok(self.answers_after) })
+        let flows = flows(options);
+        let own = options.streams.iter().zip(&flows).flat_map(|(stream, flow)| {
+            let own = stream.frames.as_ref().map_or(&options.frames[..], std::slice::from_ref);
+            own.iter().flat_map(|frames| sizes_of(frames, flow.least))
+        });
+        let now = self.trials.saturating_sub(1);
+        let drops = self.drops.as_ref().filter(|(_, trials, _)| self.trials > 0 && trials.contains(&now));
+        let dropped = [self.device.drops_size, drops.map(|(octets, ..)| *octets)];
+        let mut own = own.peekable();
+        let all_dropped = own.peek().is_some() && own.all(|octets| dropped.contains(&Some(octets)));
+        Ok(if self.away || all_dropped {
+            Err(vec![1; options.streams.len()])
+        } else {
+            Ok(self.answers_after)
+        })
     }
 
     fn prove(&mut self, _: &BenchOptions, _: Duration, _: &AtomicBool) -> Result<Option<Proof>, BenchError> {

@@ -1,11 +1,11 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
 use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
-use romer_record::benchmark::{Judgement, Policed, Trial};
+use romer_record::benchmark::{BenchmarkEvent, Judgement, Policed, Trial};
 
 use crate::classes::{classes, words};
 use crate::document::Kept;
-use crate::dropped::dropped;
+use crate::dropped;
 use crate::options::BenchOptions;
 use crate::tester::real;
 
@@ -15,7 +15,8 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 const WRONG: f64 = 0.001;
 
 /// Every claim of the options against what the valid trials show.
-pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> {
+pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept], events: &[BenchmarkEvent]) -> Vec<Judgement> {
+    let silent = dropped::silent(kept, events);
     let valid: Vec<&Kept> = kept.iter().filter(|kept| kept.trial.invalid.is_none()).collect();
     let mut verdicts = Vec::new();
     for (number, case) in options.cases.iter().enumerate() {
@@ -23,6 +24,7 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
             valid.iter().filter(|kept| kept.case == number).map(|kept| &kept.trial).collect();
         markings(options, &case.name, &here, &mut verdicts);
         sound(&case.name, &here, &mut verdicts);
+        verdicts.extend(dropped::dropped(&case.name, &here, &silent));
         if options.claims.profile.is_some() {
             policing(&case.name, &here, &mut verdicts);
         }
@@ -66,7 +68,7 @@ fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mu
     }
 }
 
-/// What no device is to do: reorder, duplicate or alter frames, or drop all of one size. Told only where it happened.
+/// What no device is to do: reorder, duplicate or alter frames. Told only where it happened.
 fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     let mut tell = |subject: &str, expected: &str, count: u64| {
         if count > 0 {
@@ -98,7 +100,6 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         "frames come out with the payload that they were sent with",
         sum(|trial| trial.corrupted),
     );
-    verdicts.extend(dropped(case, trials));
 }
 
 /// Which trial a verdict is of.

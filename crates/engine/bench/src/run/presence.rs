@@ -7,6 +7,7 @@ use romer_method::analysis::Silence;
 use romer_units::Duration;
 
 use super::Running;
+use super::sizes::Seen;
 use crate::BenchError;
 use crate::bed::Bed;
 use crate::frames::addresses;
@@ -14,7 +15,7 @@ use crate::options::{BenchOptions, StreamOptions};
 use crate::tester::TrialRecord;
 
 /// How long a device that forwards takes to show it.
-const PROMPT: Duration = Duration::from_secs(1);
+pub(super) const PROMPT: Duration = Duration::from_secs(1);
 /// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
 /// between others that come.
 pub(super) const AWAY: Duration = Duration::from_millis(500);
@@ -69,7 +70,7 @@ impl<B: Bed> Running<'_, B> {
         let prompt = if self.begun { PROMPT } else { options.patience };
         let before = self.gone_since.take().unwrap_or_else(|| self.now());
         let stopped = || self.stop.load(Ordering::Acquire);
-        let sent = match self.bed.probe(options, prompt, self.stop)? {
+        let sent = match self.look(prompt)? {
             Ok(_) if stopped() => return Ok(Standing::Ends),
             Ok(_) => return Ok(Standing::Forwards),
             Err(sent) => sent,
@@ -82,7 +83,7 @@ impl<B: Bed> Running<'_, B> {
         }
         let link = if self.bed.link_is_down(options) { ", and a link to it is down" } else { "" };
         self.event("device-silent", format!("the device has stopped forwarding{link}; it is waited for"))?;
-        if self.bed.probe(options, options.patience, self.stop)?.is_err() {
+        if self.look(options.patience)?.is_err() {
             if !stopped() {
                 let waited = options.patience;
                 self.event("device-gone", format!("the device did not forward again within {waited}"))?;
@@ -227,7 +228,16 @@ impl<B: Bed> Running<'_, B> {
             return self.look_at_streams(ask, record, at);
         }
         let from = tail.map(|tail| tail.from).or(outcome.first_loss_at).unwrap_or(Duration::ZERO);
-        let probed = self.bed.probe(self.options, PROMPT, self.stop)?;
+        let probed = match self.look_by(&ask.frames)? {
+            Seen::Own(sent) => Ok(sent),
+            Seen::Nothing(sent) => Err(sent),
+            Seen::Others => {
+                if !invalid {
+                    self.size_silent(ask, record, from)?;
+                }
+                return self.look_at_streams(ask, record, at);
+            }
+        };
         if let (Some(silence), Ok(sent)) = (tail, &probed) {
             // It went on when the trial was over.
             let more = unanswered(*sent, self.options.streams.len());

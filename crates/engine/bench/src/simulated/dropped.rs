@@ -70,6 +70,42 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     assert_eq!(named(&run(&two, Simulated::with(strict))), []);
 }
 
+#[test]
+fn where_all_sizes_that_are_asked_for_are_dropped_others_show_that_the_device_is_there() {
+    let asked = BenchOptions { frames: sizes(&[64]), ..sweep(&[0.2, 0.3]) };
+    let document = run(&asked, Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) }));
+    let frames: u64 = document.trials.iter().map(|trial| trial.offered.frames).sum();
+    let found = format!("none of {frames} frames did, in 2 of 2 trials of it");
+    assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
+    assert!(document.trials.iter().all(|trial| trial.invalid.is_none()), "{:?}", document.events);
+    // A device that forwards nothing at all is refused still.
+    let mut keeper = Keeper::default();
+    let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
+    let dead = Simulated { away: true, gone: true, ..Simulated::with(carries(1.0, 100)) };
+    let refused = run_on(dead, &asked, None, &AtomicBool::new(false), &mut hand);
+    assert!(matches!(refused, Err(BenchError::Silent(_))), "{refused:?}");
+}
+
+#[test]
+fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device() {
+    let asked = BenchOptions { frames: sizes(&[64, 512]), ..sweep(&[0.2]) };
+    let sound = run(&asked, Simulated::with(carries(1.0, 100)));
+    let place = sound.trials.iter().position(|trial| trial.frame_size == Some(64)).unwrap();
+    let place = u32::try_from(place).unwrap();
+    let drops = Some((64, place..u32::MAX, 300_000_000));
+    let document = run(&asked, Simulated { drops, ..Simulated::with(carries(1.0, 100)) });
+    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["size-silent"], "{:?}", document.events);
+    let text = &document.events[0].text;
+    assert!(text.starts_with("frames of 64 octets: none came from 0.3 s into a trial on"), "{text}");
+    assert_eq!((document.trials.len(), document.trials.iter().all(|trial| !trial.device_away)), (2, true));
+    let trial = document.trials.iter().find(|trial| trial.frame_size == Some(64)).unwrap();
+    let [came, of] = [trial.carried.frames, trial.offered.frames];
+    assert!(came.abs_diff(of * 3 / 10) < 3, "{came} of {of}");
+    let found = format!("{came} of {of} frames did, in the one trial of it");
+    assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
+}
+
 /// A trial of a second of frames of so many octets at so many percent of 10 Mbit/s, of which this share comes.
 fn trial(octets: u32, percent: f64, share: f64) -> Trial {
     let bps = percent * 1e5;
@@ -100,7 +136,7 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
 #[test]
 fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
-        let found = dropped("as it is", &trials.iter().collect::<Vec<_>>());
+        let found = dropped("as it is", &trials.iter().collect::<Vec<_>>(), &[].into());
         found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];

@@ -1,0 +1,100 @@
+//! Sizes of which nothing comes although others do: the device is there, and drops them.
+
+use std::sync::atomic::Ordering;
+
+use romer_method::{Ask, Frames};
+use romer_units::{Duration, FrameSize};
+
+use super::Running;
+use super::presence::PROMPT;
+use crate::BenchError;
+use crate::bed::Bed;
+use crate::document::frames_words;
+use crate::frames::{flows, sizes_of};
+use crate::options::{BenchOptions, StreamOptions};
+use crate::tester::TrialRecord;
+
+/// Sizes that are tried where nothing comes of those that are asked for.
+const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];
+/// What is told when nothing of a size came at a trial's end, nor after it, and others did.
+pub(crate) const SIZE_SILENT: &str = "size-silent";
+
+/// What came of the frames that look whether the device forwards.
+pub(super) enum Seen {
+    /// Those of the trial, after so many had been sent.
+    Own(u64),
+    /// Frames of other sizes alone.
+    Others,
+    /// None of so many of each stream.
+    Nothing(Vec<u64>),
+}
+
+impl<B: Bed> Running<'_, B> {
+    /// Looks whether the device forwards, by the sizes that are asked for, and where nothing comes of these, by others.
+    /// It has been silent, too, where those asked for come again only then.
+    pub(super) fn look(&mut self, patience: Duration) -> Result<Result<u64, Vec<u64>>, BenchError> {
+        let asked = self.bed.probe(self.options, patience, self.stop)?;
+        let Err(sent) = asked else { return Ok(asked) };
+        let others = self.others();
+        if self.stop.load(Ordering::Acquire) || others.frames.is_empty() {
+            return Ok(Err(sent));
+        }
+        let Ok(seen) = self.bed.probe(&others, PROMPT, self.stop)? else { return Ok(Err(sent)) };
+        // One that has come back in the meantime had been silent.
+        let again = self.bed.probe(self.options, PROMPT, self.stop)?;
+        Ok(if again.is_ok() { Err(sent) } else { Ok(seen) })
+    }
+
+    /// Looks whether the device forwards, by the frames of a trial first.
+    pub(super) fn look_by(&mut self, frames: &Frames) -> Result<Seen, BenchError> {
+        let own = BenchOptions { frames: vec![frames.clone()], ..self.options.clone() };
+        let missing = match self.bed.probe(&own, PROMPT, self.stop)? {
+            Ok(sent) => return Ok(Seen::Own(sent)),
+            Err(sent) => sent.iter().sum::<u64>(),
+        };
+        if let Err(sent) = self.look(PROMPT)? {
+            return Ok(Seen::Nothing(sent));
+        }
+        // It may have come back in the meantime.
+        let again = self.bed.probe(&own, PROMPT, self.stop)?;
+        Ok(again.map_or(Seen::Others, |sent| Seen::Own(missing + sent)))
+    }
+
+    /// The same benchmark with usual sizes that it does not ask for, as far as the ports take them.
+    fn others(&self) -> BenchOptions {
+        let options = self.options;
+        let without = |stream: &StreamOptions| StreamOptions { frames: None, ..stream.clone() };
+        let streams = options.streams.iter().map(without).collect();
+        let mut others = BenchOptions { streams, frames: Vec::new(), ..options.clone() };
+        let least = flows(options).iter().map(|flow| flow.least).max().unwrap_or(0);
+        let own = options.streams.iter().filter_map(|stream| stream.frames.as_ref());
+        let asked: Vec<u32> =
+            options.frames.iter().chain(own).flat_map(|frames| sizes_of(frames, least)).collect();
+        let usual = USUAL.iter().filter(|octets| **octets >= least && !asked.contains(octets));
+        let usual = usual.filter_map(|octets| FrameSize::new(*octets)).map(Frames::Size);
+        others.frames = usual.filter(|frames| self.bed.longest(&others, frames).is_ok()).collect();
+        others
+    }
+
+    /// That from this moment of a trial on, nothing of its frames came, and others did.
+    pub(super) fn size_silent(
+        &mut self,
+        ask: &Ask,
+        record: &TrialRecord,
+        from: Duration,
+    ) -> Result<(), BenchError> {
+        let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+        let (size, mixture) = frames_words(&ask.frames);
+        let frames = size.map_or_else(
+            || format!("frames {}", mixture.unwrap_or_default()),
+            |size| format!("frames of {size} octets"),
+        );
+        let text = format!(
+            "{frames}: none came from {:.1} s into a trial on (case {case}, {:.1} %), nor after its end, while frames of other \
+             sizes did then: the device is there and drops them; they count as its loss",
+            from.as_secs_f64(),
+            record.figures.intended.percent
+        );
+        self.event(SIZE_SILENT, text)
+    }
+}
