@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use romer_report::text::TextStyle;
@@ -13,6 +13,8 @@ use crate::failure::Failure;
 
 /// The system's number for what can be neither read nor written any more.
 const EIO: i32 = 5;
+/// Names that are tried for a new file.
+const ATTEMPTS: u32 = 1_000;
 /// What standard output refused first.
 static REFUSED: OnceLock<io::Error> = OnceLock::new();
 
@@ -161,7 +163,8 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Failure::environment(format!(
-            "cannot write the document ({shown}): there is no such folder; name a file in a folder that exists"
+            "cannot write {} ({shown}): there is no such folder; name a file in a folder that exists",
+            named(target)
         )));
     }
     Ok(())
@@ -211,7 +214,8 @@ where
 }
 
 /// The same for a file that takes long to make: what could be written stays beside it, as NAME.partial, where the rest could
-/// not. What stood there before stays whole until the new file is.
+/// not. What stood there before stays whole until the new file is. It is written under a name that nothing has, so that no
+/// link is followed and two that are made at once do not meet.
 pub(crate) fn write_keeping<T>(
     target: &str,
     force: bool,
@@ -221,23 +225,110 @@ where
     T: Default,
 {
     let path = Path::new(target);
-    if target == "-" || (path.exists() && (!force || !is_regular(path))) {
+    let there = path.symlink_metadata().is_ok();
+    if target == "-" || (there && (!force || !is_regular(path))) {
         return write_with(target, force, write);
     }
-    let partial = format!("{target}.partial");
-    let written = File::create(&partial).and_then(|file| buffered(file, write));
-    let put = written.and_then(|value| fs::rename(&partial, path).map(|()| value));
-    put.map_err(|error| {
-        let shown = romer_report::escape::terminal(target);
-        let kept = if is_regular(Path::new(&partial)) {
-            format!("; what could be written is in {}", romer_report::escape::terminal(&partial))
-        } else {
-            String::new()
-        };
+    let shown = romer_report::escape::terminal(target);
+    let cannot = |error: &io::Error, kept: &str| {
+        let named = named(target);
         Failure::environment(format!(
-            "cannot write the document ({shown}): {error}{kept}; make room, or name a file that can be written"
+            "cannot write {named} ({shown}): {error}{kept}; make room, or name a file that can be written"
         ))
-    })
+    };
+    let path = if there { path.canonicalize() } else { Ok(path.to_path_buf()) };
+    let made = path.and_then(|path| unfinished(&path).map(|(name, file)| (path, name, file)));
+    let (path, name, file) = made.map_err(|error| cannot(&error, ""))?;
+    let put = buffered(file, write).and_then(|value| put(&name, &path, there).map(|()| value));
+    let earlier = beside(&path, ".partial");
+    match put {
+        Ok(value) => {
+            // What an earlier try had left.
+            if is_lone(&earlier) {
+                let _ = fs::remove_file(&earlier);
+            }
+            Ok(value)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let _ = fs::remove_file(&name);
+            Err(exists(&shown))
+        }
+        Err(error) => {
+            let kept = kept(name, earlier).map_or_else(String::new, |kept| {
+                let kept = romer_report::escape::terminal(&kept.to_string_lossy());
+                format!("; what could be written is in {kept}")
+            });
+            Err(cannot(&error, &kept))
+        }
+    }
+}
+
+/// What a target is called where it cannot be written.
+fn named(target: &str) -> &'static str {
+    if Path::new(target).extension().is_some_and(|extension| extension == "log") {
+        "the .log file"
+    } else {
+        "the document"
+    }
+}
+
+/// The name of `path` with more at its end.
+fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(more);
+    path.with_file_name(name)
+}
+
+/// A new file beside `path`, under a name that nothing had, not even a link.
+fn unfinished(path: &Path) -> io::Result<(PathBuf, File)> {
+    let own = std::process::id();
+    let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
+    for attempt in 0..ATTEMPTS {
+        let again = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+        let name = beside(path, &format!(".{own}{again}.unfinished"));
+        match File::create_new(&name) {
+            Ok(file) => return Ok((name, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(taken)
+}
+
+/// Gives what is written under `name` the name that it is for: that of a file that it may replace, or one that nothing has.
+fn put(name: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
+    if may_replace {
+        return fs::rename(name, path);
+    }
+    match fs::hard_link(name, path) {
+        Ok(()) => {
+            let _ = fs::remove_file(name);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // A file system without hard links.
+        Err(_) if path.symlink_metadata().is_err() => fs::rename(name, path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where what could be written under `name` is now: as `partial`, but under its own name where something else than an earlier
+/// one stands there; `None` where it is empty, and gone.
+fn kept(name: PathBuf, partial: PathBuf) -> Option<PathBuf> {
+    if name.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        let _ = fs::remove_file(&name);
+        return None;
+    }
+    let free = partial.symlink_metadata().is_err() || is_lone(&partial);
+    if free && fs::rename(&name, &partial).is_ok() {
+        return Some(partial);
+    }
+    is_regular(&name).then_some(name)
+}
+
+/// Whether `path` is a file that has no other name, and no link.
+fn is_lone(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
 }
 
 fn write_file<T>(
@@ -260,7 +351,8 @@ fn write_file<T>(
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(&shown),
         _ => Failure::environment(format!(
-            "cannot write the document ({shown}): {error}; name a file that can be written, or - for standard output"
+            "cannot write {} ({shown}): {error}; name a file that can be written, or - for standard output",
+            named(target)
         )),
     })
 }
@@ -283,15 +375,12 @@ fn create<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -
 /// Puts a new file in the place of an old one, which stays where that fails.
 fn replace<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let path = path.canonicalize()?;
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.unfinished", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    let value = create(&unfinished, write)?;
-    let renamed = fs::rename(&unfinished, path);
-    if renamed.is_err() {
+    let (unfinished, file) = unfinished(&path)?;
+    let written = buffered(file, write).and_then(|value| fs::rename(&unfinished, path).map(|()| value));
+    if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
-    renamed.map(|()| value)
+    written
 }
 
 /// Whether `path` is a file with content that could be lost, and not a device or a pipe.
@@ -322,5 +411,51 @@ mod tests {
         assert_eq!(write_keeping(&name, false, whole).unwrap_err().code(), 2, "nothing is overwritten");
         assert_eq!(write_keeping(&name, true, half).unwrap_err().code(), 4);
         assert_eq!(read(&name), Some("one\ntwo\n".into()), "the old one is whole");
+    }
+
+    #[test]
+    fn no_link_is_followed_and_what_it_leads_to_is_unchanged() {
+        for hard in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            let [log, partial, victim] = ["a.log", "a.log.partial", "victim"].map(at);
+            fs::write(&victim, "precious\n").unwrap();
+            let link = || {
+                if hard {
+                    fs::hard_link(&victim, &partial)
+                } else {
+                    std::os::unix::fs::symlink(&victim, &partial)
+                }
+            };
+            link().unwrap();
+            let name = log.to_string_lossy().into_owned();
+            let half = |out: &mut dyn Write| -> io::Result<()> {
+                out.write_all(b"one\n")?;
+                Err(io::ErrorKind::StorageFull.into())
+            };
+            let failed = write_keeping(&name, false, half).unwrap_err();
+            let told = failed.text().split_once("is in ").unwrap().1.split_once(';').unwrap().0.to_owned();
+            assert_eq!(fs::read_to_string(told).unwrap(), "one\n", "{}", failed.text());
+            assert!(failed.text().contains("cannot write the .log file"), "{}", failed.text());
+            write_keeping(&name, false, |out| out.write_all(b"one\ntwo\n")).unwrap();
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n");
+            assert_eq!(fs::read_to_string(&log).unwrap(), "one\ntwo\n");
+            assert!(is_lone(&log), "a file of its own");
+        }
+    }
+
+    #[test]
+    fn what_is_made_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a.log").to_string_lossy().into_owned();
+        let slow = |out: &mut dyn Write| {
+            out.write_all(b"slow\n")?;
+            // As another one does it at once.
+            let other = write_keeping(&name, false, |out| out.write_all(b"fast\n"));
+            other.map_err(|failure| io::Error::other(failure.text().to_owned()))
+        };
+        assert_eq!(write_keeping(&name, false, slow).unwrap_err().code(), 2);
+        assert_eq!(fs::read_to_string(&name).unwrap(), "fast\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of it");
     }
 }
