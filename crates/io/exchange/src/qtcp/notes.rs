@@ -39,18 +39,22 @@ impl Notes {
                 words.push(text());
             }
         };
-        say(self.dummies, &|| {
-            format!("{} dummy entries stand for lost packets and are in no average", self.dummies)
+        say(self.dummies, &|| match self.dummies {
+            1 => "1 dummy entry stands for a lost packet and is in no average".to_owned(),
+            several => format!("{several} dummy entries stand for lost packets and are in no average"),
         });
-        say(self.mismatches, &|| {
-            format!(
-                "{} latencies are not received minus sent: they were computed again from the stamps",
-                self.mismatches
-            )
+        say(self.mismatches, &|| match self.mismatches {
+            1 => "1 latency is not received minus sent: it was computed again from the stamps".to_owned(),
+            several => {
+                format!(
+                    "{several} latencies are not received minus sent: they were computed again from the stamps"
+                )
+            }
         });
         say(self.negative, &|| {
+            let are = if self.negative == 1 { "latency is" } else { "latencies are" };
             format!(
-                "{} raw latencies are below zero: the receiver's clock is behind the sender's, which normalisation removes",
+                "{} raw {are} below zero: the receiver's clock is behind the sender's, which normalisation removes",
                 self.negative
             )
         });
@@ -70,7 +74,12 @@ impl Notes {
             words.push(format!("1 partial record at octet {octet} was dropped"));
         }
         if self.zeros > 0 {
-            words.push(format!("{} octets of zero at the end were dropped", self.zeros));
+            let octets = if self.zeros == 1 {
+                "octet of zero at the end was"
+            } else {
+                "octets of zero at the end were"
+            };
+            words.push(format!("{} {octets} dropped", self.zeros));
         }
         words
     }
