@@ -21,6 +21,7 @@
 mod changes;
 mod classic;
 mod correction;
+mod course;
 mod ends;
 mod estimator;
 mod floors;
@@ -33,6 +34,7 @@ mod piecewise;
 mod posterior;
 mod relating;
 mod resolution;
+mod round_trip;
 mod survey;
 mod wander;
 

@@ -6,6 +6,7 @@ use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse}
 use super::floors::Floors;
 use super::near::{borne_out, mirrored, two_steps};
 use super::posterior::{leverage, slopes};
+use super::round_trip;
 use super::survey::{Survey, Transition};
 use super::wander::{self, Curve};
 use super::{many, rounded};
@@ -49,13 +50,13 @@ struct Rate {
 }
 
 /// Something that happened, with both directions put together.
-struct Event {
-    transition: Transition,
+pub(crate) struct Event {
+    pub(crate) transition: Transition,
     /// When a jump was forward and in reverse, where those were found apart: moments are the sender's clock's, and the
     /// responder stamps a packet later than it left and earlier than it came back.
-    apart: Option<[f64; 2]>,
-    kind: ChangeKind,
-    heading: Option<Heading>,
+    pub(crate) apart: Option<[f64; 2]>,
+    pub(crate) kind: ChangeKind,
+    pub(crate) heading: Option<Heading>,
 }
 
 impl Event {
@@ -93,7 +94,13 @@ impl Piecewise {
             let why = surveys.iter().filter_map(|survey| survey.as_ref().err()).max();
             return Estimate::refused(&why.map_or_else(String::new, |why| why.words()));
         }
-        let events = events(&some);
+        let (events, doubt_ns) = match (&some[..], events(&some)) {
+            ([(forward, _), (reverse, _)], events) => {
+                let settled = round_trip::settle(forward, reverse, events);
+                (settled.events, settled.doubt_ns)
+            }
+            (_, events) => (events, 0.0),
+        };
         if let Some(why) = restless(&some, &events) {
             return Estimate::refused(&why);
         }
@@ -103,10 +110,12 @@ impl Piecewise {
                 Some((wander::follow(&survey.level(), survey.slope, coarse(survey.grain))?, *heading))
             })
             .collect();
-        match curves {
+        let mut estimate = match curves {
             Some(curves) => wandering(&some, &curves, &events, origin_ns),
             None => steady(&some, &events, origin_ns),
-        }
+        };
+        estimate.corrections.iter_mut().for_each(|one| one.floor_error_ns += doubt_ns);
+        estimate
     }
 }
 
@@ -484,7 +493,7 @@ fn at_ends(
 }
 
 /// A step of the responder's clock.
-fn step(transition: Transition) -> Event {
+pub(crate) fn step(transition: Transition) -> Event {
     Event { transition, apart: None, kind: ChangeKind::ClockStep, heading: None }
 }
 

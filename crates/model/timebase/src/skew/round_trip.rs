@@ -1,0 +1,339 @@
+//! Changes that were told as the path's, judged by the round trip.
+//!
+//! What a clock does is in both directions, with opposite signs, and the sum of both does not know of it. So where the sum
+//! of the least delays is after some changes what it was before, and in no time between is higher or lower, they are the
+//! clock's, however each direction shows them. Which course the clock took is then looked for among those that each
+//! direction shows by itself, and those of a slew beside a step: all packets of both have to bear it out.
+
+use super::course::{self, Course, Side};
+use super::estimator::ChangeKind;
+use super::floors::Floor;
+use super::piecewise::{Event, step};
+use super::survey::{Survey, Transition};
+use super::{many, median};
+
+/// Cells of a window, whose least packets are added up; and how many it has at least, of either direction.
+const WINDOW: (usize, usize) = (12, 4);
+/// Windows before and after the changes that tell the levels, at most and at least.
+const BESIDE: (f64, f64) = (10.0, 3.0);
+/// What windows lie above their level elsewhere, at the most, times this, is what chance explains.
+const CHANCE: f64 = 1.5;
+/// Changes that belong together follow each other within the first share of the run, and last for no more than the second.
+const REACH: (f64, f64) = (0.1, 0.2);
+/// More changes than these, one after another, are not looked at together.
+const TOGETHER: usize = 8;
+/// A change that is less than so many times what chance explains cannot be told from it.
+const TOLD: f64 = 2.0;
+/// So many times what the least packets wait on average may the levels of both directions differ.
+const LEVEL: f64 = 6.0;
+/// Of so many cells one may lie below the course of the clock, besides so many next to each change.
+const EARLY: (usize, usize) = (200, 1);
+/// A longer transition is a slew, as a share of the run.
+const GRADUAL: f64 = 0.008;
+
+/// What became of the events: those that are told, and by how much delays may be off because it cannot be told whose a
+/// change was, nanoseconds.
+pub(crate) struct Settled {
+    pub(crate) events: Vec<Event>,
+    pub(crate) doubt_ns: f64,
+}
+
+/// How a run of events is to be taken.
+enum Verdict {
+    /// The path's, or not to be told better.
+    AsTold,
+    /// The clock's, which went so.
+    Clock(Course),
+    /// It cannot be told whose: delays after it differ by so many nanoseconds.
+    Ambiguous(f64),
+}
+
+/// Gives the events of both directions with what is a clock's told so.
+pub(crate) fn settle(forward: &Survey, reverse: &Survey, mut events: Vec<Event>) -> Settled {
+    events.sort_by(|a, b| a.transition.from.total_cmp(&b.transition.from));
+    let mut doubt_ns = 0.0;
+    if !events.iter().any(is_path) {
+        return Settled { events, doubt_ns };
+    }
+    let both = Both::of(forward, reverse, &events);
+    let mut first = 0;
+    while first < events.len() {
+        let mut until = both.reach(&events, first);
+        while until > first {
+            match both.judge(&events, first..until) {
+                Verdict::Clock(course) => {
+                    let doubt = events[first..until].iter().map(|one| one.transition.doubt);
+                    let doubt = doubt.fold(f64::INFINITY, f64::min);
+                    events.splice(first..until, both.told(&course, doubt));
+                    break;
+                }
+                Verdict::Ambiguous(size) => doubt_ns = f64::max(doubt_ns, size),
+                Verdict::AsTold => {}
+            }
+            until -= 1;
+        }
+        first += 1;
+    }
+    Settled { doubt_ns: doubt_ns.max(gradual(&events)), events }
+}
+
+/// The greatest change of a path that came gradually, as paths seldom change and clocks do: the other direction may hide that it
+/// was a clock's behind a change of its own.
+fn gradual(events: &[Event]) -> f64 {
+    let gradual = events.iter().filter(|one| is_path(one) && one.transition.to > one.transition.from);
+    gradual.map(|one| one.transition.size.abs()).fold(0.0, f64::max)
+}
+
+fn is_path(event: &Event) -> bool {
+    event.kind == ChangeKind::PathChange
+}
+
+/// Both directions' cells without the difference of the clocks' rates.
+struct Both<'a> {
+    surveys: [&'a Survey; 2],
+    /// When, and how high, in order of time.
+    cells: [Vec<(f64, f64)>; 2],
+    /// From when to when something happens.
+    busy: Vec<(f64, f64)>,
+    width: f64,
+    length: f64,
+    /// What cells wait on average, of each direction.
+    wait: [f64; 2],
+    /// What the sum of both directions' least in a window may lie above its level by chance.
+    chance: f64,
+}
+
+impl<'a> Both<'a> {
+    fn of(forward: &'a Survey, reverse: &'a Survey, events: &[Event]) -> Self {
+        let surveys = [forward, reverse];
+        let rate = f64::midpoint(forward.slope, -reverse.slope);
+        let heights = |survey: &Survey, slope: f64| -> Vec<(f64, f64)> {
+            let mut cells: Vec<(f64, f64)> =
+                survey.fine.iter().map(|cell: &Floor| (cell.x, cell.above(slope))).collect();
+            cells.sort_by(|a, b| a.0.total_cmp(&b.0));
+            cells
+        };
+        let cells = [heights(forward, rate), heights(reverse, -rate)];
+        let length = forward.length.max(reverse.length);
+        let least = cells[0].len().min(cells[1].len());
+        let width = length * many(WINDOW.0) / many(least.max(WINDOW.0));
+        let mut both = Self {
+            surveys,
+            cells,
+            busy: events.iter().map(|one| (one.transition.from, one.transition.to)).collect(),
+            width,
+            length,
+            wait: [0.0; 2],
+            chance: f64::INFINITY,
+        };
+        both.look_beside();
+        both
+    }
+
+    /// What cells and windows lie above their level where nothing happens.
+    fn look_beside(&mut self) {
+        let mut at = self.start();
+        let mut waits = [Vec::new(), Vec::new()];
+        let mut highest: Option<f64> = None;
+        let step = BESIDE.0 * self.width;
+        while at + step <= self.start() + self.length {
+            let (from, to) = (at, at + step);
+            at = to;
+            if self.busy.iter().any(|(begin, end)| *begin < to + self.width && *end > from - self.width) {
+                continue;
+            }
+            let sums = self.windows(from, to, |_| 0.0);
+            let Some(level) = sums.iter().map(|sum| sum.0).reduce(f64::min) else { continue };
+            for (waits, direction) in waits.iter_mut().zip(0..) {
+                let part: Vec<f64> = self.within(direction, from, to).map(|(_, height)| height).collect();
+                let least = part.iter().copied().fold(f64::INFINITY, f64::min);
+                waits.extend(part.iter().map(|height| height - least));
+            }
+            let most = sums.iter().map(|(sum, share)| (sum - level) * share).fold(0.0, f64::max);
+            highest = Some(highest.unwrap_or(0.0).max(most));
+        }
+        let grains = [self.surveys[0].grain, self.surveys[1].grain];
+        let wait =
+            |waits: &mut Vec<f64>, grain: f64| median(waits).max(grain).max(1.0) / core::f64::consts::LN_2;
+        let [there, back] = &mut waits;
+        self.wait = [wait(there, grains[0]), wait(back, grains[1])];
+        self.chance = highest.map_or(f64::INFINITY, |most| CHANCE * most.max(grains[0] + grains[1]));
+    }
+
+    fn start(&self) -> f64 {
+        self.cells.iter().filter_map(|cells| cells.first()).map(|cell| cell.0).fold(f64::INFINITY, f64::min)
+    }
+
+    fn within(&self, direction: usize, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
+        let cells = &self.cells[direction];
+        let begin = cells.partition_point(|cell| cell.0 < from);
+        let end = cells.partition_point(|cell| cell.0 < to).max(begin);
+        cells[begin..end].iter().copied()
+    }
+
+    /// The least of a direction and how many cells there are.
+    fn least(
+        &self,
+        direction: usize,
+        from: f64,
+        to: f64,
+        ahead: impl Fn(f64) -> f64,
+    ) -> Option<(f64, usize)> {
+        let sign = sign(direction);
+        self.within(direction, from, to)
+            .map(|(x, height)| (height - sign * ahead(x), 1))
+            .reduce(|a, b| (a.0.min(b.0), a.1 + b.1))
+    }
+
+    /// The sums of the least of both directions in windows that overlap, where the responder's clock is `ahead`, and by which
+    /// share each has the cells that it should: the least of few lies higher.
+    fn windows(&self, from: f64, to: f64, ahead: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        let mut sums = Vec::new();
+        let mut at = from;
+        while at + self.width <= to {
+            let least = [0, 1].map(|direction| self.least(direction, at, at + self.width, &ahead));
+            if let [Some((there, a)), Some((back, b))] = least
+                && a.min(b) >= WINDOW.1
+            {
+                sums.push((there + back, many(a.min(b).min(WINDOW.0)) / many(WINDOW.0)));
+            }
+            at += self.width / 4.0;
+        }
+        sums
+    }
+
+    /// Up to which event those from `first` on may belong together.
+    fn reach(&self, events: &[Event], first: usize) -> usize {
+        let span = |one: &Event| (one.transition.from, one.transition.to);
+        let (begin, mut end) = span(&events[first]);
+        let mut until = first + 1;
+        while let Some((from, to)) = events.get(until).map(span)
+            && from <= end + REACH.0 * self.length
+            && to.max(end) <= begin + REACH.1 * self.length
+            && until < first + TOGETHER
+        {
+            end = end.max(to);
+            until += 1;
+        }
+        until
+    }
+
+    /// Whose these events were.
+    fn judge(&self, events: &[Event], run: core::ops::Range<usize>) -> Verdict {
+        let part = &events[run];
+        let size =
+            part.iter().filter(|one| is_path(one)).map(|one| one.transition.size.abs()).fold(0.0, f64::max);
+        let from = part.iter().map(|one| one.transition.from).fold(f64::INFINITY, f64::min);
+        let to = part.iter().map(|one| one.transition.to).fold(f64::NEG_INFINITY, f64::max);
+        if size <= 0.0 {
+            return Verdict::AsTold;
+        }
+        let Some([there, back]) = self.sides(from, to) else { return Verdict::AsTold };
+        let spare = self.chance.min(f64::MAX) / 4.0 / CHANCE;
+        let rest = there.after + back.after;
+        if rest.abs() > spare.max(there.error + back.error) {
+            return Verdict::AsTold;
+        }
+        let net = f64::midpoint(there.after, -back.after);
+        let own = |direction: usize| self.shown(direction, from, to);
+        let found = course::best(
+            [&there, &back],
+            (from, to, self.width),
+            net,
+            [own(0), own(1)],
+            GRADUAL * self.length,
+        );
+        let Some(found) = found else { return Verdict::AsTold };
+        let low = -self.chance;
+        let (begin, end) = (from - 2.0 * self.width, to + 2.0 * self.width);
+        let sums = self.windows(begin, end, |x| found.at(x));
+        let level = there.level + back.level;
+        let is_longer = sums.iter().any(|(sum, share)| (sum - level) * share > self.chance);
+        if is_longer {
+            return Verdict::AsTold;
+        }
+        let early = [&there, &back].into_iter().map(|side| side.early(&found, low)).sum::<usize>();
+        let cells = there.cells.len() + back.cells.len();
+        let borne_out = early <= EARLY.1 * found.changes.len() + cells / EARLY.0;
+        let most = found.most();
+        if most <= self.chance / TOLD {
+            return Verdict::AsTold;
+        }
+        if borne_out && (size > TOLD * self.chance || self.contradicted(part, &found, level, spare)) {
+            return Verdict::Clock(found);
+        }
+        if borne_out || net.abs() > self.chance { Verdict::Ambiguous(most) } else { Verdict::AsTold }
+    }
+
+    /// Whether the round trip is, between these events or after them, not what it were if they had been as they are told.
+    fn contradicted(&self, events: &[Event], course: &Course, level: f64, spare: f64) -> bool {
+        let mut longer = 0.0;
+        let next = events.iter().skip(1).map(|one| one.transition.from);
+        let last = events.iter().map(|one| one.transition.to).fold(f64::NEG_INFINITY, f64::max);
+        events.iter().zip(next.chain([last + BESIDE.1 * self.width])).any(|(event, until)| {
+            longer += if is_path(event) { event.transition.size } else { 0.0 };
+            let (from, to) = (event.transition.to, until);
+            let least = [0, 1].map(|direction| self.least(direction, from, to, |x| course.at(x)));
+            let [Some((there, a)), Some((back, b))] = least else { return false };
+            let (measured, error) =
+                (there + back - level, LEVEL * (self.wait[0] / many(a) + self.wait[1] / many(b)));
+            a.min(b) >= WINDOW.1
+                && longer.abs() > TOLD * (spare + error)
+                && measured.abs() < longer.abs() / 2.0
+        })
+    }
+
+    /// Both directions around changes, if there is enough before and after to tell the levels.
+    fn sides(&self, from: f64, to: f64) -> Option<[Side; 2]> {
+        let (begin, end) = (from - self.width, to + self.width);
+        let inside = |x: f64, y: f64| x < to && y > from;
+        let others = || self.busy.iter().filter(|(x, y)| !(inside(*x, *y) || *x >= from && *y <= to));
+        let before = others().map(|other| other.1).filter(|x| *x <= from).fold(f64::NEG_INFINITY, f64::max);
+        let after = others().map(|other| other.0).filter(|x| *x >= to).fold(f64::INFINITY, f64::min);
+        let low = (before + self.width).max(begin - BESIDE.0 * self.width).max(self.start());
+        let high = (after - self.width).min(end + BESIDE.0 * self.width).min(self.start() + self.length);
+        if begin - low < BESIDE.1 * self.width || high - end < BESIDE.1 * self.width {
+            return None;
+        }
+        let side = |direction: usize| {
+            let (level, a) = self.least(direction, low, begin, |_| 0.0)?;
+            let (after, b) = self.least(direction, end, high, |_| 0.0)?;
+            let cells = self.within(direction, begin - self.width, end + self.width);
+            let cells: Vec<(f64, f64)> = cells.map(|(x, height)| (x, height - level)).collect();
+            let error = LEVEL * self.wait[direction] / many(a.min(b));
+            let error = error + self.surveys[direction].grain;
+            Some(Side {
+                cells,
+                level,
+                after: after - level,
+                error,
+                wait: self.wait[direction],
+                sign: sign(direction),
+            })
+        };
+        Some([side(0)?, side(1)?])
+    }
+
+    /// What a direction shows there by itself, as the clock's.
+    fn shown(&self, direction: usize, from: f64, to: f64) -> Vec<Transition> {
+        let near = |one: &&Transition| one.from <= to + self.width && one.to >= from - self.width;
+        let parts = self.surveys[direction].parts.iter().filter(near);
+        parts.map(|one| Transition { size: sign(direction) * one.size, ..*one }).collect()
+    }
+
+    /// The events of a course.
+    fn told(&self, course: &Course, doubt: f64) -> Vec<Event> {
+        let error = (self.wait[0].hypot(self.wait[1])) / many(WINDOW.0);
+        let event = |(from, to, size): &(f64, f64, f64)| {
+            let transition = Transition { from: *from, to: *to, size: *size, error, doubt };
+            let kind = if to > from { ChangeKind::Slew } else { ChangeKind::ClockStep };
+            Event { kind, ..step(transition) }
+        };
+        course.changes.iter().map(event).collect()
+    }
+}
+
+/// How a direction sees that the responder's clock is ahead.
+const fn sign(direction: usize) -> f64 {
+    if direction == 0 { 1.0 } else { -1.0 }
+}

@@ -1,0 +1,99 @@
+//! Whose a change was, where each direction hides a part of it: what leaves the round trip as it was is a clock's.
+
+use romer_sim::clocks::{Queue, Scenario, Wander};
+use romer_timebase::skew::{ChangeKind, Estimate, Estimator, Heading, Method};
+use romer_units::Timestamp;
+
+/// What is found, by how much the corrected delays after everything are off those before it, and what is told of that, nanoseconds.
+fn estimate(scenario: &Scenario, seed: u32) -> (Estimate, f64, f64) {
+    let mut estimator = Estimator::new(Method::Best, None);
+    let play = scenario.play(seed);
+    for (heading, probes) in Heading::BOTH.into_iter().zip(&play.probes) {
+        for probe in probes {
+            let (departure, arrival) = (probe.departure_ns, probe.arrival_ns);
+            estimator.push(heading, Timestamp::from_nanos(departure), Timestamp::from_nanos(arrival));
+        }
+    }
+    let found = estimator.estimate();
+    let correction = found.correction(Heading::Forward);
+    let probes = &play.probes[0];
+    let left = |share: usize| {
+        let probe = probes[probes.len() * share / 10];
+        probe.ahead_ns - correction.at(probe.departure_ns) as f64
+    };
+    let off = (left(9) - left(1)).abs();
+    let error = correction.error_at(probes[probes.len() * 9 / 10].departure_ns);
+    (found, off, error)
+}
+
+fn clocks(found: &Estimate) -> usize {
+    found.events.iter().filter(|one| one.kind != ChangeKind::PathChange).count()
+}
+
+fn lossy(length: f64, queue: Queue) -> Scenario {
+    Scenario { length, queue, bursts: Some((0.01, 0.2)), ..Scenario::default() }
+}
+
+/// Slews of a thousandth of a second and steps beside them, of both signs.
+fn beside(step_after: impl Fn(f64) -> f64) -> Vec<(Scenario, u32)> {
+    let mut plays = Vec::new();
+    let mut seed = 0_u32;
+    for (length, queue) in
+        [(60.0, Queue::Pareto(1.8)), (120.0, Queue::Exponential), (120.0, Queue::Pareto(1.8))]
+    {
+        for gap in [1.0, 2.0, 3.0, 5.0] {
+            for size in [2e-3, -2e-3, 5e-3, -5e-3] {
+                seed += 1;
+                let rate = if seed.is_multiple_of(2) { 2e-4 } else { -2e-4 };
+                let at = length / 2.0;
+                let clock = Wander {
+                    slews: vec![(at, rate, 5.0)],
+                    steps: vec![(at + step_after(gap), size)],
+                    ..Wander::default()
+                };
+                plays.push((Scenario { clock, ..lossy(length, queue) }, seed));
+            }
+        }
+    }
+    plays
+}
+
+#[test]
+fn a_slew_beside_a_step_is_the_clocks_or_the_error_says_that_it_may_be() {
+    for plays in [beside(|gap| 5.0 + gap), beside(|gap| -gap)] {
+        let mut told = 0;
+        for (scenario, seed) in &plays {
+            let (found, off, error) = estimate(scenario, *seed);
+            assert!(off < error + 300_000.0, "{scenario:?}, seed {seed}: off by {off} ns, told {error}");
+            told += usize::from(!found.events.is_empty() && clocks(&found) == found.events.len());
+        }
+        assert!(told + 2 >= plays.len(), "{told} of {}", plays.len());
+    }
+}
+
+#[test]
+fn changes_of_both_ways_that_lengthen_the_round_trip_are_no_clocks() {
+    let mut called = 0;
+    for seed in 1..=60_u32 {
+        let size = if seed % 4 < 2 { 1e-3 } else { -1e-3 } * f64::from(1 + seed % 3);
+        let gap = 2.0 + f64::from(seed % 4);
+        let routes =
+            vec![(30.0, size, 0.0), (30.0 + gap, 0.0, -1.5 * size), (30.0 + 2.0 * gap, -size, 0.3 * size)];
+        let queue = if seed.is_multiple_of(2) { Queue::Exponential } else { Queue::Pareto(1.8) };
+        let (found, ..) = estimate(&Scenario { routes, ..lossy(60.0, queue) }, seed);
+        called += usize::from(clocks(&found) > 0);
+    }
+    assert_eq!(called, 0, "of 60 plays");
+}
+
+#[test]
+fn where_a_clocks_change_may_be_told_as_the_paths_the_error_says_so() {
+    for seed in 1..=12_u32 {
+        let size = if seed.is_multiple_of(2) { 2e-3 } else { -2e-3 };
+        let clock = Wander { slews: vec![(60.0, -size / 10.0, 5.0)], ..Wander::default() };
+        let scenario =
+            Scenario { clock, routes: vec![(67.0, size, 0.0)], ..lossy(120.0, Queue::Exponential) };
+        let (found, off, error) = estimate(&scenario, seed);
+        assert!(off < error + 10_000.0, "seed {seed}: off by {off} ns, told {error}: {:?}", found.events);
+    }
+}
