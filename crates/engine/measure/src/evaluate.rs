@@ -8,7 +8,7 @@ use happened::{dated, in_place, mark_astray};
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
 use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, Way};
-use romer_record::event::{Event, EventKind};
+use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
 use romer_record::{Passage, RoundTrip};
@@ -413,7 +413,8 @@ fn to_put_right(stream: &Stream) -> bool {
     stream.events.iter().any(|event| event.step.is_some() || event.kind == EventKind::LinkDown)
 }
 
-/// The state of the clocks, with the steps that were seen.
+/// The state of the clocks, with the steps that were seen: by how much the responder's clock is further ahead of the sender's
+/// after each, so that a sender that is set ahead has a size below 0.
 pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState {
     for event in events {
         let Some(step) = event.step else { continue };
@@ -422,7 +423,10 @@ pub(crate) fn with_steps(events: &[Event], mut clock: ClockState) -> ClockState 
             until_ns: None,
             kind: "clock-step".into(),
             direction: Some("both".into()),
-            size_ns: Some(step.size_ns),
+            size_ns: Some(match event.side {
+                Side::Sender => step.size_ns.saturating_neg(),
+                Side::Responder | Side::Path => step.size_ns,
+            }),
         });
     }
     clock.events.sort_by_key(|event| event.at_ns);

@@ -360,7 +360,8 @@ pub struct ClockEvent {
     pub kind: String,
     /// `forward`, `reverse` or `both`.
     pub direction: Option<String>,
-    /// How much.
+    /// How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
+    /// minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
     pub size_ns: Option<i64>,
 }
 
