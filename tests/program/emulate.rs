@@ -374,3 +374,30 @@ fn a_port_that_goes_away_ends_the_emulation_and_is_named() {
     assert_balanced(&document);
     assert_eq!(at(&document, "/ended_by"), "port e1 is gone");
 }
+
+#[test]
+fn an_emulation_that_cannot_begin_leaves_no_files_in_the_way_of_the_corrected_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let run = |ports: [&str; 2]| {
+        let mut command = process::romer(["emulate", "--delay", "1ms", "--duration", "1s"]);
+        command.arg("--out").arg(file("run")).arg("--samples").arg(file("samples.csv"));
+        process::run(command.args(["--port", ports[0], "--port", ports[1]]))
+    };
+    std::fs::create_dir(file("empty")).unwrap();
+    // One port twice, and one that is not there.
+    for (ports, code) in [(["a=lo", "b=lo"], 2), (["a=lo", "b=nonesuch0"], 4)] {
+        run(ports).with_code(code);
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["empty"], "{ports:?}");
+    }
+    let mut command =
+        process::romer(["emulate", "--delay", "1ms", "--port", "a=lo", "--port", "b=lo", "--out"]);
+    process::run(command.arg(file("empty"))).with_code(2);
+    assert_eq!(
+        std::fs::read_dir(file("empty")).unwrap().count(),
+        0,
+        "a folder that was there stays, and is empty"
+    );
+}

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration as StdDuration, Instant, SystemTime};
+use std::time::{Duration as StdDuration, Instant};
 
 use romer_emulate::Opened;
 use romer_emulate::live::{Control, LiveBridge, LiveError, LiveOptions, Recorder};
@@ -85,7 +85,6 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         may_cut_off: arguments.yes_cut_me_off,
         data_plane: arguments.data_plane.into(),
     };
-    let started = SystemTime::now();
     let kept = kept::Kept::make(
         arguments.samples.out.as_deref(),
         arguments.output.force,
@@ -93,7 +92,9 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
         options.scenario.scenario.config.seed.unwrap_or(Seed([1; 6])),
     )?;
     let files = samples::Files::open(&arguments.samples, kept.as_ref(), arguments.output.force)?;
-    let mut bridge = LiveBridge::start(&options)?;
+    let mut bridge =
+        LiveBridge::start(&options).inspect_err(|_| samples::give_up(&arguments.samples, kept.as_ref()))?;
+    let begin = Instant::now();
     let recorder = files.record(bridge.take_samples())?;
     let control = bridge.control();
     let server = arguments.api.map(|listen| serve(listen, arguments, control.clone())).transpose()?;
@@ -112,22 +113,19 @@ pub(crate) fn run(arguments: &EmulateArgs) -> Result<u8, Failure> {
             output::print(&text);
         }
     }
-    let end = arguments.duration.map(|duration| started + duration.to_std());
     let picture = arguments.tui.then(EmulationPicture::new);
     let screen = picture.as_ref().map(|picture| Screen::take(picture, &terminated)).transpose()?;
     let mut line = words::Line::new(prose && screen.is_none() && io::stderr().is_terminal());
-    let begin = Instant::now();
-    let mut renewed = SystemTime::now();
+    let mut renewed = Instant::now();
     while !interrupted.load(Ordering::Acquire)
         && !terminated.load(Ordering::Acquire)
         && !bridge.has_ended()
-        && end.is_none_or(|end| SystemTime::now() < end)
+        && arguments.duration.is_none_or(|duration| begin.elapsed() < duration.to_std())
     {
         std::thread::sleep(LOOK);
-        let now = SystemTime::now();
         let is_watched = line.is_shown() || picture.is_some();
-        if is_watched && now.duration_since(renewed).unwrap_or(RENEW) >= RENEW {
-            renewed = now;
+        if is_watched && renewed.elapsed() >= RENEW {
+            renewed = Instant::now();
             if let Ok(snapshot) = control.snapshot() {
                 line.show(&snapshot);
                 if let Some(picture) = &picture {

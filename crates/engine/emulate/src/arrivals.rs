@@ -117,10 +117,16 @@ fn arrival_of_sample(text: &str) -> Result<Option<Arrival>, String> {
     if *copy != "0" {
         return Ok(None);
     }
-    arrival(&format!("{time},{port},{size}")).map(Some)
+    // What waited at a port when the emulator began has come before its time began.
+    arrival_from(Nanos::MIN, &format!("{time},{port},{size}")).map(Some)
 }
 
 fn arrival(text: &str) -> Result<Arrival, String> {
+    arrival_from(0, text)
+}
+
+/// The arrival that a line is of, at `first` or later.
+fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     let shown = || -> String { text.chars().filter(|c| !c.is_control()).take(60).collect() };
     let mut parts = text.split(',').map(str::trim);
     let (Some(time), Some(port), Some(size), None) = (parts.next(), parts.next(), parts.next(), parts.next())
@@ -130,7 +136,7 @@ fn arrival(text: &str) -> Result<Arrival, String> {
     let time = time
         .parse::<Nanos>()
         .ok()
-        .filter(|time| *time >= 0)
+        .filter(|time| *time >= first)
         .ok_or_else(|| format!("has the time {time:?}; write whole nanoseconds from 0"))?;
     let port = match port {
         "a" => Port::A,
@@ -160,6 +166,14 @@ mod tests {
         assert_eq!(read("").unwrap(), Arrivals::default());
         let returns = read("time_ns,port,size\r5,a,64\r\r# three\r3,b,1518\r5,b,64").unwrap();
         assert_eq!(returns, arrivals, "lines end with a carriage return, too");
+    }
+
+    #[test]
+    fn samples_may_have_come_before_the_emulators_time_began() {
+        let line = "0,0,a,64,-63829734,5000000,0,sent,5000000,0\n";
+        let arrivals = read(&format!("{}\n{line}", departures::HEADER)).unwrap();
+        assert_eq!(arrivals.packets.iter().map(|packet| packet.time).collect::<Vec<_>>(), [-63_829_734]);
+        assert!(read(&format!("time_ns,port,size\n{},a,64\n", -1)).is_err(), "other arrivals begin at 0");
     }
 
     #[test]

@@ -329,7 +329,7 @@ impl State {
             return Ok(());
         }
         Err(self.fault(format!(
-            "{kept} octets of it are kept, and of none more than {snap} (the snap length); is the file damaged? A sound              one needs its true snap length in it"
+            "{kept} octets of it are kept, and of none more than {snap} (the snap length); is the file damaged? A sound one needs its true snap length in it"
         )))
     }
 

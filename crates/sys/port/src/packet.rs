@@ -296,11 +296,7 @@ impl Port for PacketPort {
     }
 
     fn carries(&self) -> bool {
-        // The kernel says that the link is down just before it takes the interface's queue away, and puts one in its place
-        // that drops all and does not tell. An interface that never says that it is up has its carrier asked.
-        let mut request = crate::features::name_of(&self.interface);
-        runs(self.control.as_fd(), &mut request)
-            || crate::features::carrier(self.control.as_fd(), &request) != Some(false)
+        carries(self.control.as_fd(), &self.interface)
     }
 
     fn mtu(&self) -> u32 {
@@ -409,6 +405,14 @@ fn link_state(socket: BorrowedFd<'_>, control: BorrowedFd<'_>, interface: &str) 
     if runs(control, &mut request) { LinkState::Up } else { LinkState::Down }
 }
 
+/// Whether what the interface takes goes on from there.
+fn carries(control: BorrowedFd<'_>, interface: &str) -> bool {
+    // The kernel says that the link is down just before it takes the interface's queue away, and puts one in its place
+    // that drops all and does not tell. An interface that never says that it is up has its carrier asked.
+    let mut request = crate::features::name_of(interface);
+    runs(control, &mut request) || crate::features::carrier(control, &request) != Some(false)
+}
+
 /// Whether the interface that a request names is switched on and its link is up, as the kernel has told last. A renamed
 /// interface cannot be asked by its old name; it is taken to be up.
 fn runs(control: BorrowedFd<'_>, request: &mut libc::ifreq) -> bool {
@@ -439,6 +443,11 @@ impl Eye {
 
     pub(crate) fn link(&self) -> LinkState {
         link_state(self.socket.as_fd(), self.control.as_fd(), &self.interface)
+    }
+
+    /// Whether what the interface takes goes on from there.
+    pub(crate) fn carries(&self) -> bool {
+        carries(self.control.as_fd(), &self.interface)
     }
 
     /// The interface's MTU at this moment; `None` where it is gone, or has another name.

@@ -364,6 +364,10 @@ impl Port for XdpPort {
         self.eye.link()
     }
 
+    fn carries(&self) -> bool {
+        self.eye.carries()
+    }
+
     fn mtu(&self) -> u32 {
         self.mtu.get()
     }

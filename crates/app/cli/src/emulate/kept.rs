@@ -46,6 +46,16 @@ fn seeded(scenario: &str, seed: Seed) -> String {
 /// The folder.
 pub(super) struct Kept {
     folder: PathBuf,
+    found: Found,
+}
+
+/// How the folder was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Missing,
+    Empty,
+    /// With an emulation in it, which is written over.
+    Full,
 }
 
 impl Kept {
@@ -59,7 +69,7 @@ impl Kept {
     ) -> Result<Option<Self>, Failure> {
         let Some(folder) = out else { return Ok(None) };
         let shown = escape::terminal(&folder.to_string_lossy());
-        let kept = Self { folder: folder.into() };
+        let mut kept = Self { folder: folder.into(), found: Found::Missing };
         let refused =
             |why: &str| Err(Failure::usage(format!("the folder cannot be used (--out {shown}): {why}")));
         match fs::read_dir(folder) {
@@ -77,6 +87,7 @@ impl Kept {
                         "it is not empty; name another folder, or write over the emulation in it with --force",
                     );
                 }
+                kept.found = if names.is_empty() { Found::Empty } else { Found::Full };
                 // Of one that was killed after another had ended here, the other's would be taken for its own.
                 for name in [DOCUMENT, PAGE] {
                     let _ = fs::remove_file(folder.join(name));
@@ -92,6 +103,21 @@ impl Kept {
         })?;
         kept.write(SCENARIO, &seeded(scenario, seed))?;
         Ok(Some(kept))
+    }
+
+    /// Leaves the place as it was found, because the emulation does not begin. What was written over is not brought back.
+    pub(super) fn give_up(&self) {
+        if self.found == Found::Full {
+            return;
+        }
+        for name in [SAMPLES, SCENARIO] {
+            let _ = fs::remove_file(self.file(name));
+        }
+        // Only what is empty is removed.
+        let _ = fs::remove_dir(self.file(FIGURES));
+        if self.found == Found::Missing {
+            let _ = fs::remove_dir(&self.folder);
+        }
     }
 
     fn file(&self, name: &str) -> PathBuf {

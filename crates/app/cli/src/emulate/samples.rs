@@ -62,6 +62,19 @@ impl Files {
     }
 }
 
+/// Takes the files away that were made for an emulation that does not begin, so that the corrected command finds the place
+/// as this one did.
+pub(super) fn give_up(arguments: &SampleArgs, kept: Option<&Kept>) {
+    for file in [&arguments.samples, &arguments.pcapng].into_iter().flatten() {
+        if std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() == 0) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+    if let Some(kept) = kept {
+        kept.give_up();
+    }
+}
+
 fn sink(path: &Path) -> Result<Sink, Failure> {
     let file = File::create(path).map_err(|error| cannot(path, &error))?;
     Ok(Sink { path: path.into(), out: Box::new(BufWriter::with_capacity(1 << 18, file)) })
