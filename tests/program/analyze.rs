@@ -42,6 +42,14 @@ fn calibration_packets_of_a_measurement_stand_in_its_run_and_are_used_again() {
     assert_eq!(own["calibration_packets"], 40, "{own}");
     let all = clock(&["--skew", "least-squares"]);
     assert!(all["calibration_packets"].is_null() && all["skew_ppm"] != own["skew_ppm"], "{all} {own}");
+    // Without a method it is the run's own.
+    let fewer = clock(&["--calibration", "20"]);
+    assert_eq!(fewer, clock(&["--skew", "least-squares", "--calibration", "20"]));
+    assert_eq!(fewer["calibration_packets"], 20, "{fewer}");
+    std::fs::write(&path, manifest.replace("least-squares", "piecewise")).unwrap();
+    let mut no_use = romer(["analyze", "--quiet", "--calibration", "20"]);
+    let refused = process::run(no_use.arg(run.folder())).with_code(2).stderr;
+    assert!(refused.contains("piecewise follows the clocks"), "{refused}");
 }
 
 /// A packet log with `header` and `lines`.

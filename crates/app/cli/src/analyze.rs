@@ -12,8 +12,10 @@ use romer_measure::reading::Otherwise;
 use romer_record::document::{Measurement, Way};
 use romer_report::comparison::Subject;
 use romer_report::concatenation;
+use romer_timebase::skew::method_of;
+use romer_units::Duration;
 
-use crate::args::AnalyzeArgs;
+use crate::args::{AnalyzeArgs, check_calibration};
 use crate::compare::with_packets;
 use crate::failure::Failure;
 use crate::reported::Reported;
@@ -146,13 +148,19 @@ fn of_run(input: &Path, arguments: &AnalyzeArgs) -> Result<Reported, Failure> {
             "a run has packets of any size (--any-size): it is for a .raw of Qtcp; leave it out",
         ));
     }
-    let given = arguments.clocks.is_given() || arguments.calibration.is_some();
-    let request = arguments.clocks.request(arguments.calibration)?;
+    let (clocks, calibration) = (&arguments.clocks, arguments.calibration);
     let otherwise = Otherwise {
-        skew: given.then_some(request),
+        // Without a method it is the run's own.
+        skew: clocks.skew.map(|_| clocks.request(calibration)).transpose()?,
+        calibration,
+        path_minimum_ns: clocks.path_minimum.map(Duration::as_nanos),
         voice: arguments.voice.is_given().then(|| arguments.voice.request()),
     };
     let mut reported = Reported::read_run(input, &otherwise)?;
+    for stream in reported.described() {
+        let own = clocks.skew.unwrap_or_else(|| method_of(&stream.skew));
+        check_calibration(own, calibration)?;
+    }
     if reported.recovered && !arguments.output.quiet {
         output::eprint_line(report::RECOVERED);
     }

@@ -47,8 +47,12 @@ pub fn read(folder: &Path) -> Result<Reading, MeasureError> {
 /// What is to be computed in another way than the run asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Otherwise {
-    /// How the clocks are related.
+    /// How the clocks are related, in the whole.
     pub skew: Option<SkewRequest>,
+    /// So many first packets of a direction are calibration packets; the rest is as the run has it.
+    pub calibration: Option<u64>,
+    /// The least that each way takes, nanoseconds; the rest is as the run has it.
+    pub path_minimum_ns: Option<i64>,
     /// For which call a verdict is wanted.
     pub voice: Option<VoiceRequest>,
 }
@@ -91,8 +95,16 @@ pub fn read_by(folder: &Path, otherwise: &Otherwise) -> Result<Reading, MeasureE
 
 /// The run's streams, with what is to be computed in another way.
 fn asked(run: &Run, otherwise: &Otherwise) -> Vec<Stream> {
+    let skew = |own: &SkewRequest| {
+        let request = otherwise.skew.as_ref().unwrap_or(own);
+        SkewRequest {
+            method: request.method.clone(),
+            calibration: otherwise.calibration.or(request.calibration),
+            path_minimum_ns: otherwise.path_minimum_ns.or(request.path_minimum_ns),
+        }
+    };
     let asked = |stream: &Stream| Stream {
-        skew: otherwise.skew.clone().unwrap_or_else(|| stream.skew.clone()),
+        skew: skew(&stream.skew),
         voice: otherwise.voice.clone().unwrap_or_else(|| stream.voice.clone()),
         ..stream.clone()
     };

@@ -37,7 +37,7 @@ pub(crate) use qtcp::QtcpArgs;
 pub(crate) use reading::{Invocation, read};
 pub(crate) use report::{OneWay, ReportArgs};
 pub(crate) use respond::{RespondArgs, TimestampsArg};
-pub(crate) use shared::{OutputArgs, StampPlace};
+pub(crate) use shared::{OutputArgs, StampPlace, check_calibration};
 
 /// A network-performance laboratory: measure a path, and know how far each number can be trusted.
 #[derive(Debug, Parser)]

@@ -56,23 +56,27 @@ impl SkewArgs {
     /// As the engine takes it, with so many calibration packets.
     pub(crate) fn request(&self, calibration: Option<u64>) -> Result<SkewRequest, Failure> {
         let method = self.skew.unwrap_or_default();
-        if calibration.is_some() && !method.takes_calibration() {
-            return Err(Failure::usage(format!(
-                "calibration packets are of no use (--calibration): {method} follows the clocks through the whole run; \
-                 choose --skew least-squares, least-absolute, least-absolute-jumps or hull, or leave it out"
-            )));
-        }
+        check_calibration(method, calibration)?;
         Ok(SkewRequest {
             method: method.to_string(),
             calibration,
             path_minimum_ns: self.path_minimum.map(Duration::as_nanos),
         })
     }
+}
 
-    /// Whether anything was stated.
-    pub(crate) fn is_given(&self) -> bool {
-        self.skew.is_some() || self.path_minimum.is_some()
+/// Refuses calibration packets where the method has no use for them.
+///
+/// # Errors
+/// A use of the program that is wrong.
+pub(crate) fn check_calibration(method: Method, calibration: Option<u64>) -> Result<(), Failure> {
+    if calibration.is_none() || method.takes_calibration() {
+        return Ok(());
     }
+    Err(Failure::usage(format!(
+        "calibration packets are of no use (--calibration): {method} follows the clocks through the whole run; \
+         choose --skew least-squares, least-absolute, least-absolute-jumps or hull, or leave it out"
+    )))
 }
 
 /// The telephone call that a verdict is wanted for.
