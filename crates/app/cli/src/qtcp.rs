@@ -85,7 +85,12 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
     let lines = lines.map_err(|failure| unwritten.map_or(failure, failed))?;
     if !arguments.quiet {
         let examined = conversion.examined();
-        let mut words = examined.notes.words();
+        let mut notes = examined.notes;
+        if method(arguments.skew) == Method::LeastAbsoluteJumps {
+            // The outcome says what became of them.
+            notes.take_steps();
+        }
+        let mut words = notes.words();
         words.extend(doubt.map(|(_, words)| words));
         words.extend(outcome.notes);
         for note in words {

@@ -247,3 +247,35 @@ proptest! {
         same(&text(&entries), Asked { k, calibration, selection }, KEPT);
     }
 }
+
+#[test]
+fn a_stretch_between_two_steps_that_is_too_short_to_be_compensated_is_named() {
+    let mut entries = drifting(20_000);
+    for entry in &mut entries {
+        // In blocks of a hundred packets, thirty tell nothing.
+        if (6_000..6_030).contains(&entry.sequence) || entry.sequence >= 14_000 {
+            entry.received += 900_000;
+        }
+    }
+    // As the receiver wrote them: it does not sort by its clock.
+    entries.sort_by_key(|entry| entry.sequence);
+    let (log, outcome, ..) = in_passes(&text(&entries), Asked::plainly(3, 0), KEPT).unwrap();
+    let high = |line: &str| {
+        let fields: Vec<i64> = line.split(':').map(|field| field.parse().unwrap()).collect();
+        (fields[2] > 800_000).then_some(fields[4])
+    };
+    let left: Vec<i64> = log.lines().filter_map(high).collect();
+    let told = outcome.notes.iter().find(|note| note.contains("which is not compensated:"));
+    assert!(left.len() >= 25, "{left:?}");
+    let stretch = format!("packets {} to {} do not", left[0], left[left.len() - 1]);
+    assert!(told.is_some_and(|note| note.contains(&stretch)), "{stretch}: {outcome:?}");
+    // Where it is long enough, nothing is left to tell.
+    let mut entries = drifting(20_000);
+    for entry in entries.iter_mut().filter(|entry| (6_000..10_000).contains(&entry.sequence)) {
+        entry.received += 900_000;
+    }
+    entries.sort_by_key(|entry| entry.sequence);
+    let (_, outcome, ..) = in_passes(&text(&entries), Asked::plainly(3, 0), KEPT).unwrap();
+    assert!(!outcome.notes.iter().any(|note| note.contains("not compensated")), "{outcome:?}");
+    assert!(outcome.notes.iter().any(|note| note.starts_with("2 jumps")), "{outcome:?}");
+}

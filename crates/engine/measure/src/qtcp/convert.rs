@@ -10,6 +10,7 @@ use romer_timebase::skew::{Estimate, Estimator, Heading, Method, sharpen};
 use romer_units::{Arrival, Departure, Timestamp};
 use thiserror::Error;
 
+use super::receiver::{StepBack, StepsBack};
 use super::sender::{Falls, Shifts};
 use super::thinned::Thinned;
 use super::{IMPLAUSIBLE_PPM, Outcome, Refusal, compensated, in_units, sent_back};
@@ -138,12 +139,40 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             self.fit(method, calibration, any_skew, &mut outcome)?;
         }
         let mut left = Spread::default();
+        let sought = self.examined.notes.received_back.filter(|_| method == Method::LeastAbsoluteJumps);
+        let mut back = sought
+            .map(|(_, units)| StepsBack::of(units.saturating_mul(self.reading.unit_ns).div_euclid(UNIT_NS)));
         self.pass(|this, place, entry| {
-            left.take(&this.taken_out(place, entry));
+            let without = this.taken_out(place, entry);
+            left.take(&without);
+            if let Some(back) = &mut back {
+                back.push(place, entry, without);
+            }
             Ok(())
         })?;
         self.plan.left = left;
+        if let Some((back, step)) = back.and_then(|back| back.first().map(|step| (back, step))) {
+            let since = self.since(step)?;
+            outcome.notes.push(back.words(step, since));
+        }
         Ok(outcome)
+    }
+
+    /// The number of the first packet before a step that is left in, from which on latencies are as high as right before it.
+    fn since(&mut self, step: StepBack) -> Result<u64, Unconverted> {
+        let mut since = None;
+        self.pass(|this, place, entry| {
+            if place >= step.place {
+                return Ok(());
+            }
+            if this.taken_out(place, entry).latency() <= step.above {
+                since = None;
+            } else if since.is_none() {
+                since = Some(entry.sequence);
+            }
+            Ok(())
+        })?;
+        Ok(since.unwrap_or(0))
     }
 
     /// Writes the `.log`, as it was [planned](Self::plan), and gives the number of its lines.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod against;
 mod convert;
+mod receiver;
 mod sender;
 mod thinned;
 
