@@ -70,7 +70,7 @@ fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mu
 
 /// What no device is to do: reorder, duplicate or alter frames. Told only where it happened.
 fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
-    let mut tell = |subject: &str, expected: &str, count: u64| {
+    let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
         if count > 0 {
             verdicts.push(Judgement {
                 case: case.into(),
@@ -78,7 +78,7 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
                 mixture: None,
                 subject: subject.into(),
                 expected: expected.into(),
-                found: format!("{count} frames"),
+                found: format!("{count} {what}"),
                 holds: false,
             });
         }
@@ -88,17 +88,20 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
         "order",
         "no frame comes after one of its flow (addresses and ports) that was sent later",
         sum(|trial| trial.reordered),
+        "frames did",
     );
-    tell("copies", "every frame comes once", sum(|trial| trial.duplicated));
+    tell("copies", "every frame comes once", sum(|trial| trial.duplicated), "copies came besides");
     tell(
         "content",
         "frames come out with the length and test data that they were sent with",
         sum(|trial| trial.altered),
+        "frames did not",
     );
     tell(
         "payload",
         "frames come out with the payload that they were sent with",
         sum(|trial| trial.corrupted),
+        "frames did not",
     );
 }
 

@@ -68,11 +68,21 @@ impl<B: Bed> Running<'_, B> {
     pub(super) fn forwards(&mut self) -> Result<Standing, BenchError> {
         let options = self.options;
         let prompt = if self.begun { PROMPT } else { options.patience };
-        let before = self.gone_since.take().unwrap_or_else(|| self.now());
+        let gone_since = self.gone_since.take();
+        let before = gone_since.unwrap_or_else(|| self.now());
         let stopped = || self.stop.load(Ordering::Acquire);
         let sent = match self.look(prompt)? {
             Ok(_) if stopped() => return Ok(Standing::Ends),
-            Ok(_) => return Ok(Standing::Forwards),
+            Ok(_) => {
+                if gone_since.is_some() {
+                    let away = Duration::from_nanos(self.now() - before).as_secs_f64();
+                    self.event(
+                        "device-back",
+                        format!("the device forwards again after {away:.1} s at the most"),
+                    )?;
+                }
+                return Ok(Standing::Forwards);
+            }
             Err(sent) => sent,
         };
         if stopped() {
