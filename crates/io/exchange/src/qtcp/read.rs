@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(found("1000:1030:30:64:0\n").entries.len(), 1);
         assert_eq!(says(&format!("{GOOD}0:0:90:64:3\n"), "1 dummy").lost, [3]);
         assert_eq!(found(&format!("{GOOD}1500:1530:30:64:5\n")).lost, [3, 4], "a gap is a loss");
-        says("1000:1030:31:64:0\n1100:1190:90:64:1\n", "1 latencies are not");
+        says("1000:1030:31:64:0\n1100:1190:90:64:1\n", "1 latency is not");
         says("1000:30:-970:64:0\n1100:140:-960:64:1\n", "2 raw latencies are below zero");
         says(&format!("{GOOD}1100:1290:190:64:1\n"), "1 line repeats");
         says("1000:1030:30:64:0\n1200:1260:60:64:2\n1100:1290:190:64:1\n", "1 packet arrived after");
