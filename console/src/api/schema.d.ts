@@ -1105,7 +1105,8 @@ export interface components {
             kind: string;
             /**
              * Format: int64
-             * @description How much.
+             * @description How much. Of a clock: how much further ahead of the sender's the responder's is afterwards (the offset is the responder's
+             *     minus the sender's, so that a sender that is set back by 5 ms has 5 ms more). Of a path: how much longer the way takes.
              */
             size_ns: number | null;
             /**
