@@ -1,7 +1,7 @@
 //! Packet logs as other programs write and read them.
 //!
 //! [`csv`] is the table that every run exports and that anybody can write; [`qtcp`] holds the files of Qtcp,
-//! [`irtt`] the documents of irtt, [`capture`] captured traffic; [`line`] finds the lines of all texts. Reading is
+//! [`irtt`] the documents of irtt, [`capture`] captured traffic; [`mod@line`] finds the lines of all texts. Reading is
 //! strict and by the line: what is not in the format is refused with the number of its line, never guessed at.
 #![forbid(unsafe_code)]
 
