@@ -239,6 +239,7 @@ fn what_cannot_have_an_xdp_socket_is_told_why() {
         let mut arena = Arena::new(64, 9_026).unwrap();
         let refused = XdpPort::open(&link.port_name(1), &mut arena, XdpMode::Native).unwrap_err();
         assert!(matches!(refused, PortError::NoXdp { .. }), "{refused}");
+        assert!(refused.to_string().contains("its MTU is 9000, and up to 3814 fits"), "{refused}");
         if !may_load_programs() {
             let link = Link::new(1_500);
             let mut arena = Arena::new(4_096, 1_526).unwrap();

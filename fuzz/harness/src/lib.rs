@@ -9,6 +9,7 @@
 //! romer-fuzz-harness --example seed_corpus`, which writes its seeds.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod association;
 mod control_conversation;
 mod ethernet_frame;
@@ -83,6 +84,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "test_frame", run: test_frame::run, seeds: test_frame::seeds },
     Target { name: "scenario", run: scenario::run, seeds: scenario::seeds },
     Target { name: "trace", run: trace::run, seeds: trace::seeds },
+    Target { name: "arrivals", run: arrivals::run, seeds: arrivals::seeds },
 ];
 
 /// Runs the harness of the target called `name` on `octets`.

@@ -96,14 +96,17 @@ fn a_device_that_answers_for_its_next_hop_in_a_case_only_is_brought_into_one() {
     let lab = Lab::router();
     let resolves =
         |state: &str| format!("nsenter --net=/run/netns/{}R ip link set r0 arp {state}", lab.prefix());
-    process::run(Command::new("sh").args(["-c", &resolves("off")])).with_code(0);
+    let unresolved = || {
+        process::run(lab.command("R", "ip").args(["link", "set", "r0", "arp", "off"])).with_code(0);
+    };
+    unresolved();
     let load = ["--frame-sizes", "128", "--loads", "20%", "--line-rate", "2Mbit", "--trial", "200ms"];
     let more = ["--settle", "100ms", "--case", &format!("up={}", resolves("on"))];
     let found = document(bench(&lab, &[&["load-sweep"], &load[..], &more].concat()));
     assert_eq!(trials(&found)[0]["case"], "up", "{found:#}");
     assert!(trials(&found).iter().all(|trial| !is_valid(trial) || count(trial, "/lost") == 0), "{found:#}");
     // No case helps here, and what was asked for is told.
-    process::run(Command::new("sh").args(["-c", &resolves("off")])).with_code(0);
+    unresolved();
     let ended =
         bench(&lab, &[&["load-sweep"], &load[..], &["--settle", "100ms", "--case", "x=true"]].concat());
     let said = ended.with_code(4).stderr;

@@ -94,7 +94,9 @@ pub fn read_capture(
     let left_out = walked.timeless + u64::from(walked.truncated);
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} packets of the capture had no time or were cut off, and did not arrive"
+            "{} of the capture had no time or {} cut off, and did not arrive",
+            counted(left_out, "packet"),
+            was(left_out)
         ));
     }
     let mut arrivals = Arrivals::new(reading.packets, reading.headers);
@@ -162,8 +164,8 @@ impl Reading {
             exceeding, largest, apart, parts, whole, too_long: TooLong { mtu, segment, skip }, ..
         } = *self;
         if whole > 0 && !skip {
-            let frames =
-                if exceeding == 1 { "1 frame exceeds".into() } else { format!("{exceeding} frames exceed") };
+            let exceed = if exceeding == 1 { "exceeds" } else { "exceed" };
+            let frames = format!("{} {exceed}", counted(exceeding, "frame"));
             return Err(match segment {
                 false => format!(
                     "{frames} MTU {mtu} (largest {largest} octets): captured with GRO, where packets are joined, or on a \
@@ -180,17 +182,30 @@ impl Reading {
         let mut notes = Vec::new();
         if apart > 0 {
             notes.push(format!(
-                "{apart} frames longer than the MTU of {mtu} octets allows (largest {largest}) were taken apart into {parts}, \
-                 each as long as the MTU allows: how long they were, a capture does not say"
+                "{} longer than the MTU of {mtu} octets allows (largest {largest}) {} taken apart into {parts}, \
+                 each as long as the MTU allows: how long they were, a capture does not say",
+                counted(apart, "frame"),
+                was(apart)
             ));
         }
         if whole > 0 {
             notes.push(format!(
-                "{whole} frames longer than the MTU of {mtu} octets allows (largest {largest}) were left out"
+                "{} longer than the MTU of {mtu} octets allows (largest {largest}) {} left out",
+                counted(whole, "frame"),
+                was(whole)
             ));
         }
         Ok(notes)
     }
+}
+
+/// So many of something, in words.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+const fn was(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
 }
 
 /// The size of a frame of so many octets, with its check sequence.
@@ -254,7 +269,7 @@ mod tests {
         let cut = read(&file[..whole - 3]).unwrap();
         assert_eq!(cut.packets.len(), 2);
         assert!(
-            cut.notes[0].starts_with("1 packets of the capture had no time or were cut off"),
+            cut.notes[0].starts_with("1 packet of the capture had no time or was cut off"),
             "{:?}",
             cut.notes
         );
@@ -336,7 +351,7 @@ mod tests {
         let vlans: Vec<_> = both.packets[2..].iter().map(|one| both.headers_of(one).vlan).collect();
         assert_eq!(vlans, [None, None, None, Some(9), Some(9), Some(9)]);
         assert!(both.notes[0].contains("were taken apart into 6"), "{:?}", both.notes);
-        assert!(both.notes[1].starts_with("1 frames longer"), "{:?}", both.notes);
+        assert!(both.notes[1].starts_with("1 frame longer"), "{:?}", both.notes);
         let wide = read(&file, TooLong { mtu: 4_040, ..plain }).unwrap();
         assert_eq!((wide.packets.len(), wide.notes.len()), (5, 0));
         let error = read(&file, TooLong { mtu: 4_039, ..plain }).unwrap_err();

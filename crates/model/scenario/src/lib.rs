@@ -17,6 +17,7 @@
 mod empirical;
 mod preset;
 mod reader;
+mod repeated;
 mod stages;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use toml::de::{DeTable, DeValue};
 pub use preset::{PRESETS, Preset, preset};
 use reader::{Item, Reader, Source};
 pub use reader::{ScenarioError, nearest};
+pub use repeated::first_of_two;
 
 /// How the caller hands over the text of a file that a scenario names; an error says why not, in words.
 pub type Load<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
@@ -116,7 +118,10 @@ pub fn parse(text: &str, file: &str, load: &mut Load<'_>) -> Read<Scenario> {
     let source = Source { text, file };
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let mut message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        if let Some(line) = first_of_two(text, &error) {
+            message = format!("{message}, given first on line {line}");
+        }
         source.error(at, "the scenario", format!("is not TOML: {message}; mend it there"))
     })?;
     let mut top = Reader::new(source, document.get_ref(), "", 0);

@@ -40,11 +40,16 @@ impl Arena {
     /// # Errors
     /// [`PortError::Memory`] where the system does not give as much.
     pub fn new(slots: u32, frame_octets: usize) -> Result<Self, PortError> {
-        let slot_octets = (frame_octets + HEADROOM).next_multiple_of(ALIGNMENT);
+        let slot_octets = Self::slot_octets_for(frame_octets);
         let octets = usize::try_from(slots).unwrap_or(usize::MAX).saturating_mul(slot_octets);
         let region = sys::Region::new(octets).map_err(|_| PortError::Memory { octets })?;
         region.make_ready(READY);
         Ok(Self { region, slot_octets, slots, free: (0..slots).rev().map(Slot).collect() })
+    }
+
+    /// Octets of a slot with room for a frame of `frame_octets` and what a port of either kind needs around it.
+    pub fn slot_octets_for(frame_octets: usize) -> usize {
+        frame_octets.saturating_add(HEADROOM.max(crate::xdp::HEADROOM)).next_multiple_of(ALIGNMENT)
     }
 
     /// Octets of all slots together.

@@ -1,5 +1,7 @@
 //! What can go wrong with a port.
 
+use std::borrow::Cow;
+
 use romer_host::HostError;
 
 /// A port that cannot be opened or used.
@@ -45,8 +47,8 @@ pub enum PortError {
     NoXdp {
         /// The interface.
         interface: String,
-        /// Why.
-        why: &'static str,
+        /// Why, and where the interface can be brought to take one, how.
+        why: Cow<'static, str>,
     },
     /// The arena is larger than the system can give.
     #[error("{octets} octets for frames cannot be had")]

@@ -6,6 +6,7 @@
 //! frame for its driver to put in, as virtual links do; and a checksum left to the driver is known only by its look
 //! (see [`crate::offload::finish_hidden`]).
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -26,11 +27,13 @@ use crate::{
 /// `SOL_XDP`.
 const SOL_XDP: libc::c_int = 283;
 /// Octets that the kernel leaves free before a frame, for the program.
-const HEADROOM: usize = 256;
+pub(crate) const HEADROOM: usize = 256;
 /// Octets around the largest IP packet: the header and three tags.
 const AROUND: usize = 14 + 3 * 4;
 /// The largest slot that the kernel takes: a page.
 const LARGEST_SLOT: usize = 4_096;
+/// The largest MTU whose frames fit into that.
+const LARGEST_MTU: usize = LARGEST_SLOT - HEADROOM - AROUND;
 /// Entries of the rings by which frames come, and of those by which slots go back and forth.
 const RECEIVE_RING: u32 = 4_096;
 /// Entries of the ring by which frames go.
@@ -73,10 +76,13 @@ impl XdpPort {
         let slot_octets = arena.slot_octets();
         let longest = usize::try_from(link.mtu).unwrap_or(usize::MAX).saturating_add(AROUND + HEADROOM);
         if slot_octets > LARGEST_SLOT || !slot_octets.is_power_of_two() || longest > slot_octets {
-            return Err(refused("its frames are longer than an XDP socket takes"));
+            return Err(refused(Cow::Owned(format!(
+                "its MTU is {}, and up to {LARGEST_MTU} fits; set it lower, or use packet sockets (--data-plane packet)",
+                link.mtu
+            ))));
         }
         if crate::features::queues(control.as_fd(), name.interface()) > 1 {
-            return Err(refused("it has several receive queues"));
+            return Err(refused(Cow::Borrowed("it has several receive queues")));
         }
         let (socket, eye) = in_namespace(name, || {
             let socket = sys::open_socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open an XDP socket")?;

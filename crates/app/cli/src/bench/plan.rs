@@ -103,8 +103,14 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
     let other = if is_utf16(text) { "this is UTF-16" } else { "this is no UTF-8" };
     let utf8 = std::str::from_utf8(text)
         .map_err(|error| fault(error.valid_up_to()..0, other, "write the file in UTF-8"))?;
-    let table = DeTable::parse(utf8)
-        .map_err(|error| fault(error.span().unwrap_or(0..0), &first_line(error.message()), "write TOML"))?;
+    let table = DeTable::parse(utf8).map_err(|error| {
+        let why = first_line(error.message());
+        let (why, mend) = match romer_scenario::first_of_two(utf8, &error) {
+            Some(line) => (format!("{why}, given first on line {line}"), "leave one out"),
+            None => (why, "write TOML"),
+        };
+        fault(error.span().unwrap_or(0..0), &why, mend)
+    })?;
     let known: Vec<String> = option_names();
     let mut procedure = None;
     let mut found = Vec::new();

@@ -1,6 +1,7 @@
 //! How much room frames need: delay times rate, known before the first packet.
 
 use romer_impair::Config;
+use romer_port::Arena;
 use romer_units::Duration;
 
 use super::LiveError;
@@ -36,7 +37,7 @@ impl Room {
     /// [`MOST_OCTETS`].
     pub fn for_scenario(config: &Config, mtu: u32, least_hold: Duration) -> Result<Self, LiveError> {
         let frame_octets = usize::try_from(mtu).unwrap_or(usize::MAX).saturating_add(AROUND);
-        let slot = u64::try_from(frame_octets + 64).unwrap_or(u64::MAX).next_multiple_of(2_048);
+        let slot = Arena::slot_octets_for(frame_octets) as u64;
         let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
         let hold = config.longest_hold().max(least_hold.as_nanos());
         let unlimited = hold.saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);

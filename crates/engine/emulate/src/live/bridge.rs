@@ -111,6 +111,8 @@ pub(super) struct Bridge {
     taps: Taps,
     tells_flows_apart: bool,
     alertness: Alertness,
+    /// When the network began: what a port has from before is none of its packets.
+    start: Timestamp<Monotonic>,
     looked: Timestamp<Monotonic>,
 }
 
@@ -151,6 +153,7 @@ impl Bridge {
             incoming: Vec::with_capacity(BURST),
             taps,
             alertness: Alertness::new(),
+            start,
             looked: monotonic_now(),
         }
     }
@@ -159,6 +162,7 @@ impl Bridge {
     pub(super) fn run(mut self, commands: &Receiver<Command>, waker: &Waker) -> Result<Snapshot, LiveError> {
         // For its short timer slack and its precedence; deadlines are met here.
         let _pacer = Pacer::start(SPIN);
+        self.forget_drops()?;
         let mut gone = None;
         let mut busy = 0;
         loop {
@@ -203,8 +207,8 @@ impl Bridge {
             side.refused[Cause::Queue.index()] += received.without_slot;
             side.refused[Cause::Oversize.index()] += received.oversize;
             for frame in frames.drain(..) {
-                if last.is_some_and(|last| frame.arrival() > last) {
-                    // It came after the end.
+                if frame.arrival() < self.start || last.is_some_and(|last| frame.arrival() > last) {
+                    // It came before the beginning, or after the end.
                     self.arena.release(frame);
                 } else {
                     came += 1;
@@ -411,6 +415,14 @@ impl Bridge {
         self.looked = monotonic_now();
         self.taps.look();
         self.count_kernel_drops()
+    }
+
+    /// What the kernel dropped until now, between the opening of the ports and the beginning, is not counted.
+    fn forget_drops(&mut self) -> Result<(), LiveError> {
+        for side in &mut self.sides {
+            side.port.kernel_drops().map_err(|source| super::failed(&side.name, source))?;
+        }
+        Ok(())
     }
 
     fn count_kernel_drops(&mut self) -> Result<(), LiveError> {

@@ -102,11 +102,15 @@ impl Port for Faulty {
 
 /// A bridge over two of these, whose packets are copied now and then, with an arena of so many slots.
 fn bridge(slots: u32) -> (Bridge, [Arc<Mutex<Wire>>; 2], Vec<UnixStream>) {
+    bridge_from(monotonic_now(), slots)
+}
+
+/// Such a bridge that begins at `start`.
+fn bridge_from(start: Timestamp<Monotonic>, slots: u32) -> (Bridge, [Arc<Mutex<Wire>>; 2], Vec<UnixStream>) {
     let duplicate = Duplicate { decision: Decision::Bernoulli { probability: 0.2 }, delay: 0 };
     let path = Arc::new(Path { duplicate: Model::Plain(duplicate), flush: DEFAULT_FLUSH, ..Path::default() });
     let mut config = Config { seed: Some(Seed([1, 2, 3, 4, 5, 6])), ..Config::default() };
     config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
-    let start = monotonic_now();
     let engine = Engine::new(config, Limits::fixed(64), start.as_nanos());
     let wires = [Arc::<Mutex<Wire>>::default(), Arc::default()];
     let mut others = Vec::new();
@@ -196,6 +200,22 @@ fn whatever_ports_refuse_every_packet_is_accounted_for_and_none_is_sent_twice() 
             "only copies twice"
         );
     }
+}
+
+#[test]
+fn what_waits_at_a_port_from_before_the_beginning_is_none_of_its_packets() {
+    let (mut bridge, wires, _others) = bridge_from(monotonic_now() + Duration::from_secs(3_600), 64);
+    wires[0].lock().unwrap().coming.extend(0..20);
+    wires[0].lock().unwrap().dropped = 7;
+    bridge.forget_drops().unwrap();
+    assert_eq!(bridge.receive(None).unwrap(), 0);
+    bridge.count_kernel_drops().unwrap();
+    assert_eq!(ledgers(&bridge)[0].received, 0);
+    // Their slots are free again.
+    assert_eq!(bridge.arena.free(), 64);
+    bridge.start = monotonic_now();
+    wires[0].lock().unwrap().coming.extend(20..40);
+    assert_eq!(bridge.receive(None).unwrap(), 20);
 }
 
 #[test]
