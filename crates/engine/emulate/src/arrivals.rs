@@ -125,26 +125,30 @@ fn arrival(text: &str) -> Result<Arrival, String> {
     arrival_from(0, text)
 }
 
+/// The beginning of what was written, without control characters.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
 /// The arrival that a line is of, at `first` or later.
 fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
-    let shown = || -> String { text.chars().filter(|c| !c.is_control()).take(60).collect() };
     let mut parts = text.split(',').map(str::trim);
     let (Some(time), Some(port), Some(size), None) = (parts.next(), parts.next(), parts.next(), parts.next())
     else {
-        return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown()));
+        return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
     let time = time
         .parse::<Nanos>()
         .ok()
         .filter(|time| *time >= first)
-        .ok_or_else(|| format!("has the time {time:?}; write whole nanoseconds from 0"))?;
+        .ok_or_else(|| format!("has the time {:?}; write whole nanoseconds from 0", shown(time)))?;
     let port = match port {
         "a" => Port::A,
         "b" => Port::B,
-        other => return Err(format!("has the port {other:?}; write a or b")),
+        other => return Err(format!("has the port {:?}; write a or b", shown(other))),
     };
     let size = size.parse::<u32>().ok().filter(|size| SIZES.contains(size)).ok_or_else(|| {
-        format!("has the size {size:?}; write octets from {} to {}", SIZES.start(), SIZES.end())
+        format!("has the size {:?}; write octets from {} to {}", shown(size), SIZES.start(), SIZES.end())
     })?;
     Ok(Arrival { time, port, size, headers: 0 })
 }
