@@ -99,3 +99,11 @@ impl Measuring {
         (kept(&self.home), packets(&self.home))
     }
 }
+
+/// How many packets of a way were lost, and how many went astray; all others were received.
+pub(crate) fn not_received(document: &Value, way: &str) -> [u64; 2] {
+    let [sent, received, lost, astray] =
+        ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
+    assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
+    [lost, astray]
+}

@@ -8,14 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::lab::{FAR, Lab, kept};
-use crate::common::measuring::Measuring;
+use crate::common::measuring::{Measuring, not_received};
 use crate::common::process::{self, Process};
 use crate::common::{at, count, schema};
 
 /// Behind the router of a laboratory.
 const BEHIND: &str = "198.19.0.2";
-/// The same by IPv6.
-const BEHIND_V6: &str = "2001:2:0:19::2";
 
 fn ip(lab: &Lab, arguments: &[&str]) {
     process::run(lab.command("A", "ip").args(arguments)).with_code(0);
@@ -26,14 +24,6 @@ fn assert_kinds(document: &Value, kinds: &[&str]) {
     for kind in kinds {
         assert!(events.iter().any(|event| event["kind"] == *kind), "no {kind}: {document:#}");
     }
-}
-
-/// How many packets of a way were lost, and how many went astray; all others were received.
-fn not_received(document: &Value, way: &str) -> [u64; 2] {
-    let [sent, received, lost, astray] =
-        ["sent", "received", "lost", "astray"].map(|name| count(document, &format!("/{way}/packets/{name}")));
-    assert_eq!(received + lost + astray, sent, "{way}: {document:#}");
-    [lost, astray]
 }
 
 /// Probes that did not leave are counted as such, and what was sent came back but for what was just on its way.
@@ -137,62 +127,6 @@ fn what_is_too_long_for_this_hosts_interface_to_take_meanwhile_is_not_lost() {
     );
     let events = at(&document, "/events").as_array().unwrap();
     assert!(events.iter().any(|event| event["kind"] == "mtu-change" && event["mtu"] == 1000), "{events:?}");
-}
-
-#[test]
-fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() {
-    for (target, most, options) in [
-        (BEHIND, "1272B", &[][..]),
-        (BEHIND_V6, "1252B", &[]),
-        (BEHIND, "1272B", &["--direction", "forward"]),
-        (BEHIND, "1272B", &["--stamp-only"]),
-    ] {
-        let lab = Lab::router();
-        let _responder = lab.respond(&[]);
-        let mut measuring = Measuring::begin(&lab, target, &[&["--size", "1400B"], options].concat());
-        let narrow = ["link", "set", "r1", "mtu", "1300"];
-        process::run(lab.command("R", "ip").args(narrow)).with_code(0);
-        measuring.await_told(&["as too long (ICMP): it takes packets of 1300 octets", "were not sent"]);
-        let document = measuring.end();
-        let way = if options.contains(&"forward") { "forward" } else { "round_trip" };
-        let [lost, astray] = not_received(&document, way);
-        // Of a hundred a second one or two had left. A busy machine may lose one itself.
-        assert!((1..10).contains(&astray) && lost <= 2, "{target} {options:?}: {document:#}");
-        let warnings = at(&document, "/warnings").to_string();
-        assert!(
-            warnings.contains("the path refused them, as longer than one of its links takes"),
-            "{warnings}"
-        );
-        let events = at(&document, "/events").as_array().unwrap();
-        let event = events.iter().find(|event| event["kind"] == "path-error").unwrap();
-        assert_eq!(event["mtu"], 1_300, "{event}");
-        assert!(event["sequence"].as_u64().is_some_and(|first| first > 0), "{event}");
-        for kind in ["path-error", "not-sent"] {
-            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
-            let detail = event["detail"].as_str().unwrap();
-            assert!(detail.ends_with(&format!("choose a --size of at most {most}")), "{detail}");
-        }
-    }
-}
-
-#[test]
-fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
-    let lab = Lab::router();
-    let _responder = lab.respond(&[]);
-    let mut measuring = Measuring::begin(&lab, BEHIND, &["--size", "1400B", "--direction", "reverse"]);
-    process::run(lab.command("R", "ip").args(["link", "set", "r0", "mtu", "1300"])).with_code(0);
-    // The far end tells what it could not send when it is over; each line is a tenth of a second.
-    for _ in 0..10 {
-        measuring.line();
-    }
-    let document = measuring.end();
-    let [lost, astray] = not_received(&document, "reverse");
-    // Of a hundred a second one or two had left. A busy machine may lose one itself.
-    assert!((1..10).contains(&astray) && lost <= 2, "{lost} lost, {astray} astray: {document:#}");
-    let events = at(&document, "/events").as_array().unwrap();
-    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
-    assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
-    assert!(event["detail"].as_str().unwrap().ends_with("choose a --size of at most 1272B"), "{event}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod events;
 mod every;
 mod fallback;
 mod flaps;
+mod lengths;
 mod limits;
 mod live;
 mod loss;

@@ -315,6 +315,8 @@ fn test_sockets(options: &RespondOptions) -> Result<Vec<StampingSocket>, Measure
         card_stamps: options.card_stamps,
         // Hops are counted from 255 (RFC 5357 section 4.1.2).
         ttl: Some(255),
+        // A reply that the way back does not take whole is told, and not taken apart.
+        dont_fragment: true,
         // For all sessions together.
         receive_buffer: SocketOptions::buffer_for(SERVED_A_SECOND),
         ..SocketOptions::default()

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock::{self, Realtime};
 use romer_host::socket::{
-    Datagram, MAX_WAITED, Outgoing, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker,
-    wait_any,
+    Datagram, MAX_WAITED, ReceiveBatch, SocketOptions, StampingSocket, TransmitEvents, Waker, wait_any,
 };
 use romer_host::thread::Role;
 use romer_record::log::{Card as CardRecord, Far, FarSent};
@@ -18,7 +17,7 @@ use romer_session::association::Token;
 use romer_session::limit::Limiter;
 use romer_session::reflector::{Held, Incoming, Reflector, Rules, Verdict, Written};
 use romer_session::sender::Coming;
-use romer_units::{Dscp, Duration, Monotonic, Responder, Timestamp};
+use romer_units::{Duration, Monotonic, Responder, Timestamp};
 use romer_wire::compact;
 use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
@@ -363,36 +362,7 @@ impl Reflecting {
         match self.reflector.on_datagram(&incoming, clock::monotonic_now()) {
             Verdict::Refused(_) => {}
             Verdict::Association(token) => self.associate(index, token, datagram),
-            Verdict::Answer(answer) => {
-                let departs = clock::realtime_now();
-                let Some(written) = answer.write(departs.on(), self.error, &mut self.reply) else { return };
-                let port = &mut self.ports[index];
-                let id = port.next_id;
-                port.next_id = port.next_id.wrapping_add(1);
-                let outgoing = Outgoing {
-                    payload: &self.reply[..written.octets],
-                    to: datagram.peer,
-                    from: datagram.answered_from(),
-                    // What the request asked for, or its own code point, without its ECN bits: what comes back was
-                    // marked alike.
-                    tos: written.dscp.map(Dscp::tos).or(datagram.tos.map(|tos| tos & 0b1111_1100)),
-                    ttl: None,
-                    id,
-                };
-                let sent = port.socket.send(&outgoing);
-                let owner = self.owner(datagram.peer, answer.ssid());
-                match &sent {
-                    Ok(_) => self.reflector.on_reflected(&written),
-                    Err(_) => self.not_sent += 1,
-                }
-                self.told_sent(owner, &sent);
-                let sent = sent.ok().map(|sent| sent.user);
-                let record = owner.and_then(|owner| self.record(owner, answer.sequence(), datagram, sent));
-                if let Some((Owner::Session(session), record)) = record {
-                    self.expect_card(index, id, session, &record, datagram);
-                }
-                self.keep(index, id, record, &written, sent.is_some());
-            }
+            Verdict::Answer(answer) => self.reply(index, &answer, datagram),
         }
     }
 
@@ -623,6 +593,7 @@ impl Reflecting {
 mod associating;
 mod cards;
 mod refusing;
+mod replying;
 mod unclaimed;
 
 /// The number nearest to `highest` whose last 32 bits are `on_wire`.

@@ -1,5 +1,6 @@
 //! What this host refuses to send, gathered: it is told once, when it is over, with when it was.
 
+use romer_host::HostError;
 use romer_units::{Duration, Monotonic, Timestamp};
 
 /// It is over when things are sent again and nothing was refused for so long: a host that refuses every now and then is told
@@ -7,6 +8,9 @@ use romer_units::{Duration, Monotonic, Timestamp};
 const OVER: Duration = Duration::from_millis(500);
 /// What goes on for longer, while others leave, is told in parts.
 const LONGEST: Duration = Duration::from_secs(2);
+/// What is too long is told in parts though nothing leaves, for word of it may: each part is twice as long as the one before,
+/// from `OVER` on, so often.
+const DOUBLED: u32 = 7;
 
 /// Probes or replies that this host has refused to send for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(super) struct Refusals {
     present: Option<Refused>,
     /// Something has left since.
     goes_on: bool,
+    /// Parts told of what is too long since something left.
+    parts: u32,
 }
 
 impl Refusals {
@@ -43,12 +49,18 @@ impl Refusals {
     /// Something has left.
     pub(super) const fn sent(&mut self) {
         self.goes_on = true;
+        self.parts = 0;
     }
 
-    /// Those that are over at `now`.
+    /// Those that are over at `now`, or go on for so long that a part is told.
     pub(super) fn over(&mut self, now: Timestamp<Monotonic>) -> Option<Refused> {
-        let goes_on = self.goes_on;
-        self.present.take_if(|one| goes_on && (now - one.until > OVER || now - one.since > LONGEST))
+        if self.goes_on {
+            return self.present.take_if(|one| now - one.until > OVER || now - one.since > LONGEST);
+        }
+        let part = Duration::from_nanos(OVER.as_nanos() << self.parts.min(DOUBLED));
+        let told = self.present.take_if(|one| one.errno == HostError::TOO_LONG && now - one.since > part);
+        self.parts += u32::from(told.is_some());
+        told
     }
 
     /// All that are not told.
@@ -84,6 +96,22 @@ mod tests {
             let part = parts.into_iter().find(|(until, _)| *until == ms);
             assert_eq!(told, part.map(|(until, since)| (at(since), at(until))), "it goes on");
         }
+    }
+
+    #[test]
+    fn what_is_too_long_is_told_though_nothing_leaves_in_parts_that_become_longer() {
+        let mut refusals = Refusals::default();
+        let mut told = Vec::new();
+        for ms in (0..200_000).step_by(100) {
+            assert_eq!(refusals.refuse(HostError::TOO_LONG, at(ms)), None);
+            told.extend(refusals.over(at(ms)).map(|one| (one.until - one.since).as_nanos() / 1_000_000_000));
+        }
+        // The last is as long as the one before.
+        assert_eq!(told, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
+        refusals.sent();
+        assert!(refusals.over(at(300_000)).is_some());
+        assert_eq!(refusals.refuse(HostError::TOO_LONG, at(300_000)), None);
+        assert!(refusals.over(at(300_600)).is_some(), "they begin anew");
     }
 
     #[test]

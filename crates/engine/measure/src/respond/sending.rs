@@ -256,6 +256,7 @@ impl Sending {
             tos: Some(self.tos),
             ttl: None,
             id: wire_sequence(due.sequence),
+            may_fragment: false,
         };
         let mut record = unsent(due, late);
         record.refused = false;
@@ -265,14 +266,14 @@ impl Sending {
                 self.sent += 1;
                 self.last = due.sequence;
                 self.refusals.sent();
-                let refused = self.refusals.over(clock::monotonic_now());
-                self.tell_refused(refused);
             }
             Err(error) => {
                 record.refused = true;
                 self.refuse(error.errno().unwrap_or(0), due.at);
             }
         }
+        let refused = self.refusals.over(clock::monotonic_now());
+        self.tell_refused(refused);
         self.await_stamp(record);
     }
 

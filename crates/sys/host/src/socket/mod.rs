@@ -93,7 +93,8 @@ pub struct SocketOptions {
     /// Octets of receive buffer to ask for. Without privilege the system's limit (`net.core.rmem_max`) holds;
     /// [`StampingSocket::receive_buffer`] tells what was given.
     pub receive_buffer: u32,
-    /// Never fragment: a datagram longer than the path's known MTU is an error of its send.
+    /// Never fragment: a datagram longer than the path's known MTU is an error of its send, unless it
+    /// [may be taken apart](Outgoing::may_fragment).
     pub dont_fragment: bool,
     /// Report ICMP errors that datagrams of this socket provoke as [`PathError`]s. A server leaves this off: whom
     /// it cannot reach must not concern it.
@@ -140,6 +141,7 @@ pub struct StampingSocket {
     identities: Option<Identities>,
     card_stamps: bool,
     path_errors: bool,
+    dont_fragment: bool,
 }
 
 impl StampingSocket {
@@ -210,7 +212,8 @@ impl StampingSocket {
             identity::switch_on(descriptor.as_fd(), card_stamps)?;
         }
         let identities = options.kernel_stamps.then_some(identities);
-        Ok(Self { descriptor, local, identities, card_stamps, path_errors: options.path_errors })
+        let SocketOptions { path_errors, dont_fragment, .. } = *options;
+        Ok(Self { descriptor, local, identities, card_stamps, path_errors, dont_fragment })
     }
 
     /// The address and port the socket is bound to.
@@ -292,7 +295,7 @@ fn configure_v4(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
         set(libc::IP_TTL, i32::from(ttl), "set the time to live")?;
     }
     if options.dont_fragment {
-        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, "forbid fragments")?;
+        forbid_fragments(socket, true, true)?;
     }
     if options.path_errors {
         set(libc::IP_RECVERR, 1, "ask for ICMP errors")?;
@@ -311,13 +314,24 @@ fn configure_v6(socket: BorrowedFd<'_>, tos: i32, options: &SocketOptions) -> Re
         set(libc::IPV6_UNICAST_HOPS, i32::from(ttl), "set the hop limit")?;
     }
     if options.dont_fragment {
-        set(libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO, "forbid fragments")?;
-        set(libc::IPV6_DONTFRAG, 1, "forbid fragments")?;
+        forbid_fragments(socket, false, true)?;
     }
     if options.path_errors {
         set(libc::IPV6_RECVERR, 1, "ask for ICMP errors")?;
     }
     Ok(())
+}
+
+/// Has what `socket`, of IPv4 or IPv6, sends never be taken apart, or be where it is longer than the path is known to take.
+fn forbid_fragments(socket: BorrowedFd<'_>, is_ipv4: bool, forbid: bool) -> Result<(), HostError> {
+    let operation = if forbid { "forbid fragments" } else { "allow fragments" };
+    if is_ipv4 {
+        let how = if forbid { libc::IP_PMTUDISC_DO } else { libc::IP_PMTUDISC_WANT };
+        return set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how, operation);
+    }
+    let how = if forbid { libc::IPV6_PMTUDISC_DO } else { libc::IPV6_PMTUDISC_WANT };
+    set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how, operation)?;
+    set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, i32::from(forbid), operation)
 }
 
 fn enlarge_receive_buffer(socket: BorrowedFd<'_>, octets: u32) -> Result<(), HostError> {

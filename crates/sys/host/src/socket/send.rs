@@ -36,12 +36,16 @@ pub struct Outgoing<'a> {
     pub ttl: Option<u8>,
     /// The number by which its transmit stamp will be known.
     pub id: u32,
+    /// Whether it is taken apart where it is longer than the path is known to take, though the socket
+    /// [forbids that](super::SocketOptions::dont_fragment). It takes a few system calls more, and whatever another thread sends
+    /// by the socket meanwhile may be taken apart as well.
+    pub may_fragment: bool,
 }
 
 impl<'a> Outgoing<'a> {
     /// A datagram with the socket's own source address and class.
     pub const fn new(payload: &'a [u8], to: SocketAddr, id: u32) -> Self {
-        Self { payload, to, from: None, tos: None, ttl: None, id }
+        Self { payload, to, from: None, tos: None, ttl: None, id, may_fragment: false }
     }
 }
 
@@ -77,12 +81,29 @@ impl StampingSocket {
         if let Some(ttl) = datagram.ttl {
             push_ttl(&mut control, datagram.to, ttl);
         }
-        let mut retries = if self.path_errors { RETRIES } else { 0 };
         if matches!(self.identities, Some(Identities::Given)) {
             control.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &datagram.id.to_ne_bytes());
         }
+        if !(datagram.may_fragment && self.dont_fragment) {
+            return self.try_to_hand_over(name, datagram, &control);
+        }
+        let is_ipv4 = self.local.is_ipv4();
+        super::forbid_fragments(self.as_fd(), is_ipv4, false)?;
+        let answer = self.try_to_hand_over(name, datagram, &control);
+        super::forbid_fragments(self.as_fd(), is_ipv4, true)?;
+        answer
+    }
+
+    /// Sends, again where what was reported was about an earlier datagram.
+    fn try_to_hand_over(
+        &self,
+        name: &mut [u8],
+        datagram: &Outgoing<'_>,
+        control: &ControlWriter,
+    ) -> Result<Sent, HostError> {
+        let mut retries = if self.path_errors { RETRIES } else { 0 };
         loop {
-            match self.hand_over(name, datagram, &control) {
+            match self.hand_over(name, datagram, control) {
                 Err(error) if retries > 0 && is_earlier_error(&error) => retries -= 1,
                 answer => return answer,
             }

@@ -190,6 +190,18 @@ fn an_oversized_probe_is_refused_where_fragments_are_forbidden() {
 }
 
 #[test]
+fn a_datagram_that_may_be_taken_apart_arrives_where_fragments_are_forbidden_and_they_stay_so() {
+    let options = SocketOptions { dont_fragment: true, ..SocketOptions::default() };
+    let (one, other) = pair(LOOPBACKS[1], &options);
+    let payload = vec![0; 65_500];
+    let whole = Outgoing::new(&payload, other.local_address(), 1);
+    one.send(&Outgoing { may_fragment: true, ..whole }).unwrap();
+    assert_eq!(receive(&other, 1, |datagram| datagram.payload.len()), [65_500]);
+    let error = one.send(&whole).unwrap_err();
+    assert!(error.is_too_long(), "{error}");
+}
+
+#[test]
 fn without_kernel_stamps_there_are_user_stamps_only() {
     let options = SocketOptions { kernel_stamps: false, ..SocketOptions::default() };
     let (one, other) = pair(LOOPBACKS[0], &options);

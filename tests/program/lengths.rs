@@ -1,0 +1,133 @@
+//! Packets that are too long for a link of the path: told with what passes, each way, and not taken for loss.
+
+use serde_json::Value;
+
+use crate::common::lab::Lab;
+use crate::common::measuring::{Measuring, not_received};
+use crate::common::process;
+use crate::common::{at, count};
+
+/// Behind the router of a laboratory.
+const BEHIND: &str = "198.19.0.2";
+/// The same by IPv6.
+const BEHIND_V6: &str = "2001:2:0:19::2";
+
+/// Has the router return what is of more than 1,300 octets and goes to `network`. What comes from there passes: its interfaces
+/// are as they were.
+fn narrow(lab: &Lab, [network, interface]: [&str; 2]) {
+    let mut narrow = vec!["route", "replace", network, "dev", interface, "mtu", "1300"];
+    if network.contains(':') {
+        // Of the kernel's own route.
+        narrow.extend(["metric", "256"]);
+    }
+    process::run(lab.command("R", "ip").args(narrow)).with_code(0);
+}
+
+#[test]
+fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() {
+    let (v4, v6) = (["198.19.0.0/24", "r1"], ["2001:2:0:19::/64", "r1"]);
+    for (target, network, most, options) in [
+        (BEHIND, v4, "1272B", &[][..]),
+        (BEHIND_V6, v6, "1252B", &[]),
+        (BEHIND, v4, "1272B", &["--direction", "forward"]),
+        (BEHIND, v4, "1272B", &["--stamp-only"]),
+    ] {
+        let lab = Lab::router();
+        let _responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, target, &[&["--size", "1400B"], options].concat());
+        narrow(&lab, network);
+        measuring.await_told(&["as too long (ICMP): it takes packets of 1300 octets", "were not sent"]);
+        let document = measuring.end();
+        let way = if options.contains(&"forward") { "forward" } else { "round_trip" };
+        let [lost, astray] = not_received(&document, way);
+        // Of a hundred a second one or two had left. A busy machine may lose one itself.
+        assert!((1..10).contains(&astray) && lost <= 2, "{target} {options:?}: {document:#}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(
+            warnings.contains("the path refused them, as longer than one of its links takes"),
+            "{warnings}"
+        );
+        let events = at(&document, "/events").as_array().unwrap();
+        let event = events.iter().find(|event| event["kind"] == "path-error").unwrap();
+        assert_eq!(event["mtu"], 1_300, "{event}");
+        assert!(event["sequence"].as_u64().is_some_and(|first| first > 0), "{event}");
+        for kind in ["path-error", "not-sent"] {
+            let event = events.iter().find(|event| event["kind"] == kind).unwrap();
+            let detail = event["detail"].as_str().unwrap();
+            assert!(detail.ends_with(&format!("choose a --size of at most {most}")), "{detail}");
+        }
+    }
+}
+
+#[test]
+fn what_the_way_back_refuses_as_too_long_is_told_and_is_not_lost() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, BEHIND, &["--size", "1400B", "--direction", "reverse"]);
+    process::run(lab.command("R", "ip").args(["link", "set", "r0", "mtu", "1300"])).with_code(0);
+    measuring.await_told(&["the responder's host did not send"]);
+    let document = measuring.end();
+    let [lost, astray] = not_received(&document, "reverse");
+    // Of a hundred a second one or two had left. A busy machine may lose one itself.
+    assert!((1..10).contains(&astray) && lost <= 2, "{lost} lost, {astray} astray: {document:#}");
+    let events = at(&document, "/events").as_array().unwrap();
+    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+    assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+    assert!(event["detail"].as_str().unwrap().ends_with("choose a --size of at most 1272B"), "{event}");
+}
+
+#[test]
+fn replies_that_the_way_back_returns_as_too_long_are_told_with_what_passes_and_are_not_lost() {
+    for (target, network, most) in
+        [(BEHIND, "198.18.0.0/24", "1272B"), (BEHIND_V6, "2001:2:0:18::/64", "1252B")]
+    {
+        let lab = Lab::router();
+        let _responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, target, &["--size", "1400B"]);
+        narrow(&lab, [network, "r0"]);
+        let passes = format!("choose a --size of at most {most}");
+        measuring.await_told(&[
+            "the responder's host did not send",
+            "replies: too long for the way",
+            &passes,
+        ]);
+        let document = measuring.end();
+        let [lost, astray] = not_received(&document, "reverse");
+        // Of a hundred a second one or two had left. A busy machine may lose one itself.
+        assert!((1..10).contains(&astray) && lost <= 2, "{target}: {document:#}");
+        let not_sent = count(&document, "/reverse/packets/not_sent");
+        // It is told half a second after the first.
+        assert!(not_sent >= 30, "{target}: {document:#}");
+        let [lost, round_trips] = not_received(&document, "round_trip");
+        assert!(lost <= 2 && round_trips == astray + not_sent, "{target}: {document:#}");
+        let events = at(&document, "/events").as_array().unwrap();
+        let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+        assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
+        let warnings = at(&document, "/warnings").to_string();
+        assert!(
+            warnings.contains("the path refused them, as longer than one of its links takes"),
+            "{warnings}"
+        );
+    }
+}
+
+#[test]
+fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fragments() {
+    for (target, network) in [(BEHIND, "198.18.0.0/24"), (BEHIND_V6, "2001:2:0:18::/64")] {
+        let lab = Lab::router();
+        let responder = lab.respond(&[]);
+        let mut measuring = Measuring::begin(&lab, target, &["--size", "1400B", "--stamp-only"]);
+        narrow(&lab, [network, "r0"]);
+        for _ in 0..2 {
+            measuring.await_more();
+        }
+        let document = measuring.end();
+        let [lost, _] = not_received(&document, "round_trip");
+        // The first, which nothing was known of. A busy machine may lose some itself.
+        assert!(lost <= 3, "{target}: {document:#}");
+        responder.signal("TERM");
+        let ended = responder.wait().with_code(0);
+        let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
+        assert_eq!(count(&own, "/replies/not_sent"), 0, "{own:#}");
+    }
+}
