@@ -15,8 +15,14 @@ const BEHIND: &str = "198.19.0.2";
 fn what_an_interface_does_not_let_out_yet_though_its_carrier_is_back_is_neither_sent_nor_lost() {
     let lab = Lab::router();
     let _responder = lab.respond(&[]);
-    for (direction, interface) in [("forward", "r0"), ("reverse", "r1")] {
-        let mut measuring = Measuring::begin(&lab, BEHIND, &["--direction", direction]);
+    for (direction, interface, stamps) in [
+        ("forward", "r0", "best"),
+        ("reverse", "r1", "best"),
+        ("forward", "r0", "user"),
+        ("reverse", "r1", "user"),
+    ] {
+        let options = ["--direction", direction, "--stamp", stamps];
+        let mut measuring = Measuring::begin(&lab, BEHIND, &options);
         for (down, up) in [(100, 900), (100, 300), (100, 300), (500, 100)] {
             for (state, length) in [("down", down), ("up", up)] {
                 process::run(lab.command("R", "ip").args(["link", "set", interface, state])).with_code(0);
@@ -34,7 +40,7 @@ fn what_an_interface_does_not_let_out_yet_though_its_carrier_is_back_is_neither_
         let [sent, received, lost, astray] =
             ["sent", "received", "lost", "astray"].map(|name| count(packets, &format!("/{name}")));
         // A busy machine may lose some itself.
-        assert!(lost <= 5, "{direction}: {document:#}");
+        assert!(lost <= 5, "{direction} {stamps}: {document:#}");
         assert_eq!(received + lost + astray, sent, "{direction}: {packets}");
         // The table has what was sent and nothing else.
         process::run(romer(["report", "--quiet", "--csv"]).arg(&csv).arg(&run)).with_code(0);

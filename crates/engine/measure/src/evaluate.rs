@@ -294,7 +294,7 @@ fn concluded(
         related.round_trip.iter().filter_map(|one| one.delay).filter(|delay| *delay < Duration::ZERO).count();
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let events = dated(stream, &related);
-    let astray = mark_astray(stream, &events, &mut related);
+    let astray = mark_astray(stream, &events, &selection, &mut related);
     let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),

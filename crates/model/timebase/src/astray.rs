@@ -8,7 +8,7 @@ use romer_record::{Fate, Passage};
 use romer_units::{Duration, Timestamp};
 
 use crate::due::{arrivals, due};
-use crate::steps::{Down, HEARD_WITHIN_NS, closed, downs};
+use crate::steps::{Down, HEARD_WITHIN_NS, closed, downs, left_by};
 
 /// A change of an address is known within this time as a rule.
 const KNOWN_WITHIN_NS: i64 = 50_000_000;
@@ -85,11 +85,7 @@ pub fn astray(
         .filter(|_| [sending, receiving] == [Side::Responder, Side::Sender])
         .map(|event| [event.clock_ns, event.clock_ns.saturating_add(length(event).unwrap_or(0))])
         .collect();
-    // A program that stands still sends nothing: what it sent when it went on, it sent by an interface as that was then.
-    let left_by = downs(events, sending)
-        .into_iter()
-        .map(|down| Down { from: if down.is_unwatched { down.heard } else { down.from }, ..down });
-    let left_by: Vec<Down> = left_by.collect();
+    let left_by = left_by(events, sending);
     let mut astray = BTreeMap::new();
     if moved.is_empty() && down.is_empty() && left_by.is_empty() && away.is_empty() && mapped.is_empty() {
         return astray;

@@ -17,6 +17,7 @@ pub mod calibration;
 pub mod card;
 mod clocks;
 mod due;
+pub mod held_back;
 mod location;
 mod numbers;
 mod pretended;

@@ -252,28 +252,30 @@ fn settle<C: Clock>(stamps: &mut Stamps<C>, epochs: &Epochs, settled: Option<i64
 
 /// Takes probes that never left back from those that were sent: those that the host which sends them (this one, or of
 /// [`Way::Reverse`] the responder) handed to an interface that was down, or let nothing out yet, as it is known by `events`,
-/// that have no stamp of the driver, and of which nobody has seen anything. Gives how many there were.
+/// that have no stamp of the driver, and of which nobody has seen anything. It lets something out again with the first that the
+/// driver stamped, or, where it stamps none, with the first that somebody has seen. Gives how many there were.
 pub fn withdraw_unsent(rows: &mut [RoundTrip], events: &[Event]) -> u64 {
-    let stamped = |is_theirs: bool| {
-        let own = rows.iter().filter(move |row| (row.way == Way::Reverse) == is_theirs);
-        own.filter_map(move |row| {
-            if is_theirs {
-                row.t3.kernel.map(Timestamp::as_nanos)
-            } else {
-                row.t1.kernel.map(Timestamp::as_nanos)
-            }
-        })
+    /// The stamps of its departure: the program's and the driver's.
+    fn departure(row: &RoundTrip) -> [Option<i64>; 2] {
+        fn both<C: Clock>(stamps: &Stamps<C>) -> [Option<i64>; 2] {
+            [stamps.user, stamps.kernel].map(|stamp| stamp.map(Timestamp::as_nanos))
+        }
+        if row.way == Way::Reverse { both(&row.t3) } else { both(&row.t1) }
+    }
+    let is_seen = |row: &RoundTrip| row.returned || row.seen_by_responder;
+    let times = |side: Side| {
+        let own = || rows.iter().filter(|row| (row.way == Way::Reverse) == (side == Side::Responder));
+        let stamped = own().filter_map(|row| departure(row)[1]);
+        let seen = own().filter(|row| is_seen(row)).filter_map(|row| departure(row)[0]);
+        let downs = downs(events, side);
+        if stamped.clone().next().is_some() { closed(downs, stamped) } else { closed(downs, seen) }
     };
-    let ours = closed(downs(events, Side::Sender), stamped(false));
-    let theirs = closed(downs(events, Side::Responder), stamped(true));
+    let (ours, theirs) = (times(Side::Sender), times(Side::Responder));
     let mut withdrawn = 0;
-    for row in rows.iter_mut().filter(|row| !row.not_sent && !row.returned && !row.seen_by_responder) {
-        let unstamped = |user: Option<i64>, kernel: bool| user.filter(|_| !kernel);
-        let (left, downs) = if row.way == Way::Reverse {
-            (unstamped(row.t3.user.map(Timestamp::as_nanos), row.t3.kernel.is_some()), &theirs)
-        } else {
-            (unstamped(row.t1.user.map(Timestamp::as_nanos), row.t1.kernel.is_some()), &ours)
-        };
+    for row in rows.iter_mut().filter(|row| !row.not_sent && !is_seen(row)) {
+        let [user, kernel] = departure(row);
+        let downs = if row.way == Way::Reverse { &theirs } else { &ours };
+        let left = user.filter(|_| kernel.is_none());
         if left.is_some_and(|left| downs.iter().any(|down| (down.from..=down.until).contains(&left))) {
             row.not_sent = true;
             withdrawn += 1;
@@ -321,21 +323,29 @@ pub(crate) fn downs(events: &[Event], side: Side) -> Vec<Down> {
     all.filter(|(_, event)| own(event) && event.kind == EventKind::LinkDown).map(down).collect()
 }
 
-/// The times when an interface let nothing out: when it was down, and from then on up to the first departure that its driver
-/// `stamped`, for the kernel turns a carrier that is back into an open queue up to a second later, and drops meanwhile what is
-/// to leave. It stamps none of that: where the departures have no such stamps, nothing tells.
-pub(crate) fn closed(mut downs: Vec<Down>, stamped: impl Iterator<Item = i64>) -> Vec<Down> {
+/// When an interface at `sending` was down for what its program sent. One that stands still sends nothing: what it sent when it
+/// went on, it sent by an interface as that was then.
+pub(crate) fn left_by(events: &[Event], sending: Side) -> Vec<Down> {
+    let downs = downs(events, sending).into_iter();
+    downs.map(|down| Down { from: if down.is_unwatched { down.heard } else { down.from }, ..down }).collect()
+}
+
+/// The times when an interface let nothing out: when it was down, and from then on up to the first departure that it is known
+/// to have `let_out`, for the kernel turns a carrier that is back into an open queue up to a second later, and drops meanwhile
+/// what is to leave. The driver stamps none of that; where it stamps nothing, what arrived tells. Where there is neither,
+/// nothing does.
+pub(crate) fn closed(mut downs: Vec<Down>, let_out: impl Iterator<Item = i64>) -> Vec<Down> {
     if downs.is_empty() {
         return downs;
     }
-    let mut stamped: Vec<i64> = stamped.collect();
-    stamped.sort_unstable();
-    if stamped.is_empty() {
+    let mut let_out: Vec<i64> = let_out.collect();
+    let_out.sort_unstable();
+    if let_out.is_empty() {
         return downs;
     }
     for down in &mut downs {
         let latest = down.until.saturating_add(OPEN_WITHIN_NS);
-        let first = stamped.get(stamped.partition_point(|left| *left <= down.until));
+        let first = let_out.get(let_out.partition_point(|left| *left <= down.until));
         down.until = first.map_or(latest, |first| latest.min(*first));
     }
     downs

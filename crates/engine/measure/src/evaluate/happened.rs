@@ -6,12 +6,13 @@ use romer_metrics::sent;
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::{Fate, Passage};
-use romer_timebase::Related;
 use romer_timebase::astray::{Cause, astray, date_standing, mark};
+use romer_timebase::held_back::held_back;
 use romer_timebase::refused::refused;
 use romer_timebase::too_long::too_long;
 use romer_timebase::unread::unread;
-use romer_units::Duration;
+use romer_timebase::{Related, Selection};
+use romer_units::{Duration, Place};
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
@@ -61,7 +62,12 @@ pub(super) fn dated(stream: &Stream, related: &Related) -> Vec<Event> {
 
 /// Finds those of the probes that did not arrive that are not the path's losses, by the dated `events`, and says so: a line for
 /// each cause.
-pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Related) -> Vec<String> {
+pub(super) fn mark_astray(
+    stream: &Stream,
+    events: &[Event],
+    selection: &Selection,
+    related: &mut Related,
+) -> Vec<String> {
     let tells = |event: &Event| {
         matches!(
             event.kind,
@@ -98,6 +104,11 @@ pub(super) fn mark_astray(stream: &Stream, events: &[Event], related: &mut Relat
         if one_clock && ends[0] != Side::Sender {
             let here = astray(passages, events, [Side::Sender, ends[1]], longest);
             here.into_iter().for_each(|(sequence, cause)| add(sequence, cause));
+        }
+        let left = if ends[0] == Side::Sender { selection.t1 } else { selection.t3 };
+        if left == Some(Place::User) {
+            let held = held_back(passages, events, ends[0]);
+            held.into_iter().for_each(|sequence| add(sequence, Cause::LeftBy));
         }
         too_long(passages, events, ends[1], headers)
             .into_iter()
