@@ -50,6 +50,10 @@ const MOST_BESIDE: f64 = 24.0;
 /// Colours that people who see colours otherwise tell apart (Okabe and Ito).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#000000"];
+/// Where they begin again, lines differ by their dashes, and their points by their shape.
+const DASHES: [&str; 4] = ["", "2 3", "10 3 2 3", "12 4"];
+/// Dashes of what is no line of its own but one that another is held against.
+const AGAINST: [&str; 2] = ["6 4", "6 4 1 4"];
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 80.0;
@@ -209,8 +213,8 @@ fn drawn(figure: &Figure, titled: bool) -> String {
     let mut beside = -between * f64::from(u32::try_from(ranged).unwrap_or(0)) / 2.0;
     for (number, series) in figure.series.iter().enumerate() {
         colours += usize::from(!series.twin || number == 0);
-        let colour = COLOURS[(colours - 1) % COLOURS.len()];
-        let dash = if series.dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let (round, colour) = ((colours - 1) / COLOURS.len(), COLOURS[(colours - 1) % COLOURS.len()]);
+        let dash = dash(series, round);
         let mut path = String::new();
         for mark in series.points.iter().filter(|mark| mark.x.is_finite() && mark.y.is_finite()) {
             let (left, top) = (across(mark.x) + if series.dashed { 0.0 } else { beside }, down(mark.y));
@@ -233,7 +237,7 @@ fn drawn(figure: &Figure, titled: bool) -> String {
                 }
             }
             if !series.dashed {
-                let _ = write!(svg, "<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
+                svg.push_str(&point([left, top], round, colour));
             }
         }
         beside += if series.dashed { 0.0 } else { between };
@@ -251,7 +255,32 @@ fn drawn(figure: &Figure, titled: bool) -> String {
             legend + 26.0,
             markup(&name(series))
         );
+        if round > 0 && !series.dashed {
+            svg.push_str(&point([legend + 10.0, at - 4.0], round, colour));
+        }
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// How a series is dashed whose colour has been had so many times.
+fn dash(series: &Series, round: usize) -> String {
+    let dashes = if series.dashed {
+        AGAINST[round.min(1)]
+    } else {
+        // Shapes come again as often as dashes do: no pair of both does before each was with each.
+        DASHES[(round + round / DASHES.len()) % DASHES.len()]
+    };
+    if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") }
+}
+
+/// A point of a series whose colour has been had so many times: a circle, a square, a triangle, a rhombus.
+fn point([left, top]: [f64; 2], round: usize, colour: &str) -> String {
+    let path = match round % 4 {
+        0 => return format!("<circle cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"2.6\" fill=\"{colour}\"/>"),
+        1 => "m-2.6 -2.6h5.2v5.2h-5.2z",
+        2 => "m0 -3.6l3.4 6h-6.8z",
+        _ => "m0 -3.8l3.4 3.8l-3.4 3.8l-3.4 -3.8z",
+    };
+    format!("<path d=\"M{left:.1} {top:.1}{path}\" fill=\"{colour}\"/>")
 }

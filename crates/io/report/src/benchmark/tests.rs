@@ -1,3 +1,4 @@
+use super::draw::{Figure, Manner, Mark, Series, svg};
 use super::figures::METHODS;
 use super::*;
 use romer_record::benchmark::{
@@ -334,4 +335,38 @@ fn an_amount_has_the_unit_of_its_quantity() {
     ] {
         assert_eq!(amount(quantity, value).replace('\u{a0}', " "), shown);
     }
+}
+
+#[test]
+fn as_many_lines_as_a_figure_may_have_are_told_apart_without_their_colours_being_enough() {
+    let series = (0..40).map(|number| Series {
+        name: format!("{number} B"),
+        points: [1.0, 2.0].map(|x| Mark { x, y: x, range: None }).to_vec(),
+        dashed: false,
+        twin: false,
+    });
+    let figure = Figure {
+        title: String::new(),
+        x: String::new(),
+        y: String::new(),
+        series: series.collect(),
+        manner: Manner::Lines,
+    };
+    let drawn = svg(&figure);
+    let end = |width: &str| format!(" stroke-width=\"{width}\"");
+    // The colour and the dashes of each line, and of each in the legend.
+    let styles = |width: &str| -> Vec<String> {
+        let paths = drawn.split("<path ").filter(|path| path.contains(&end(width)));
+        let style = |path: &str| path.split_once(" stroke=").unwrap().1.split_once('>').unwrap().0.to_owned();
+        paths.map(|path| style(path).replace(&end(width), "").replace('/', "")).collect()
+    };
+    let (lines, legend) = (styles("1.6"), styles("2"));
+    assert_eq!((lines.len(), &lines), (40, &legend));
+    let apart: std::collections::BTreeSet<&String> = lines.iter().collect();
+    // Where the dashes come again after four rounds of eight colours, the shapes of the points differ.
+    assert_eq!(apart.len(), 32, "{apart:?}");
+    assert!(lines[..8].iter().all(|style| !style.contains("dasharray")), "{lines:?}");
+    assert!(lines[8..16].iter().all(|style| style.contains("stroke-dasharray=\"2 3\"")), "{lines:?}");
+    // Two points of each and one in the legend: sixteen squares have a third.
+    assert_eq!(drawn.matches("m-2.6 -2.6h5.2v5.2h-5.2z").count(), 8 * 3);
 }
