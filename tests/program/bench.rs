@@ -189,8 +189,9 @@ fn what_cannot_be_benchmarked_is_refused_with_a_reason() {
 /// The verdicts of a benchmark: subject, and whether it holds.
 fn verdicts(document: &Value) -> Vec<(String, bool)> {
     let all = at(document, "/verdicts").as_array().unwrap();
+    // Where a busy machine stood still, some are not known.
     all.iter()
-        .map(|one| (one["subject"].as_str().unwrap().to_owned(), one["holds"].as_bool().unwrap()))
+        .filter_map(|one| Some((one["subject"].as_str().unwrap().to_owned(), one["holds"].as_bool()?)))
         .collect()
 }
 

@@ -2157,8 +2157,8 @@ export interface components {
              * @default null
              */
             frame_size: number | null;
-            /** @description Whether it holds. */
-            holds: boolean;
+            /** @description Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them (see what was found). */
+            holds: boolean | null;
             /**
              * @description The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
              * @default null
@@ -3184,6 +3184,32 @@ export interface components {
              */
             version: number;
         };
+        /**
+         * @description Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
+         *     nothing came out.
+         */
+        Standstills: {
+            /**
+             * Format: uint64
+             * @description How many there were.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description How long the longest was.
+             */
+            longest_ns: number;
+            /**
+             * Format: uint64
+             * @description Frames that left in them and did not come.
+             */
+            lost: number;
+            /**
+             * Format: int64
+             * @description How long they were together.
+             */
+            sum_ns: number;
+        };
         /** @description An emulation that is to be started. */
         Start: {
             /** @description Port a: `[NETNS/]IFACE`. */
@@ -3980,6 +4006,17 @@ export interface components {
              * @description Which repeat, from 0.
              */
             repeat: number;
+            /**
+             * @description Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
+             *     them.
+             * @default false
+             */
+            size_silent: boolean;
+            /**
+             * @description The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
+             * @default null
+             */
+            standstills: components["schemas"]["Standstills"] | null;
             /**
              * Format: uint64
              * @description Of those, how many the tester itself may have dropped unread.

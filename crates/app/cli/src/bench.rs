@@ -151,7 +151,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if let Some(folder) = &arguments.svg {
         shown::figures(&document, folder, arguments.output.force)?;
     }
-    let broken = document.verdicts.iter().filter(|verdict| !verdict.holds).count();
+    let broken = document.verdicts.iter().filter(|verdict| verdict.holds == Some(false)).count();
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(130);
     }

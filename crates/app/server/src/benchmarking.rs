@@ -414,7 +414,7 @@ impl Looker<'_> {
 
 /// Claims and limits that do not hold, in words.
 fn broken(document: &Benchmark) -> Vec<String> {
-    let verdicts = document.verdicts.iter().filter(|verdict| !verdict.holds).map(|verdict| {
+    let verdicts = document.verdicts.iter().filter(|verdict| verdict.holds == Some(false)).map(|verdict| {
         format!(
             "{}, {}: expected {}, found {}",
             verdict.case, verdict.subject, verdict.expected, verdict.found

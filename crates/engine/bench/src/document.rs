@@ -5,7 +5,9 @@ use romer_method::campaign::{Finding, Procedure};
 use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
-use romer_record::benchmark::{AskedLoad, BenchmarkResult, Difference, Overall, Policed, SoftSpot, Trial};
+use romer_record::benchmark::{
+    AskedLoad, BenchmarkResult, Difference, Overall, Policed, SoftSpot, Standstills, Trial,
+};
 use romer_units::Duration;
 
 use crate::classes::owe;
@@ -61,6 +63,13 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         corrupted: figures.corrupted,
         invalid: record.invalid.clone(),
         device_away: figures.outcome.device_away,
+        size_silent: record.size_silent,
+        standstills: Some(Standstills {
+            count: figures.standstills.count,
+            sum_ns: figures.standstills.sum.as_nanos(),
+            longest_ns: figures.standstills.longest.as_nanos(),
+            lost: figures.standstills.lost,
+        }),
         latency_ns: figures.latency.clone(),
         latency_definition: LATENCY_DEFINITION.into(),
         latency_conversion_ns: figures.conversion,
@@ -90,7 +99,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
 }
 
 /// The load as it was asked for, as results and `--dry-run` have it; of several loads in one trial the first.
-fn asked_load(options: &BenchOptions, ask: &Ask) -> AskedLoad {
+pub(crate) fn asked_load(options: &BenchOptions, ask: &Ask) -> AskedLoad {
     let nominal = options.nominal(&ask.frames, ask.load());
     AskedLoad { percent: nominal.load * 100.0, pps: nominal.pps }
 }

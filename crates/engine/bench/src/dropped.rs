@@ -1,11 +1,9 @@
 //! Sizes of frames of which nothing, or next to nothing, comes out, although others do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use romer_record::benchmark::{BenchmarkEvent, Judgement, SizeResult, StreamResult, Trial};
+use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
 
-use crate::document::Kept;
-use crate::run::SIZE_SILENT;
 use crate::tester::real;
 
 /// Of a size that is dropped no more than this share comes, and of the others no more than it is lost.
@@ -36,26 +34,25 @@ impl Dropped {
     }
 }
 
-/// When the trials began at whose end nothing of their size came, nor after it, while others did.
-pub(crate) fn silent(kept: &[Kept], events: &[BenchmarkEvent]) -> BTreeSet<i64> {
-    let begun = |at: i64| kept.iter().map(|kept| kept.trial.at_ns).rfind(|begin| *begin <= at);
-    events.iter().filter(|event| event.kind == SIZE_SILENT).filter_map(|event| begun(event.at_ns)).collect()
-}
-
-/// The sizes that the device drops in the valid trials of a case, each with what came of it; in these trials it was
-/// seen after their end.
-pub(crate) fn dropped(case: &str, trials: &[&Trial], silent: &BTreeSet<i64>) -> Vec<Judgement> {
+/// The sizes that the device drops in the valid trials of a case, each with what came of it. A stream of which nothing comes while
+/// others do is looked at in all that were tried, and in which the device was there: what the tester did to a trial it did not do to
+/// one stream.
+pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Judgement> {
     let mut found: BTreeMap<(u32, Option<&str>), Dropped> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| {
-        is_dropped(trial, trials) || (trial.frame_size.is_some() && silent.contains(&trial.at_ns))
-    }) {
+    for trial in trials
+        .iter()
+        .filter(|trial| is_dropped(trial, trials) || (trial.frame_size.is_some() && trial.size_silent))
+    {
         let of = found.entry((trial.frame_size.unwrap_or_default(), None)).or_default();
         of.add(trial.offered.frames, trial.carried.frames);
     }
     for trial in trials {
         for row in trial.per_stream.iter().flat_map(|stream| of_a_mixture(&stream.per_size)) {
-            found.entry((row.least_octets, None)).or_default().add(row.offered, 0);
+            let came = row.offered - row.lost;
+            found.entry((row.least_octets, None)).or_default().add(row.offered, came);
         }
+    }
+    for trial in tried {
         for (octets, stream) in of_streams(trial) {
             let name = Some(stream.name.as_str());
             found.entry((octets, name)).or_default().add(stream.offered, stream.carried);
@@ -70,8 +67,8 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], silent: &BTreeSet<i64>) -> 
             |name| format!("frames of {size} octets, stream {name}"),
         ),
         expected: "come out as others do".into(),
-        found: words(&of, trials_of(size, stream, trials)),
-        holds: false,
+        found: words(&of, trials_of(size, stream, if stream.is_some() { tried } else { trials })),
+        holds: Some(false),
     };
     found.into_iter().map(judgement).collect()
 }
@@ -116,7 +113,8 @@ fn is_dropped(trial: &Trial, trials: &[&Trial]) -> bool {
     }
     let load = |trial: &Trial| trial.intended_load.percent;
     let mut passing = others().filter(|other| {
-        passes(other) && load(other) >= NO_LOWER * load(trial) && by_chance(trial, other) < CHANCE
+        let [lost, others] = [trial, other].map(|trial| [trial.lost, trial.offered.frames]);
+        passes(other) && load(other) >= NO_LOWER * load(trial) && by_chance(lost, others) < CHANCE
     });
     passing.next().is_some() && (same().all(|other| none_came(other)) || !may_be_load(trial, trials))
 }
@@ -135,12 +133,12 @@ fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
     trial.duration_ns < SHORT || trials.iter().find(shows).is_none()
 }
 
-/// With which probability so many are lost at the other trial's loss ratio, at the most (Chernoff).
-fn by_chance(trial: &Trial, other: &Trial) -> f64 {
+/// With which probability so many are lost, of so many, at the loss ratio of others, at the most (Chernoff).
+fn by_chance([lost, of]: [u64; 2], [others_lost, others]: [u64; 2]) -> f64 {
     // One more lost than was seen: of few others little is known.
-    let ratio = (real(other.lost) + 1.0) / (real(other.offered.frames) + 1.0);
-    let offered = real(trial.offered.frames);
-    let share = real(trial.lost.min(trial.offered.frames)) / offered.max(1.0);
+    let ratio = (real(others_lost) + 1.0) / (real(others) + 1.0);
+    let offered = real(of);
+    let share = real(lost.min(of)) / offered.max(1.0);
     if share <= ratio {
         return 1.0;
     }
@@ -148,23 +146,22 @@ fn by_chance(trial: &Trial, other: &Trial) -> f64 {
     (-offered * (part(share, ratio) + part(1.0 - share, 1.0 - ratio))).exp()
 }
 
-/// The sizes of a stream in a trial of which no frame came, although nearly all of the others did: a device that is full drops
-/// large frames sooner than small ones, and loses more of the others than that.
+/// The sizes of a stream in a trial of which no frame came, or next to none, although nearly all of the others did: a device that is
+/// full drops large frames sooner than small ones, and loses more of the others than that.
 fn of_a_mixture(sizes: &[SizeResult]) -> impl Iterator<Item = &SizeResult> {
     let sum = |of: fn(&SizeResult) -> u64| sizes.iter().map(of).sum::<u64>();
     let (offered, lost) = (sum(|row| row.offered), sum(|row| row.lost));
     sizes.iter().filter(move |row| {
         row.least_octets == row.most_octets
-            && row.lost == row.offered
-            && is_apart(row.offered, [offered - row.offered, lost - row.lost])
+            && real(row.lost) >= (1.0 - FEW) * real(row.offered)
+            && is_apart([row.lost, row.offered], [lost - row.lost, offered - row.offered])
     })
 }
 
-/// Whether of so many frames that were all lost the others, and how many of them were lost, say that it was not by chance.
-fn is_apart(frames: u64, others: [u64; 2]) -> bool {
-    let [others, others_lost] = others.map(real);
-    let ratio = (others_lost + 1.0) / (others + 1.0);
-    others_lost <= FEW * others && ratio.powf(real(frames)) < CHANCE
+/// Whether of others nearly all came, and those that were lost, of so many, were not by chance.
+fn is_apart(lost: [u64; 2], others: [u64; 2]) -> bool {
+    let [others_lost, all] = others.map(real);
+    others_lost <= FEW * all && by_chance(lost, others) < CHANCE
 }
 
 /// Octets of a stream's frames, where they have one size.
@@ -187,7 +184,7 @@ fn of_streams(trial: &Trial) -> Vec<(u32, &StreamResult)> {
         let sum = |of: fn(&StreamResult) -> u64| others.iter().map(|(_, one)| of(one)).sum::<u64>();
         stream.offered > 0
             && same.iter().all(|(_, one)| one.carried == 0)
-            && is_apart(stream.offered, [sum(|one| one.offered), sum(|one| one.lost)])
+            && is_apart([stream.lost, stream.offered], [sum(|one| one.lost), sum(|one| one.offered)])
     };
     sized
         .iter()

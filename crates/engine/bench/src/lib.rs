@@ -27,6 +27,7 @@ mod send;
 #[cfg(test)]
 mod simulated;
 mod soft;
+mod stood;
 mod tester;
 mod verdicts;
 mod warnings;

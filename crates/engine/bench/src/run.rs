@@ -16,11 +16,11 @@ use romer_record::benchmark::{
 use romer_units::{Duration, Monotonic, Timestamp};
 
 use crate::bed::{Bed, Manner};
-use crate::document::{Kept, Summed, found, frames_words, outcome_of, sweep, trial};
+use crate::document::{Kept, Summed, asked_load, found, frames_words, outcome_of, sweep, trial};
 use crate::options::{BenchOptions, Case};
 use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::tester::{Tester, TrialRecord, real};
-use crate::verdicts::verdicts;
+use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
 use crate::{BenchError, cases, frames, self_test};
 
@@ -29,7 +29,6 @@ mod sizes;
 mod streams;
 
 use presence::Standing;
-pub(crate) use sizes::SIZE_SILENT;
 
 /// How often a trial is made again that told nothing of the device.
 const AGAIN: u32 = 2;
@@ -370,6 +369,9 @@ impl<B: Bed> Running<'_, B> {
             if record.clock_set {
                 self.event("clock-set", "the host's clock was set during a trial".into())?;
             }
+            if again < AGAIN {
+                self.decides(ask, &mut record, at);
+            }
             let repeated = record.invalid.is_some() && !unproven && again < AGAIN;
             let trial = trial(self.options, ask, &record, at);
             self.watcher
@@ -388,6 +390,19 @@ impl<B: Bed> Running<'_, B> {
                 }
                 None => return Ok(Some(record)),
             }
+        }
+    }
+
+    /// Makes a trial one that tells nothing, in which the device stood still so that it decides nothing of what it is held to.
+    fn decides(&self, ask: &Ask, record: &mut TrialRecord, at: i64) {
+        if record.invalid.is_some() || record.figures.standstills.count == 0 {
+            return;
+        }
+        let trial = trial(self.options, ask, record, at);
+        let kept = Kept { case: ask.case, frames: ask.frames.clone(), load: ask.load(), trial };
+        if let Some(why) = undecided(self.options, &kept) {
+            record.invalid = Some(why);
+            record.figures.outcome.tester_failed = true;
         }
     }
 
@@ -485,6 +500,11 @@ impl<B: Bed> Running<'_, B> {
         }
     }
 
+    /// The load of a trial as it was asked for, in words.
+    fn load_words(&self, ask: &Ask) -> String {
+        format!("{:.1} % asked for", asked_load(self.options, ask).percent)
+    }
+
     fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
         let event = BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text };
         self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
@@ -498,7 +518,7 @@ impl<B: Bed> Running<'_, B> {
             Procedure::Sweep { .. } | Procedure::FrameLoss { .. } => sweep(options, &self.kept),
             _ => found(options, campaign.findings()),
         };
-        let verdicts = verdicts(options, &self.kept, &self.events);
+        let verdicts = verdicts(options, &self.kept);
         let warnings = warnings(options, self.proof.as_ref(), &self.kept);
         let (self_test, calibration) =
             self.proof.map_or((None, None), |proof| (Some(proof.found), proof.baseline));

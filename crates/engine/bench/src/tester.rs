@@ -74,6 +74,8 @@ pub(crate) struct TrialRecord {
     pub(crate) link_lost: Option<PortName>,
     /// When the sending port first refused a frame that it did not take at once, after the beginning.
     pub(crate) refused_at: Option<Duration>,
+    /// Nothing of its size came from some moment on, nor after its end, while others did.
+    pub(crate) size_silent: bool,
     /// What the policer did, where one is judged.
     pub(crate) policed: Option<policing::Verdict>,
     /// Times from each departure of the first stream to the next, nanoseconds.
@@ -464,6 +466,7 @@ pub(crate) fn record(
         clock_set,
         link_lost: None,
         refused_at: sent.refused_at,
+        size_silent: false,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),

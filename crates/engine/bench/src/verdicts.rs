@@ -1,13 +1,13 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
 use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
-use romer_record::benchmark::{BenchmarkEvent, Judgement, Policed, Trial};
+use romer_record::benchmark::{Judgement, Policed, Trial};
 
 use crate::classes::{classes, words};
-use crate::document::Kept;
-use crate::dropped;
+use crate::document::{Kept, same};
+use crate::dropped::dropped;
 use crate::options::BenchOptions;
-use crate::tester::real;
+use crate::stood::{Stood, holds, within};
 
 /// How far a class may be from its expectation, as a share of the line's capacity.
 pub(crate) const TOLERANCE: f64 = 0.05;
@@ -15,25 +15,48 @@ pub(crate) const TOLERANCE: f64 = 0.05;
 const WRONG: f64 = 0.001;
 
 /// Every claim of the options against what the valid trials show.
-pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept], events: &[BenchmarkEvent]) -> Vec<Judgement> {
-    let silent = dropped::silent(kept, events);
-    let valid: Vec<&Kept> = kept.iter().filter(|kept| kept.trial.invalid.is_none()).collect();
+pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> {
     let mut verdicts = Vec::new();
     for (number, case) in options.cases.iter().enumerate() {
-        let here: Vec<&Trial> =
-            valid.iter().filter(|kept| kept.case == number).map(|kept| &kept.trial).collect();
+        let valid: Vec<&Kept> =
+            kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none()).collect();
+        let here: Vec<&Trial> = valid.iter().map(|kept| &kept.trial).collect();
         markings(options, &case.name, &here, &mut verdicts);
         sound(&case.name, &here, &mut verdicts);
-        verdicts.extend(dropped::dropped(&case.name, &here, &silent));
-        if options.claims.profile.is_some() {
-            policing(&case.name, &here, &mut verdicts);
+        let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_away);
+        verdicts.extend(dropped(&case.name, &here, &Vec::from_iter(tried.map(|kept| &kept.trial))));
+        let stood = |one: &Kept| Stood::of(&one.trial, stood_before(kept, one));
+        for one in &valid {
+            verdicts.extend(policing(&one.trial, stood(one)));
         }
-        if let Some(scheduler) = options.claims.scheduler {
-            let kept: Vec<&Kept> = valid.iter().filter(|kept| kept.case == number).copied().collect();
-            priorities(options, &case.name, scheduler, &kept, &mut verdicts);
+        for one in &valid {
+            verdicts.extend(priorities(options, one, stood(one)));
         }
     }
     verdicts
+}
+
+/// Why a trial decides nothing of what the device is held to, where it does not because it stood still.
+pub(crate) fn undecided(options: &BenchOptions, kept: &Kept) -> Option<String> {
+    let stood = Stood::of(&kept.trial, 0);
+    let all = policing(&kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
+    let open = all.filter(|one| one.holds.is_none()).count();
+    (open > 0).then(|| {
+        let claims = if open == 1 { "a claim is".into() } else { format!("{open} claims are") };
+        format!("{}, which may be why {claims} not met", stood.words())
+    })
+}
+
+/// How many trials of the same were made before this one in which the device stood still and was not away.
+fn stood_before(kept: &[Kept], one: &Kept) -> usize {
+    let before = kept.iter().take_while(|other| !std::ptr::eq(*other, one));
+    let alike = before.filter(|other| {
+        (other.case, &other.frames, other.trial.repeat) == (one.case, &one.frames, one.trial.repeat)
+            && same(other.load, one.load)
+            && other.trial.purpose == one.trial.purpose
+    });
+    let stood = |other: &&Kept| other.trial.standstills.is_some_and(|found| found.count > 0);
+    alike.filter(|other| !other.trial.device_away).filter(stood).count()
 }
 
 fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
@@ -63,7 +86,7 @@ fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mu
             } else {
                 format!("{right} frames did, {}", others.join(", "))
             },
-            holds: right > 0 && others.is_empty(),
+            holds: Some(right > 0 && others.is_empty()),
         });
     }
 }
@@ -79,7 +102,7 @@ fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
                 subject: subject.into(),
                 expected: expected.into(),
                 found: format!("{count} {what}"),
-                holds: false,
+                holds: Some(false),
             });
         }
     };
@@ -116,45 +139,50 @@ fn at(trial: &Trial) -> String {
 }
 
 /// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a
-/// warning of it).
-fn policing(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
-    for trial in trials {
-        let Some(policed) = trial.policed else { continue };
-        let judged = policed.conforming_passed
-            + policed.conforming_stopped
-            + policed.excess_passed
-            + policed.excess_stopped;
-        let within = |wrong: u64| real(wrong) <= WRONG * real(judged.max(1));
-        let at = at(trial);
-        let stopped = policed.at_the_edge_stopped;
-        let passed = policed.at_the_edge.saturating_sub(stopped);
-        for (subject, expected, right, edge, wrong) in [
-            ("in profile", "passes unchanged", policed.conforming_passed, passed, policed.conforming_stopped),
-            (
-                "out of profile",
-                "is dropped or remarked",
-                policed.excess_stopped,
-                stopped,
-                policed.excess_passed,
-            ),
-        ] {
-            if right + edge + wrong == 0 {
-                continue;
-            }
-            verdicts.push(Judgement {
-                case: case.into(),
-                frame_size: trial.frame_size,
-                mixture: trial.mixture.clone(),
-                subject: format!("{subject}, {at}"),
-                expected: expected.into(),
-                found: format!(
-                    "{right} frames did, {wrong} did not; {edge} more did within a frame of the bucket's edge, where either is \
-                     right"
-                ),
-                holds: within(wrong),
-            });
+/// warning of it). What was lost while the device stood still may not have been the policer's doing.
+fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
+    let Some(policed) = trial.policed else { return Vec::new() };
+    let judged = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped;
+    let at = at(trial);
+    let stopped = policed.at_the_edge_stopped;
+    let passed = policed.at_the_edge.saturating_sub(stopped);
+    let conforming_stopped = policed.conforming_stopped;
+    let sides = [
+        (
+            "in profile",
+            "passes unchanged",
+            (policed.conforming_passed, passed),
+            [conforming_stopped, stood.without_lost(conforming_stopped)],
+        ),
+        (
+            "out of profile",
+            "is dropped or remarked",
+            (policed.excess_stopped, stopped),
+            [policed.excess_passed; 2],
+        ),
+    ];
+    let tested = sides.into_iter().filter(|(_, _, (right, edge), [wrong, _])| right + edge + wrong > 0);
+    let judgement = |(subject, expected, (right, edge), wrong): (&str, &str, (u64, u64), [u64; 2])| {
+        let [found, could] = wrong.map(|wrong| within(wrong, judged, WRONG));
+        let holds = holds(found, could);
+        let found = format!(
+            "{right} frames did, {} did not; {edge} more did within a frame of the bucket's edge, where either is right",
+            wrong[0]
+        );
+        Judgement {
+            case: trial.case.clone(),
+            frame_size: trial.frame_size,
+            mixture: trial.mixture.clone(),
+            subject: format!("{subject}, {at}"),
+            expected: expected.into(),
+            found: stood.told(found, holds),
+            holds,
         }
-    }
+    };
+    tested.map(judgement).collect()
 }
 
 /// Which side of a policer's decisions no trial of a case has tested.
@@ -173,65 +201,60 @@ pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'stati
     }
 }
 
-fn priorities(
-    options: &BenchOptions,
-    case: &str,
-    (discipline, capacity): (Discipline, f64),
-    kept: &[&Kept],
-    verdicts: &mut Vec<Judgement>,
-) {
+/// Each class of a scheduler against what it is owed, and classes that fare better than others that come before them.
+fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgement> {
+    let Some((discipline, capacity)) = options.claims.scheduler else { return Vec::new() };
+    let trial = &kept.trial;
+    let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
+    let carried: Vec<f64> = trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
+    let at = at(trial);
+    let judgement = |subject: String, expected: String, found: String, holds: Option<bool>| Judgement {
+        case: trial.case.clone(),
+        frame_size: trial.frame_size,
+        mixture: trial.mixture.clone(),
+        subject: format!("{subject}, {at}"),
+        expected,
+        found: stood.told(found, holds),
+        holds,
+    };
     let by = words(discipline);
-    for kept in kept {
-        let trial = &kept.trial;
-        let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
-        let carried: Vec<f64> =
-            trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
-        let at = at(trial);
-        for (verdict, class) in
-            judge(discipline, 1.0, &classes, &carried, TOLERANCE).into_iter().zip(&classes)
-        {
-            let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
-            let owed = if low == high { low } else { format!("{low} to {high}") };
-            verdicts.push(Judgement {
-                case: case.into(),
-                frame_size: trial.frame_size,
-                mixture: trial.mixture.clone(),
-                subject: format!("class {}, {at}", verdict.name),
-                expected: format!(
-                    "carries {owed} % of the capacity by {by} (it offers {:.1} %)",
-                    class.offered * 100.0
-                ),
-                found: format!("{:.1} %", verdict.carried * 100.0),
-                holds: verdict.holds,
-            });
-        }
-        let explained =
-            (discipline == Discipline::Weighted).then(|| pitfall(&classes, &carried, TOLERANCE)).flatten();
-        for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
-            let (expected, found) =
-                overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
-            verdicts.push(Judgement {
-                case: case.into(),
-                frame_size: trial.frame_size,
-                mixture: trial.mixture.clone(),
-                subject: format!("classes {} and {}, {at}", classes[high].name, classes[low].name),
-                expected,
-                found,
-                holds: false,
-            });
-        }
-        if let Some(pitfall) = explained {
-            verdicts.push(Judgement {
-                case: case.into(),
-                frame_size: trial.frame_size,
-                mixture: trial.mixture.clone(),
-                subject: format!("weights, {at}"),
-                expected: "are shares of the octets that leave".into(),
-                found: format!("every class carries what it would of a scheduler that {}", pitfall.words()),
-                holds: false,
-            });
-        }
+    let judged = |tolerance| judge(discipline, 1.0, &classes, &carried, tolerance);
+    let could = judged(TOLERANCE + stood.share());
+    let mut verdicts = Vec::new();
+    for ((verdict, could), class) in judged(TOLERANCE).into_iter().zip(could).zip(&classes) {
+        let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
+        let owed = if low == high { low } else { format!("{low} to {high}") };
+        verdicts.push(judgement(
+            format!("class {}", verdict.name),
+            format!("carries {owed} % of the capacity by {by} (it offers {:.1} %)", class.offered * 100.0),
+            format!("{:.1} %", verdict.carried * 100.0),
+            holds(verdict.holds, could.holds),
+        ));
     }
+    // A scheduler is not explained by what nobody knows to be wrong with it.
+    let certain = verdicts.iter().any(|one| one.holds == Some(false));
+    let explained =
+        (discipline == Discipline::Weighted).then(|| pitfall(&classes, &carried, TOLERANCE)).flatten();
+    for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
+        let (expected, found) =
+            overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
+        // At the most, the standstills took so much from the first and left it to the second.
+        let mut without = carried.clone();
+        without[high] = (without[high] + stood.share()).min(classes[high].offered);
+        without[low] = (without[low] - stood.share()).max(0.0);
+        let is_still = inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low));
+        let subject = format!("classes {} and {}", classes[high].name, classes[low].name);
+        verdicts.push(judgement(subject, expected, found, holds(false, !is_still)));
+    }
+    if let Some(pitfall) = explained {
+        verdicts.push(judgement(
+            "weights".into(),
+            "are shares of the octets that leave".into(),
+            format!("every class carries what it would of a scheduler that {}", pitfall.words()),
+            holds(false, !certain && stood.share() > 0.0),
+        ));
+    }
+    verdicts
 }
 
 /// What was expected of two classes, and found, of which the less important fares better.

@@ -19,8 +19,8 @@ use crate::attribution::{Attribution, attribute};
 use crate::by_size::per_size;
 use crate::order::reordered_within_flows;
 use crate::policing::Policed;
-pub use crate::silences::{Silence, StreamSilence};
-use crate::silences::{quiet_end, silence, silent_streams, standstill, tail};
+pub use crate::silences::{LEAST_AWAY, STALLED, Silence, Standstills, StreamSilence};
+use crate::silences::{quiet_end, silence, silent_streams, standstill, standstills, tail};
 use crate::{Outcome, Unlinked, real};
 
 /// A frame that was given to the interface.
@@ -155,6 +155,8 @@ pub struct Figures {
     pub standstill: Option<Silence>,
     /// The time at the trial's end in which frames left, none of them came, and nothing came out.
     pub tail: Option<Silence>,
+    /// All times in which the device stood still.
+    pub standstills: Standstills,
     /// Streams of which nothing came for a time, while others lived.
     pub silent: Vec<StreamSilence>,
 }
@@ -208,6 +210,7 @@ pub fn figures(flight: &Flight) -> Figures {
     found.silence = silence(flight, &arrivals);
     found.standstill = standstill(flight);
     found.tail = tail(flight, &arrivals);
+    found.standstills = standstills(flight, &arrivals);
     found.silent = silent_streams(flight, &arrivals);
     let sum = |of: fn(&StreamResult) -> u64| found.streams.iter().map(of).sum::<u64>();
     found.outcome = Outcome {

@@ -6,6 +6,9 @@
 //! often the device loses one by itself, with an interval, and what is missing of the others beyond that is laid to the
 //! tester, unless the device is overloaded on schedule: a full queue is as full without the burst. But it is the device
 //! that dropped them: all that no counter of the tester tells of may be its loss, which is where its interval ends.
+//!
+//! Neither takes all frames of one stream and lets those of others between them pass. A stream of which nothing came at all, while
+//! what left just before and just after its frames did, is apart from all this: it is the device that does not carry it.
 
 use romer_metrics::wilson_interval;
 
@@ -31,6 +34,10 @@ const OVERLOADED: f64 = 0.1;
 const PARTS: usize = 20;
 /// Frames that were stamped so long before a standstill may have left after it.
 const STUCK: i64 = 1_000_000;
+/// Fewer frames of a stream, of which none came although their neighbours of other streams did, tell nothing of it, ...
+const LEAST: u32 = 10;
+/// ... nor as many as would be lost by chance, at the others' loss ratio, no more seldom than so.
+const CHANCE: f64 = 1e-6;
 /// The tester's part in the loss, at the most, of the device's at the least, with which a trial tells what the device
 /// loses.
 const SMALL: f64 = 0.1;
@@ -58,31 +65,66 @@ pub struct Attribution {
     pub unexplained: u64,
 }
 
-/// The loss of a trial by whose it is; `lost` says of each frame that left, by stream and sequence, whether it is.
+/// A frame that left, and whether it is lost.
+#[derive(Clone, Copy)]
+struct Fate {
+    left: Left,
+    stream: usize,
+    lost: bool,
+}
+
+/// The loss of a trial by whose it is; `came` says of each frame that left, by stream and sequence, whether it did.
 pub(crate) fn attribute(flight: &Flight, came: &[Vec<Option<i64>>], extra_copies: u64) -> Attribution {
-    let mut frames: Vec<(Left, bool)> = Vec::new();
-    for (left, came) in flight.left.iter().zip(came) {
-        frames.extend(left.iter().zip(came).map(|(left, at)| (*left, at.is_none())));
+    let mut frames: Vec<Fate> = Vec::new();
+    for (stream, (left, came)) in flight.left.iter().zip(came).enumerate() {
+        let fates = left.iter().zip(came).map(|(left, at)| Fate { left: *left, stream, lost: at.is_none() });
+        frames.extend(fates);
     }
-    frames.sort_by_key(|(left, _)| (left.due, left.sent));
-    let lost = frames.iter().filter(|(_, lost)| *lost).count();
+    frames.sort_by_key(|frame| (frame.left.due, frame.left.sent));
+    let silent = silent(&frames, came);
+    let is_of_others = |frame: &Fate| !silent.get(frame.stream).copied().unwrap_or_default();
     let (apart, cut) = disturbed(&frames);
-    let regular = frames.iter().zip(&apart).filter(|(_, apart)| !**apart).map(|((_, lost), _)| *lost);
-    let together = together(&Vec::from_iter(regular));
-    let mut found = Attribution {
-        offered: frames.len() as u64,
-        lost: lost as u64,
-        unread: flight.unread[1].min(lost as u64),
-        device: [lost as u64; 2],
-        ..Attribution::default()
-    };
-    for ((_, lost), apart) in frames.iter().zip(apart) {
-        found.disturbed += u64::from(apart);
-        found.disturbed_lost += u64::from(apart && *lost);
-    }
+    let fates = || frames.iter().zip(&apart).map(|(frame, apart)| (frame, *apart));
+    let others = || fates().filter(|(frame, _)| is_of_others(frame));
+    let mut found = Attribution::of(others());
+    let regular: Vec<bool> = others().filter(|(_, apart)| !*apart).map(|(frame, _)| frame.lost).collect();
+    let [certain, most] = flight.unread;
+    found.unread = most.min(found.lost);
     // What was dropped unread may have been second copies, where there are any.
-    found.share(if extra_copies == 0 { flight.unread[0] } else { 0 }, cut, together);
+    found.share(if extra_copies == 0 { certain.min(found.lost) } else { 0 }, cut, together(&regular));
+    let own = Attribution::of(fates().filter(|(frame, _)| !is_of_others(frame)));
+    found.join(own, certain.saturating_sub(found.lost));
     found
+}
+
+/// Which streams the device does not carry: nothing came of them, although what other streams sent before and after their frames
+/// did; the frames are in the order in which they were due.
+fn silent(frames: &[Fate], came: &[Vec<Option<i64>>]) -> Vec<bool> {
+    let mut silent: Vec<bool> =
+        came.iter().map(|came| !came.is_empty() && came.iter().all(Option::is_none)).collect();
+    if !silent.contains(&true) {
+        return silent;
+    }
+    let (mut others, mut lost) = (0_u64, 0_u64);
+    let (mut between, mut since) = (vec![0_u32; silent.len()], vec![0_u32; silent.len()]);
+    let mut last_came = false;
+    for frame in frames {
+        if silent[frame.stream] {
+            since[frame.stream] += u32::from(last_came);
+            continue;
+        }
+        (others, lost) = (others + 1, lost + u64::from(frame.lost));
+        last_came = !frame.lost;
+        for (between, since) in between.iter_mut().zip(&mut since) {
+            *between += if last_came { *since } else { 0 };
+            *since = 0;
+        }
+    }
+    let ratio = (real(lost) + 1.0) / (real(others) + 1.0);
+    for (silent, between) in silent.iter_mut().zip(between) {
+        *silent &= between >= LEAST && libm::pow(ratio, f64::from(between)) < CHANCE;
+    }
+    silent
 }
 
 /// How many times as much as by chance the loss ratio varies from part to part of these frames, 1 at the least: as many times
@@ -106,7 +148,7 @@ fn together(lost: &[bool]) -> f64 {
 
 /// Which frames left in bursts that nobody asked for, or in their wake, and whether wakes were cut short; the frames are in
 /// the order in which they were due.
-fn disturbed(frames: &[(Left, bool)]) -> (Vec<bool>, bool) {
+fn disturbed(frames: &[Fate]) -> (Vec<bool>, bool) {
     let bursts = bursts(frames);
     for wake in WAKES {
         let apart = set_apart(frames, &bursts, wake);
@@ -118,23 +160,23 @@ fn disturbed(frames: &[(Left, bool)]) -> (Vec<bool>, bool) {
 }
 
 /// The frames that left with others that were due later, each with when it may have begun, when it left and how late.
-fn bursts(frames: &[(Left, bool)]) -> Vec<[i64; 3]> {
+fn bursts(frames: &[Fate]) -> Vec<[i64; 3]> {
     let mut bursts = Vec::new();
     let (mut with, mut apart) = (0, 0);
-    for (place, (left, _)) in frames.iter().enumerate() {
+    for (place, Fate { left, .. }) in frames.iter().enumerate() {
         // Those that were due by the time at which this one left, ...
-        while frames.get(with).is_some_and(|(other, _)| other.due <= left.sent) {
+        while frames.get(with).is_some_and(|other| other.left.due <= left.sent) {
             with += 1;
         }
         // ... and those that were due about when it was.
-        while frames.get(apart).is_some_and(|(other, _)| other.due <= left.due + TOGETHER) {
+        while frames.get(apart).is_some_and(|other| other.left.due <= left.due + TOGETHER) {
             apart += 1;
         }
         let late = left.sent - left.due;
         let ahead = with.saturating_sub(apart.max(place + 1));
         if ahead >= MANY || (ahead > 0 && late >= STANDSTILL) {
             let before = place.checked_sub(1).and_then(|before| frames.get(before));
-            let begin = before.map_or(left.sent, |(before, _)| before.sent.min(left.sent)) - STUCK;
+            let begin = before.map_or(left.sent, |before| before.left.sent.min(left.sent)) - STUCK;
             bursts.push([begin, left.sent, late]);
         }
     }
@@ -142,7 +184,7 @@ fn bursts(frames: &[(Left, bool)]) -> Vec<[i64; 3]> {
 }
 
 /// Which frames left in these bursts, or in their wake, in percent of how late they were.
-fn set_apart(frames: &[(Left, bool)], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
+fn set_apart(frames: &[Fate], bursts: &[[i64; 3]], wake: i64) -> Vec<bool> {
     let mut zones: Vec<[i64; 2]> = Vec::new();
     for [begin, left, late] in bursts {
         let end = left.saturating_add(late.saturating_mul(wake) / 100);
@@ -152,7 +194,7 @@ fn set_apart(frames: &[(Left, bool)], bursts: &[[i64; 3]], wake: i64) -> Vec<boo
         }
     }
     let mut zone = 0;
-    let in_zone = |(left, _): &(Left, bool)| {
+    let in_zone = |Fate { left, .. }: &Fate| {
         while zones.get(zone).is_some_and(|[_, end]| *end < left.sent) {
             zone += 1;
         }
@@ -162,6 +204,33 @@ fn set_apart(frames: &[(Left, bool)], bursts: &[[i64; 3]], wake: i64) -> Vec<boo
 }
 
 impl Attribution {
+    /// The counts of these frames, each with whether it is set apart; all of the loss may be the device's.
+    fn of<'a>(frames: impl Iterator<Item = (&'a Fate, bool)>) -> Self {
+        let mut found = Self::default();
+        for (frame, apart) in frames {
+            found.offered += 1;
+            found.lost += u64::from(frame.lost);
+            found.disturbed += u64::from(apart);
+            found.disturbed_lost += u64::from(apart && frame.lost);
+        }
+        found.device = [found.lost; 2];
+        found.unexplained = found.lost;
+        found
+    }
+
+    /// Takes in the streams that the device does not carry, of which so many frames were dropped unread for certain after all.
+    fn join(&mut self, own: Self, unread: u64) {
+        let unread = unread.min(own.lost);
+        self.offered += own.offered;
+        self.lost += own.lost;
+        self.disturbed += own.disturbed;
+        self.disturbed_lost += own.disturbed_lost;
+        self.unread += unread;
+        self.tester += unread;
+        self.device = self.device.map(|device| device + own.lost - unread);
+        self.unexplained += own.lost - unread;
+    }
+
     /// Shares the loss out; so many lost frames were dropped unread for certain, wakes of bursts were `cut` short, and losses on
     /// schedule come so much `together`.
     fn share(&mut self, unread: u64, cut: bool, together: f64) {

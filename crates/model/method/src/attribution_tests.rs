@@ -146,3 +146,58 @@ fn the_bursts_of_a_tester_take_nothing_from_what_a_full_queue_dropped() {
     assert_eq!((of.tester, of.device[1]), (0, of.lost), "{of:?}");
     assert!(of.loss_ratio() == Some(real(of.lost) / 20_000.0) && of.device[0] < of.lost);
 }
+
+/// Two streams, whose frames take turns as those of [`found`]; a frame is lost where `lost` says so of its stream and place.
+fn of_two(
+    still: &[std::ops::Range<i64>],
+    lost: impl Fn(usize, usize) -> bool,
+    unread: [u64; 2],
+) -> Attribution {
+    let of = |stream: i64| {
+        let left = (0..10_000).map(|n| {
+            let due = (2 * n + stream) * MILLI / 10;
+            let sent = still.iter().find(|still| still.contains(&due)).map_or(due, |still| still.end);
+            Left { due, sent, octets: 64 }
+        });
+        left.collect::<Vec<_>>()
+    };
+    let left = vec![of(0), of(1)];
+    let came = (0..2).map(|stream| {
+        let came = (0..10_000).map(|place| (!lost(stream, place)).then_some(0));
+        came.collect::<Vec<_>>()
+    });
+    attribute(&Flight { left, unread, ..Flight::default() }, &came.collect::<Vec<_>>(), 0)
+}
+
+#[test]
+fn a_stream_of_which_nothing_comes_while_its_neighbours_do_is_the_devices_loss_whatever_the_tester_did() {
+    let mute = |stream: usize, _: usize| stream == 1;
+    // All of the trial leaves in bursts; and the host drops as many frames unread, of which nobody knows whose they were.
+    let still: Vec<_> = (0..100).map(|n| (n * 20) * MILLI..(n * 20 + 19) * MILLI).collect();
+    let of = of_two(&still, mute, [0, 30_000]);
+    assert_eq!((of.offered, of.lost, of.device, of.tester), (20_000, 10_000, [10_000; 2], 0), "{of:?}");
+    assert_eq!(of.disturbed, 20_000);
+    assert!(of.tells(&[]) && of.tells(&[0.0]) && of.loss_ratio() == Some(0.5));
+    // What the others lose in bursts is shared out as without it.
+    let of = of_two(&[STILL], |stream, place| stream == 1 || (2_550..2_600).contains(&place), [0, 0]);
+    assert_eq!((of.lost, of.tester, of.device), (10_050, 50, [10_000, 10_050]), "{of:?}");
+    assert!(of.tells(&[]));
+    // Of what was dropped unread for certain, all that the others do not lack was the stream's: it came out of the device.
+    let of = of_two(&[], |stream, place| stream == 1 || place < 50, [8_050, 8_050]);
+    assert_eq!((of.tester, of.device, of.unread), (8_050, [2_000, 2_000], 8_050), "{of:?}");
+    assert!(!of.tells(&[]));
+}
+
+#[test]
+fn a_stream_that_is_silent_when_others_are_too_or_of_which_a_frame_comes_is_judged_with_them() {
+    let still: Vec<_> = (0..100).map(|n| (n * 20) * MILLI..(n * 20 + 19) * MILLI).collect();
+    // One frame comes; nothing of any stream does; or the other's come only where none of its own left.
+    let one = of_two(&still, |stream, place| stream == 1 && place > 0, [0, 0]);
+    let all = of_two(&still, |_, _| true, [0, 0]);
+    let turns = of_two(&still, |stream, place| stream == 1 || place % 2 == 0, [0, 0]);
+    for of in [one, all] {
+        assert!(of.device[0] < of.lost / 10 && !of.tells(&[]), "{of:?}");
+    }
+    // Each frame of the silent stream has one that was lost before it, or after it.
+    assert!(turns.device[0] < turns.lost / 10, "{turns:?}");
+}

@@ -5,6 +5,11 @@ use romer_units::Duration;
 use crate::analysis::{Arrivals, Flight};
 use crate::real;
 
+/// A device that carries nothing of what leaves in so long a time, or gives nothing out in it, stands still, ...
+pub const STALLED: Duration = Duration::from_millis(100);
+/// ... if so many frames leave in it: in overload frames are lost between others that come.
+pub const LEAST_AWAY: u64 = 50;
+
 /// A time in which a device carried nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
@@ -16,6 +21,20 @@ pub struct Silence {
     pub frames: u64,
     /// The longest time in it in which none left: the tester may have stood still.
     pub still: Duration,
+}
+
+/// The times of a trial in which a device stood still: nothing came of what left in them, or nothing came out. Those that
+/// overlap are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standstills {
+    /// How many there were.
+    pub count: u64,
+    /// How long they were together.
+    pub sum: Duration,
+    /// How long the longest was.
+    pub longest: Duration,
+    /// Frames that left in them and did not come.
+    pub lost: u64,
 }
 
 /// A time in which nothing of a stream came, while something of others did.
@@ -101,6 +120,62 @@ pub(crate) fn standstill(flight: &Flight) -> Option<Silence> {
         frames: meanwhile.len() as u64,
         still: still([from].into_iter().chain(meanwhile.iter().copied()).chain([until])),
     })
+}
+
+/// All times in which the device stood still, of [`STALLED`] at the least without the longest pause of those who sent.
+pub(crate) fn standstills(flight: &Flight, arrivals: &Arrivals) -> Standstills {
+    let left = flight.left.iter().flatten().zip(arrivals.iter().flatten());
+    let mut frames: Vec<(i64, bool)> = left.map(|(left, at)| (left.sent, at.is_some())).collect();
+    frames.sort_unstable();
+    let mut out: Vec<i64> = flight.came.iter().map(|came| came.received).collect();
+    out.sort_unstable();
+    // What leaves last, and waits in a device that is full, is not waited for: that is no silence.
+    let end = out.last().copied().unwrap_or(i64::MIN);
+    let mut place = 0;
+    let runs = frames.chunk_by(|a, b| a.1 == b.1).filter_map(|run| {
+        place += run.len();
+        let (first, came) = *run.first()?;
+        match frames.get(place) {
+            _ if came => None,
+            Some((next, _)) => Some([first, *next]),
+            None => Some([first.max(end), run.last()?.0]),
+        }
+    });
+    let gaps = out.iter().zip(out.iter().skip(1)).map(|(one, next)| [*one, *next]);
+    let mut times: Vec<[i64; 2]> = runs.chain(gaps).filter(|time| is_standstill(&frames, *time)).collect();
+    times.sort_unstable();
+    let mut apart: Vec<[i64; 2]> = Vec::new();
+    for [from, until] in times {
+        match apart.last_mut() {
+            Some(last) if from <= last[1] => last[1] = last[1].max(until),
+            _ => apart.push([from, until]),
+        }
+    }
+    let lengths = || apart.iter().map(|[from, until]| Duration::from_nanos(until - from));
+    let lost = |time: &[i64; 2]| within(&frames, *time).iter().filter(|(_, came)| !came).count() as u64;
+    Standstills {
+        count: apart.len() as u64,
+        sum: lengths().fold(Duration::ZERO, |sum, one| sum + one),
+        longest: lengths().max().unwrap_or_default(),
+        lost: apart.iter().map(lost).sum(),
+    }
+}
+
+/// The frames that left in this time, its end excluded.
+fn within(frames: &[(i64, bool)], [from, until]: [i64; 2]) -> &[(i64, bool)] {
+    let before = |end: i64| frames.partition_point(|(sent, _)| *sent < end);
+    frames.get(before(from)..before(until)).unwrap_or_default()
+}
+
+/// Whether so many frames left in this time, and for so long, that a device which carried none of them stood still.
+fn is_standstill(frames: &[(i64, bool)], [from, until]: [i64; 2]) -> bool {
+    if until - from < STALLED.as_nanos() {
+        return false;
+    }
+    let frames = within(frames, [from, until]);
+    let moments = frames.iter().map(|(sent, _)| *sent);
+    let pause = still([from].into_iter().chain(moments).chain([until]));
+    frames.len() as u64 >= LEAST_AWAY && Duration::from_nanos(until - from) - pause >= STALLED
 }
 
 pub(crate) fn quiet_end(flight: &Flight) -> bool {
@@ -210,5 +285,61 @@ mod tests {
         let (left, came) = stream(200, 0..0);
         let nine = came.iter().enumerate().map(|(n, at)| at.filter(|_| n % 10 == 0)).collect();
         assert_eq!(silent(vec![(left, nine), stream(200, 50..70)]), []);
+    }
+
+    /// Frames a millisecond apart in a second, each with when it came, in milliseconds.
+    fn stood(came: impl Fn(i64) -> Option<i64>) -> Standstills {
+        const MILLI: i64 = 1_000_000;
+        let left = (0..1_000).map(|n| Left { due: n * MILLI, sent: n * MILLI, octets: 64 });
+        let arrivals: Vec<Option<i64>> = (0..1_000).map(|n| came(n).map(|at| at * MILLI)).collect();
+        let out = (0..).zip(&arrivals).filter_map(|(sequence, at)| {
+            Some(crate::analysis::Came {
+                received: (*at)?,
+                sent: i64::from(sequence) * MILLI,
+                sequence,
+                stream: 0,
+                octets: 64,
+                tos: 0,
+                priority: crate::analysis::UNTAGGED,
+                intact: true,
+            })
+        });
+        let flight = Flight { left: vec![left.collect()], came: out.collect(), ..Flight::default() };
+        standstills(&flight, &vec![arrivals])
+    }
+
+    fn of(count: u64, sum: i64, longest: i64, lost: u64) -> Standstills {
+        let [sum, longest] = [sum, longest].map(Duration::from_millis);
+        Standstills { count, sum, longest, lost }
+    }
+
+    #[test]
+    fn a_device_stands_still_where_nothing_comes_of_what_leaves_or_nothing_comes_out() {
+        // Lost in the middle, for less than that, and at the end.
+        let lost = stood(|n| (!(100..350).contains(&n) && !(500..560).contains(&n) && n < 880).then_some(n));
+        assert_eq!(lost, of(2, 251 + 119, 251, 250 + 119));
+        // Held, and carried then: nothing is lost. Held, and in part lost: that is one time.
+        assert_eq!(stood(|n| Some(if (100..400).contains(&n) { 400 } else { n })), of(1, 301, 301, 0));
+        let both = stood(|n| match n {
+            100..150 => Some(400),
+            150..400 => None,
+            _ => Some(n),
+        });
+        assert_eq!(both, of(1, 301, 301, 250));
+    }
+
+    #[test]
+    fn a_device_that_loses_between_others_or_is_sent_nothing_does_not_stand_still() {
+        assert_eq!(stood(|n| (n % 90 == 0).then_some(n)), Standstills::default());
+        let times = [199, 201].map(|until| stood(|n| (!(100..until).contains(&n)).then_some(n)).count);
+        assert_eq!(times, [0, 1]);
+        // Those that leave last wait still.
+        assert_eq!(stood(|n| (n < 500).then_some(2 * n)), Standstills::default());
+        // A pause of those who send is none of the device.
+        let left = (0..200_i64).map(|n| if n < 100 { n } else { n + 500 } * 1_000_000);
+        let left: Vec<Left> = left.map(|at| Left { due: at, sent: at, octets: 64 }).collect();
+        let came = (0..200).map(|n| (!(60..140).contains(&n)).then_some(0)).collect::<Vec<_>>();
+        let flight = Flight { left: vec![left], ..Flight::default() };
+        assert_eq!(standstills(&flight, &vec![came]), Standstills::default());
     }
 }

@@ -254,6 +254,13 @@ pub struct Trial {
     /// It tells nothing because the device was away in it, rather than because of the tester.
     #[serde(default)]
     pub device_away: bool,
+    /// Nothing of its frames came from some moment on, nor after its end, while frames of other sizes did then: the device drops
+    /// them.
+    #[serde(default)]
+    pub size_silent: bool,
+    /// The times in which the device, or the host that it runs on, stood still; `null` in documents from before this was told.
+    #[serde(default)]
+    pub standstills: Option<Standstills>,
     /// Latency of every frame.
     pub latency_ns: Summary,
     /// From where to where latency is counted, in words.
@@ -332,6 +339,20 @@ pub struct Gaps {
     pub share: Option<f64>,
     /// The longest at once.
     pub longest_ns: Option<i64>,
+}
+
+/// Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
+/// nothing came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Standstills {
+    /// How many there were.
+    pub count: u64,
+    /// How long they were together.
+    pub sum_ns: i64,
+    /// How long the longest was.
+    pub longest_ns: i64,
+    /// Frames that left in them and did not come.
+    pub lost: u64,
 }
 
 /// What a policer did with the frames of a trial.
@@ -539,8 +560,8 @@ pub struct Judgement {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
-    /// Whether it holds.
-    pub holds: bool,
+    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them (see what was found).
+    pub holds: Option<bool>,
 }
 
 /// A place where a curve breaks from its neighbours.

@@ -234,7 +234,11 @@ fn remarks(document: &Benchmark) -> String {
     let mut text = String::new();
     streams(&mut text, document);
     for verdict in &document.verdicts {
-        let holds = if verdict.holds { "holds" } else { "BROKEN" };
+        let holds = match verdict.holds {
+            Some(true) => "holds",
+            Some(false) => "BROKEN",
+            None => "NOT KNOWN",
+        };
         let _ = writeln!(
             text,
             "{holds}: {}, {}: {}; found: {}",

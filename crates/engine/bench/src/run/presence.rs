@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use romer_method::Ask;
-use romer_method::analysis::Silence;
+use romer_method::analysis::{LEAST_AWAY, STALLED, Silence};
 use romer_units::Duration;
 
 use super::Running;
@@ -19,11 +19,8 @@ pub(super) const PROMPT: Duration = Duration::from_secs(1);
 /// A device that carries none of so many frames for so long, and then carries again, was away: in overload frames are lost
 /// between others that come.
 pub(super) const AWAY: Duration = Duration::from_millis(500);
-const LEAST_AWAY: u64 = 50;
 /// How often a frame that looks whether the device forwards is repeated, at the most.
 const ROUND: Duration = Duration::from_millis(100);
-/// From this time on its silence is told, though it counts as loss.
-const STALLED: Duration = Duration::from_millis(100);
 
 /// Whether a device that carried nothing in this time was away.
 fn is_away(silence: &Silence) -> bool {
@@ -75,11 +72,7 @@ impl<B: Bed> Running<'_, B> {
             Ok(_) if stopped() => return Ok(Standing::Ends),
             Ok(_) => {
                 if gone_since.is_some() {
-                    let away = Duration::from_nanos(self.now() - before).as_secs_f64();
-                    self.event(
-                        "device-back",
-                        format!("the device forwards again after {away:.1} s at the most"),
-                    )?;
+                    self.is_back("device-back", before, " at the most")?;
                 }
                 return Ok(Standing::Forwards);
             }
@@ -100,17 +93,35 @@ impl<B: Bed> Running<'_, B> {
             }
             return Ok(Standing::Ends);
         }
-        let away = Duration::from_nanos(self.now() - before).as_secs_f64();
         if link.is_empty() {
-            self.event("device-back", format!("the device forwards again after {away:.1} s"))?;
+            self.is_back("device-back", before, "")?;
         } else {
-            let text = format!(
-                "the device forwards again after {away:.1} s, and its link had been down: it has rebooted, or the link \
-                 was taken from it"
-            );
-            self.event("device-rebooted", text)?;
+            let and_so = ", and its link had been down: it has rebooted, or the link was taken from it";
+            self.is_back("device-rebooted", before, and_so)?;
         }
         Ok(Standing::IsBack)
+    }
+
+    /// Tells that a device forwards again which did not from this moment on.
+    fn is_back(&mut self, kind: &str, since: i64, and_so: &str) -> Result<(), BenchError> {
+        let away = Duration::from_nanos(self.now() - since).as_secs_f64();
+        self.event(kind, format!("the device forwards again after {away:.1} s{and_so}"))
+    }
+
+    /// For how long nothing came of a trial in which a link was lost, or that the link is down still; in words that follow.
+    fn link_words(&self, record: &TrialRecord) -> String {
+        if self.bed.link_is_down(self.options) {
+            return ", and was not back when the trial was over".into();
+        }
+        let [tail, between] = [record.figures.tail, record.figures.standstill]
+            .map(|silence| silence.map_or(Duration::ZERO, |silence| silence.length));
+        if tail > between {
+            let nothing = tail.as_secs_f64();
+            return format!(
+                ", and was back at the trial's end; nothing came in the last {nothing:.2} s of it"
+            );
+        }
+        format!(", and was back within it; nothing came for {:.2} s at the longest", between.as_secs_f64())
     }
 
     /// That of so many frames of each stream none came.
@@ -184,7 +195,8 @@ impl<B: Bed> Running<'_, B> {
                         "; {frames} frames could not leave, and count for how long the device was away"
                     ),
                 };
-                self.event("link-lost", format!("the reset took the link from {port}{and_so}"))?;
+                let back = self.link_words(record);
+                self.event("link-lost", format!("the reset took the link from {port}{back}{and_so}"))?;
             }
             return Ok(());
         }
@@ -194,10 +206,11 @@ impl<B: Bed> Running<'_, B> {
             let refused = record.refused_at;
             let from = refused
                 .map_or_else(String::new, |at| format!(", {:.1} s after its beginning", at.as_secs_f64()));
+            let back = self.link_words(record);
             self.event(
                 "device-away",
                 format!(
-                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link was taken from it"
+                    "the link of {port} was lost in a trial{from}{back}: the device has rebooted, or the link was taken from it"
                 ),
             )?;
             record.away(format!("the link of {port} was lost during the trial"));

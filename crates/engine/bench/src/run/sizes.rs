@@ -16,8 +16,6 @@ use crate::tester::TrialRecord;
 
 /// Sizes that are tried where nothing comes of those that are asked for.
 const USUAL: [u32; 5] = [64, 256, 512, 1_024, 1_518];
-/// What is told when nothing of a size came at a trial's end, nor after it, and others did.
-pub(crate) const SIZE_SILENT: &str = "size-silent";
 
 /// What came of the frames that look whether the device forwards.
 pub(super) enum Seen {
@@ -80,7 +78,7 @@ impl<B: Bed> Running<'_, B> {
     pub(super) fn size_silent(
         &mut self,
         ask: &Ask,
-        record: &TrialRecord,
+        record: &mut TrialRecord,
         from: Duration,
     ) -> Result<(), BenchError> {
         let case = self.options.cases.get(ask.case).map_or("", |case| case.name.as_str());
@@ -90,11 +88,12 @@ impl<B: Bed> Running<'_, B> {
             |size| format!("frames of {size} octets"),
         );
         let text = format!(
-            "{frames}: none came from {:.1} s into a trial on (case {case}, {:.1} %), nor after its end, while frames of other \
+            "{frames}: none came from {:.1} s into a trial on (case {case}, {}), nor after its end, while frames of other \
              sizes did then: the device is there and drops them; they count as its loss",
             from.as_secs_f64(),
-            record.figures.intended.percent
+            self.load_words(ask)
         );
-        self.event(SIZE_SILENT, text)
+        record.size_silent = true;
+        self.event("size-silent", text)
     }
 }

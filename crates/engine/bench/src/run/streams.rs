@@ -71,10 +71,10 @@ impl<B: Bed> Running<'_, B> {
             Some(_) => "the trial tells nothing of the device for another reason",
         };
         let text = format!(
-            "stream {name}: none of {} frames came from {from:.1} s into a trial on (case {case}, {frames}, {:.1} %; {since:.1} s \
+            "stream {name}: none of {} frames came from {from:.1} s into a trial on (case {case}, {frames}, {}; {since:.1} s \
              after the beginning), for {length:.1} s{to}, while {:.1} % of the other streams' frames did; {and_so}",
             found.frames,
-            record.figures.intended.percent,
+            self.load_words(ask),
             found.others * 100.0
         );
         self.event("stream-silent", text)

@@ -43,6 +43,10 @@ fn a_policer_is_right_only_where_it_is() {
 
 /// Three classes of which each offers 60 % of what the line carries.
 fn classes(service: Service, discipline: Discipline, swaps: Option<[usize; 2]>) -> Benchmark {
+    of_classes(discipline, Simulated::with(Device { service, swaps, ..carries(0.5, 20) }))
+}
+
+fn of_classes(discipline: Discipline, bed: Simulated) -> Benchmark {
     let stream = |name: &str, weight| StreamOptions {
         name: name.into(),
         share: 1.0 / 3.0,
@@ -58,7 +62,68 @@ fn classes(service: Service, discipline: Discipline, swaps: Option<[usize; 2]>) 
         streams: vec![stream("voice", 3.0), stream("video", 2.0), stream("rest", 1.0)],
         ..sweep(&[0.9])
     };
-    run(&options, Simulated::with(Device { service, swaps, ..carries(0.5, 20) }))
+    run(&options, bed)
+}
+
+/// A time of each trial of a second in which nothing leaves, and the queues overflow.
+const STALLS: Option<Stalls> =
+    Some(Stalls { every: Duration::from_millis(600), length: Duration::from_millis(150) });
+
+#[test]
+fn a_standstill_of_the_device_is_no_fault_of_its_scheduler() {
+    let strict = |stalls| Device { service: Service::Strict, stalls, ..carries(0.5, 20) };
+    let known = |document: &Benchmark| {
+        let classes = document.verdicts.iter().filter(|one| one.subject.starts_with("class "));
+        classes.map(|one| one.holds).collect::<Vec<_>>()
+    };
+    // Once: the trial is made again, and that decides.
+    let absent = Some((0, 300_000_000..550_000_000));
+    let once = Simulated { absent, ..Simulated::with(strict(None)) };
+    let document = of_classes(Discipline::Strict, once);
+    assert_eq!((document.trials.len(), known(&document)), (2, vec![Some(true); 3]), "{document:#?}");
+    let why = document.trials[0].invalid.as_deref().unwrap();
+    assert!(why.starts_with("the device, or its host, stood still for 0.2"), "{why}");
+    assert!(why.contains(" s of the trial's 1s (once), which may be why"), "{why}");
+    let kinds: Vec<&str> = document.events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["device-stalled", "trial-repeated"], "{:?}", document.events);
+    // Always: nothing is held against it, and it is said what that rests on.
+    let document = of_classes(Discipline::Strict, Simulated::with(strict(STALLS)));
+    assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
+    assert!(document.trials[2].invalid.is_none() && crate::told(&document).is_enough());
+    let open: Vec<&str> =
+        document.verdicts.iter().filter(|one| one.holds.is_none()).map(|one| one.found.as_str()).collect();
+    assert!(!open.is_empty(), "{:#?}", document.verdicts);
+    for found in open {
+        assert!(
+            found.contains(", which decides nothing: the device, or its host, stood still for 0.1"),
+            "{found}"
+        );
+        assert!(found.ends_with(", as it did in the 2 trials that were made before for the same"), "{found}");
+    }
+    assert!(known(&document).contains(&None) && !known(&document).contains(&Some(false)));
+    // What a standstill does not explain is held against it.
+    let swapped = Device { swaps: Some([0, 2]), ..strict(STALLS) };
+    let document = of_classes(Discipline::Strict, Simulated::with(swapped));
+    let named = broken(&document);
+    assert!(named.iter().any(|one| one.starts_with("class voice")), "{:#?}", document.verdicts);
+    assert!(named.iter().any(|one| one.starts_with("classes voice and rest")), "{named:?}");
+    let voice = document.verdicts.iter().find(|one| one.subject.starts_with("class voice")).unwrap();
+    assert!(voice.found.ends_with(" does not explain it"), "{voice:?}");
+}
+
+#[test]
+fn what_a_policer_lost_while_it_stood_still_is_not_held_against_it() {
+    let right = Policer { rate: 1_000.0, depth: 20.0, remark: None };
+    let policer = |policer, absent| Simulated {
+        absent,
+        ..Simulated::with(Device { policer: Some(policer), ..carries(1.0, 100) })
+    };
+    let absent = || Some((0, 300_000_000..550_000_000));
+    let document = run(&policing(), policer(right, absent()));
+    assert_eq!((document.trials.len(), broken(&document)), (3, vec![]), "{:#?}", document.verdicts);
+    assert!(document.verdicts.iter().all(|one| one.holds == Some(true)), "{:#?}", document.verdicts);
+    let document = run(&policing(), policer(Policer { rate: 900.0, ..right }, absent()));
+    assert!(!broken(&document).is_empty(), "{:#?}", document.verdicts);
 }
 
 #[test]

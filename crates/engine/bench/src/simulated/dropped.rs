@@ -6,7 +6,7 @@ use super::*;
 use crate::dropped::dropped;
 
 fn named(document: &Benchmark) -> Vec<(String, String)> {
-    let broken = document.verdicts.iter().filter(|one| !one.holds);
+    let broken = document.verdicts.iter().filter(|one| one.holds == Some(false));
     broken.map(|one| (one.subject.clone(), one.found.clone())).collect()
 }
 
@@ -68,6 +68,42 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     assert_eq!(named(&run(&three, Simulated { mute, ..Simulated::with(carries(1.0, 100)) })), []);
     let strict = Device { service: romer_sim::device::Service::Strict, ..carries(0.5, 20) };
     assert_eq!(named(&run(&two, Simulated::with(strict))), []);
+}
+
+#[test]
+fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_trial() {
+    let stream = |name: &str, size, share| StreamOptions {
+        name: name.into(),
+        share,
+        frames: sizes(&[size]).pop(),
+        ..StreamOptions::default()
+    };
+    let asked = BenchOptions {
+        streams: vec![stream("bulk", 512, 0.7), stream("small", 64, 0.3)],
+        ..sweep(&[0.2, 0.4])
+    };
+    // It sends for 3 ms, and stands still for 15: all that leaves does so in bursts or in their wake.
+    let still =
+        |trial: u32| (0..56).map(move |n| (trial, (n * 18 + 3) * 1_000_000..(n * 18 + 18) * 1_000_000));
+    let stands_still: Vec<_> = (0..2).flat_map(still).collect();
+    let drops = Device { drops_size: Some(64), ..carries(1.0, 1_000) };
+    let document = run(&asked, Simulated { stands_still, ..Simulated::with(drops) });
+    for trial in &document.trials {
+        let of_small = trial.per_stream[1].offered;
+        assert_eq!((trial.disturbed > trial.offered.frames / 2, trial.lost), (true, of_small), "{trial:#?}");
+        assert_eq!((trial.lost_by_device, &trial.invalid), (Some([of_small; 2]), &None));
+    }
+    assert_eq!(document.trials.len(), 2);
+    let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
+    assert_eq!(subject, "frames of 64 octets, stream small");
+    assert!(found.ends_with("in 2 of 2 trials of it"), "{found}");
+    // Where it stands still for so long that the load is not what was asked for, the stream is silent all the same.
+    let stands_still: Vec<_> = (0..6).map(|trial| (trial, 200_000_000..500_000_000)).collect();
+    let drops = Device { drops_size: Some(64), ..carries(1.0, 1_000) };
+    let document = run(&asked, Simulated { stands_still, ..Simulated::with(drops) });
+    assert!(document.trials.len() == 6 && document.trials.iter().all(|trial| trial.invalid.is_some()));
+    let [(_, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
+    assert!(found.starts_with("none of ") && found.ends_with("in 6 of 6 trials of it"), "{found}");
 }
 
 #[test]
@@ -136,7 +172,8 @@ fn trial(octets: u32, percent: f64, share: f64) -> Trial {
 #[test]
 fn what_may_be_for_the_load_is_laid_to_no_size() {
     let told = |trials: &[Trial]| {
-        let found = dropped("as it is", &trials.iter().collect::<Vec<_>>(), &[].into());
+        let trials: Vec<&Trial> = trials.iter().collect();
+        let found = dropped("as it is", &trials, &trials);
         found.into_iter().map(|one| (one.frame_size.unwrap(), one.found)).collect::<Vec<_>>()
     };
     let large = [trial(512, 10.0, 1.0), trial(512, 80.0, 1.0)];

@@ -115,10 +115,14 @@ pub fn page(document: &Benchmark) -> String {
         html.push_str("</ul>\n");
     };
     let judged = document.verdicts.iter().map(|one| {
-        let holds = if one.holds { "holds" } else { "broken" };
+        let holds = match one.holds {
+            Some(true) => "holds",
+            Some(false) => "broken",
+            None => "not known",
+        };
         (
             format!("{holds}: {}, {}: {}; found: {}", one.case, one.subject, one.expected, one.found),
-            !one.holds,
+            one.holds != Some(true),
         )
     });
     let tester = document.self_test.iter().flat_map(|found| &found.claims);
