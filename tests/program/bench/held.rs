@@ -135,3 +135,39 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
         assert!(named, "{verdicts:?}");
     }
 }
+
+#[test]
+fn a_router_that_carries_nothing_now_and_then_has_no_scheduler_that_fails_for_it() {
+    let lab = Lab::router();
+    set_case(&lab, &["priority", "--rate", "1Mbit"]);
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let streams =
+        ["--stream", "name=first,dscp=ef", "--stream", "name=second,dscp=af21", "--stream", "name=third"];
+    let judged =
+        ["--discipline", "strict", "--capacity", "1Mbit", "--frame-sizes", "512", "--line-rate", "2Mbit"];
+    let times = ["--loads", "90%", "--trial", "3s", "--settle", "600ms", "--skip-self-test", "--quiet"];
+    let all = [&["priority"], &streams[..], &judged, &times].concat();
+    let mut begun = Process::start(&mut command(&lab, &run, &all));
+    while begun.is_running() {
+        lab.filter("R", "table ip still { chain c { type filter hook forward priority 0 ; drop ; } ; }");
+        std::thread::sleep(std::time::Duration::from_millis(250));
+        lab.filter("R", "delete table ip still");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    // A third of what the first class offers, 58 % of the capacity, is missing: far more than the tolerance.
+    let ended = begun.wait();
+    let text = std::fs::read_to_string(run.join("benchmark.json"));
+    let found: Value = serde_json::from_str(&text.unwrap_or_else(|_| panic!("{ended:?}"))).unwrap();
+    schema::assert_valid(&found, "benchmark");
+    assert_ne!(ended.code, Some(6), "{found:#}");
+    assert!(trials(&found).iter().all(|trial| count(trial, "/standstills/count") >= 2), "{found:#}");
+    if is_valid(trials(&found).last().unwrap()) {
+        assert_eq!(trials(&found).len(), 3, "two were made in vain: {found:#}");
+        let verdicts = at(&found, "/verdicts").as_array().unwrap();
+        let first = verdicts.iter().find(|one| one["subject"].as_str().unwrap().starts_with("class first"));
+        let told = first.unwrap()["found"].as_str().unwrap();
+        assert!(told.contains("which decides nothing: the device, or its host, stood still for"), "{told}");
+        assert!(verdicts.iter().all(|one| one["holds"] != false), "{verdicts:#?}");
+    }
+}
