@@ -36,6 +36,7 @@ mod relating;
 mod resolution;
 mod round_trip;
 mod survey;
+mod unrest;
 mod wander;
 
 pub use correction::{Correction, Leg};

@@ -5,9 +5,10 @@ use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::near::{borne_out, mirrored, two_steps};
-use super::posterior::{leverage, slopes};
+use super::posterior::{Observation, leverage, slopes};
 use super::round_trip;
 use super::survey::{Survey, Transition};
+use super::unrest::{Side, Told, Unrest};
 use super::wander::{self, Curve};
 use super::{many, rounded};
 
@@ -45,6 +46,9 @@ struct Rate {
     mean: f64,
     variance: f64,
     draws: Vec<f64>,
+    /// From what, and how the responder's clock enters its delays.
+    observations: Vec<Observation>,
+    sign: f64,
     /// By how much it may be off besides because of what stamps do not tell.
     tilt: f64,
 }
@@ -110,6 +114,11 @@ impl Piecewise {
                 Some((wander::follow(&survey.level(), survey.slope, coarse(survey.grain))?, *heading))
             })
             .collect();
+        // What both directions see of a clock they see alike; of one direction it cannot be told whose it is.
+        let curves = curves.filter(|curves| match &curves[..] {
+            [(one, there), (other, back)] => wander::of_one_clock(one, other, [there.sign(), back.sign()]),
+            _ => true,
+        });
         let mut estimate = match curves {
             Some(curves) => wandering(&some, &curves, &events, origin_ns),
             None => steady(&some, &events, origin_ns),
@@ -305,11 +314,12 @@ fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
     let mean = draws.iter().sum::<f64>() / many(draws.len());
     let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
     let coarse = if coarse(survey.grain) > 0.0 { tilt } else { 0.0 };
-    Some(Rate { mean, variance: variance + (0.5 * coarse).powi(2), draws, tilt })
+    let variance = variance + (0.5 * coarse).powi(2);
+    Some(Rate { mean, variance, draws, observations, sign: heading.sign(), tilt })
 }
 
-/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. And by how
-/// much the whole may be off because of what stamps do not tell.
+/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs, with what
+/// floors that wander leave open. And by how much the whole may be off because of what stamps do not tell.
 fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
     let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
@@ -324,9 +334,26 @@ fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
             rates.iter().zip(stride).map(part).sum()
         })
         .collect();
+    if let Some(unrest) = unrest(rates, mean, total) {
+        unrest.add(&mut draws);
+    }
     draws.sort_by(f64::total_cmp);
     let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
     Some((mean, draws, tilt))
+}
+
+/// What the floors leave open of the rate because they wander; `total` is the sum of the inverse variances.
+fn unrest(rates: &[Rate], slope: f64, total: f64) -> Option<Unrest> {
+    let weight = |rate: &Rate| 1.0 / rate.variance.max(1e-12) / total;
+    let sides: Vec<Side<'_>> = rates
+        .iter()
+        .map(|rate| Side { observations: &rate.observations, sign: rate.sign, weight: weight(rate) })
+        .collect();
+    let apart = match rates {
+        [a, b] => Some((a.mean - b.mean).powi(2) / (a.variance + b.variance).max(1e-12)),
+        _ => None,
+    };
+    Unrest::of(&sides, Told { slope, variance: 1.0 / total, apart })
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {

@@ -35,6 +35,33 @@ impl Curve {
     }
 }
 
+/// Moments at which curves are held against each other.
+const MOMENTS: u32 = 200;
+/// Curves whose difference bends by more than this share of what both do (their squares) are not those of one clock.
+const ONE_CLOCK: f64 = 0.5;
+
+/// Whether two curves, each as its direction sees the responder's clock, bend as one clock does: alike. A level of the way that
+/// wanders bends either direction's as it likes, or both's in opposite senses.
+pub(crate) fn of_one_clock(one: &Curve, other: &Curve, signs: [f64; 2]) -> bool {
+    let end = |curve: &Curve| Some((curve.knots.first()?.0, curve.knots.last()?.0));
+    let (Some(a), Some(b)) = (end(one), end(other)) else { return false };
+    let (first, last) = (a.0.max(b.0), a.1.min(b.1));
+    let moments = (0..=MOMENTS).map(|n| first + (last - first) * f64::from(n) / f64::from(MOMENTS));
+    let bent = |height: &dyn Fn(f64) -> f64| {
+        let points: Vec<(f64, f64)> = moments.clone().map(|x| (x, height(x))).collect();
+        unstraight(&points).into_iter().map(|left| left * left).sum::<f64>()
+    };
+    let [a, b] = [(one, signs[0]), (other, signs[1])].map(|(curve, sign)| move |x: f64| sign * curve.at(x));
+    bent(&|x| a(x) - b(x)) <= ONE_CLOCK * (bent(&a) + bent(&b))
+}
+
+/// What points lie off the straight line through them with the least squares.
+fn unstraight(points: &[(f64, f64)]) -> Vec<f64> {
+    let slope = LeastSquares::of(points).slope().map_or(0.0, |(slope, _)| slope);
+    let level = points.iter().map(|(x, y)| y - slope * x).sum::<f64>() / many(points.len().max(1));
+    points.iter().map(|(x, y)| y - slope * x - level).collect()
+}
+
 /// A floor without the slope, and by how much more than usual its height varies: the least of a few packets lies higher
 /// above the level than that of many.
 struct Point {
@@ -86,10 +113,7 @@ pub(crate) fn follow(floors: &[Floor], slope: f64, coarse: f64) -> Option<Curve>
 /// The farthest that knots lie from the straight line through them with the least squares.
 fn bend(knots: &[(f64, f64, f64)]) -> f64 {
     let points: Vec<(f64, f64)> = knots.iter().map(|knot| (knot.0, knot.1)).collect();
-    let slope = LeastSquares::of(&points).slope().map_or(0.0, |(slope, _)| slope);
-    let left = || points.iter().map(|(x, y)| y - slope * x);
-    let level = left().sum::<f64>() / many(points.len().max(1));
-    left().map(|left| (left - level).abs()).fold(0.0, f64::max)
+    unstraight(&points).into_iter().map(f64::abs).fold(0.0, f64::max)
 }
 
 /// The logarithm of the likelihood, the variance of an observation, and the states.
