@@ -379,6 +379,38 @@ fn a_log_is_without_what_the_analysis_of_the_same_packets_took_out_and_a_page_sa
 }
 
 #[test]
+fn a_log_counts_latencies_from_the_least_delay_of_the_document_also_where_a_packet_waited_right_at_a_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |file: &str| folder.path().join(file);
+    const STEP: i64 = 5_000_000;
+    // The far clock is set ahead 6 ms after a packet left, which comes just before that; or 2 ms after, and it comes after it.
+    for before in [6_000_000, 2_000_000] {
+        let far = |at: i64| at + 128_000_000 + if at < 30_000_000_000 + before { 0 } else { STEP };
+        let waits = |n: i64| 500_000 + (n * 7_919) % 997 * 500;
+        let mut texts = ["sequence,size,sent_ns,received_ns\n"; 2].map(str::to_owned);
+        for n in 0..3_000_i64 {
+            let (left, replied) = (n * 20_000_000, n * 20_000_000 + 7_000_000);
+            // Four fifths of the step: as late as one after the step that came a millisecond too soon.
+            let held = if n == 1_500 { 4_000_000 } else { 0 };
+            texts[0] += &format!("{n},100,{left},{}\n", far(left + 500_000 + waits(n) / 10 + held));
+            texts[1] += &format!("{n},100,{},{}\n", far(replied), replied + waits(n + 3));
+        }
+        let files = ["there.csv", "back.csv"].map(name);
+        for (file, text) in files.iter().zip(&texts) {
+            std::fs::write(file, text).unwrap();
+        }
+        let mut command = romer(["analyze", "--force", "--json", "-", "--log"]);
+        command.arg(name("one.log")).arg(&files[0]).arg("--reverse").arg(&files[1]);
+        let document = process::run(&mut command).with_code(0).document();
+        let found = latencies(&name("one.log"));
+        let mean = found.values().map(|units| *units as f64).sum::<f64>() * 100.0 / found.len() as f64;
+        let stated = number(&document, "/forward/delay_ns/mean");
+        assert!((mean - stated).abs() < 200.0, "{before}: {mean} in the log, {stated} in the document");
+        assert!(mean < 100_000.0, "{before}: {mean}: nearly all wait less than a tenth of a millisecond");
+    }
+}
+
+#[test]
 fn a_step_of_the_far_clock_is_taken_out_of_both_files_of_a_stream_each_way() {
     let folder = tempfile::tempdir().unwrap();
     let files = ["there.csv", "back.csv"].map(|name| folder.path().join(name));

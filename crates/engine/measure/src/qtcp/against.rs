@@ -184,6 +184,34 @@ fn jumps_are_at_their_packets_however_few_are_kept() {
 }
 
 #[test]
+fn that_calibration_packets_are_counted_from_zero_is_said_where_it_is_so() {
+    let told = |first: u64, calibration: u64, whole: bool| {
+        let mut entries = drifting(400);
+        entries.retain(|entry| entry.sequence >= first && (!whole || entry.sequence % 97 != 13));
+        if whole {
+            // As if none between had been lost.
+            let mut numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            let place = |number| first + numbers.partition_point(|other| *other < number) as u64;
+            entries.iter_mut().for_each(|entry| entry.sequence = place(entry.sequence));
+        }
+        let asked = Asked::plainly(2, calibration);
+        same(&text(&entries), asked, KEPT);
+        let (_, outcome, ..) = in_passes(&text(&entries), asked, KEPT).unwrap();
+        outcome
+            .notes
+            .iter()
+            .any(|note| note.contains("the first that came has the number 5") && note.contains("number 0"))
+    };
+    assert!(told(5, 150, false));
+    assert!(!told(0, 150, false), "the first is there");
+    assert!(!told(5, 0, false), "none are stated");
+    assert!(!told(5, 4, false), "numbers that begin beyond those stated begin anywhere");
+    assert!(!told(5, 150, true), "none is missing");
+}
+
+#[test]
 fn a_file_that_changes_between_passes_is_noticed() {
     let before = text(&drifting(500));
     let changed = before.replacen(":64:250\n", ":65:250\n", 1);

@@ -136,6 +136,9 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             if calibration == 0 {
                 outcome.notes.push(super::NO_CALIBRATION.into());
             }
+            let first = self.first();
+            let gaps = || self.examined.has_gaps();
+            outcome.notes.extend(super::counted_from_zero(calibration, first, gaps));
             self.fit(method, calibration, any_skew, &mut outcome)?;
         }
         let mut left = Spread::default();
@@ -268,10 +271,15 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
         Ok(())
     }
 
+    /// The least number that came.
+    fn first(&self) -> u64 {
+        self.examined.span().map_or(0, |[first, _]| first)
+    }
+
     /// The number after that of the last calibration packet. Where packets are missing, they count from 0, for the first may be
     /// among them.
     fn until(&self, calibration: u64) -> u64 {
-        let first = self.examined.span().map_or(0, |[first, _]| first);
+        let first = self.first();
         match calibration {
             0 => u64::MAX,
             stated if first < stated && self.examined.has_gaps() => stated,

@@ -13,7 +13,7 @@ use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
 use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, sharpened};
-use romer_units::{Dscp, Timestamp};
+use romer_units::{Dscp, Duration, Timestamp};
 use thiserror::Error;
 
 use crate::evaluate::Evaluated;
@@ -106,6 +106,8 @@ pub fn to_log(
     if calibration == 0 && method.takes_calibration() {
         outcome.notes.push(NO_CALIBRATION.into());
     }
+    let first = entries.iter().map(|entry| entry.sequence).min().unwrap_or(0);
+    outcome.notes.extend(counted_from_zero(calibration, first, || has_gaps(entries)));
     let request = SkewRequest {
         method: method.to_string(),
         calibration: (calibration > 0).then_some(calibration),
@@ -132,6 +134,24 @@ pub fn to_log(
 /// That a fit is not to calibration packets.
 const NO_CALIBRATION: &str =
     "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
+/// That the calibration packets are counted from number 0 and not from the `first` that came, where that is so: numbers are
+/// missing, so that it may have been lost.
+fn counted_from_zero(calibration: u64, first: u64, has_gaps: impl FnOnce() -> bool) -> Option<String> {
+    (first > 0 && first < calibration && has_gaps()).then(|| {
+        format!(
+            "packets are missing, and the first that came has the number {first}: the {calibration} calibration packets (-c) are \
+             counted from number 0, as if those before it were lost"
+        )
+    })
+}
+
+/// Whether numbers between the first and the last are missing.
+fn has_gaps(entries: &[Entry]) -> bool {
+    let mut numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
+    numbers.sort_unstable();
+    numbers.windows(2).any(|pair| pair[1] - pair[0] > 1)
+}
+
 /// Why there is no skew where a method does not say it.
 const NO_SKEW: &str = "the method gives none";
 
@@ -169,8 +189,9 @@ fn passage(entry: &Entry) -> Passage {
 
 /// What a `.log` holds of one way of an analysed stream: its packets by the stamps without the steps that were undone, and
 /// without just what the analysis took out of their delays for the clocks (skew, steps and slews, which both directions
-/// may tell), normalised; and the numbers of those that did not arrive. Of one clock, and with [`Method::None`], nothing is
-/// taken out.
+/// may tell), normalised; and the numbers of those that did not arrive. Latencies count from the same least delay as those of the
+/// document: a packet that was corrected too much next to a step has the least, and does not raise all others. Of one clock,
+/// and with [`Method::None`], nothing is taken out.
 ///
 /// # Errors
 /// [`Refusal::NoFit`] where the analysis found nothing that it could take out.
@@ -184,26 +205,28 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
         let why = related.not_identifiable.clone();
         return Err(Refusal::NoFit(why.unwrap_or_else(|| NO_SKEW.into())));
     }
-    let (mut entries, mut lost) = (Vec::new(), Vec::new());
+    let (mut entries, mut delays, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
         let arrived = packet.iter().filter_map(|one| {
             let (sent, received) = (one.departure?.as_nanos(), one.arrival?.as_nanos());
             Some((one, sent, received))
         });
         let before = entries.len();
-        entries.extend(arrived.map(|(one, sent, received)| {
+        for (one, sent, received) in arrived {
             let taken_out = correction.at(if reverse { received } else { sent });
-            Entry {
+            entries.push(Entry {
                 sent: sent.div_euclid(UNIT_NS),
                 received: received.div_euclid(UNIT_NS) - in_units(taken_out),
                 size: one.size,
                 sequence: one.sequence,
-            }
-        }));
+            });
+            delays.push(one.delay);
+        }
         if entries.len() == before {
             lost.push(packet[0].sequence);
         }
     }
+    raise(&mut entries, &delays);
     entries.sort_by_key(|entry| entry.received);
     normalise(&mut entries);
     let mut outcome = Outcome::default();
@@ -215,6 +238,28 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
         outcome.notes.push(compensated(of_clocks));
     }
     Ok((entries, lost, outcome))
+}
+
+/// Where the analysis gives a packet a longer delay than its stamps and the correction do, for these had it below the least, it
+/// has that. All others are as much longer or shorter by their stamps, which are of two clocks.
+fn raise(entries: &mut [Entry], delays: &[Option<Duration>]) {
+    /// Stamps and correction are rounded, each by a unit at the most.
+    const ROUNDED: i64 = 2;
+    let beyond = |entry: &Entry, delay: Duration| entry.latency().saturating_sub(in_units(delay.as_nanos()));
+    let known = || entries.iter().zip(delays).filter_map(|(entry, delay)| Some(beyond(entry, (*delay)?)));
+    let mut all: Vec<i64> = known().collect();
+    if all.is_empty() {
+        return;
+    }
+    let middle = all.len() / 2;
+    let usual = *all.select_nth_unstable(middle).1;
+    for (entry, delay) in entries.iter_mut().zip(delays) {
+        if let Some(delay) = *delay
+            && beyond(entry, delay) < usual.saturating_sub(ROUNDED)
+        {
+            entry.received = entry.sent.saturating_add(usual).saturating_add(in_units(delay.as_nanos()));
+        }
+    }
 }
 
 /// Where the send times of packets in order of their numbers go back, which they cannot, those from there on go on after
