@@ -68,11 +68,21 @@ fn without_a_calibration_there_is_no_baseline_to_subtract() {
 #[test]
 fn a_clock_that_lies_is_found_out_over_loopback() {
     let arguments = ["--duration", "6s", "--clock-skew", "-41ppm", "--clock-step", "3s:+7ms", "--json", "-"];
-    let ended = process::run(romer(["calibrate", "--clock"]).args(arguments));
-    let document = ended.document();
-    schema::assert_valid(&document, "clock-proof");
-    // The machine may be busy with other tests: what the proof says of itself is its verdict, and it is true.
-    assert_eq!(ended.code, Some(if document["held"] == true { 0 } else { 6 }), "{document}");
+    let prove = || {
+        let ended = process::run(romer(["calibrate", "--clock"]).args(arguments));
+        let document = ended.document();
+        schema::assert_valid(&document, "clock-proof");
+        // The machine may be busy with other tests: what the proof says of itself is its verdict, and it is true.
+        assert_eq!(ended.code, Some(if document["held"] == true { 0 } else { 6 }), "{document}");
+        document
+    };
+    // It may be so busy that six seconds tell no rate: then that is what is said, and it does not hold.
+    let tells = |document: &Value| {
+        let is_told = document["skew_ppm"]["found"].is_number();
+        assert!(is_told || document["held"] == false, "{document}");
+        is_told
+    };
+    let document = (0..3).map(|_| prove()).find(tells).expect("one of three proofs tells a rate");
     let skew = &document["skew_ppm"];
     assert_eq!(skew["asked"], -41.0);
     assert!((skew["found"].as_f64().unwrap() + 41.0).abs() < 20.0, "{document}");
