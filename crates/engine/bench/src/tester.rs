@@ -406,7 +406,9 @@ pub(crate) fn record(
     let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let other_load = is_another_load(options, ask, &sent);
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
+    let last = sent.left.iter().flatten().map(|left| left.sent).max();
     let flight = Flight {
+        listened: last.map(|last| Duration::from_nanos(last) + options.settle),
         streams: known(options),
         flows: lengths.map(|(stream, count)| flow_numbers(options, stream, count)).collect(),
         left: sent.left,

@@ -161,7 +161,8 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
             "out of profile",
             "is dropped or remarked",
             (policed.excess_stopped, stopped),
-            [policed.excess_passed; 2],
+            // What never reached it took no tokens: as many more pass afterwards, at the most.
+            [policed.excess_passed, stood.without_lost(policed.excess_passed)],
         ),
     ];
     let tested = sides.into_iter().filter(|(_, _, (right, edge), [wrong, _])| right + edge + wrong > 0);

@@ -88,6 +88,8 @@ pub struct Flight {
     pub came: Vec<Came>,
     /// How long was to be sent.
     pub length: Duration,
+    /// Until when what came was taken in, from the beginning, at the least; `None` where that is not known.
+    pub listened: Option<Duration>,
     /// The line.
     pub line: Option<LineRate>,
     /// The line, where frames take their time on it at both ends.

@@ -129,8 +129,11 @@ pub(crate) fn standstills(flight: &Flight, arrivals: &Arrivals) -> Standstills {
     frames.sort_unstable();
     let mut out: Vec<i64> = flight.came.iter().map(|came| came.received).collect();
     out.sort_unstable();
-    // What leaves last, and waits in a device that is full, is not waited for: that is no silence.
+    // What leaves last, and waits in a device that is full, may not be waited for: that is no silence. But where nothing came any
+    // more for a while, the device was empty.
     let end = out.last().copied().unwrap_or(i64::MIN);
+    let quiet = |until: Duration| until.as_nanos().saturating_sub(end) >= STALLED.as_nanos();
+    let is_empty = flight.listened.is_some_and(quiet);
     let mut place = 0;
     let runs = frames.chunk_by(|a, b| a.1 == b.1).filter_map(|run| {
         place += run.len();
@@ -138,7 +141,8 @@ pub(crate) fn standstills(flight: &Flight, arrivals: &Arrivals) -> Standstills {
         match frames.get(place) {
             _ if came => None,
             Some((next, _)) => Some([first, *next]),
-            None => Some([first.max(end), run.last()?.0]),
+            // With the last of them.
+            None => Some([if is_empty { first } else { first.max(end) }, run.last()?.0 + 1]),
         }
     });
     let gaps = out.iter().zip(out.iter().skip(1)).map(|(one, next)| [*one, *next]);
@@ -289,6 +293,11 @@ mod tests {
 
     /// Frames a millisecond apart in a second, each with when it came, in milliseconds.
     fn stood(came: impl Fn(i64) -> Option<i64>) -> Standstills {
+        stood_until(None, came)
+    }
+
+    /// The same, where it is known until when frames were taken in.
+    fn stood_until(listened: Option<Duration>, came: impl Fn(i64) -> Option<i64>) -> Standstills {
         const MILLI: i64 = 1_000_000;
         let left = (0..1_000).map(|n| Left { due: n * MILLI, sent: n * MILLI, octets: 64 });
         let arrivals: Vec<Option<i64>> = (0..1_000).map(|n| came(n).map(|at| at * MILLI)).collect();
@@ -304,7 +313,8 @@ mod tests {
                 intact: true,
             })
         });
-        let flight = Flight { left: vec![left.collect()], came: out.collect(), ..Flight::default() };
+        let flight =
+            Flight { left: vec![left.collect()], came: out.collect(), listened, ..Flight::default() };
         standstills(&flight, &vec![arrivals])
     }
 
@@ -317,7 +327,8 @@ mod tests {
     fn a_device_stands_still_where_nothing_comes_of_what_leaves_or_nothing_comes_out() {
         // Lost in the middle, for less than that, and at the end.
         let lost = stood(|n| (!(100..350).contains(&n) && !(500..560).contains(&n) && n < 880).then_some(n));
-        assert_eq!(lost, of(2, 251 + 119, 251, 250 + 119));
+        let both = of(2, 251 + 119, 251, 250 + 120);
+        assert_eq!(lost, Standstills { sum: both.sum + Duration::from_nanos(1), ..both });
         // Held, and carried then: nothing is lost. Held, and in part lost: that is one time.
         assert_eq!(stood(|n| Some(if (100..400).contains(&n) { 400 } else { n })), of(1, 301, 301, 0));
         let both = stood(|n| match n {
@@ -335,6 +346,11 @@ mod tests {
         assert_eq!(times, [0, 1]);
         // Those that leave last wait still.
         assert_eq!(stood(|n| (n < 500).then_some(2 * n)), Standstills::default());
+        // Or nothing waits any more: what is late has come, and then nothing for half a second.
+        let full = |n: i64| (n < 800).then_some(n + n / 3);
+        let [late, empty] = [1_100, 1_600].map(|until| stood_until(Some(Duration::from_millis(until)), full));
+        assert_eq!(late, Standstills::default());
+        assert_eq!((empty.count, empty.lost), (1, 200));
         // A pause of those who send is none of the device.
         let left = (0..200_i64).map(|n| if n < 100 { n } else { n + 500 } * 1_000_000);
         let left: Vec<Left> = left.map(|at| Left { due: at, sent: at, octets: 64 }).collect();
