@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::common::lab::Lab;
 use crate::common::process::{self, romer};
 use crate::common::schema;
