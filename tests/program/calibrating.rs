@@ -20,7 +20,7 @@ fn a_calibration_is_measured_kept_told_and_subtracted() {
     schema::assert_valid(&document, "calibration");
     assert_eq!(ended.stderr, "");
     let kept = fs::read_to_string(home.path().join("romer/calibration.json")).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).unwrap(), document);
+    assert_eq!(serde_json::from_str::<Value>(&kept).unwrap(), document);
     let places: Vec<_> =
         document["places"].as_array().unwrap().iter().map(|one| one["place"].clone()).collect();
     assert_eq!(places, ["kernel", "user"]);
