@@ -136,9 +136,8 @@ impl<R: BufRead, F: FnMut() -> io::Result<R>> Conversion<F> {
             if calibration == 0 {
                 outcome.notes.push(super::NO_CALIBRATION.into());
             }
-            let first = self.first();
-            let gaps = || self.examined.has_gaps();
-            outcome.notes.extend(super::counted_from_zero(calibration, first, gaps));
+            let until = self.until(calibration);
+            outcome.notes.extend(super::counted_from_zero(calibration, self.first(), until));
             self.fit(method, calibration, any_skew, &mut outcome)?;
         }
         let mut left = Spread::default();

@@ -12,7 +12,7 @@ use romer_exchange::qtcp::{Entry, UNIT_NS, corrected, normalise};
 use romer_record::document::{DelayKind, Way};
 use romer_record::manifest::{SkewRequest, Stream};
 use romer_record::{Fate, Passage, RoundTrip};
-use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, sharpened};
+use romer_timebase::skew::{ChangeKind, Correction, Heading, InTurn, Method, calibrated_until, sharpened};
 use romer_units::{Dscp, Duration, Timestamp};
 use thiserror::Error;
 
@@ -106,8 +106,6 @@ pub fn to_log(
     if calibration == 0 && method.takes_calibration() {
         outcome.notes.push(NO_CALIBRATION.into());
     }
-    let first = entries.iter().map(|entry| entry.sequence).min().unwrap_or(0);
-    outcome.notes.extend(counted_from_zero(calibration, first, || has_gaps(entries)));
     let request = SkewRequest {
         method: method.to_string(),
         calibration: (calibration > 0).then_some(calibration),
@@ -116,6 +114,9 @@ pub fn to_log(
     // As an analysis has them: in order of their numbers.
     let mut passages: Vec<Passage> = entries.iter().map(passage).collect();
     passages.sort_by_key(|passage| passage.sequence);
+    let first = passages.first().map_or(0, |passage| passage.sequence);
+    let until = calibrated_until(&passages, calibration);
+    outcome.notes.extend(counted_from_zero(calibration, first, until));
     let estimate = sharpened(&request, &passages, &[], &InTurn);
     let Some(skew) = estimate.skew else {
         return Err(Refusal::NoFit(estimate.why_not.unwrap_or_else(|| NO_SKEW.into())));
@@ -134,22 +135,16 @@ pub fn to_log(
 /// That a fit is not to calibration packets.
 const NO_CALIBRATION: &str =
     "no packets are stated to be calibration packets (-c), so the skew is fitted to all of them";
-/// That the calibration packets are counted from number 0 and not from the `first` that came, where that is so: numbers are
-/// missing, so that it may have been lost.
-fn counted_from_zero(calibration: u64, first: u64, has_gaps: impl FnOnce() -> bool) -> Option<String> {
-    (first > 0 && first < calibration && has_gaps()).then(|| {
+
+/// That the calibration packets, those before number `until`, are counted from number 0 and not from the `first` that came, where
+/// that is so: numbers are missing, so that it may have been lost.
+fn counted_from_zero(calibration: u64, first: u64, until: u64) -> Option<String> {
+    (first > 0 && until == calibration).then(|| {
         format!(
             "packets are missing, and the first that came has the number {first}: the {calibration} calibration packets (-c) are \
              counted from number 0, as if those before it were lost"
         )
     })
-}
-
-/// Whether numbers between the first and the last are missing.
-fn has_gaps(entries: &[Entry]) -> bool {
-    let mut numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
-    numbers.sort_unstable();
-    numbers.windows(2).any(|pair| pair[1] - pair[0] > 1)
 }
 
 /// Why there is no skew where a method does not say it.
@@ -207,12 +202,10 @@ pub fn log_of(evaluated: &Evaluated, way: Way) -> Result<(Vec<Entry>, Vec<u64>, 
     }
     let (mut entries, mut delays, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     for packet in passages.chunk_by(|a, b| a.sequence == b.sequence) {
-        let arrived = packet.iter().filter_map(|one| {
-            let (sent, received) = (one.departure?.as_nanos(), one.arrival?.as_nanos());
-            Some((one, sent, received))
-        });
         let before = entries.len();
-        for (one, sent, received) in arrived {
+        for one in packet {
+            let (Some(sent), Some(received)) = (one.departure, one.arrival) else { continue };
+            let (sent, received) = (sent.as_nanos(), received.as_nanos());
             let taken_out = correction.at(if reverse { received } else { sent });
             entries.push(Entry {
                 sent: sent.div_euclid(UNIT_NS),

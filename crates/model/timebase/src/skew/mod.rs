@@ -44,8 +44,8 @@ pub use estimator::{ChangeKind, ClockChange, Estimate, Estimator, Heading, Skew}
 pub use hull::{Hull, Point};
 pub use method::{Method, MethodError};
 pub use relating::{
-    Both, InTurn, correct, estimate, for_calibration, method_of, relate_clocks, relate_clocks_by, sharpen,
-    sharpened, so_far, state, usable,
+    Both, InTurn, calibrated_until, correct, estimate, for_calibration, method_of, relate_clocks,
+    relate_clocks_by, sharpen, sharpened, so_far, state, usable,
 };
 pub use resolution::Resolution;
 

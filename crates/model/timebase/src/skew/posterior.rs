@@ -203,9 +203,7 @@ impl Chain {
             let mut next = self.state.clone();
             let block = self.stream.block(self.ordinal);
             self.ordinal += 1;
-            let unit = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0;
-            let normal = (-2.0 * unit(block[0]).ln()).sqrt() * (std::f64::consts::TAU * unit(block[1])).cos();
-            next[part] += self.steps[part] * normal;
+            next[part] += self.steps[part] * normal([block[0], block[1]]);
             let value = self.density(&next);
             let taken = value - self.value > unit(block[2]).ln();
             if taken {
@@ -217,6 +215,17 @@ impl Chain {
             }
         }
     }
+}
+
+/// A number between 0 and 1, of a word that may be any.
+pub(super) fn unit(word: u32) -> f64 {
+    (f64::from(word) + 0.5) / 4_294_967_296.0
+}
+
+/// A number of the standard normal distribution, of two such words (Box and Muller).
+pub(super) fn normal(words: [u32; 2]) -> f64 {
+    let [a, b] = words.map(unit);
+    (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }
 
 /// The kind of lateness that a number from -1 to 1 stands for.

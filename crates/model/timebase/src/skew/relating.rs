@@ -40,7 +40,7 @@ impl Both for InTurn {
 /// The number after that of the last of the first `stated` packets that were sent, of these passages in order of number. Where
 /// there is none for any packet that was lost, and numbers are missing, packets count from 0; else from the first there is.
 /// Numbers that begin beyond `stated` begin anywhere.
-fn calibrated_until(passages: &[Passage], stated: u64) -> u64 {
+pub fn calibrated_until(passages: &[Passage], stated: u64) -> u64 {
     let Some(first) = passages.first() else { return stated };
     // A file that has no line for what was lost has no departure of it.
     let lines = || passages.iter().filter(|passage| passage.departure.is_some());

@@ -18,7 +18,7 @@
 
 use romer_units::random::{Seed, Stream};
 
-use super::posterior::Observation;
+use super::posterior::{Observation, normal, unit};
 use super::{many, rounded};
 
 /// Floors whose least is one of the heights that are looked at, about; and how many heights there are, at least and at most.
@@ -101,11 +101,9 @@ impl Unrest {
         let stream = Stream::new(Seed([0x756e_7265, 0, 0, 0, 0, 0]), [0, 0]);
         for (draw, ordinal) in draws.iter_mut().zip(0..) {
             let block = stream.block(ordinal);
-            let unit = |word: u32| (f64::from(word) + 0.5) / 4_294_967_296.0;
             let place = self.tilts.partition_point(|one| one.1 < unit(block[2]));
             let tilt = self.tilts.get(place).or(self.tilts.last()).map_or(0.0, |one| one.0);
-            let normal = (-2.0 * unit(block[0]).ln()).sqrt() * (std::f64::consts::TAU * unit(block[1])).cos();
-            *draw += tilt * normal;
+            *draw += tilt * normal([block[0], block[1]]);
         }
     }
 }
