@@ -10,7 +10,7 @@ use romer_exchange::qtcp::{Options, Selection, UNIT_NS};
 use romer_measure::qtcp::{Conversion, Outcome, Reading, Refusal, Unconverted, method};
 use romer_report::escape;
 use romer_timebase::skew::Method;
-use romer_units::Duration;
+use romer_units::{Duration, counted};
 
 use crate::args::QtcpArgs;
 use crate::failure::Failure;
@@ -98,12 +98,11 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         }
         let skew = outcome.skew_ppm.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
         output::print(&format!(
-            "{}: {} packet{}, {} lost{skew}; {lines} line{}\n",
+            "{}: {}, {} lost{skew}; {}\n",
             escape::terminal(&log),
-            examined.packets,
-            if examined.packets == 1 { "" } else { "s" },
+            counted(examined.packets, "packet"),
             examined.lost_count(),
-            if lines == 1 { "" } else { "s" }
+            counted(lines, "line")
         ));
     }
     Ok(0)

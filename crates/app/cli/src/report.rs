@@ -11,6 +11,7 @@ use romer_record::document::{Limit, Measurement, Way};
 use romer_record::manifest::ClockRelation;
 use romer_report::comparison::{Figure, Subject};
 use romer_report::{html, svg, text};
+use romer_units::counted;
 
 use crate::args::{OneWay, ReportArgs};
 use crate::bench::shown;
@@ -387,7 +388,7 @@ fn write_stream(
 /// What a table holds, and by what it is recognised; `known` says that what did not arrive is known to be lost.
 fn contents(written: &Written, known: bool) -> String {
     let packets = written.lines - written.duplicates;
-    let mut text = format!("{packets} packet{}", if packets == 1 { "" } else { "s" });
+    let mut text = counted(packets, "packet");
     for (number, what) in [
         (
             written.lost,

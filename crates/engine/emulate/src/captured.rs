@@ -11,6 +11,7 @@ use std::path::Path;
 
 use romer_exchange::capture::{self, Fault, Record};
 use romer_impair::{Headers, Port};
+use romer_units::{counted, was};
 use romer_wire::ethernet::{self, Frame};
 use romer_wire::joined::Joined;
 
@@ -197,15 +198,6 @@ impl Reading {
         }
         Ok(notes)
     }
-}
-
-/// So many of something, in words.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-const fn was(count: u64) -> &'static str {
-    if count == 1 { "was" } else { "were" }
 }
 
 /// The size of a frame of so many octets, with its check sequence.

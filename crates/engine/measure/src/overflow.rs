@@ -2,7 +2,7 @@
 
 use romer_host::socket::Datagram;
 use romer_record::event::{Event, EventKind, Side};
-use romer_units::{Monotonic, Timestamp};
+use romer_units::{Monotonic, Timestamp, counted};
 
 use crate::occurrences::event;
 
@@ -36,10 +36,8 @@ impl Overflow {
 
 fn words(side: Side, count: u64) -> String {
     let host = if side == Side::Responder { "the responder's host" } else { "this host" };
-    let datagrams = if count == 1 { "datagram" } else { "datagrams" };
-    format!(
-        "{count} {datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time"
-    )
+    let datagrams = counted(count, "datagram");
+    format!("{datagrams} had arrived, and {host}'s kernel dropped them because they were not read in time")
 }
 
 /// Takes `next` up in the event of an overflow, if that goes on with it; gives whether it does.

@@ -4,7 +4,7 @@
 //! that two times of different clocks cannot be subtracted by accident. A [`Stamp`] is such a time together with
 //! the [`Place`] where it was taken. The rest are lengths of time, rates, sizes, code points and ranges of addresses,
 //! each with the way people write it (`45ms`, `100Mbit`, `64B`, `ef`, `192.0.2.0/24`), and [`random`], the integer stream that every seed
-//! replays.
+//! replays. Sentences about numbers of things have [`counted`] and [`was`].
 //!
 //! ```compile_fail
 //! use romer_units::{Responder, Sender, Timestamp};
@@ -31,6 +31,7 @@ pub mod random;
 mod rate;
 mod size;
 mod time;
+mod words;
 
 pub use dscp::Dscp;
 pub use ecn::Ecn;
@@ -39,3 +40,4 @@ pub use quantity::QuantityError;
 pub use rate::{Layer, LineRate, Rate};
 pub use size::{FrameSize, Size};
 pub use time::{Arrival, Clock, Departure, Duration, Monotonic, Place, Responder, Sender, Stamp, Timestamp};
+pub use words::{counted, was};

@@ -12,7 +12,7 @@ use romer_timebase::refused::refused;
 use romer_timebase::too_long::too_long;
 use romer_timebase::unread::unread;
 use romer_timebase::{Related, Selection};
-use romer_units::{Duration, Place};
+use romer_units::{Duration, Place, counted};
 
 /// The `events`, with those of the far host at their moment of the run: it was told of them when the network let it, and by
 /// the far clock, which the stamps of what went there and back relate to this one to half a round trip.
@@ -138,8 +138,7 @@ pub(super) fn mark_astray(
             }
         }
         for (cause, count) in by_cause {
-            let probes = if count == 1 { "probe" } else { "probes" };
-            counts.entry(cause).or_default().push(format!("{count} {probes} {name}"));
+            counts.entry(cause).or_default().push(format!("{} {name}", counted(count, "probe")));
         }
     }
     let said = counts.into_iter().map(|(cause, counts)| {

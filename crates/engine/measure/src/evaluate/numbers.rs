@@ -1,6 +1,7 @@
 //! What is said where the far end keeps no log, by whether it counts its replies.
 
 use romer_timebase::{Numbering, ReplyNumbers};
+use romer_units::{counted, was};
 
 /// Notes for readers.
 pub(super) fn words(told: Option<&ReplyNumbers>) -> Vec<String> {
@@ -20,12 +21,12 @@ pub(super) fn words(told: Option<&ReplyNumbers>) -> Vec<String> {
         Numbering::Own => "its departure stamp is taken before sending",
     };
     let mut words = vec![format!("the far end keeps no log for us: {about}")];
-    words.extend(told.filter(|told| told.numbering == Numbering::Own).into_iter().flat_map(counted));
+    words.extend(told.filter(|told| told.numbering == Numbering::Own).into_iter().flat_map(by_its_count));
     words
 }
 
 /// Of a far end that counts its replies.
-fn counted(told: &ReplyNumbers) -> Vec<String> {
+fn by_its_count(told: &ReplyNumbers) -> Vec<String> {
     let mut words = Vec::new();
     if told.missing == 0 {
         words.push(
@@ -37,7 +38,7 @@ fn counted(told: &ReplyNumbers) -> Vec<String> {
         words.push(format!(
             "the far end counts its replies: of {} that did not come back, {}{} lost on the way there, or not answered, \
              and {}{} lost on the way back",
-            number(told.missing, "probe"),
+            counted(told.missing, "probe"),
             least(told.all_there),
             were(told.there),
             least(told.all_back),
@@ -61,7 +62,7 @@ fn counted(told: &ReplyNumbers) -> Vec<String> {
     if told.copies > 0 {
         words.push(format!(
             "{} came there more than once: some of the numbers that are missing may be those of replies to copies",
-            number(told.copies, "probe")
+            counted(told.copies, "probe")
         ));
     }
     if told.restarts > 0 {
@@ -73,12 +74,8 @@ fn counted(told: &ReplyNumbers) -> Vec<String> {
     words
 }
 
-fn number(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
 fn were(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "was" } else { "were" })
+    format!("{count} {}", was(count))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule};
-use romer_units::Duration;
+use romer_units::{Duration, counted};
 use romer_wire::compact;
 use romer_wire::stamp;
 
@@ -76,8 +76,7 @@ impl Prepared {
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
         warnings.extend(dropped(Side::Sender, own_drops.into(), events));
         if errors > 0 {
-            let s = if errors == 1 { "" } else { "s" };
-            warnings.push(format!("the path reported {errors} error{s} (ICMP) about the probes"));
+            warnings.push(format!("the path reported {} (ICMP) about the probes", counted(errors, "error")));
         }
         warnings
     }

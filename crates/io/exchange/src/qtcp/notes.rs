@@ -1,6 +1,6 @@
 //! What a reader of a `.raw` should know.
 
-use romer_units::Duration;
+use romer_units::{Duration, counted};
 
 use super::UNIT_NS;
 
@@ -63,8 +63,7 @@ impl Notes {
             several => format!("{several} lines repeat a sequence number: duplicates"),
         });
         say(self.reordered, &|| {
-            let packets = if self.reordered == 1 { "packet" } else { "packets" };
-            format!("{} {packets} arrived after one with a higher number: reordered", self.reordered)
+            format!("{} arrived after one with a higher number: reordered", counted(self.reordered, "packet"))
         });
         words.extend(self.step_words().into_iter().flatten());
         if self.wrapped {

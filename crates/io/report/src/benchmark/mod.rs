@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use romer_record::benchmark::{Benchmark, Overall};
+use romer_units::counted;
 
 use crate::escape::markup;
 pub use figures::figures;
@@ -194,8 +195,7 @@ pub fn page(document: &Benchmark) -> String {
 fn contents(document: &Benchmark, figures: usize, html: &mut String) {
     let mut parts = Vec::new();
     if figures > 0 {
-        let s = if figures == 1 { "" } else { "s" };
-        parts.push(format!("<a href=\"#figures\">{figures} figure{s}</a>"));
+        parts.push(format!("<a href=\"#figures\">{}</a>", counted(figures as u64, "figure")));
     }
     if !document.results.is_empty() {
         parts.push("<a href=\"#results\">the results as a table</a>".into());

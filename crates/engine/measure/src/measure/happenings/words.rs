@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use romer_host::HostError;
+use romer_units::{counted, was};
 
 use crate::occurrences::shorter;
 
 /// `1 probe was not sent`, `2 probes were not sent`.
 pub(super) fn unsent(count: u64) -> String {
-    if count == 1 { "1 probe was not sent".into() } else { format!("{count} probes were not sent") }
+    format!("{} {} not sent", counted(count, "probe"), was(count))
 }
 
 /// Why as many probes to `target` were not sent, by the system's error number of the last; `mtu` is the longest packet that
@@ -35,15 +36,13 @@ pub(super) fn refusal(errno: i32, count: u64, target: IpAddr, mtu: Option<u32>) 
 
 /// What the path has reported of so many probes.
 pub(super) fn path_error(count: u64) -> String {
-    let errors = if count == 1 { "error" } else { "errors" };
-    format!("the path reported {count} {errors} about probes (ICMP)")
+    format!("the path reported {} about probes (ICMP)", counted(count, "error"))
 }
 
 /// That the path has returned so many probes to `target` as too long, with the MTU that it named (0 where it named none).
 pub(super) fn path_refused(count: u64, target: IpAddr, mtu: u32) -> String {
-    let probes = if count == 1 { "probe" } else { "probes" };
     let takes = shorter(target, Some(mtu).filter(|mtu| *mtu > 0));
-    format!("the path refused {count} {probes} as too long (ICMP){takes}")
+    format!("the path refused {} as too long (ICMP){takes}", counted(count, "probe"))
 }
 
 #[cfg(test)]
