@@ -11,7 +11,7 @@ use romer_record::document::Summary;
 use romer_record::emulation::{EmulatedDirection, Emulation, mean_between};
 use romer_report::{count, maybe_time, percent};
 
-use super::{Panel, Picture, Points, Shared, panels};
+use super::{Panel, Picture, Points, Shared, Unit, panels};
 
 /// Seconds that are remembered.
 const REMEMBERED: usize = 600;
@@ -210,17 +210,15 @@ impl EmulationPicture {
         ][way];
         let mut held = vec![("asked", delay(0)), ("in all", delay(1))];
         held.extend(Some(("rate's queue", delay(2))).filter(|(_, points)| !points.is_empty()));
-        let number: fn(f64) -> String =
-            |value| if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
         vec![
             Panel {
                 title: packets,
                 curves: vec![("in", rate(0)), ("out", rate(1))],
-                show: number,
+                unit: Unit::Number,
                 zero: true,
             },
-            Panel { title: delays, curves: held, show: |value| maybe_time(Some(value), true), zero: true },
-            Panel { title: lost, curves: vec![("", rate(2))], show: number, zero: true },
+            Panel { title: delays, curves: held, unit: Unit::Time, zero: true },
+            Panel { title: lost, curves: vec![("", rate(2))], unit: Unit::Number, zero: true },
         ]
     }
 }

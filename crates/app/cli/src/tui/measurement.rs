@@ -16,7 +16,7 @@ use romer_report::{count, maybe_time, percent};
 use romer_server::{Follower, LiveStream, LiveWay};
 use romer_units::Duration;
 
-use super::{PANEL, Panel, Picture, Points, Shared, change, panels, seconds, share};
+use super::{PANEL, Panel, Picture, Points, Shared, Unit, change, panels, seconds, share};
 
 /// Intervals that are remembered: ten minutes of half seconds.
 const REMEMBERED: usize = 1_200;
@@ -149,19 +149,18 @@ impl MeasurementPicture {
         } else {
             self.ways_title()
         };
-        let time: fn(f64) -> String = |value| maybe_time(Some(value), true);
         let lost = of([|point| point.lost[0], |point| point.lost[1]]);
         let jitters = of([|point| point.jitters[0], |point| point.jitters[1]]);
         let highest = of([|point| point.highest[0], |point| point.highest[1]]);
-        let panel = |title, curves, show, zero| Panel { title, curves, show, zero };
-        let missing = panel("not known to have arrived", missing, percent, true);
-        let lost = panel("lost", lost, percent, true);
+        let panel = |title, curves, unit, zero| Panel { title, curves, unit, zero };
+        let missing = panel("not known to have arrived", missing, Unit::Share, true);
+        let lost = panel("lost", lost, Unit::Share, true);
         let known = !lost.is_empty();
         vec![
-            panel(title, delays, time, false),
+            panel(title, delays, Unit::Time, false),
             if known { lost } else { missing },
-            panel("jitter (RFC 3550)", jitters, time, true),
-            panel("99 % of the delays", highest, time, false),
+            panel("jitter (RFC 3550)", jitters, Unit::Time, true),
+            panel("99 % of the delays", highest, Unit::Time, false),
         ]
     }
 
@@ -188,12 +187,11 @@ impl MeasurementPicture {
             ),
             _ => (each(median), each(|point| point.ways[0]), each(|point| point.jitters[2]), each(missing)),
         };
-        let time: fn(f64) -> String = |value| maybe_time(Some(value), true);
         vec![
-            Panel { title: "round-trip delay", curves: round_trips, show: time, zero: false },
-            Panel { title: "not back", curves: missing, show: percent, zero: true },
-            Panel { title: "jitter (RFC 3550)", curves: jitters, show: time, zero: true },
-            Panel { title: self.ways_title(), curves: ways, show: time, zero: false },
+            Panel { title: "round-trip delay", curves: round_trips, unit: Unit::Time, zero: false },
+            Panel { title: "not back", curves: missing, unit: Unit::Share, zero: true },
+            Panel { title: "jitter (RFC 3550)", curves: jitters, unit: Unit::Time, zero: true },
+            Panel { title: self.ways_title(), curves: ways, unit: Unit::Time, zero: false },
         ]
     }
 

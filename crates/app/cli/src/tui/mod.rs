@@ -20,6 +20,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::{Frame, Terminal};
+use romer_report::{maybe_time, percent};
 
 pub(crate) use emulation::EmulationPicture;
 pub(crate) use measurement::{MeasurementPicture, Painter};
@@ -218,10 +219,42 @@ struct Panel<'a> {
     title: &'a str,
     /// Each with its name.
     curves: Vec<(&'a str, Points)>,
-    /// How values are shown.
-    show: fn(f64) -> String,
+    /// What the values are.
+    unit: Unit,
     /// Whether the axis begins at 0.
     zero: bool,
+}
+
+/// What the values of a panel are.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// A part of a whole.
+    Share,
+    /// A number of something.
+    Number,
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Time => maybe_time(Some(value), true),
+            Self::Share => percent(value),
+            Self::Number if value < 10.0 => format!("{value:.1}"),
+            Self::Number => format!("{value:.0}"),
+        }
+    }
+
+    /// The least that lies between the ends of an axis, so that both and the middle have words of their own: twice what
+    /// [`Self::show`] tells apart at the least.
+    const fn least_span(self) -> f64 {
+        match self {
+            Self::Time => 2.0,
+            Self::Share => 2e-4,
+            Self::Number => 0.2,
+        }
+    }
 }
 
 /// Lines that a panel takes at the least.
@@ -259,14 +292,14 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
     use ratatui::text::Span;
     use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 
-    let Panel { title, curves, show, zero } = panel;
+    let Panel { title, curves, unit, zero } = panel;
     let points = || curves.iter().flat_map(|(_, points)| points);
     // The names stand in the title, in the colours of their curves: within the chart they would hide what is drawn.
     let named = |with_values: bool| {
         let mut words = vec![Span::raw((*title).to_owned())];
         for ((name, points), colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
             let last = points.last().filter(|_| with_values);
-            let now = last.map_or_else(String::new, |(_, value)| format!(" {}", show(*value)));
+            let now = last.map_or_else(String::new, |(_, value)| format!(" {}", unit.show(*value)));
             words.push(Span::styled(format!(" \u{2500} {name}{now}"), Style::new().fg(colour)));
         }
         words
@@ -287,13 +320,13 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
     let to = if to > from { to } else { from + 1.0 };
     let (low, high) = (least(|point| point.1), most(|point| point.1));
     // A little room above and below; a constant has some as well.
-    let room = ((high - low) * 0.08).max(high.abs() * 0.02).max(1e-9);
+    let room = ((high - low) * 0.08).max(high.abs() * 0.02);
     let low = if *zero && low >= 0.0 {
         0.0
     } else {
         (low - room).max(if low >= 0.0 { 0.0 } else { f64::NEG_INFINITY })
     };
-    let high = high + room;
+    let high = (high + room).max(low + unit.least_span());
     let sets = curves.iter().zip(COLOURS.into_iter().cycle()).map(|((_, points), colour)| {
         Dataset::default()
             .marker(Marker::Braille)
@@ -301,7 +334,8 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
             .style(Style::new().fg(colour))
             .data(points)
     });
-    let seconds = |at: f64| format!("{at:.0} s");
+    let decimals = usize::from(to - from < 4.0);
+    let seconds = |at: f64| format!("{at:.decimals$} s");
     let chart = Chart::new(sets.collect())
         .block(block)
         .legend_position(None)
@@ -311,9 +345,9 @@ fn chart(frame: &mut Frame<'_>, area: Rect, panel: &Panel<'_>) {
             seconds(to),
         ]))
         .y_axis(Axis::default().bounds([low, high]).labels([
-            show(low),
-            show(f64::midpoint(low, high)),
-            show(high),
+            unit.show(low),
+            unit.show(f64::midpoint(low, high)),
+            unit.show(high),
         ]));
     frame.render_widget(chart, area);
 }
@@ -343,6 +377,64 @@ mod tests {
         let buffer = terminal.backend().buffer().clone();
         let rows = (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>());
         rows.collect::<Vec<_>>().join("\n")
+    }
+
+    struct One(Unit, Points);
+
+    impl Picture for One {
+        fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+            let halves = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas::<2>(area);
+            // Shares and numbers are drawn from 0 always.
+            for (half, zero) in halves.into_iter().zip([true, !matches!(self.0, Unit::Time)]) {
+                Panel { title: "", curves: vec![("", self.1.clone())], unit: self.0, zero }.draw(frame, half);
+            }
+        }
+
+        fn hold(&mut self, _: bool) {}
+    }
+
+    /// The words at an axis of values, from the top, or at one of seconds.
+    fn labels(rows: &[&str]) -> [Vec<String>; 2] {
+        let inner = |row: &str| row.strip_prefix('│').map(|rest| rest.trim_end_matches('│').to_owned());
+        let rows: Vec<String> = rows.iter().copied().filter_map(inner).collect();
+        let values =
+            rows.iter().filter_map(|row| row.split_once('│')).map(|(word, _)| word.trim().to_owned());
+        let seconds = rows.last().unwrap().split_whitespace().filter(|word| *word != "s");
+        [values.filter(|word| !word.is_empty()).collect(), seconds.map(str::to_owned).collect()]
+    }
+
+    #[test]
+    fn every_word_at_an_axis_is_another_however_little_there_is_to_tell_apart() {
+        let values = [
+            (Unit::Share, [0.0, 0.0]),
+            (Unit::Share, [0.0, 1e-9]),
+            (Unit::Share, [0.0, 1e-5]),
+            (Unit::Share, [0.0, 1e-4]),
+            (Unit::Share, [0.0, 3e-4]),
+            (Unit::Share, [1.0, 1.0]),
+            (Unit::Time, [0.0, 0.0]),
+            (Unit::Time, [0.0, 0.4]),
+            (Unit::Time, [7.0, 7.0]),
+            (Unit::Time, [-3.0, -3.0]),
+            (Unit::Time, [1.234e9, 1.234e9]),
+            (Unit::Number, [0.0, 0.0]),
+            (Unit::Number, [0.0, 0.04]),
+            (Unit::Number, [12.0, 12.0]),
+        ];
+        for (unit, [first, last]) in values {
+            for times in [[0.5, 1.0], [0.5, 2.5], [7.5, 10.5], [0.0, 600.0]] {
+                let text = shown(&One(unit, vec![(times[0], first), (times[1], last)]), 60, 40);
+                let rows: Vec<&str> = text.lines().collect();
+                for panel in rows.chunks(20) {
+                    for words in labels(panel) {
+                        let mut apart = words.clone();
+                        apart.sort_unstable();
+                        apart.dedup();
+                        assert_eq!((words.len(), apart.len()), (3, 3), "{first} to {last}:\n{text}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
