@@ -1,7 +1,7 @@
 //! The interrupts of network interfaces: which they have, to which processors they go, and moving them for a while.
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::path::Path;
 
@@ -59,8 +59,11 @@ fn place(number: u32) -> String {
     format!("/proc/irq/{number}/smp_affinity_list")
 }
 
+/// Octets of a list of processors that are compared; longer ones are taken for another's.
+const LONGEST_LIST: usize = 64;
+
 /// Interrupts that go to one processor. Dropping it has them go where they went; so does the end of this process, in
-/// whatever way it comes.
+/// whatever way it comes. One that somebody else has moved meanwhile stays there.
 #[derive(Debug)]
 pub struct MovedInterrupts {
     /// Those that the kernel let nobody move.
@@ -83,15 +86,10 @@ impl MovedInterrupts {
         if known.is_empty() {
             return Err(HostError::Unsuitable("no interface that is up has interrupts of its own"));
         }
+        let ours = format!("{cpu}\n");
         let guardian = Guardian::over([], |[]| {
             for (_, path, before) in &known {
-                // What cannot be opened or written is no more, or was never moved.
-                // SAFETY: the path was prepared before the fork, and ends with a zero.
-                let file = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
-                // SAFETY: the octets were prepared before the fork; as many are read as there are.
-                unsafe { libc::write(file, before.as_ptr().cast(), before.len()) };
-                // SAFETY: the call takes a plain number.
-                unsafe { libc::close(file) };
+                put_back(path, before, ours.as_bytes());
             }
         })?;
         // From here on, every way out goes by the guardian.
@@ -114,9 +112,37 @@ impl MovedInterrupts {
     }
 }
 
+/// Writes what stood in the file at `path` before, if there stands now what is `ours`. Makes system calls only.
+fn put_back(path: &CStr, before: &[u8], ours: &[u8]) {
+    let mut now = [0_u8; LONGEST_LIST];
+    // What cannot be opened or written is no more, or was never moved.
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+    // SAFETY: the call writes at most as many octets as `now` has.
+    let length = unsafe { libc::pread(file, now.as_mut_ptr().cast(), now.len(), 0) };
+    if usize::try_from(length).is_ok_and(|length| now[..length] == *ours) {
+        // SAFETY: as many octets are read as there are.
+        unsafe { libc::pwrite(file, before.as_ptr().cast(), before.len(), 0) };
+    }
+    // SAFETY: the call takes a plain number.
+    unsafe { libc::close(file) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_somebody_else_has_moved_meanwhile_is_not_put_back() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = CString::new(file.path().to_str().unwrap()).unwrap();
+        for (now, after) in [("0\n", "0-3\n"), ("2\n", "2\n"), ("0-3\n", "0-3\n"), ("", "")] {
+            fs::write(file.path(), now).unwrap();
+            put_back(&path, b"0-3\n", b"0\n");
+            assert_eq!(fs::read_to_string(file.path()).unwrap(), after);
+        }
+        put_back(c"/nowhere", b"0-3\n", b"0\n");
+    }
 
     const TABLE: &str = "           CPU0       CPU1
  35:          0          1  IO-APIC   6-edge      virtio1-req.0
