@@ -178,3 +178,27 @@ fn a_virtual_link_says_that_it_stamps_in_software_only() {
         assert!(stamping.software_departures && stamping.clock.is_none(), "{stamping:?}");
     });
 }
+
+/// Relied on by the responder, which waits as long for the stamps of its replies and probes: what the kernel keeps while it does
+/// not know the neighbour's hardware address is stamped when it leaves, and no earlier.
+#[test]
+fn what_waits_for_its_neighbour_is_stamped_when_it_leaves() {
+    with_network("stamps::what_waits_for_its_neighbour_is_stamped_when_it_leaves", || {
+        let pair = Pair::new();
+        let [one, _] = pair.sockets(0, &SocketOptions::default());
+        let unknown: std::net::SocketAddr = "198.18.0.9:9".parse().unwrap();
+        let mut events = TransmitEvents::new(16);
+        one.send(&Outgoing::new(b"belief", unknown, 7)).unwrap();
+        one.wait(Some(Duration::from_millis(300))).unwrap();
+        assert_eq!(one.transmit_events(&mut events).unwrap(), 0, "it has not left");
+        let known = realtime_now();
+        let mac = pair.other.network().link("v1").unwrap().mac.unwrap();
+        pair.one.network().set_neighbour("v0", unknown.ip(), mac).unwrap();
+        while one.transmit_events(&mut events).unwrap() == 0 {
+            assert!(!one.wait(PATIENCE).unwrap().timed_out(), "no transmit stamp came");
+        }
+        let stamp = events.stamps()[0];
+        assert_eq!(stamp.id, 7);
+        assert!(stamp.kernel >= known, "{stamp:?}, {known:?}");
+    });
+}

@@ -25,6 +25,7 @@ mod marking;
 mod measuring;
 mod model;
 mod nat;
+mod neighbours;
 mod offline;
 mod recorded;
 mod refused;

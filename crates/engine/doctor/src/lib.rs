@@ -87,6 +87,7 @@ pub fn examine(options: &Options) -> Doctor {
         network::coalescing(network::read_coalescing(known), &rights),
         network::interrupts(&network::read_interrupts(known), &rights),
         network::reverse_path(network::read_reverse_path(), &rights),
+        network::too_long(host_info::too_long_heard().ok(), &rights),
         network::conntrack(network::read_conntrack(), &rights),
         timing::cores(host_info::processors()),
         limits::affinity(&limits::Cpus::read()),

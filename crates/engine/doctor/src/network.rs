@@ -5,6 +5,7 @@ use std::path::Path;
 use romer_host::HostError;
 use romer_host::ethtool::Coalescing;
 use romer_host::features::{Feature, Presence};
+use romer_host::host_info::TooLongHeard;
 use romer_host::interrupts::Interrupts;
 use romer_host::link::Network;
 use romer_host::socket::DepartureTime;
@@ -19,6 +20,7 @@ const COALESCING: &str = "interrupt_coalescing";
 const INTERRUPTS: &str = "interrupts";
 const DEPARTURE: &str = "departure_time";
 const REVERSE_PATH: &str = "rp_filter";
+const TOO_LONG: &str = "path_mtu";
 const CONNTRACK: &str = "conntrack";
 const PACKETS: &str = "packet_access";
 const DISCIPLINES: &str = "kernel_parts";
@@ -173,6 +175,46 @@ pub(crate) fn reverse_path(strict: Option<Vec<String>>, rights: &Rights) -> Find
         ),
     };
     finding.value("strict", strict.unwrap_or_default())
+}
+
+/// What this host makes of routers that return packets as too long; `None` where there is no IPv4.
+pub(crate) fn too_long(heard: Option<TooLongHeard>, rights: &Rights) -> Finding {
+    let mend = || rights.command("sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+    let (finding, setting) = match heard {
+        Some(TooLongHeard::Heeded) => (
+            good(
+                TOO_LONG,
+                "Routers that return packets of IPv4 as too long are heeded.",
+                "What is too long for a path is told with the size that passes, and is not taken for loss.",
+            ),
+            Some(0),
+        ),
+        Some(TooLongHeard::Least(octets)) => (
+            limited(
+                TOO_LONG,
+                format!(
+                    "Where a router has returned a packet of IPv4 as too long, this host sends no longer ones than {octets} octets \
+                     (net.ipv4.ip_no_pmtu_disc is 1)."
+                ),
+                "From then on longer probes are not sent there, though the path may take them.",
+                mend(),
+            ),
+            Some(1),
+        ),
+        Some(TooLongHeard::Unheard(setting)) => (
+            limited(
+                TOO_LONG,
+                format!(
+                    "Routers that return packets of IPv4 as too long are not heard (net.ipv4.ip_no_pmtu_disc is {setting})."
+                ),
+                "Probes and replies that are too long for a path look like losses.",
+                mend(),
+            ),
+            Some(setting),
+        ),
+        None => (good(TOO_LONG, "There is no IPv4.", "Routers of IPv6 are always heeded."), None),
+    };
+    finding.value("ip_no_pmtu_disc", setting)
 }
 
 /// Connections that are tracked in this namespace, and the most that can be; `None` where nothing tracks any.

@@ -51,6 +51,23 @@ fn a_strict_filter_and_a_full_table_are_limits() {
 }
 
 #[test]
+fn routers_that_are_not_heeded_are_a_limit_with_what_that_means() {
+    let anybody = Rights::of_anybody();
+    for heard in [None, Some(TooLongHeard::Heeded)] {
+        assert_eq!(too_long(heard, &anybody).verdict, Verdict::Good, "{heard:?}");
+    }
+    for (heard, found) in [
+        (TooLongHeard::Least(552), "no longer ones than 552 octets (net.ipv4.ip_no_pmtu_disc is 1)"),
+        (TooLongHeard::Unheard(3), "are not heard (net.ipv4.ip_no_pmtu_disc is 3)"),
+    ] {
+        let finding = too_long(Some(heard), &anybody);
+        assert_eq!(finding.verdict, Verdict::Limited);
+        assert!(finding.found.contains(found), "{}", finding.found);
+        assert_eq!(finding.mend.unwrap(), "sudo sysctl -w net.ipv4.ip_no_pmtu_disc=0");
+    }
+}
+
+#[test]
 fn what_is_there_what_is_forbidden_and_what_is_absent_are_told_apart() {
     let anybody = Rights::of_anybody();
     let all = |presence| ACCESS.iter().map(|(_, name, words)| (*name, *words, presence)).collect::<Looked>();

@@ -13,7 +13,7 @@ use romer_report::text::TextStyle;
 use romer_units::Duration;
 
 /// The findings, in their order.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "kernel_stamps",
     "stolen_time",
     "pacing",
@@ -30,6 +30,7 @@ const NAMES: [&str; 28] = [
     "interrupt_coalescing",
     "interrupts",
     "rp_filter",
+    "path_mtu",
     "conntrack",
     "cores",
     "affinity",

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
+use crate::occurrences::SHORT;
 use happened::{dated, in_place, mark_astray};
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
@@ -11,7 +12,7 @@ use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, W
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
-use romer_record::{Passage, RoundTrip};
+use romer_record::{Fate, Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
@@ -20,7 +21,7 @@ use romer_timebase::{
     Selection, Tallies,
 };
 use romer_units::{Dscp, Duration, Ecn, Place};
-use standstill::Standstill;
+use standstill::{Standstill, late_departures};
 use under_way::under_way;
 
 use figures::Figures;
@@ -356,28 +357,6 @@ fn concluded(
     Evaluated { measurement, related, selection, location }
 }
 
-/// A probe that leaves so late was held up by more than a busy machine, nanoseconds.
-const LATE_NS: f64 = 250e6;
-
-/// Says where probes left long after their time. Longer than [`romer_timebase::steps::TOO_LATE_NS`], they do not leave at all,
-/// and an event says so.
-fn late_departures(m: &Measurement) -> Vec<String> {
-    let two_way = m.round_trip.packets.sent.is_some();
-    let ways = [
-        (if two_way { &m.round_trip } else { &m.forward }, "this program"),
-        (&m.reverse, "the program at the far end"),
-    ];
-    let late = ways.into_iter().filter_map(|(way, program)| {
-        let most = way.departure_error_ns.as_ref()?.max.filter(|most| *most >= LATE_NS)?;
-        Some(format!(
-            "a packet left {:.0} ms after its time, and those that were due meanwhile in a burst with it: {program} stood \
-             still (stopped, or its host had no processor for it)",
-            most / 1e6
-        ))
-    });
-    late.collect()
-}
-
 /// What a call over the path would be worth.
 fn calls(stream: &Stream, related: &Related, m: &Measurement) -> Vec<Voice> {
     let ways =
@@ -491,6 +470,21 @@ fn warnings(
          there are stamped before sending"
             .into(),
     );
+    let unheard = stream.routers_unheard.filter(|_| {
+        related
+            .forward
+            .iter()
+            .any(|passage| matches!(passage.fate, Fate::Lost | Fate::Unknown) && passage.size > SHORT)
+    });
+    if let Some(setting) = unheard {
+        warn(
+            true,
+            format!(
+                "this host does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is \
+                 {setting}): some of the losses may be of probes that are too long for their way"
+            ),
+        );
+    }
     warn(
         stream.clock_relation == ClockRelation::Unknown && any,
         "the two clocks' offset is not known: one-way delays are the part above the least one".into(),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use romer_host::clock;
+use romer_host::host_info::{self, TooLongHeard};
 use romer_host::link::Network;
 use romer_host::watch::{NetworkChange, Watch, read_clocks};
 use romer_record::event::{Event, EventKind, Side};
@@ -70,6 +71,39 @@ pub(crate) fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
             let most = mtu.saturating_sub(headers);
             format!(": it takes packets of {mtu} octets at the most, headers among them; choose a --size of at most {most}B")
         },
+    )
+}
+
+/// The same where a host itself refuses longer ones, by what it makes of the words of routers.
+pub(crate) fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>) -> String {
+    match (target, mtu, heard) {
+        (IpAddr::V4(_), Some(mtu), Some(TooLongHeard::Least(least))) if mtu == least => {
+            let most = mtu.saturating_sub(28);
+            format!(
+                ": a router has returned one, and no packets of more than {mtu} octets are sent there since, whatever fits \
+                 (net.ipv4.ip_no_pmtu_disc is 1 there); set that to 0, or choose a --size of at most {most}B"
+            )
+        }
+        _ => shorter(target, mtu),
+    }
+}
+
+/// Octets of payload that every path is meant to take in IPv4: a packet of 576 (RFC 791).
+pub(crate) const SHORT: u32 = 576 - 28;
+
+/// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
+pub(crate) fn routers_unheard() -> Option<u32> {
+    match host_info::too_long_heard() {
+        Ok(TooLongHeard::Unheard(setting)) => Some(setting),
+        _ => None,
+    }
+}
+
+/// What is to be said where, by its `setting`, this host would hear nothing if `those` of IPv4 were too long for their way.
+pub(crate) fn unheard(those: &str, setting: u32) -> String {
+    format!(
+        "this host does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
+         that are too long for their way will look like losses; set that to 0, or see that --size is {SHORT}B at the most"
     )
 }
 

@@ -91,6 +91,10 @@ pub struct Stream {
     /// The calibration of the measuring host, where it has one.
     #[serde(default)]
     pub calibration: Option<CalibrationUse>,
+    /// The measuring host does not hear routers that return what is too long for a link of the way (`net.ipv4.ip_no_pmtu_disc`
+    /// is this, 2 or 3), and some of the probes may be. Left out where it does, or none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routers_unheard: Option<u32>,
     /// What happened meanwhile.
     #[serde(default)]
     pub events: Vec<Event>,

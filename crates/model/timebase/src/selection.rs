@@ -68,7 +68,7 @@ pub(crate) fn arrived_there(row: &RoundTrip) -> bool {
 
 impl Selection {
     /// Chooses for the whole stream, so that no two delays of it span different places. `Best` takes the kernel's
-    /// stamp for a moment if at least half of the packets concerned have it, and else the user's. A place that
+    /// stamp for a moment if at least half of the packets concerned that came have it, and else the user's. A place that
     /// was asked for by name is taken though stamps be missing; the network card's only where it has stamped at least
     /// half, and else the best of the others. Without a far log the responder's moments are those that it told; with
     /// one of which little was brought back, too.
@@ -125,6 +125,8 @@ impl Selection {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tallies {
     moments: [Tally; 4],
+    /// The departures of those that came: t1 and t3.
+    came: [Tally; 2],
     last: Option<u64>,
 }
 
@@ -132,9 +134,13 @@ impl Tallies {
     /// Counts the next rows, in order of sequence and copy.
     pub fn take(&mut self, rows: &[RoundTrip]) {
         let [t1, t2, t3, t4] = &mut self.moments;
+        let [t1_came, t3_came] = &mut self.came;
         for row in rows {
             if self.last != Some(row.sequence) && !row.not_sent && row.way != Way::Reverse {
                 t1.count(&row.t1);
+                if arrived_there(row) {
+                    t1_came.count(&row.t1);
+                }
             }
             self.last = Some(row.sequence);
             if arrived_there(row) {
@@ -142,6 +148,9 @@ impl Tallies {
             }
             if replied(row) {
                 t3.count(&row.t3);
+                if row.returned {
+                    t3_came.count(&row.t3);
+                }
             }
             if row.returned {
                 t4.count(&row.t4);
@@ -158,6 +167,9 @@ impl Tallies {
             StampRequest::User => Some(Place::User),
         };
         let [t1, t2, t3, t4] = self.moments;
+        // What was lost may never have left, and has no delay: it does not choose for what came.
+        let those = |came: Tally, all: Tally| if came.concerned > 0 { came } else { all };
+        let (t1, t3) = (those(self.came[0], t1), those(self.came[1], t3));
         let near = |tally: Tally| Some(tally.asked(asked).unwrap_or_else(|| tally.best()));
         let far = |tally: Tally| {
             if has_far_log { tally.asked(asked).or_else(|| tally.best_far()) } else { None }

@@ -425,6 +425,24 @@ fn best_is_the_kernel_where_at_least_half_of_the_packets_have_it() {
 }
 
 #[test]
+fn what_never_left_does_not_choose_the_stamps_of_what_came() {
+    let row = |n: u64| {
+        let mut row = assemble(&one(20_000, 30_000, 40_000))[0];
+        row.sequence = n;
+        if n >= 3 {
+            // The host took it and dropped it: the program's stamp is all that there is.
+            let gone = Stamps { kernel: None, ..row.t1 };
+            row = RoundTrip { sequence: n, t1: gone, ..RoundTrip::default() };
+        }
+        row
+    };
+    let place = |rows: &[RoundTrip]| Selection::choose(rows, StampRequest::Best, true).t1;
+    let rows: Vec<RoundTrip> = (0..10).map(row).collect();
+    assert_eq!(place(&rows), Some(Place::Kernel), "all that came have the kernel's");
+    assert_eq!(place(&rows[3..]), Some(Place::User), "none came");
+}
+
+#[test]
 fn a_far_log_of_which_little_came_back_leaves_what_was_told() {
     let told_only = |sequence: u64| {
         let mut row = assemble(&one(20_000, 30_000, 40_000))[0];

@@ -218,6 +218,31 @@ pub fn interface_mtu(interface: &str) -> Result<u32, HostError> {
     Ok(Network::open(None)?.link(interface)?.mtu)
 }
 
+/// What this host makes of a router's word that a packet of IPv4 was too long for a link (RFC 1191;
+/// `net.ipv4.ip_no_pmtu_disc`). Of IPv6 it always heeds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLongHeard {
+    /// It sends no longer ones there than the router names (0).
+    Heeded,
+    /// It sends no longer ones there than so many octets, whatever the router names (1; `net.ipv4.route.min_pmtu`).
+    Least(u32),
+    /// It does not hear it of UDP (2; 3, by which only protocols hear it that can tell a forged one). The number is the setting.
+    Unheard(u32),
+}
+
+/// Asks what the current thread's network namespace has it make of such words.
+///
+/// # Errors
+/// There is no IPv4, or `/proc` is not there.
+pub fn too_long_heard() -> Result<TooLongHeard, HostError> {
+    let number = |path| read(path).map(|text| text.parse().unwrap_or(0));
+    Ok(match number("/proc/sys/net/ipv4/ip_no_pmtu_disc")? {
+        0 => TooLongHeard::Heeded,
+        1 => TooLongHeard::Least(number("/proc/sys/net/ipv4/route/min_pmtu")?),
+        setting => TooLongHeard::Unheard(setting),
+    })
+}
+
 /// How this host would send to an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {

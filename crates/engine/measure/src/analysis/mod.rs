@@ -397,6 +397,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         voice: analysis.voice.clone(),
         limits: Vec::new(),
         calibration: None,
+        routers_unheard: None,
         events: Vec::new(),
     }
 }

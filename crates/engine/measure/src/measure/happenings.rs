@@ -23,7 +23,7 @@ use crate::occurrences::{LONGER, covers, event, reading, route_words, unwatched}
 use crate::overflow;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
-use words::{path_error, path_refused, refusal, unsent};
+use words::{path_error, path_refused, refusal, unresolved, unsent};
 
 /// Most events that are kept of a run; a link that flaps all the time is no news after so many.
 const MOST: usize = 1_000;
@@ -48,6 +48,7 @@ struct Way {
     mtu: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
+    unresolved: Episode,
     too_long: Episode,
 }
 
@@ -452,6 +453,7 @@ impl Happenings {
             way.before_change = Some(looked);
         }
         (way.source, way.mtu) = (source, mtu);
+        way.shared.leaves_from(source);
         if let Some(route) = now {
             way.interface = route.interface;
         }
@@ -487,13 +489,14 @@ impl Happenings {
             let is_for_length = why == HostError::TOO_LONG && not_sent != self.ways[index].not_sent.count;
             let known = is_for_length.then(|| host_info::route_to(shared.target).ok()).flatten();
             let known = known.map(|route| route.mtu);
+            let heard = known.and_then(|_| host_info::too_long_heard().ok());
             self.grow(
                 index,
                 now,
                 not_sent,
                 |way| &mut way.not_sent,
                 |count| {
-                    let why = refusal(why, count, target, known);
+                    let why = refusal(why, count, target, known, heard);
                     (EventKind::NotSent, Side::Sender, format!("{}: {why}", unsent(count)))
                 },
             );
@@ -508,6 +511,14 @@ impl Happenings {
                 errors,
                 |way| &mut way.path_errors,
                 |count| (EventKind::PathError, Side::Path, path_error(count)),
+            );
+            let dropped = shared.unresolved.load(Ordering::Acquire);
+            self.grow(
+                index,
+                now,
+                dropped,
+                |way| &mut way.unresolved,
+                |count| (EventKind::PathError, Side::Sender, unresolved(count, target)),
             );
             self.look_at_lengths(index, now, &shared);
             if drops_are_due {
@@ -581,6 +592,7 @@ impl Happenings {
 impl Way {
     fn of(shared: &Arc<Shared>) -> Self {
         let route = host_info::route_to(shared.target).ok();
+        shared.leaves_from(route.as_ref().map(|route| route.source));
         let own = shared.socket.local_address().ip();
         Self {
             shared: Arc::clone(shared),
@@ -592,6 +604,7 @@ impl Way {
             mtu: route.as_ref().map(|route| route.mtu),
             not_sent: Episode::default(),
             path_errors: Episode::default(),
+            unresolved: Episode::default(),
             too_long: Episode::default(),
         }
     }

@@ -202,6 +202,7 @@ mod tests {
             voice: Default::default(),
             limits: Vec::new(),
             calibration: None,
+            routers_unheard: None,
             events: Vec::new(),
         }
     }

@@ -75,6 +75,13 @@ impl Prepared {
         let events = &self.manifest.events;
         warnings.extend(dropped(Side::Responder, self.far_drops, events));
         warnings.extend(dropped(Side::Sender, own_drops.into(), events));
+        let dropped = self.shared.unresolved.load(Ordering::Acquire);
+        if dropped > 0 {
+            warnings.push(format!(
+                "this host dropped {dropped} of the probes itself, because the next host on the way did not answer when asked for \
+                 its hardware address; they count as lost"
+            ));
+        }
         if errors > 0 {
             warnings.push(format!("the path reported {} (ICMP) about the probes", counted(errors, "error")));
         }
@@ -494,6 +501,7 @@ fn manifest(
         voice: options.voice.clone(),
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),
+        routers_unheard: None,
         events: Vec::new(),
     }
 }

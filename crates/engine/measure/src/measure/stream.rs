@@ -1,6 +1,6 @@
 //! One stream while it is measured: what its threads share.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,8 +55,12 @@ pub(super) struct Shared {
     pub(super) stamped: AtomicU64,
     /// Datagrams that were not reflections of this stream.
     pub(super) strays: AtomicU64,
-    /// Errors that routers or the far host reported, but for the next.
+    /// Errors that routers or the far host reported, but for those of length.
     pub(super) path_errors: AtomicU64,
+    /// Probes that this host dropped because the next host did not answer when asked for its hardware address.
+    pub(super) unresolved: AtomicU64,
+    /// The address that probes leave from, as far as is known.
+    own: Mutex<Option<IpAddr>>,
     /// Probes of which a router reported that they are too long for the path.
     pub(super) too_long: AtomicU64,
     /// The first of them since somebody looked; `u64::MAX` where there is none, or its report does not tell.
@@ -119,6 +123,8 @@ impl Shared {
             stamped: AtomicU64::new(0),
             strays: AtomicU64::new(0),
             path_errors: AtomicU64::new(0),
+            unresolved: AtomicU64::new(0),
+            own: Mutex::new(None),
             too_long: AtomicU64::new(0),
             first_too_long: AtomicU64::new(u64::MAX),
             path_mtu: AtomicU32::new(0),
@@ -252,6 +258,17 @@ impl Shared {
         if !found.is_empty() {
             self.overflows.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
         }
+    }
+
+    /// Probes leave from this address.
+    pub(super) fn leaves_from(&self, address: Option<IpAddr>) {
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = address;
+    }
+
+    /// Whether this is the address that probes leave from.
+    pub(super) fn is_own(&self, address: IpAddr) -> bool {
+        let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own == Some(address) || self.socket.local_address().ip() == address
     }
 
     /// What was found since the last call.

@@ -13,6 +13,7 @@ use super::{MeasureOptions, Observer};
 use crate::MeasureError;
 use crate::card::Cards;
 use crate::limits;
+use crate::occurrences::{SHORT, routers_unheard, unheard};
 
 /// A target to which nothing can be measured.
 pub(super) struct Dead {
@@ -90,8 +91,13 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         preparing::prepare(options, cards, &part, *way, number, &mut notes)
     });
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
-    for part in prepared.iter().flatten() {
+    for part in prepared.iter_mut().flatten() {
         notes.extend(few(&stream.traffic, &part.schedule, part.shared.way));
+        let is_long = part.schedule.payloads(part.floor).most > SHORT;
+        if part.shared.way != Way::Reverse && part.shared.target.is_ipv4() && is_long {
+            part.manifest.routers_unheard = routers_unheard();
+            notes.extend(part.manifest.routers_unheard.map(|setting| unheard("probes", setting)));
+        }
     }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
         first.pathfinder = Pathfinder::begin(options, first.shared.target);

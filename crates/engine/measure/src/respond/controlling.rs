@@ -30,7 +30,7 @@ use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
-use crate::occurrences::{Occurrence, Occurrences, covers, shorter};
+use crate::occurrences::{Occurrence, Occurrences, covers, shorter_by};
 use crate::overflow::Overflow;
 use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
@@ -489,7 +489,7 @@ impl Controlling {
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
             mtu = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
-            let takes = shorter(peer, mtu);
+            let takes = shorter_by(peer, mtu, host_info::too_long_heard().ok());
             format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
         } else {
             let why = io::Error::from_raw_os_error(errno);

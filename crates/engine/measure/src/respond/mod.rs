@@ -8,6 +8,7 @@ mod arriving;
 mod asking;
 mod controlling;
 mod document;
+mod patience;
 mod reflecting;
 mod refusals;
 mod sending;
@@ -17,8 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use romer_host::HostError;
 use romer_host::socket::{SocketOptions, StampingSocket, Waker};
+use romer_host::{HostError, host_info};
 use romer_record::respond::{Respond, RespondSessionsRefused};
 use romer_session::control::{self, Limits};
 use romer_session::reflector::{Counters, Prefix};
@@ -27,7 +28,7 @@ pub use romer_wire::stamp::{Key, ReplyFormat};
 
 use self::asking::Asking;
 use crate::card::{Cards, refusal};
-use crate::occurrences::{Occurrences, Remembered};
+use crate::occurrences::{Occurrences, Remembered, routers_unheard, unheard};
 use crate::threads::Held;
 use crate::{MeasureError, ThreadOptions};
 
@@ -146,10 +147,13 @@ impl Responder {
         let _ = romer_host::descriptors::raise();
         let cards = Cards::default();
         let stamping = if options.card_stamps { cards.all(&interfaces(options)?)? } else { Vec::new() };
-        let shortcomings =
-            stamping.iter().filter_map(|card| card.shortcoming()).chain(held.shortcoming()).collect();
         let sockets = test_sockets(options)?;
         let test_addresses: Vec<SocketAddr> = sockets.iter().map(StampingSocket::local_address).collect();
+        let deaf = routers_unheard().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
+        let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
+        let shortcomings = shortcomings.chain(held.shortcoming());
+        let shortcomings =
+            shortcomings.chain(deaf.map(|setting| unheard("replies and probes", setting))).collect();
         let listeners = control_listeners(options, &test_addresses)?;
         let control_addresses: Vec<SocketAddr> =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
@@ -223,7 +227,7 @@ impl Responder {
         &self.test_addresses
     }
 
-    /// What network cards do not stamp that were asked to, a line for each.
+    /// What network cards do not stamp that were asked to, and what else of this host is worth knowing, a line for each.
     pub fn shortcomings(&self) -> &[String] {
         &self.shortcomings
     }
@@ -301,7 +305,7 @@ fn interfaces(options: &RespondOptions) -> Result<Vec<String>, MeasureError> {
         if address.ip().is_unspecified() {
             return Ok(Vec::new());
         }
-        let interface = romer_host::host_info::interface_with(address.ip());
+        let interface = host_info::interface_with(address.ip());
         interfaces.extend(interface.map_err(|error| refusal(None, error))?);
     }
     Ok(interfaces)

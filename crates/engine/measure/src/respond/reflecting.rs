@@ -26,6 +26,7 @@ use self::associating::Owner;
 use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
+use super::patience::{self, Patience};
 use super::refusals::{Refusals, Refused};
 use super::sending::Path;
 use super::{OneWay, RespondOptions, Totals};
@@ -38,10 +39,6 @@ use crate::overflow::{Overflow, Overflows};
 const LIMITER_SETS: usize = 1_024;
 /// Replies that wait for their transmit stamp, for each socket.
 const PENDING: usize = 16_384;
-/// How long a transmit stamp is waited for. It takes microseconds; a driver that delivers none never does.
-const STAMP_WAIT: Duration = Duration::from_millis(200);
-/// How long a network card's stamp of the last departures is waited for once a session has ended.
-const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
@@ -152,7 +149,7 @@ struct Waiting {
     record: Option<(Owner, Far)>,
     /// Where its session is remembered, and its number there, so that the session's next reply can tell.
     held: Option<(Held, u32)>,
-    until: Timestamp<Monotonic>,
+    since: Timestamp<Monotonic>,
 }
 
 /// A reply of which a network card's stamp may come.
@@ -172,6 +169,7 @@ struct Port {
     next_id: u32,
     waiting: Vec<Option<Waiting>>,
     in_waiting: usize,
+    patience: Patience,
     /// The latest replies, where cards stamp.
     departing: Vec<Option<Departing>>,
     overflows: Overflows,
@@ -220,6 +218,7 @@ impl Reflecting {
             next_id: 0,
             waiting: vec![None; PENDING],
             in_waiting: 0,
+            patience: Patience::default(),
             departing: vec![None; departing],
             overflows: Overflows::default(),
         };
@@ -423,10 +422,10 @@ impl Reflecting {
         if !sent || !self.ports[index].socket.has_kernel_stamps() {
             return self.hand_over(record);
         }
-        let until = clock::monotonic_now() + STAMP_WAIT;
+        let since = clock::monotonic_now();
         let port = &mut self.ports[index];
         let slot = usize::try_from(id).unwrap_or(0) % PENDING;
-        let overtaken = port.waiting[slot].replace(Waiting { record, held, until });
+        let overtaken = port.waiting[slot].replace(Waiting { record, held, since });
         port.in_waiting += usize::from(overtaken.is_none());
         if let Some(overtaken) = overtaken {
             self.hand_over(overtaken.record);
@@ -444,6 +443,7 @@ impl Reflecting {
             for position in 0..self.events.stamps().len() {
                 let stamp = self.events.stamps()[position];
                 let port = &mut self.ports[index];
+                port.patience.meet();
                 let slot = usize::try_from(stamp.id).unwrap_or(0) % PENDING;
                 let Some(waiting) = port.waiting[slot].take() else { continue };
                 port.in_waiting -= 1;
@@ -493,7 +493,7 @@ impl Reflecting {
                 if let Some(state) = self.sessions.get_mut(&session) {
                     state.flush = true;
                     if !self.links.cards.is_empty() {
-                        state.flush_after = clock::monotonic_now() + CARD_WAIT;
+                        state.flush_after = clock::monotonic_now() + patience::CARD;
                     }
                 }
             }
@@ -562,9 +562,15 @@ impl Reflecting {
             }
             for slot in 0..PENDING {
                 let port = &mut self.ports[index];
-                if port.waiting[slot].is_some_and(|waiting| waiting.until <= now)
-                    && let Some(waiting) = port.waiting[slot].take()
-                {
+                let Some(waiting) = port.waiting[slot] else { continue };
+                let goes_on = match waiting.record {
+                    Some((Owner::Session(session), _)) => {
+                        self.sessions.get(&session).is_some_and(|session| !session.flush)
+                    }
+                    _ => false,
+                };
+                if now - waiting.since >= port.patience.of(!goes_on) {
+                    port.waiting[slot] = None;
                     port.in_waiting -= 1;
                     self.hand_over(waiting.record);
                 }

@@ -22,6 +22,7 @@ use romer_traffic::Schedule;
 use romer_units::{Duration, Monotonic, Timestamp};
 use romer_wire::compact;
 
+use super::patience::{self, Patience};
 use super::reflecting::Note;
 use super::refusals::{Refusals, Refused};
 use crate::ThreadOptions;
@@ -30,10 +31,6 @@ use crate::threads::{STOOD_STILL, TOO_LATE};
 
 /// From the order to the first probe.
 const LEAD: Duration = Duration::from_millis(20);
-/// How long a transmit stamp is waited for.
-const STAMP_WAIT: Duration = Duration::from_millis(200);
-/// How long a network card's stamp of the last departures is waited for.
-const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Records that wait for their transmit stamp at the most; the oldest goes without.
 const PENDING: usize = 16_384;
 /// Longest time between two looks at what the control thread wants.
@@ -100,6 +97,8 @@ impl FarSender {
             listener,
             path,
             waiting: VecDeque::with_capacity(1_024),
+            patience: Patience::default(),
+            last_stamped: None,
             events: TransmitEvents::new(256),
             unplaced: Unplaced::default(),
             last: 0,
@@ -153,7 +152,7 @@ impl Drop for FarSender {
 
 struct Waiting {
     record: FarSent,
-    until: Timestamp<Monotonic>,
+    since: Timestamp<Monotonic>,
 }
 
 /// The thread itself.
@@ -164,6 +163,9 @@ struct Sending {
     path: Path,
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
+    patience: Patience,
+    /// Number of the last probe whose stamp is in.
+    last_stamped: Option<u64>,
     events: TransmitEvents,
     unplaced: Unplaced<()>,
     /// Number of the last probe that was sent.
@@ -293,7 +295,7 @@ impl Sending {
         if self.waiting.len() >= PENDING {
             self.hand_over_first();
         }
-        self.waiting.push_back(Waiting { record, until: clock::monotonic_now() + STAMP_WAIT });
+        self.waiting.push_back(Waiting { record, since: clock::monotonic_now() });
     }
 
     /// Takes the stamps that are in, and hands over the departures that need not wait any longer.
@@ -318,6 +320,8 @@ impl Sending {
                 let place = usize::try_from(place).unwrap_or(usize::MAX);
                 if let Some(waiting) = self.waiting.get_mut(place) {
                     waiting.record.kernel_ns = Some(stamp.kernel.as_nanos());
+                    self.patience.meet();
+                    self.last_stamped = self.last_stamped.max(Some(waiting.record.sequence));
                 }
             }
         }
@@ -325,8 +329,11 @@ impl Sending {
         self.unplaced.settle(|(), card| drop(notes.try_send(Note::Card { session, card })));
         let now = clock::monotonic_now();
         let stamped = self.path.socket.has_kernel_stamps();
+        let ends = self.is_to_end();
         while self.waiting.front().is_some_and(|one| {
-            !stamped || one.record.refused || one.record.kernel_ns.is_some() || one.until <= now
+            let is_over = ends || Some(one.record.sequence) < self.last_stamped;
+            let is_known = !stamped || one.record.refused || one.record.kernel_ns.is_some();
+            is_known || now - one.since >= self.patience.of(is_over)
         }) {
             self.hand_over_first();
         }
@@ -353,7 +360,7 @@ impl Sending {
         if self.path.card.is_none() {
             return;
         }
-        let until = clock::monotonic_now() + CARD_WAIT;
+        let until = clock::monotonic_now() + patience::CARD;
         while clock::monotonic_now() < until && !self.is_abandoned() {
             let _ = romer_host::socket::wait_any(&[], Some(&self.waker), Some(LOOK));
             self.collect_stamps();

@@ -154,6 +154,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         calibration: None,
+        routers_unheard: None,
         events: Vec::new(),
     }
 }

@@ -125,6 +125,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         voice: romer_record::voice::VoiceRequest::default(),
         limits: Vec::new(),
         calibration: None,
+        routers_unheard: None,
         events: Vec::new(),
     };
     Manifest {

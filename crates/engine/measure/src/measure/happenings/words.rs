@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use romer_host::HostError;
+use romer_host::host_info::TooLongHeard;
 use romer_units::{counted, was};
 
-use crate::occurrences::shorter;
+use crate::occurrences::{shorter, shorter_by};
 
 /// `1 probe was not sent`, `2 probes were not sent`.
 pub(super) fn unsent(count: u64) -> String {
@@ -13,14 +14,20 @@ pub(super) fn unsent(count: u64) -> String {
 }
 
 /// Why as many probes to `target` were not sent, by the system's error number of the last; `mtu` is the longest packet that
-/// this host knows to get there, where it was asked.
-pub(super) fn refusal(errno: i32, count: u64, target: IpAddr, mtu: Option<u32>) -> String {
+/// this host knows to get there, where it was asked, and `heard` what it makes of the words of routers.
+pub(super) fn refusal(
+    errno: i32,
+    count: u64,
+    target: IpAddr,
+    mtu: Option<u32>,
+    heard: Option<TooLongHeard>,
+) -> String {
     match errno {
         crate::threads::STOOD_STILL if count == 1 => "the program stood still when it was due".into(),
         crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
         HostError::TOO_LONG => {
             let are = if count == 1 { "it is" } else { "they are" };
-            format!("{are} too long for the way to {target}{}", shorter(target, mtu))
+            format!("{are} too long for the way to {target}{}", shorter_by(target, mtu, heard))
         }
         HostError::NO_ROOM => {
             let them = if count == 1 { "it" } else { "them" };
@@ -39,6 +46,16 @@ pub(super) fn path_error(count: u64) -> String {
     format!("the path reported {} about probes (ICMP)", counted(count, "error"))
 }
 
+/// That this host has dropped so many probes to `target` because it does not know where the next host on the way is.
+pub(super) fn unresolved(count: u64, target: IpAddr) -> String {
+    let count_as = if count == 1 { "it counts" } else { "they count" };
+    format!(
+        "this host dropped {}: whoever is next on the way to {target} did not answer when asked for its hardware address; \
+         {count_as} as lost",
+        counted(count, "probe")
+    )
+}
+
 /// That the path has returned so many probes to `target` as too long, with the MTU that it named (0 where it named none).
 pub(super) fn path_refused(count: u64, target: IpAddr, mtu: u32) -> String {
     let takes = shorter(target, Some(mtu).filter(|mtu| *mtu > 0));
@@ -54,15 +71,16 @@ mod tests {
 
     #[test]
     fn one_probe_that_was_not_sent_is_told_as_one_with_its_reason() {
-        let told =
-            |count| format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count, V4, None));
+        let told = |count| {
+            format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count, V4, None, None))
+        };
         assert_eq!(told(1), "1 probe was not sent: the program stood still when it was due");
         assert_eq!(told(2), "2 probes were not sent: the program stood still when they were due");
     }
 
     #[test]
     fn what_was_refused_for_its_length_is_told_with_the_size_that_passes() {
-        let told = |target, mtu| refusal(HostError::TOO_LONG, 2, target, mtu);
+        let told = |target, mtu| refusal(HostError::TOO_LONG, 2, target, mtu, Some(TooLongHeard::Heeded));
         assert_eq!(
             told(V4, Some(1_300)),
             "they are too long for the way to 127.0.0.1: it takes packets of 1300 octets at the most, headers among them; choose \
@@ -73,12 +91,34 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_sends_short_packets_only_once_a_router_has_returned_one_is_told_as_that() {
+        let told =
+            |target, mtu| refusal(HostError::TOO_LONG, 2, target, Some(mtu), Some(TooLongHeard::Least(552)));
+        let text = told(V4, 552);
+        assert!(text.contains("net.ipv4.ip_no_pmtu_disc is 1") && text.ends_with("at most 524B"), "{text}");
+        assert!(!text.contains("it takes packets of"), "what the path takes is not known: {text}");
+        for (target, mtu) in [(V4, 1_300), (V6, 552)] {
+            assert!(told(target, mtu).contains("it takes packets of"), "{}", told(target, mtu));
+        }
+    }
+
+    #[test]
     fn what_an_interface_does_not_take_is_told_with_what_that_may_be() {
-        let told = refusal(HostError::NO_ROOM, 1, V4, None);
+        let told = refusal(HostError::NO_ROOM, 1, V4, None, None);
         assert!(
             told.starts_with("the interface did not take it (") && told.contains("queue is full"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn what_was_kept_for_a_next_host_that_does_not_answer_is_not_laid_to_routers() {
+        let text = unresolved(32, V4);
+        assert!(
+            text.starts_with("this host dropped 32 probes: whoever is next on the way to 127.0.0.1"),
+            "{text}"
+        );
+        assert!(unresolved(1, V4).ends_with("it counts as lost"));
     }
 
     #[test]
