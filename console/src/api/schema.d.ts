@@ -2157,7 +2157,10 @@ export interface components {
              * @default null
              */
             frame_size: number | null;
-            /** @description Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them (see what was found). */
+            /**
+             * @description Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them, or because chance
+             *     may do as much to so few frames (see what was found).
+             */
             holds: boolean | null;
             /**
              * @description The mixture that it is about; `null` where it is about all trials of the case, or about frames of one size.
@@ -3186,7 +3189,8 @@ export interface components {
         };
         /**
          * @description Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
-         *     nothing came out.
+         *     nothing came out; and up to five that are shorter, of a hundredth of the trial and more, in which nothing came out though ten
+         *     frames and more left, five times as long as the largest frame takes at the least.
          */
         Standstills: {
             /**
@@ -3287,7 +3291,8 @@ export interface components {
             carried: number;
             /**
              * Format: double
-             * @description What came out, bits a second at layer 1.
+             * @description What came out in the time in which frames were sent, later by the least latency, bits a second at layer 1: what a device
+             *     holds and gives out when nothing is sent to it any more is in no rate.
              */
             carried_bps: number;
             /**
@@ -3779,7 +3784,10 @@ export interface components {
              * @description When it began to send, nanoseconds after the benchmark did.
              */
             at_ns: number;
-            /** @description What came out, each frame once. */
+            /**
+             * @description What came out, each frame once. Its rates are of what came in the time in which frames were sent, later by the least latency; of
+             *     streams of which the device held no more at the end than before, of all that came.
+             */
             carried: components["schemas"]["Load"];
             /** @description Frames that came in each second. */
             carried_per_second: number[];
@@ -4025,7 +4033,7 @@ export interface components {
             /**
              * Format: uint64
              * @description Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
-             *     long it was away.
+             *     long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.
              * @default 0
              */
             unlinked: number;

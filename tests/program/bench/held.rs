@@ -171,3 +171,35 @@ fn a_router_that_carries_nothing_now_and_then_has_no_scheduler_that_fails_for_it
         assert!(verdicts.iter().all(|one| one["holds"] != false), "{verdicts:#?}");
     }
 }
+
+#[test]
+fn a_router_whose_queues_hold_all_that_is_too_much_carries_its_line_and_no_more() {
+    let lab = Lab::router();
+    set_case(&lab, &["priority", "--rate", "1Mbit"]);
+    for class in ["1:10", "1:20", "1:30"] {
+        let deep = ["qdisc", "change", "dev", "r1", "parent", class, "pfifo", "limit", "5000"];
+        process::run(lab.command("R", "tc").args(deep)).with_code(0);
+    }
+    let streams =
+        ["--stream", "name=first,dscp=ef", "--stream", "name=second,dscp=af21", "--stream", "name=third"];
+    let judged =
+        ["--discipline", "strict", "--capacity", "1Mbit", "--frame-sizes", "512", "--line-rate", "2Mbit"];
+    // Some 2.2 s are left to carry when all was sent, far more than the time to settle.
+    let times = ["--loads", "90%", "--trial", "3s", "--settle", "600ms"];
+    let ended = bench(&lab, &[&["priority"], &streams[..], &judged, &times].concat());
+    let found = ended.document();
+    let of = |trial: &Value, place: usize, what: &str| number(trial, &format!("/per_stream/{place}/{what}"));
+    for trial in trials(&found) {
+        assert_eq!(count(trial, "/lost"), 0, "all comes in the end: {trial:#}");
+        let sum: f64 = (0..3).map(|place| of(trial, place, "carried_l2_bps")).sum();
+        assert!(sum < 1.05e6, "{:#}", trial["per_stream"]);
+        assert!(of(trial, 2, "carried_l2_bps") < 0.5 * of(trial, 2, "offered_l2_bps"), "{trial:#}");
+    }
+    if trials(&found).iter().any(is_valid) {
+        assert_ne!(ended.code, Some(6), "{:#}", found["verdicts"]);
+        let events = at(&found, "/events").as_array().unwrap();
+        assert!(!events.iter().any(|event| event["kind"] == "stream-silent"), "{events:#?}");
+        let warned = at(&found, "/warnings").as_array().unwrap();
+        assert!(!warned.iter().any(|one| one.as_str().unwrap().contains("capacity together")), "{warned:?}");
+    }
+}

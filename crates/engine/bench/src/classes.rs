@@ -6,6 +6,7 @@ use romer_record::benchmark::StreamResult;
 
 use crate::frames::{flows, sizes_of};
 use crate::options::BenchOptions;
+use crate::tester::real;
 
 /// What the streams of a trial with these frames offered, as shares of a line that carries `capacity` bits a second of
 /// layer 2.
@@ -28,6 +29,7 @@ pub(crate) fn classes(
                 weight: stream.weight,
                 octets: found.frame_octets.unwrap_or_else(|| f64::from(ends[0])),
                 sizes: ends,
+                frames: real(found.offered),
             }
         })
         .collect()

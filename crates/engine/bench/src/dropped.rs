@@ -1,4 +1,4 @@
-//! Sizes of frames of which nothing, or next to nothing, comes out, although others do.
+//! Sizes of frames, and streams, of which nothing, or next to nothing, comes out, although others do.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,18 @@ const COLLAPSE: f64 = 2.0;
 /// A trial that is shorter tells nothing by itself: the device may have been away for as long, nanoseconds.
 const SHORT: i64 = 500_000_000;
 
-/// What was lost of a size, and in how many of its trials.
+/// What a device may drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What<'t> {
+    /// Frames of so many octets.
+    Size(u32),
+    /// A stream that has a size of its own.
+    SizeOfStream(u32, &'t str),
+    /// A stream, whatever its size.
+    Stream(&'t str),
+}
+
+/// What was lost of it, and in how many of its trials.
 #[derive(Clone, Copy, Default)]
 struct Dropped {
     offered: u64,
@@ -38,37 +49,46 @@ impl Dropped {
 /// others do is looked at in all that were tried, and in which the device was there: what the tester did to a trial it did not do to
 /// one stream.
 pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Judgement> {
-    let mut found: BTreeMap<(u32, Option<&str>), Dropped> = BTreeMap::new();
+    let mut found: BTreeMap<What<'_>, Dropped> = BTreeMap::new();
     for trial in trials
         .iter()
         .filter(|trial| is_dropped(trial, trials) || (trial.frame_size.is_some() && trial.size_silent))
     {
-        let of = found.entry((trial.frame_size.unwrap_or_default(), None)).or_default();
+        let of = found.entry(What::Size(trial.frame_size.unwrap_or_default())).or_default();
         of.add(trial.offered.frames, trial.carried.frames);
     }
     for trial in trials {
         for row in trial.per_stream.iter().flat_map(|stream| of_a_mixture(&stream.per_size)) {
             let came = row.offered - row.lost;
-            found.entry((row.least_octets, None)).or_default().add(row.offered, came);
+            found.entry(What::Size(row.least_octets)).or_default().add(row.offered, came);
         }
     }
     for trial in tried {
-        for (octets, stream) in of_streams(trial) {
-            let name = Some(stream.name.as_str());
-            found.entry((octets, name)).or_default().add(stream.offered, stream.carried);
+        let streams = of_streams(trial).into_iter();
+        let streams = streams.filter(|(what, _)| match what {
+            What::Stream(name) => !may_be_its_load(name, trial, tried),
+            _ => true,
+        });
+        for (what, stream) in streams {
+            found.entry(what).or_default().add(stream.offered, stream.carried);
         }
     }
-    let judgement = |((size, stream), of): ((u32, Option<&str>), Dropped)| Judgement {
-        case: case.into(),
-        frame_size: Some(size),
-        mixture: None,
-        subject: stream.map_or_else(
-            || format!("frames of {size} octets"),
-            |name| format!("frames of {size} octets, stream {name}"),
-        ),
-        expected: "come out as others do".into(),
-        found: words(&of, trials_of(size, stream, if stream.is_some() { tried } else { trials })),
-        holds: Some(false),
+    let judgement = |(what, of): (What<'_>, Dropped)| {
+        let trials = if matches!(what, What::Size(_)) { trials } else { tried };
+        let (frame_size, subject) = match what {
+            What::Size(size) => (Some(size), format!("frames of {size} octets")),
+            What::SizeOfStream(size, name) => (Some(size), format!("frames of {size} octets, stream {name}")),
+            What::Stream(name) => (None, format!("stream {name}")),
+        };
+        Judgement {
+            case: case.into(),
+            frame_size,
+            mixture: None,
+            subject,
+            expected: "come out as others do".into(),
+            found: words(&of, trials_of(what, trials)),
+            holds: Some(false),
+        }
     };
     found.into_iter().map(judgement).collect()
 }
@@ -80,13 +100,19 @@ fn words(of: &Dropped, all: usize) -> String {
     format!("{came} of {} frames did, in {trials}", of.offered)
 }
 
-/// How many trials have frames of this size, or where it is a stream's own, that stream.
-fn trials_of(size: u32, stream: Option<&str>, trials: &[&Trial]) -> usize {
-    let has =
-        |one: &StreamResult| one.per_size.iter().any(|row| [row.least_octets, row.most_octets] == [size; 2]);
-    let with = trials.iter().filter(|trial| match stream {
-        None => trial.frame_size == Some(size) || trial.per_stream.iter().any(has),
-        Some(name) => trial.per_stream.iter().any(|one| one.name == name && own_size(one) == Some(size)),
+/// How many of the trials have frames of this size, or this stream.
+fn trials_of(what: What<'_>, trials: &[&Trial]) -> usize {
+    let has = |one: &StreamResult, size| {
+        one.per_size.iter().any(|row| [row.least_octets, row.most_octets] == [size; 2])
+    };
+    let with = trials.iter().filter(|trial| match what {
+        What::Size(size) => {
+            trial.frame_size == Some(size) || trial.per_stream.iter().any(|one| has(one, size))
+        }
+        What::SizeOfStream(size, name) => {
+            trial.per_stream.iter().any(|one| one.name == name && own_size(one) == Some(size))
+        }
+        What::Stream(name) => trial.per_stream.iter().any(|one| one.name == name && one.offered > 0),
     });
     with.count()
 }
@@ -133,6 +159,17 @@ fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
     trial.duration_ns < SHORT || trials.iter().find(shows).is_none()
 }
 
+/// Whether it may be for its load that nothing of a stream came in this trial: it comes in others, but at lower loads only. Of streams
+/// that send evenly, a full device may lose one wholly and none of the others.
+fn may_be_its_load(name: &str, trial: &Trial, tried: &[&Trial]) -> bool {
+    let comes =
+        |other: &&&Trial| other.per_stream.iter().any(|stream| stream.name == name && stream.carried > 0);
+    let load = |trial: &Trial| trial.intended_load.percent;
+    let is_lower = |other: &&Trial| load(other) < NO_LOWER * load(trial);
+    let mut others = tried.iter().filter(comes).peekable();
+    others.peek().is_some() && others.all(is_lower)
+}
+
 /// With which probability so many are lost, of so many, at the loss ratio of others, at the most (Chernoff).
 fn by_chance([lost, of]: [u64; 2], [others_lost, others]: [u64; 2]) -> f64 {
     // One more lost than was seen: of few others little is known.
@@ -172,23 +209,31 @@ fn own_size(stream: &StreamResult) -> Option<u32> {
     Some(whole)
 }
 
-/// The streams of a trial that have a size of their own, of which no frame came, although nearly all of other sizes did: a class
-/// that is starved leaves a device full, which loses more of the others. Where a policer or a scheduler is judged, a stream may
-/// be stopped as it is to be.
-fn of_streams(trial: &Trial) -> Vec<(u32, &StreamResult)> {
+/// The streams of a trial of which no frame came, although nearly all of the others did: a class that is starved leaves a device
+/// full, which loses more of the others. Where none of a stream's size came, but others, it is the size. Where a policer or a
+/// scheduler is judged, a stream may be stopped as it is to be.
+fn of_streams<'t>(trial: &'t Trial) -> Vec<(What<'t>, &'t StreamResult)> {
     let judged = trial.policed.is_some() || trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some());
     let streams = trial.per_stream.iter().filter(|_| !judged);
-    let sized: Vec<(Option<u32>, &StreamResult)> = streams.map(|stream| (own_size(stream), stream)).collect();
-    let is_dropped = |(size, stream): &(Option<u32>, &StreamResult)| {
-        let (same, others): (Vec<_>, Vec<_>) = sized.iter().partition(|(other, _)| other == size);
+    let sized: Vec<(Option<u32>, &'t StreamResult)> =
+        streams.map(|stream| (own_size(stream), stream)).collect();
+    let is_apart_from = |stream: &StreamResult, others: &[&(Option<u32>, &StreamResult)]| {
         let sum = |of: fn(&StreamResult) -> u64| others.iter().map(|(_, one)| of(one)).sum::<u64>();
-        stream.offered > 0
-            && same.iter().all(|(_, one)| one.carried == 0)
-            && is_apart([stream.lost, stream.offered], [sum(|one| one.lost), sum(|one| one.offered)])
+        is_apart([stream.lost, stream.offered], [sum(|one| one.lost), sum(|one| one.offered)])
     };
-    sized
-        .iter()
-        .filter(|one| is_dropped(one))
-        .filter_map(|(size, stream)| Some(((*size)?, *stream)))
-        .collect()
+    let what = |one: &(Option<u32>, &'t StreamResult)| {
+        let (size, stream) = *one;
+        if stream.offered == 0 || stream.carried > 0 {
+            return None;
+        }
+        let (same, others): (Vec<&_>, Vec<&_>) = sized.iter().partition(|(other, _)| *other == size);
+        let is_size = same.iter().all(|(_, one)| one.carried == 0) && is_apart_from(stream, &others);
+        if let Some(size) = size.filter(|_| is_size) {
+            return Some(What::SizeOfStream(size, stream.name.as_str()));
+        }
+        // Others that are dropped likewise say nothing of it.
+        let living: Vec<_> = sized.iter().filter(|(_, other)| other.carried > 0).collect();
+        is_apart_from(stream, &living).then_some(What::Stream(stream.name.as_str()))
+    };
+    sized.iter().filter_map(|one| Some((what(one)?, one.1))).collect()
 }

@@ -13,6 +13,7 @@ mod capture;
 mod cases;
 mod classes;
 mod document;
+mod doubt;
 mod dropped;
 mod error;
 mod forecast;

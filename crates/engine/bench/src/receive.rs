@@ -60,6 +60,8 @@ pub(crate) struct Receiving<'a> {
 pub(crate) struct Received {
     pub(crate) came: Vec<Came>,
     pub(crate) caught: Vec<Caught>,
+    /// Until when frames were taken in, from the trial's beginning; `None` where that is not known.
+    pub(crate) listened: Option<Duration>,
     /// Test frames that found no room.
     pub(crate) without_room: u64,
     /// Frames that the kernel dropped because nobody took them.

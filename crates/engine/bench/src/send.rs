@@ -17,6 +17,8 @@ use crate::frames::Store;
 const GRACE: Duration = Duration::from_millis(250);
 /// An interface that refuses frames for so long is not full: it has no link.
 const FULL: Duration = Duration::from_millis(10);
+/// How long is waited then before it is tried again: who tries all the time keeps the processor from those who bring the link back.
+const RETRY: Duration = Duration::from_millis(1);
 /// Gaps of the sending loop from this length on are the host's.
 const GAP: i64 = 20_000;
 
@@ -94,7 +96,7 @@ pub(crate) fn send(sender: &mut TestSender, mut sending: Sending<'_>, stop: &Ato
         // More than one: the loop was not there in time for all but the last.
         run_length = if batch.frames.len() > 1 { run_length + batch.frames.len() as u64 } else { 0 };
         sent.longest_catch_up = sent.longest_catch_up.max(run_length);
-        flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, last);
+        flush(sender, &mut batch, &sending, &mut sent, &mut refused_since, (last, stop));
     }
     // What is left was due and was not sent.
     while let Some(due) = next {
@@ -145,14 +147,15 @@ fn fill(
     next
 }
 
-/// Hands the batch over, for as long as it takes up to `last`; `refused_since`: since when the interface has taken nothing.
+/// Hands the batch over, for as long as it takes up to `last`, or until `stop` is set; `refused_since`: since when the interface has
+/// taken nothing.
 fn flush(
     sender: &mut TestSender,
     batch: &mut Batch,
     sending: &Sending<'_>,
     sent: &mut Sent,
     refused_since: &mut Option<Timestamp<Monotonic>>,
-    last: Timestamp<Monotonic>,
+    (last, stop): (Timestamp<Monotonic>, &AtomicBool),
 ) {
     let mut first = 0;
     while first < batch.frames.len() {
@@ -177,7 +180,7 @@ fn flush(
         if first == batch.frames.len() {
             break;
         }
-        let now = monotonic_now();
+        let mut now = monotonic_now();
         if let Some(stopped) = stopped {
             sent.refused_at.get_or_insert(now - sending.begin);
             let since = *refused_since.get_or_insert(now);
@@ -194,12 +197,16 @@ fn flush(
                 break;
             }
         }
-        if matches!(stopped, Some(Stopped::Down | Stopped::Oversize)) || now > last {
+        if stopped == Some(Stopped::Oversize) || now > last || stop.load(Ordering::Relaxed) {
             sent.stopped = stopped.or(Some(Stopped::Busy));
             for (due, _, _) in &batch.frames[first..] {
                 sent.intend(&sending.overheads, *due);
             }
             break;
+        }
+        if refused_since.is_some_and(|since| now - since >= FULL) {
+            std::thread::sleep(RETRY.to_std());
+            now = monotonic_now();
         }
         // They leave later than their stamps say: new ones.
         for place in first..batch.frames.len() {

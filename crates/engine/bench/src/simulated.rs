@@ -208,8 +208,14 @@ impl Bed for Simulated {
             self.overflows.as_ref().filter(|(when, _)| *when == trial).map(|(_, full)| full.clone());
         let (dropped, came): (Vec<Came>, Vec<Came>) =
             came.partition(|came| overflow.as_ref().is_some_and(|full| full.contains(&came.received)));
-        let received = Received { came, drops: dropped.len() as u64, ..Received::default() };
+        // All that comes is waited for.
+        let last = came.iter().map(|came| came.received).max().unwrap_or(0).max(ask.length().as_nanos());
+        let listened = Some(Duration::from_nanos(last) + Duration::from_secs(1));
+        let received = Received { came, listened, drops: dropped.len() as u64, ..Received::default() };
         let link_lost = self.unplugged.filter(|when| *when == trial).map(|_| options.tx.clone());
+        // What is due without a link waits for it.
+        let waits = self.stands_still.iter().find(|(when, _)| link_lost.is_some() && *when == trial);
+        sent.refused_at = waits.map(|(_, still)| Duration::from_nanos(still.start));
         let record = record(options, ask, manner.baseline, false, sent, received);
         Ok(TrialRecord { link_lost, unseen: self.unseen, ..record })
     }

@@ -7,7 +7,7 @@ use romer_host::clock::{Realtime, monotonic_now, realtime_now};
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::wait_any;
-use romer_method::analysis::{Came, Figures, Flight, Left, figures, policed};
+use romer_method::analysis::{Came, Figures, Flight, Left, STALLED, figures, policed};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::{Ask, Frames, policing};
@@ -44,6 +44,9 @@ const BURST_SHORT: f64 = 0.01;
 const MOST_STILL: f64 = 0.1;
 /// ... unless it has few frames to send at once then.
 pub(crate) const FEW_AT_ONCE: u64 = 64;
+/// A device may hold what takes so many times as long to come out as it took to be sent: so much longer is waited for what still
+/// comes.
+const MOST_DRAINED: i64 = 4;
 /// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
 const LONGEST_USUAL: u32 = 1_522;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
@@ -305,10 +308,11 @@ impl Bed for Tester {
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
             let last = monotonic_now();
-            drain(&sent, &count, drained);
+            drain(&sent, &count, [drained, longest_drained(ask.length())], stop);
             done.store(true, Ordering::Release);
+            let listened = monotonic_now() - begin;
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
-            Ok::<_, BenchError>((sent, received, last))
+            Ok::<_, BenchError>((sent, Received { listened: Some(listened), ..received }, last))
         })?;
         let clock_set = (clocks_apart() - before).abs() > CLOCK_SET;
         received.elsewhere = self.overruns(options).saturating_sub(overruns);
@@ -369,12 +373,24 @@ fn longest_of_all(options: &BenchOptions) -> usize {
     all.max().and_then(|octets| usize::try_from(octets).ok()).unwrap_or(0)
 }
 
-/// Waits for frames that are still under way: the whole time, because copies may come when all frames are there.
-fn drain(sent: &Sent, count: &AtomicU64, time: Duration) {
+/// For how much longer than usual is waited for what still comes of a trial of this length.
+const fn longest_drained(length: Duration) -> Duration {
+    Duration::from_nanos(length.as_nanos().saturating_mul(MOST_DRAINED))
+}
+
+/// Waits for frames that are still under way: the whole time, because copies may come when all frames are there, and where some are
+/// missing, until none has come for so long, and for so much longer at the most.
+fn drain(sent: &Sent, count: &AtomicU64, [time, more]: [Duration; 2], stop: &AtomicBool) {
     let offered: usize = sent.left.iter().map(Vec::len).sum();
-    let end = monotonic_now() + time;
-    while monotonic_now() < end {
-        let missing = (offered as u64).saturating_sub(count.load(Ordering::Relaxed));
+    let (mut before, mut end) = (count.load(Ordering::Relaxed), monotonic_now() + time);
+    let last = end + more;
+    while monotonic_now() < end && !stop.load(Ordering::Relaxed) {
+        let came = count.load(Ordering::Relaxed);
+        let missing = (offered as u64).saturating_sub(came);
+        if came > before && missing > 0 {
+            end = last.min(monotonic_now() + time);
+        }
+        before = came;
         let step = if missing > 0 { Duration::from_millis(5) } else { time };
         let left = end - monotonic_now();
         std::thread::sleep(step.min(left).to_std());
@@ -406,9 +422,8 @@ pub(crate) fn record(
     let short = if ask.purpose == Ask::BURST { short_of(&sent, ask.length()) } else { 0.0 };
     let other_load = is_another_load(options, ask, &sent);
     let lengths = (0_u16..).zip(&sent.left).map(|(stream, left)| (stream, left.len()));
-    let last = sent.left.iter().flatten().map(|left| left.sent).max();
     let flight = Flight {
-        listened: last.map(|last| Duration::from_nanos(last) + options.settle),
+        listened: received.listened,
         streams: known(options),
         flows: lengths.map(|(stream, count)| flow_numbers(options, stream, count)).collect(),
         left: sent.left,
@@ -420,10 +435,12 @@ pub(crate) fn record(
         real_line: options.real_line(),
         baseline,
         unread,
+        damaged,
+        in_time_only: options.claims.scheduler.is_some(),
     };
     let mut figures = figures(&flight);
-    figures.corrupted += damaged;
     let attribution = figures.attribution;
+    let is_of_the_reset = is_of_the_reset(ask, &figures);
     let outcome = &mut figures.outcome;
     let unsent = outcome.intended - outcome.offered;
     outcome.unlinked = sent.unlinked;
@@ -433,7 +450,7 @@ pub(crate) fn record(
         Some(refusal(stopped, &ask.frames))
     } else if share(missed, outcome.intended) > MOST_UNSENT {
         Some(format!("the tester sent {} of {} frames", outcome.offered, outcome.intended))
-    } else if !attribution.tells(&options.procedure.criteria()) {
+    } else if !attribution.tells(&options.procedure.criteria()) && !is_of_the_reset {
         Some(words_of(&attribution, sent.longest_away))
     } else if short > BURST_SHORT * real(outcome.offered) && outcome.lost == 0 {
         Some(format!(
@@ -474,6 +491,17 @@ pub(crate) fn record(
         policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
         figures,
     }
+}
+
+/// Whether nearly all that was lost was so at one time, in a trial in which the device is reset: then it is for that, and for no burst
+/// of the tester.
+fn is_of_the_reset(ask: &Ask, figures: &Figures) -> bool {
+    /// The rest, of so many.
+    const OTHERS: u64 = 100;
+    let (lost, silences) = (figures.outcome.lost, [figures.silence, figures.tail]);
+    let within = silences.into_iter().flatten().map(|silence| silence.frames).max().unwrap_or(0);
+    let longest = silences.into_iter().flatten().map(|silence| silence.length).max().unwrap_or_default();
+    ask.purpose == Ask::RESET && longest >= STALLED && lost.saturating_sub(within) <= lost / OTHERS
 }
 
 /// Whether the tester stood still for so long that its load was another than was asked for: a search looks at loss alone, which

@@ -1,10 +1,11 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
-use romer_method::priority::{ClassLoad, Discipline, inversions, judge, pitfall};
+use romer_method::priority::{ClassLoad, Discipline, by_chance, inversions, judge, pitfall};
 use romer_record::benchmark::{Judgement, Policed, Trial};
 
 use crate::classes::{classes, words};
 use crate::document::{Kept, same};
+use crate::doubt::{Doubt, Holds};
 use crate::dropped::dropped;
 use crate::options::BenchOptions;
 use crate::stood::{Stood, holds, within};
@@ -22,9 +23,10 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
             kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none()).collect();
         let here: Vec<&Trial> = valid.iter().map(|kept| &kept.trial).collect();
         markings(options, &case.name, &here, &mut verdicts);
-        sound(&case.name, &here, &mut verdicts);
         let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_away);
-        verdicts.extend(dropped(&case.name, &here, &Vec::from_iter(tried.map(|kept| &kept.trial))));
+        let tried: Vec<&Trial> = tried.map(|kept| &kept.trial).collect();
+        sound(&case.name, &tried, &mut verdicts);
+        verdicts.extend(dropped(&case.name, &here, &tried));
         let stood = |one: &Kept| Stood::of(&one.trial, stood_before(kept, one));
         for one in &valid {
             verdicts.extend(policing(&one.trial, stood(one)));
@@ -91,7 +93,8 @@ fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mu
     }
 }
 
-/// What no device is to do: reorder, duplicate or alter frames. Told only where it happened.
+/// What no device is to do: reorder, duplicate or alter frames. Told only where it happened, also of trials in which the tester fell
+/// short: that does none of this.
 fn sound(case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
     let mut tell = |subject: &str, expected: &str, count: u64, what: &str| {
         if count > 0 {
@@ -208,28 +211,35 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
     let trial = &kept.trial;
     let classes = classes(options, &kept.frames, &trial.per_stream, capacity);
     let carried: Vec<f64> = trial.per_stream.iter().map(|found| found.carried_l2_bps / capacity).collect();
+    let chances = by_chance(discipline, &classes);
+    let doubt = Doubt::of(trial, stood);
     let at = at(trial);
-    let judgement = |subject: String, expected: String, found: String, holds: Option<bool>| Judgement {
+    let judgement = |subject: String, expected: String, (found, holds): (String, Option<bool>)| Judgement {
         case: trial.case.clone(),
         frame_size: trial.frame_size,
         mixture: trial.mixture.clone(),
         subject: format!("{subject}, {at}"),
         expected,
-        found: stood.told(found, holds),
+        found,
         holds,
     };
     let by = words(discipline);
-    let judged = |tolerance| judge(discipline, 1.0, &classes, &carried, tolerance);
-    let could = judged(TOLERANCE + stood.share());
     let mut verdicts = Vec::new();
-    for ((verdict, could), class) in judged(TOLERANCE).into_iter().zip(could).zip(&classes) {
+    let judged = judge(discipline, 1.0, &classes, &carried);
+    for ((verdict, class), chance) in judged.into_iter().zip(&classes).zip(&chances) {
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
+        let within = |more: f64| verdict.is_within(TOLERANCE + more);
+        let holds = Holds {
+            found: within(0.0),
+            without_standstills: within(stood.share()),
+            by_chance: within(stood.share() + chance),
+        };
+        let beyond = verdict.off - TOLERANCE - stood.share();
         verdicts.push(judgement(
             format!("class {}", verdict.name),
             format!("carries {owed} % of the capacity by {by} (it offers {:.1} %)", class.offered * 100.0),
-            format!("{:.1} %", verdict.carried * 100.0),
-            holds(verdict.holds, could.holds),
+            doubt.judge(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, beyond),
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
@@ -239,21 +249,31 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
     for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
         let (expected, found) =
             overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
-        // At the most, the standstills took so much from the first and left it to the second.
-        let mut without = carried.clone();
-        without[high] = (without[high] + stood.share()).min(classes[high].offered);
-        without[low] = (without[low] - stood.share()).max(0.0);
-        let is_still = inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low));
+        // At the most, so much was taken from the first and left to the second.
+        let is_still = |[from_high, to_low]: [f64; 2]| {
+            let mut without = carried.clone();
+            without[high] = (without[high] + from_high).min(classes[high].offered);
+            without[low] = (without[low] - to_low).max(0.0);
+            inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low))
+        };
+        let chance = [chances[high], chances[low]];
+        let holds = Holds {
+            found: false,
+            without_standstills: !is_still([stood.share(); 2]),
+            by_chance: !is_still(chance.map(|chance| stood.share() + chance)),
+        };
         let subject = format!("classes {} and {}", classes[high].name, classes[low].name);
-        verdicts.push(judgement(subject, expected, found, holds(false, !is_still)));
+        let worst = chance[0].max(chance[1]);
+        verdicts.push(judgement(subject, expected, doubt.judge(found, holds, worst, TOLERANCE)));
     }
     if let Some(pitfall) = explained {
-        verdicts.push(judgement(
-            "weights".into(),
-            "are shares of the octets that leave".into(),
-            format!("every class carries what it would of a scheduler that {}", pitfall.words()),
-            holds(false, !certain && stood.share() > 0.0),
-        ));
+        let found = format!("every class carries what it would of a scheduler that {}", pitfall.words());
+        let told = if certain {
+            (stood.told(found, Some(false)), Some(false))
+        } else {
+            (format!("{found}, which decides nothing as long as nothing is known of a class"), None)
+        };
+        verdicts.push(judgement("weights".into(), "are shares of the octets that leave".into(), told));
     }
     verdicts
 }

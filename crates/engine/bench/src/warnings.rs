@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
+use romer_units::Duration;
 
 use crate::classes::classes;
 use crate::document::Kept;
@@ -206,11 +207,19 @@ fn not_told_apart(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
     warnings
 }
 
-/// That the classes carried more than the capacity that they are judged by.
+/// That the classes carried more than the capacity that they are judged by. A frame that was under way already when a trial began
+/// to count, or a whole one at its end, is none.
 fn beyond_capacity(options: &BenchOptions, kept: &[Kept]) -> Option<String> {
     let (_, capacity) = options.claims.scheduler?;
-    let valid = kept.iter().map(|kept| &kept.trial).filter(|trial| trial.invalid.is_none());
-    let carried = valid.map(|trial| trial.per_stream.iter().map(|stream| stream.carried_l2_bps).sum::<f64>());
+    let valid = kept.iter().filter(|kept| kept.trial.invalid.is_none());
+    let carried = valid.map(|kept| {
+        let streams = &kept.trial.per_stream;
+        let largest =
+            classes(options, &kept.frames, streams, capacity).iter().map(|class| class.sizes[1]).max();
+        let length = Duration::from_nanos(kept.trial.duration_ns).as_secs_f64().max(1e-9);
+        let a_frame = f64::from(largest.unwrap_or(0)) * 8.0 / length;
+        streams.iter().map(|stream| stream.carried_l2_bps).sum::<f64>() - a_frame
+    });
     let most = carried.fold(0.0, f64::max) / capacity;
     (most > 1.0 + TOLERANCE).then(|| {
         format!(

@@ -98,6 +98,10 @@ pub struct Flight {
     pub baseline: Duration,
     /// Frames of the trial that the tester dropped unread, at the least and at the most.
     pub unread: [u64; 2],
+    /// Frames of the trial that came with their test data damaged, so that nobody knows which they are: those are lost as well.
+    pub damaged: u64,
+    /// In rates, only what came in the time of sending counts, though latencies may just vary: a scheduler is judged by them.
+    pub in_time_only: bool,
 }
 
 /// The figures of a trial.
@@ -171,11 +175,12 @@ pub fn figures(flight: &Flight) -> Figures {
     let mut most_frames = 0;
     let mut losses: Vec<i64> = Vec::new();
     let arrivals = arrivals(flight);
-    let end = end_of_rates(flight, &arrivals);
+    let ends = ends_of_rates(flight, &arrivals);
     for (number, known) in flight.streams.iter().enumerate() {
         let left = flight.left.get(number).map(Vec::as_slice).unwrap_or_default();
         let passages = passages(flight, number, left);
         let came = arrivals.get(number).map(Vec::as_slice).unwrap_or_default();
+        let end = ends.get(number).copied().unwrap_or(i64::MAX);
         let one = stream(flight, known, number, (left, came, end), &passages, &mut found);
         let first_copies = passages.iter().filter(|passage| passage.copy == 0);
         for passage in first_copies {
@@ -229,12 +234,13 @@ pub fn figures(flight: &Flight) -> Figures {
     };
     found.duplicated = sum(|stream| stream.duplicated);
     found.reordered = sum(|stream| stream.reordered);
-    found.corrupted = sum(|stream| stream.corrupted);
+    found.corrupted = sum(|stream| stream.corrupted) + flight.damaged;
     found.attribution = attribute(flight, &arrivals, found.duplicated);
+    found.attribution.came_damaged(flight.damaged);
     found.outcome.lost_by_tester = found.attribution.tester;
     let (lost, offered) = (found.outcome.lost, found.outcome.offered);
     found.loss_ratio_bound = loss_bound(lost, offered);
-    loads(flight, &arrivals, end, &mut found);
+    loads(flight, &arrivals, &ends, &mut found);
     found
 }
 
@@ -396,15 +402,37 @@ fn arrivals(flight: &Flight) -> Arrivals {
     arrivals
 }
 
-/// Until when what comes has come in the trial's time. A device that is given more than it carries still sends what it
-/// holds when nothing is sent to it any more: that is no part of the rate at which it carries. Where nothing was lost,
-/// all that came counts, because then the trial's end is only blurred by the latency's variation.
-fn end_of_rates(flight: &Flight, arrivals: &Arrivals) -> i64 {
-    if arrivals.iter().flatten().all(Option::is_some) {
-        return i64::MAX;
-    }
+/// Until when what comes of each stream has come in the trial's time, which is later by the least latency where frames come out.
+/// A device that is given more than it carries still sends what it holds when nothing is sent to it any more: that is no part of
+/// the rate at which it carries. Where it held no more of a stream at the end than before, all that came counts: there the trial's
+/// end is only blurred by the latency's variation.
+fn ends_of_rates(flight: &Flight, arrivals: &Arrivals) -> Vec<i64> {
     let least = flight.came.iter().map(|came| came.received.saturating_sub(came.sent)).min().unwrap_or(0);
-    flight.length.as_nanos().saturating_add(least)
+    let end = flight.length.as_nanos().saturating_add(least);
+    let cut = |left: &[Left], arrivals: &[Option<i64>]| {
+        flight.in_time_only || holds_more(left, arrivals, [least, end])
+    };
+    let streams = flight.left.iter().zip(arrivals);
+    streams.map(|(left, arrivals)| if cut(left, arrivals) { end } else { i64::MAX }).collect()
+}
+
+/// Whether more frames of a stream were in the device at the `end` than at any time of the first half, half as many again, or some
+/// were lost for want of room. A queue that grows has twice as many then.
+fn holds_more(left: &[Left], arrivals: &[Option<i64>], [least, end]: [i64; 2]) -> bool {
+    /// One of so many may be lost by chance.
+    const LOST: usize = 100;
+    let mut came: Vec<(i64, i64)> =
+        left.iter().zip(arrivals).filter_map(|(left, at)| Some((left.sent, (*at)?))).collect();
+    if left.len() - came.len() > left.len() / LOST {
+        return true;
+    }
+    let mut out: Vec<i64> = came.iter().map(|(_, at)| *at).collect();
+    out.sort_unstable();
+    came.sort_unstable();
+    let gone_by = |time: i64| out.partition_point(|at| *at <= time);
+    let first_half = came.iter().take(came.len() / 2).zip(1..);
+    let before = first_half.map(|((sent, _), count)| usize::saturating_sub(count, gone_by(sent + least)));
+    2 * (out.len() - gone_by(end)) > 3 * before.max().unwrap_or(0) + 1
 }
 
 /// The frames that had come by `end`, of those that left.
@@ -413,7 +441,7 @@ fn in_time<'l>(left: &'l [Left], arrivals: &'l [Option<i64>], end: i64) -> impl 
 }
 
 /// The three loads in all their units. Carried are the frames of the whole trial, at the rate of its time.
-fn loads(flight: &Flight, arrivals: &Arrivals, end: i64, found: &mut Figures) {
+fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures) {
     let load = |frames: u64, in_time: u64, on_line: u64, payload: u64| {
         let bps = |octets: u64| real(octets) * 8.0 / seconds(flight);
         let percent = |bps: f64| flight.line.map_or(0.0, |line| bps * 100.0 / real(line.bits()));
@@ -429,14 +457,14 @@ fn loads(flight: &Flight, arrivals: &Arrivals, end: i64, found: &mut Figures) {
         [u64::from(octets + FrameSize::OVERHEAD), u64::from(octets.saturating_sub(known.overhead))]
     };
     let (mut offered, mut carried, mut count) = ([0, 0], [0, 0], 0);
-    for ((known, left), arrivals) in flight.streams.iter().zip(&flight.left).zip(arrivals) {
+    for (((known, left), arrivals), end) in flight.streams.iter().zip(&flight.left).zip(arrivals).zip(ends) {
         let add = |sums: &mut [u64; 2], left: &Left| {
             for (sum, octets) in sums.iter_mut().zip(of(left.octets, known)) {
                 *sum += octets;
             }
         };
         left.iter().for_each(|left| add(&mut offered, left));
-        for left in in_time(left, arrivals, end) {
+        for left in in_time(left, arrivals, *end) {
             add(&mut carried, left);
             count += 1;
         }

@@ -57,9 +57,35 @@ fn what_an_overloaded_device_still_holds_is_carried_but_not_in_the_trials_time()
     assert_eq!((found.carried.frames, found.outcome.lost), (5, 1));
     assert!((found.carried.pps - 4.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
     assert!((found.streams[0].carried_l2_bps - 4.0 * 64.0 * 8.0 / 0.012).abs() < 1e-6);
-    // Where all came, the end is no end of what was carried.
-    let found = figures(&flight(&[(0, 1), (1, 5), (2, 9), (3, 13), (4, 17), (5, 21)]));
-    assert!((found.carried.pps - 500.0).abs() < 1e-6);
+    // Nor is it where it holds all that is too much, and loses nothing.
+    let found = figures(&flight(&[(0, 1), (1, 9), (2, 17), (3, 25), (4, 33), (5, 41)]));
+    assert_eq!((found.carried.frames, found.outcome.lost), (6, 0));
+    assert!((found.carried.pps - 2.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+}
+
+#[test]
+fn where_latencies_only_vary_all_that_came_was_carried() {
+    // 1 to 8 ms: two come when nothing is sent any more, and as many were under way before.
+    let mut varies = flight(&[(0, 1), (3, 7), (1, 10), (2, 12), (5, 14), (4, 16)]);
+    let found = figures(&varies);
+    assert!((found.carried.pps - 500.0).abs() < 1e-6, "{:?}", found.carried);
+    varies.in_time_only = true;
+    assert!((figures(&varies).carried.pps - 4.0 / 0.012).abs() < 1e-6);
+    // Where some are lost, those that come late may have waited before a full queue.
+    let found = figures(&flight(&[(0, 1), (1, 10), (2, 12), (5, 14), (4, 16)]));
+    assert!((found.carried.pps - 3.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+    // Each stream by itself: the second waits, and the first does not.
+    let mut both = flight(&[(0, 1), (1, 3), (2, 5), (3, 7), (4, 9), (5, 11)]);
+    both.streams.push(known(0));
+    both.left.push(both.left[0].clone());
+    both.intended.push(6);
+    for (sequence, received) in [(0, 2), (1, 9), (2, 16), (3, 23), (4, 30), (5, 37)] {
+        let first = both.came[0];
+        let sent = i64::from(sequence) * 2_000_000;
+        both.came.push(Came { stream: 1, sequence, sent, received: received * 1_000_000, ..first });
+    }
+    let of = |place: usize| figures(&both).streams[place].carried_l2_bps * 0.012 / 8.0 / 64.0;
+    assert!((of(0) - 6.0).abs() < 1e-6 && (of(1) - 2.0).abs() < 1e-6, "{} {}", of(0), of(1));
 }
 
 #[test]

@@ -253,6 +253,13 @@ impl Attribution {
         }
     }
 
+    /// So many of the lost frames came, though nobody can tell which: the tester has neither lost nor changed them.
+    pub(crate) fn came_damaged(&mut self, frames: u64) {
+        let frames = frames.min(self.lost);
+        self.tester = self.tester.min(self.lost - frames);
+        self.device = self.device.map(|device| device.max(frames));
+    }
+
     /// Takes so many frames from what is the device's for certain: the tester may have lost them without knowing.
     pub fn charge(&mut self, frames: u64) {
         self.device[0] = self.device[0].saturating_sub(frames);

@@ -201,3 +201,15 @@ fn a_stream_that_is_silent_when_others_are_too_or_of_which_a_frame_comes_is_judg
     // Each frame of the silent stream has one that was lost before it, or after it.
     assert!(turns.device[0] < turns.lost / 10, "{turns:?}");
 }
+
+#[test]
+fn what_came_damaged_is_the_devices_loss_though_it_left_in_a_burst() {
+    let mut of = of_two(&[STILL], |_, place| (2_550..2_555).contains(&place), [0, 0]);
+    assert_eq!((of.lost, of.tester, of.device), (10, 10, [0, 10]), "{of:?}");
+    of.came_damaged(4);
+    assert_eq!((of.tester, of.device), (6, [4, 10]), "{of:?}");
+    // All of them, and copies besides.
+    of.came_damaged(12);
+    assert_eq!((of.tester, of.device), (0, [10; 2]), "{of:?}");
+    assert!(of.tells(&[]));
+}

@@ -27,6 +27,8 @@ pub struct ClassLoad {
     pub octets: f64,
     /// Those of its smallest and of its largest frames.
     pub sizes: [u32; 2],
+    /// Frames that it offered in the trial.
+    pub frames: f64,
 }
 
 /// What each class is to carry of what it offers, from and to, where the outgoing line carries `capacity` (the expected
@@ -105,6 +107,41 @@ fn water_filling(capacity: f64, classes: &[ClassLoad]) -> Vec<f64> {
     carried
 }
 
+/// How far chance may take what each class carries in a trial from what it is owed, at the most, as a share of the capacity:
+/// further once in a million trials of a scheduler without fault, to either side.
+///
+/// Frames come at random times, and those of several classes find room in a queue by chance. How far the sum of `n` of them is
+/// from where it would be if they came evenly, at the worst moment of a trial, is more than `x` times the root of `n` with a
+/// probability of `exp(-2 x^2)`: the supremum of a Brownian bridge. How many of them find room of those that are to is no further
+/// off either (Hoeffding). By strict priority, only those of a class itself and of the classes before it count. Frames are whole,
+/// so that one more may be on its way.
+pub fn by_chance(discipline: Discipline, classes: &[ClassLoad]) -> Vec<f64> {
+    /// The root of half the logarithm of a million.
+    const ONCE_IN_A_MILLION: f64 = 2.628_26;
+    let octets: f64 = classes.iter().map(|class| class.frames * class.octets).sum();
+    let offered: f64 = classes.iter().map(|class| class.offered).sum();
+    let an_octet = if octets > 0.0 { offered / octets } else { 0.0 };
+    let of = |counted: &[ClassLoad]| {
+        let squares: f64 = counted.iter().map(|class| class.frames * class.mean_square()).sum();
+        let largest = counted.iter().map(|class| class.sizes[1]).max().unwrap_or(0);
+        (ONCE_IN_A_MILLION * libm::sqrt(squares) + f64::from(largest)) * an_octet
+    };
+    (0..classes.len())
+        .map(|class| match discipline {
+            Discipline::Strict => of(classes.get(..=class).unwrap_or_default()),
+            _ => of(classes),
+        })
+        .collect()
+}
+
+impl ClassLoad {
+    /// The mean square of its frames' octets, at the most that they can have of this mean between these sizes.
+    fn mean_square(&self) -> f64 {
+        let [least, most] = self.sizes.map(f64::from);
+        (self.octets * (least + most) - least * most).max(self.octets * self.octets)
+    }
+}
+
 /// What a class came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -114,25 +151,26 @@ pub struct Verdict {
     pub expected: [f64; 2],
     /// What it carried.
     pub carried: f64,
-    /// Whether that is within the tolerance.
-    pub holds: bool,
+    /// How far that is outside, as a share of the capacity.
+    pub off: f64,
 }
 
-/// Each class against its expectation; `tolerance` is a share of the capacity.
-pub fn judge(
-    discipline: Discipline,
-    capacity: f64,
-    classes: &[ClassLoad],
-    carried: &[f64],
-    tolerance: f64,
-) -> Vec<Verdict> {
+impl Verdict {
+    /// Whether what it carried is so near to what it was to carry, by a share of the capacity.
+    pub fn is_within(&self, tolerance: f64) -> bool {
+        self.off <= tolerance
+    }
+}
+
+/// Each class against its expectation.
+pub fn judge(discipline: Discipline, capacity: f64, classes: &[ClassLoad], carried: &[f64]) -> Vec<Verdict> {
     let expected = owed(discipline, capacity, classes);
     let rows = classes.iter().zip(expected).zip(carried);
     rows.map(|((class, expected), carried)| Verdict {
         name: class.name.clone(),
         expected,
         carried: *carried,
-        holds: (expected[0] - tolerance * capacity..=expected[1] + tolerance * capacity).contains(carried),
+        off: (expected[0] - carried).max(carried - expected[1]).max(0.0) / capacity,
     })
     .collect()
 }
@@ -305,6 +343,7 @@ mod tests {
             weight: *weight,
             octets: 128.0,
             sizes: [128, 128],
+            frames: offered * 1_000.0,
         };
         rows.iter().enumerate().map(class).collect()
     }
@@ -338,12 +377,76 @@ mod tests {
     #[test]
     fn swapped_priorities_are_found_out() {
         let two = classes(&[(0.8, 1.0), (0.8, 1.0)]);
-        let right = judge(Discipline::Strict, 1.0, &two, &[0.8, 0.2], 0.03);
-        assert!(right.iter().all(|verdict| verdict.holds));
-        let swapped = judge(Discipline::Strict, 1.0, &two, &[0.2, 0.8], 0.03);
-        assert!(swapped.iter().all(|verdict| !verdict.holds));
+        let right = judge(Discipline::Strict, 1.0, &two, &[0.8, 0.2]);
+        assert!(right.iter().all(|verdict| verdict.is_within(0.03)));
+        let swapped = judge(Discipline::Strict, 1.0, &two, &[0.2, 0.8]);
+        assert!(swapped.iter().all(|verdict| !verdict.is_within(0.03)));
+        // The capacity is the measure, whatever its unit.
+        let half = judge(Discipline::Strict, 0.5, &classes(&[(0.4, 1.0), (0.4, 1.0)]), &[0.4, 0.075]);
+        assert!((half[1].off - 0.05).abs() < 1e-9, "{half:?}");
         assert_eq!(inversions(Discipline::Strict, &two, &[0.2, 0.8], 0.05), [(0, 1)]);
         assert_eq!(inversions(Discipline::Strict, &two, &[0.8, 0.2], 0.05), []);
+    }
+
+    #[test]
+    fn chance_takes_the_classes_of_few_frames_further_from_what_they_are_owed() {
+        // 800 frames each, of 1,000 that the line carries.
+        let two = classes(&[(0.8, 1.0), (0.8, 1.0)]);
+        let strict = by_chance(Discipline::Strict, &two);
+        near(&strict, &[(2.628_26 * libm::sqrt(800.0) + 1.0) / 1e3, (2.628_26 * 40.0 + 1.0) / 1e3]);
+        near(&by_chance(Discipline::Fifo, &two), &[strict[1]; 2]);
+        let more: Vec<ClassLoad> =
+            two.iter().map(|class| ClassLoad { frames: 80_000.0, ..class.clone() }).collect();
+        assert!(by_chance(Discipline::Strict, &more)[0] < strict[0] / 9.0);
+        // Of few large frames that have the octets of many small ones, more.
+        let large = ClassLoad { octets: 1_280.0, sizes: [1_280; 2], frames: 80.0, ..two[0].clone() };
+        assert!(by_chance(Discipline::Strict, &[large])[0] > strict[0] * 3.0);
+        // A mixture of 64 and 192 octets, half of each, has a mean square of 20,480; of 128 octets it is 16,384.
+        let mixed = ClassLoad { sizes: [64, 192], ..two[0].clone() };
+        assert!(
+            (mixed.mean_square() - 20_480.0).abs() < 1e-6 && (two[0].mean_square() - 16_384.0).abs() < 1e-6
+        );
+        assert_eq!(by_chance(Discipline::Fifo, &classes(&[(0.0, 1.0)])), [0.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_queue_that_serves_at_random_times_is_no_further_off_than_chance(seed in 0u32..1_000, load in 0.3f64..1.5) {
+            // Two classes by strict priority, each frame of its own time of service, in a queue without end.
+            const FRAMES: usize = 200;
+            let stream = romer_units::random::Stream::new(romer_units::random::Seed([seed, 2, 3, 4, 5, 6]), [7, 8]);
+            let (mut at, mut sent) = (0.0, Vec::new());
+            for number in 0..FRAMES as u64 {
+                at -= libm::log(1.0 - stream.unit(2 * number)) / load;
+                sent.push((at, usize::from(stream.unit(2 * number + 1) < 0.5)));
+            }
+            let (mut waiting, mut carried, mut free, mut next) = ([0_u32; 2], [0.0; 2], 0.0, 0);
+            loop {
+                while next < FRAMES && sent[next].0 <= free {
+                    waiting[sent[next].1] += 1;
+                    next += 1;
+                }
+                let Some(class) = (0..2).find(|class| waiting[*class] > 0) else {
+                    let Some((at, _)) = sent.get(next) else { break };
+                    free = *at;
+                    continue;
+                };
+                if free + 1.0 > at {
+                    break;
+                }
+                waiting[class] -= 1;
+                carried[class] += 1.0 / at;
+                free += 1.0;
+            }
+            let count = |class| sent.iter().filter(|(_, of)| *of == class).count() as f64;
+            let two: Vec<ClassLoad> = [0, 1]
+                .map(|class| ClassLoad { frames: count(class), ..classes(&[(count(class) / at, 1.0)])[0].clone() })
+                .into();
+            let chance = by_chance(Discipline::Strict, &two);
+            for (verdict, chance) in judge(Discipline::Strict, 1.0, &two, &carried).iter().zip(chance) {
+                prop_assert!(verdict.is_within(chance), "{verdict:?} {chance}");
+            }
+        }
     }
 
     /// Seed 003, section 1.3.3: 200, 150 and 100 octets in each pass; frames of 60 octets in the highest class, of 1,550
@@ -356,6 +459,7 @@ mod tests {
             weight,
             octets: f64::from(octets),
             sizes: [octets, octets],
+            frames: 0.9 * 125_000.0 / f64::from(octets),
         };
         rows.into_iter().map(class).collect()
     }
@@ -366,7 +470,8 @@ mod tests {
         near(&expected(Discipline::Weighted, 1.0, &three), &[200.0 / 450.0, 150.0 / 450.0, 100.0 / 450.0]);
         // A pass has 200, 150 and 1,550 octets.
         let found = [200.0 / 1_900.0, 150.0 / 1_900.0, 1_550.0 / 1_900.0];
-        assert!(judge(Discipline::Weighted, 1.0, &three, &found, 0.05).iter().all(|verdict| !verdict.holds));
+        let judged = judge(Discipline::Weighted, 1.0, &three, &found);
+        assert!(judged.iter().all(|verdict| !verdict.is_within(0.05)));
         assert_eq!(pitfall(&three, &found, 0.05), Some(Pitfall::WholeFrames));
         assert_eq!(inversions(Discipline::Weighted, &three, &found, 0.05), [(0, 2), (1, 2)]);
         // What serves by weight is in no pitfall.
@@ -393,7 +498,7 @@ mod tests {
         // All of the small ones at the most, as much of both at the least.
         near(&owed(Discipline::FifoOctets, 1.0, &two).concat(), &[0.5, 0.8, 0.2, 0.5]);
         let holds = |carried: [f64; 2]| {
-            judge(Discipline::FifoOctets, 1.0, &two, &carried, 0.03).iter().all(|verdict| verdict.holds)
+            judge(Discipline::FifoOctets, 1.0, &two, &carried).iter().all(|verdict| verdict.is_within(0.03))
         };
         assert!(holds([0.7, 0.3]) && holds([0.5, 0.5]) && !holds([0.4, 0.6]) && !holds([0.9, 0.1]));
         // Where all fits, all is carried.

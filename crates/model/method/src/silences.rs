@@ -10,6 +10,15 @@ pub const STALLED: Duration = Duration::from_millis(100);
 /// ... if so many frames leave in it: in overload frames are lost between others that come.
 pub const LEAST_AWAY: u64 = 50;
 
+/// In a trial of less than ten seconds, a device that gives nothing out for this part of it stands still, ...
+const PART: i64 = 100;
+/// ... and for so many times as long as its largest frame takes, ...
+const TIMES_A_FRAME: i64 = 5;
+/// ... if so many frames leave in it, ...
+const LEAST_MEANWHILE: u64 = 10;
+/// ... and it does so no more often: what comes again and again is its manner, as that of a shaper which gives out in bursts.
+const MOST_OFTEN: usize = 5;
+
 /// A time in which a device carried nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
@@ -129,11 +138,7 @@ pub(crate) fn standstills(flight: &Flight, arrivals: &Arrivals) -> Standstills {
     frames.sort_unstable();
     let mut out: Vec<i64> = flight.came.iter().map(|came| came.received).collect();
     out.sort_unstable();
-    // What leaves last, and waits in a device that is full, may not be waited for: that is no silence. But where nothing came any
-    // more for a while, the device was empty.
-    let end = out.last().copied().unwrap_or(i64::MIN);
-    let quiet = |until: Duration| until.as_nanos().saturating_sub(end) >= STALLED.as_nanos();
-    let is_empty = flight.listened.is_some_and(quiet);
+    let waits = waits_until(flight, &out);
     let mut place = 0;
     let runs = frames.chunk_by(|a, b| a.1 == b.1).filter_map(|run| {
         place += run.len();
@@ -142,11 +147,18 @@ pub(crate) fn standstills(flight: &Flight, arrivals: &Arrivals) -> Standstills {
             _ if came => None,
             Some((next, _)) => Some([first, *next]),
             // With the last of them.
-            None => Some([if is_empty { first } else { first.max(end) }, run.last()?.0 + 1]),
+            None => Some([first.max(waits), run.last()?.0 + 1]),
         }
     });
-    let gaps = out.iter().zip(out.iter().skip(1)).map(|(one, next)| [*one, *next]);
-    let mut times: Vec<[i64; 2]> = runs.chain(gaps).filter(|time| is_standstill(&frames, *time)).collect();
+    let gaps = || out.iter().zip(out.iter().skip(1)).map(|(one, next)| [*one, *next]);
+    let is_long = |time: &[i64; 2]| is_standstill(&frames, *time, STALLED.as_nanos(), LEAST_AWAY);
+    let mut times: Vec<[i64; 2]> = runs.chain(gaps()).filter(is_long).collect();
+    let least = least_standstill(flight, &out);
+    let is_short = |time: &[i64; 2]| !is_long(time) && is_standstill(&frames, *time, least, LEAST_MEANWHILE);
+    let short: Vec<[i64; 2]> = gaps().filter(is_short).collect();
+    if short.len() <= MOST_OFTEN {
+        times.extend(short);
+    }
     times.sort_unstable();
     let mut apart: Vec<[i64; 2]> = Vec::new();
     for [from, until] in times {
@@ -172,14 +184,38 @@ fn within(frames: &[(i64, bool)], [from, until]: [i64; 2]) -> &[(i64, bool)] {
 }
 
 /// Whether so many frames left in this time, and for so long, that a device which carried none of them stood still.
-fn is_standstill(frames: &[(i64, bool)], [from, until]: [i64; 2]) -> bool {
-    if until - from < STALLED.as_nanos() {
+fn is_standstill(frames: &[(i64, bool)], [from, until]: [i64; 2], least: i64, least_frames: u64) -> bool {
+    if until - from < least {
         return false;
     }
     let frames = within(frames, [from, until]);
     let moments = frames.iter().map(|(sent, _)| *sent);
-    let pause = still([from].into_iter().chain(moments).chain([until]));
-    frames.len() as u64 >= LEAST_AWAY && Duration::from_nanos(until - from) - pause >= STALLED
+    let pause = still([from].into_iter().chain(moments).chain([until])).as_nanos();
+    frames.len() as u64 >= least_frames && until - from - pause >= least
+}
+
+/// How long the shortest time is in which a device that gives nothing out stands still. What is short beside the trial changes
+/// nothing in what is found, and between two large frames nothing comes out for as long as one of them takes, at the rate at which
+/// octets come. `out`: when what came did, in order.
+fn least_standstill(flight: &Flight, out: &[i64]) -> i64 {
+    let octets: i64 = flight.came.iter().map(|came| i64::from(came.octets)).sum();
+    let largest = flight.came.iter().map(|came| i64::from(came.octets)).max().unwrap_or(0);
+    let time = out.first().zip(out.last()).map_or(0, |(first, last)| last - first);
+    let a_frame = i128::from(time) * i128::from(largest) / i128::from(octets.max(1));
+    let of_frames = i64::try_from(a_frame).unwrap_or(i64::MAX).saturating_mul(TIMES_A_FRAME);
+    STALLED.as_nanos().min(flight.length.as_nanos() / PART).max(of_frames)
+}
+
+/// From when on a frame that did not come is not waiting in the device still: what leaves last, and waits in one that is full, may
+/// not be waited for. But where nothing came any more for a while, the device was empty. `out`: when what came did, in order.
+fn waits_until(flight: &Flight, out: &[i64]) -> i64 {
+    /// So many frames one after the other would not all be late.
+    const FRAMES: i64 = 20;
+    let (Some(first), Some(last)) = (out.first(), out.last()) else { return i64::MIN };
+    let apart = (last - first) / i64::try_from(out.len()).unwrap_or(i64::MAX);
+    let while_ = STALLED.as_nanos().min(apart.saturating_mul(FRAMES));
+    let quiet = |until: Duration| until.as_nanos().saturating_sub(*last) >= while_;
+    if flight.listened.is_some_and(quiet) { i64::MIN } else { *last }
 }
 
 pub(crate) fn quiet_end(flight: &Flight) -> bool {
@@ -194,10 +230,14 @@ pub(crate) fn silent_streams(flight: &Flight, arrivals: &Arrivals) -> Vec<Stream
     if flight.left.len() < 2 {
         return Vec::new();
     }
-    (0..flight.left.len()).filter_map(|stream| silent_stream(flight, arrivals, stream)).collect()
+    let mut out: Vec<i64> = flight.came.iter().map(|came| came.received).collect();
+    out.sort_unstable();
+    let waits = waits_until(flight, &out);
+    (0..flight.left.len()).filter_map(|stream| silent_stream(flight, arrivals, stream, waits)).collect()
 }
 
-fn silent_stream(flight: &Flight, arrivals: &Arrivals, stream: usize) -> Option<StreamSilence> {
+/// What left of the stream before `waits` and did not come to the end may wait in the device still.
+fn silent_stream(flight: &Flight, arrivals: &Arrivals, stream: usize, waits: i64) -> Option<StreamSilence> {
     /// Fewer frames are no time.
     const LEAST: u64 = 10;
     /// At the ratio at which others are lost, as many would be lost one after the other more seldom than so.
@@ -214,16 +254,18 @@ fn silent_stream(flight: &Flight, arrivals: &Arrivals, stream: usize) -> Option<
     for run in frames.chunk_by(|a, b| a.1 == b.1) {
         let first = place;
         place += run.len();
+        let next = frames.get(place).map(|(sent, _)| *sent);
+        let known = if next.is_none() { run.partition_point(|(sent, _)| *sent < waits) } else { 0 };
+        let run = run.get(known..).unwrap_or_default();
         let (Some((from, false)), Some((last, _))) = (run.first().copied(), run.last().copied()) else {
             continue;
         };
-        let next = frames.get(place).map(|(sent, _)| *sent);
         let found = StreamSilence {
             stream,
             from: Duration::from_nanos(from),
             length: Duration::from_nanos(next.unwrap_or(last) - from),
             frames: run.len() as u64,
-            from_the_first: first == 0,
+            from_the_first: first == 0 && known == 0,
             to_the_last: next.is_none(),
             others: 0.0,
         };
@@ -281,6 +323,37 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_in_a_full_device_is_no_silence_of_a_stream() {
+        // One comes as it is sent, the other takes three times as long, and all that comes later is not waited for.
+        let told = |listened| {
+            let (prompt, mut slow) = (stream(200, 0..0), stream(200, 0..0));
+            slow.1 = (0..200).map(|n| (n < 84).then_some(n * 30_000_000)).collect();
+            let came = [&prompt, &slow].map(|(_, arrivals)| arrivals.iter().flatten().copied().collect());
+            let came: Vec<Vec<i64>> = came.into();
+            let out = came.into_iter().flatten().map(|received| crate::analysis::Came {
+                received,
+                sent: 0,
+                sequence: 0,
+                stream: 0,
+                octets: 64,
+                tos: 0,
+                priority: crate::analysis::UNTAGGED,
+                intact: true,
+            });
+            let flight = Flight {
+                left: vec![prompt.0, slow.0],
+                came: out.collect(),
+                listened: Some(Duration::from_millis(listened)),
+                ..Flight::default()
+            };
+            silent_streams(&flight, &vec![prompt.1, slow.1])
+        };
+        assert_eq!(told(2_500), []);
+        let empty = told(5_000);
+        assert_eq!((empty.len(), empty[0].stream, empty[0].from), (1, 1, Duration::from_millis(840)));
+    }
+
+    #[test]
     fn what_is_of_the_whole_device_or_of_chance_is_no_silence_of_a_stream() {
         assert_eq!(silent(vec![stream(200, 0..200)]), [], "there is no other");
         assert_eq!(silent(vec![stream(200, 50..120), stream(200, 50..120)]), [], "no other lived");
@@ -313,8 +386,9 @@ mod tests {
                 intact: true,
             })
         });
+        let length = Duration::from_secs(1);
         let flight =
-            Flight { left: vec![left.collect()], came: out.collect(), listened, ..Flight::default() };
+            Flight { left: vec![left.collect()], came: out.collect(), length, listened, ..Flight::default() };
         standstills(&flight, &vec![arrivals])
     }
 
@@ -325,8 +399,8 @@ mod tests {
 
     #[test]
     fn a_device_stands_still_where_nothing_comes_of_what_leaves_or_nothing_comes_out() {
-        // Lost in the middle, for less than that, and at the end.
-        let lost = stood(|n| (!(100..350).contains(&n) && !(500..560).contains(&n) && n < 880).then_some(n));
+        // Lost in the middle, for too short a time, and at the end.
+        let lost = stood(|n| (!(100..350).contains(&n) && !(500..509).contains(&n) && n < 880).then_some(n));
         let both = of(2, 251 + 119, 251, 250 + 120);
         assert_eq!(lost, Standstills { sum: both.sum + Duration::from_nanos(1), ..both });
         // Held, and carried then: nothing is lost. Held, and in part lost: that is one time.
@@ -340,15 +414,29 @@ mod tests {
     }
 
     #[test]
+    fn short_standstills_are_told_from_the_manner_of_a_device() {
+        // For the second half of 40 ms, five times, and again and again.
+        let holds = |often: i64| {
+            move |n: i64| Some(if n < often * 40 && n % 40 >= 20 { n / 40 * 40 + 40 } else { n })
+        };
+        let five = stood(holds(5));
+        assert_eq!((five.count, five.lost, five.longest), (5, 0, Duration::from_millis(21)));
+        assert_eq!(stood(holds(25)), Standstills::default());
+        // What is longer counts all the same.
+        let long = stood(|n| holds(25)(n).map(|at| if (500..700).contains(&at) { 700 } else { at }));
+        assert_eq!(long.count, 1);
+    }
+
+    #[test]
     fn a_device_that_loses_between_others_or_is_sent_nothing_does_not_stand_still() {
         assert_eq!(stood(|n| (n % 90 == 0).then_some(n)), Standstills::default());
-        let times = [199, 201].map(|until| stood(|n| (!(100..until).contains(&n)).then_some(n)).count);
+        let times = [109, 110].map(|until| stood(|n| (!(100..until).contains(&n)).then_some(n)).count);
         assert_eq!(times, [0, 1]);
         // Those that leave last wait still.
         assert_eq!(stood(|n| (n < 500).then_some(2 * n)), Standstills::default());
         // Or nothing waits any more: what is late has come, and then nothing for half a second.
         let full = |n: i64| (n < 800).then_some(n + n / 3);
-        let [late, empty] = [1_100, 1_600].map(|until| stood_until(Some(Duration::from_millis(until)), full));
+        let [late, empty] = [1_080, 1_600].map(|until| stood_until(Some(Duration::from_millis(until)), full));
         assert_eq!(late, Standstills::default());
         assert_eq!((empty.count, empty.lost), (1, 200));
         // A pause of those who send is none of the device.

@@ -201,12 +201,13 @@ pub struct Trial {
     pub intended_load: Load,
     /// What was given to the device.
     pub offered: Load,
-    /// What came out, each frame once.
+    /// What came out, each frame once. Its rates are of what came in the time in which frames were sent, later by the least latency; of
+    /// streams of which the device held no more at the end than before, of all that came.
     pub carried: Load,
     /// Frames asked for that the tester did not send; they are not lost.
     pub unsent: u64,
     /// Of those, frames that the sending port did not take because a device that was reset had taken its link; they count for how
-    /// long it was away.
+    /// long it was away. In trials in which it is not reset, frames wait for the link and leave late, and there are none.
     #[serde(default)]
     pub unlinked: u64,
     /// When the first and the last of these were due, nanoseconds after the trial's first frame was; `null`: there are none.
@@ -342,7 +343,8 @@ pub struct Gaps {
 }
 
 /// Times of a trial, of a tenth of a second and more each, in which fifty frames and more left and nothing came of them, or
-/// nothing came out.
+/// nothing came out; and up to five that are shorter, of a hundredth of the trial and more, in which nothing came out though ten
+/// frames and more left, five times as long as the largest frame takes at the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standstills {
     /// How many there were.
@@ -394,7 +396,8 @@ pub struct StreamResult {
     /// Frames whose payload came changed.
     #[serde(default)]
     pub corrupted: u64,
-    /// What came out, bits a second at layer 1.
+    /// What came out in the time in which frames were sent, later by the least latency, bits a second at layer 1: what a device
+    /// holds and gives out when nothing is sent to it any more is in no rate.
     pub carried_bps: f64,
     /// What was given to the device, bits a second of frames with check sequence (layer 2).
     pub offered_l2_bps: f64,
@@ -560,7 +563,8 @@ pub struct Judgement {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
-    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them (see what was found).
+    /// Whether it holds; `null`: the trials decide neither, because the device, or its host, stood still in them, or because chance
+    /// may do as much to so few frames (see what was found).
     pub holds: Option<bool>,
 }
 

@@ -17,7 +17,7 @@ use crate::output::Sheet;
 pub(super) fn beginning(options: &BenchOptions) -> String {
     let forecast = romer_bench::forecast(options);
     format!(
-        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {} at the most, without what is made again; seed {}",
+        "benchmark {}: {} to {}, {} -> {}; {}; line {} Mbit/s (l1); {}, without what is made again; seed {}",
         options.name,
         options.tx,
         options.rx,
@@ -25,7 +25,7 @@ pub(super) fn beginning(options: &BenchOptions) -> String {
         options.destination,
         options.cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>().join(", "),
         million(options.line.bits()),
-        range([forecast.usual.1, forecast.time]),
+        usually([forecast.usual.1, forecast.time]),
         options.seed
     )
 }
@@ -82,10 +82,10 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
         );
     }
     let last = format!(
-        "\n{} trial{}, {} at the most, without those that are made again\n",
+        "\n{} trial{}, {}, without those that are made again\n",
         numbers([forecast.usual.0, forecast.trials]),
         if forecast.trials == 1 { "" } else { "s" },
-        range([forecast.usual.1, forecast.time])
+        usually([forecast.usual.1, forecast.time])
     );
     text + &set(&last, sheet)
 }
@@ -99,6 +99,12 @@ fn numbers([usual, most]: [u64; 2]) -> String {
 fn range([usual, most]: [Duration; 2]) -> String {
     let [usual, most] = [usual, most].map(people);
     if usual == most { most } else { format!("{usual} to {most}") }
+}
+
+/// What it takes as things usually are, and what at the most.
+fn usually([usual, most]: [Duration; 2]) -> String {
+    let at_most = format!("{} at the most", people(most));
+    if usual == most { at_most } else { format!("some {}, {at_most}", people(usual)) }
 }
 
 /// A time as people say it.

@@ -108,20 +108,32 @@ impl<B: Bed> Running<'_, B> {
         self.event(kind, format!("the device forwards again after {away:.1} s{and_so}"))
     }
 
-    /// For how long nothing came of a trial in which a link was lost, or that the link is down still; in words that follow.
-    fn link_words(&self, record: &TrialRecord) -> String {
+    /// For how long nothing came of a trial in which a link was lost, or that the link is down still, in words; and whether the
+    /// device forwarded again within it.
+    fn link_words(&self, ask: &Ask, record: &TrialRecord) -> (String, bool) {
         if self.bed.link_is_down(self.options) {
-            return ", and was not back when the trial was over".into();
+            return ("the link was not back when the trial was over".into(), false);
+        }
+        let unlinked = record.figures.outcome.unlinked;
+        let near_the_end = ask.length() - STALLED;
+        let to_the_end = unlinked.between.is_some_and(|[_, last]| last >= near_the_end);
+        if to_the_end || record.unsent > unlinked.frames {
+            return ("the link was back only when the trial was over".into(), false);
         }
         let [tail, between] = [record.figures.tail, record.figures.standstill]
             .map(|silence| silence.map_or(Duration::ZERO, |silence| silence.length));
         if tail > between {
             let nothing = tail.as_secs_f64();
-            return format!(
-                ", and was back at the trial's end; nothing came in the last {nothing:.2} s of it"
+            let words = format!(
+                "the link was back when the trial was over, in whose last {nothing:.2} s nothing came"
             );
+            return (words, false);
         }
-        format!(", and was back within it; nothing came for {:.2} s at the longest", between.as_secs_f64())
+        let nothing = between.as_secs_f64();
+        (
+            format!("the link was back within the trial, in which nothing came for {nothing:.2} s at a time"),
+            true,
+        )
     }
 
     /// That of so many frames of each stream none came.
@@ -174,7 +186,7 @@ impl<B: Bed> Running<'_, B> {
             "device-stalled",
             format!(
                 "the device carried none of {frames} frames for {length:.2} s, from {from:.1} s into a trial on, and {and_then}; they \
-                 count as its loss (from {away:.1} s on it would have been away)"
+                 count as its loss, as all do of a time that is shorter than {away:.1} s"
             ),
         )
     }
@@ -195,8 +207,8 @@ impl<B: Bed> Running<'_, B> {
                         "; {frames} frames could not leave, and count for how long the device was away"
                     ),
                 };
-                let back = self.link_words(record);
-                self.event("link-lost", format!("the reset took the link from {port}{back}{and_so}"))?;
+                let (back, _) = self.link_words(ask, record);
+                self.event("link-lost", format!("the reset took the link from {port}: {back}{and_so}"))?;
             }
             return Ok(());
         }
@@ -206,15 +218,17 @@ impl<B: Bed> Running<'_, B> {
             let refused = record.refused_at;
             let from = refused
                 .map_or_else(String::new, |at| format!(", {:.1} s after its beginning", at.as_secs_f64()));
-            let back = self.link_words(record);
+            let (back, is_back) = self.link_words(ask, record);
             self.event(
                 "device-away",
                 format!(
-                    "the link of {port} was lost in a trial{from}{back}: the device has rebooted, or the link was taken from it"
+                    "the link of {port} was lost in a trial{from}: the device has rebooted, or the link was taken from it; {back}"
                 ),
             )?;
             record.away(format!("the link of {port} was lost during the trial"));
-            self.gone_since = tail.map(|tail| tail.from).or(refused).map(|from| at + from.as_nanos());
+            // Of one that forwarded again within the trial, it is told for how long it did not.
+            let gone = tail.map(|tail| tail.from).or(refused).filter(|_| !is_back);
+            self.gone_since = gone.map(|from| at + from.as_nanos());
             self.case = None;
             return Ok(());
         }

@@ -229,8 +229,16 @@ fn a_link_that_the_device_took_from_the_tester_is_no_standstill_of_the_tester() 
         let document = run(&asked, Simulated { unplugged: Some(1), ..bed.clone() });
         assert_eq!(kinds(&document), ["device-away", "trial-repeated"], "{:?}", document.events);
         let told = &document.events[0].text;
-        assert!(told.contains("the link of a was lost in a trial, and was back within it"), "{told}");
-        assert!(told.contains("; nothing came for 0.60 s at the longest: the device has rebooted"), "{told}");
+        assert!(
+            told.contains("of a was lost in a trial, 0.1 s after its beginning: the device has rebooted"),
+            "{told}"
+        );
+        assert!(
+            told.ends_with(
+                "; the link was back within the trial, in which nothing came for 0.60 s at a time"
+            ),
+            "{told}"
+        );
         let away: Vec<bool> = document.trials.iter().map(|trial| trial.device_away).collect();
         assert_eq!(away, [false, true, false, false]);
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2, "the case is set again");

@@ -61,13 +61,55 @@ fn a_stream_with_a_size_of_its_own_that_is_dropped_has_it_named() {
     let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
     assert_eq!(subject, "frames of 64 octets, stream small");
     assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
-    // One of its size passes: it is not for that; nor is a starved class dropped for its size.
+    // One of its size passes: it is not for that, and the stream is named; nor is a starved class dropped for its size.
     let mute = Some((0..9, 1, 0..2_000_000_000));
     let three =
         with(vec![stream("bulk", None, 0.5), stream("small", Some(64), 0.2), stream("other", Some(64), 0.3)]);
-    assert_eq!(named(&run(&three, Simulated { mute, ..Simulated::with(carries(1.0, 100)) })), []);
+    let document = run(&three, Simulated { mute, ..Simulated::with(carries(1.0, 100)) });
+    let [(subject, found)] = &named(&document)[..] else { panic!("{:?}", document.verdicts) };
+    assert_eq!(subject, "stream small");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
     let strict = Device { service: romer_sim::device::Service::Strict, ..carries(0.5, 20) };
     assert_eq!(named(&run(&two, Simulated::with(strict))), []);
+}
+
+#[test]
+fn a_stream_without_a_size_of_its_own_that_is_dropped_is_a_claim_that_does_not_hold() {
+    let stream =
+        |name: &str| StreamOptions { name: name.into(), share: 1.0 / 3.0, ..StreamOptions::default() };
+    let asked = |loads: &[f64]| BenchOptions {
+        streams: vec![stream("voice"), stream("video"), stream("rest")],
+        frames: sizes(&[64, 512]),
+        ..sweep(loads)
+    };
+    let mute = |trials, times| Some((trials, 0, times));
+    let all = 0..2_000_000_000;
+    let told = |asked: &BenchOptions, mute| {
+        named(&run(asked, Simulated { mute, ..Simulated::with(carries(0.6, 100)) }))
+    };
+    let [(subject, found)] = &told(&asked(&[0.2]), mute(0..9, all.clone()))[..] else { panic!("not named") };
+    assert_eq!(subject, "stream voice");
+    assert!(found.starts_with("none of ") && found.ends_with("in 2 of 2 trials of it"), "{found}");
+    // Where it comes at lower loads alone it may find a queue full whenever it comes, because it sends evenly as the others do.
+    let two = BenchOptions { frames: sizes(&[64]), ..asked(&[0.2, 0.4]) };
+    let sound = run(&two, Simulated::with(carries(0.6, 100)));
+    let high = sound.trials.iter().position(|trial| trial.intended_load.percent > 30.0).unwrap();
+    for place in [0, 1] {
+        let trial = u32::try_from(place).unwrap();
+        assert_eq!(told(&two, mute(trial..trial + 1, all.clone())).len(), usize::from(place != high));
+    }
+    // From the second trial on, at whatever load.
+    let [(subject, _)] = &told(&BenchOptions { repeats: 3, ..asked(&[0.2]) }, mute(1..9, all))[..] else {
+        panic!("not named")
+    };
+    assert_eq!(subject, "stream voice");
+    // Nor is one that comes in part.
+    assert_eq!(told(&asked(&[0.2]), mute(0..9, 300_000_000..2_000_000_000)), []);
+    // A class that its scheduler is to starve is judged by that.
+    let claims =
+        Claims { scheduler: Some((romer_method::priority::Discipline::Strict, 5e6)), ..Claims::default() };
+    let judged = BenchOptions { claims, ..asked(&[0.2]) };
+    assert!(told(&judged, mute(0..9, 0..2_000_000_000)).iter().all(|(subject, _)| subject != "stream voice"));
 }
 
 #[test]
