@@ -206,6 +206,30 @@ fn a_rate_of_three_packets_is_not_told_with_an_infinite_error() {
 }
 
 #[test]
+fn what_a_spreadsheet_made_of_a_table_is_read_and_what_it_lost_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = "\u{feff}sequence,size,sent_ns,received_ns,delay in ms,,\r".to_owned();
+    let lines = |unit: i64| {
+        let line = |n: i64| {
+            let sent = 1_795_654_250_313_298_178 + n * 10_012_345;
+            let [sent, came] = [sent, sent + 5_000_123 + n % 7 * 1_357].map(|stamp| stamp / unit * unit);
+            format!("{n},100,\"{sent}\",{came},\"5,0\",,\r\n")
+        };
+        (0..40).map(line).collect::<String>()
+    };
+    for (unit, cut) in [(1, false), (10_000, true)] {
+        let document = analyzed(&table(folder.path(), &format!("{unit}.csv"), &header, &lines(unit)), &[]);
+        assert_eq!(count(&document, "/forward/packets/received"), 40);
+        let warnings = at(&document, "/warnings").to_string();
+        assert_eq!(warnings.contains("a spreadsheet has cut them"), cut, "{unit}: {warnings}");
+        assert!(
+            warnings.contains("a column is not of a packet log and not heeded: \\\"delay in ms\\\""),
+            "{warnings}"
+        );
+    }
+}
+
+#[test]
 fn round_trips_that_no_path_can_give_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |third: u32| {

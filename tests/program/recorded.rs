@@ -46,6 +46,56 @@ fn a_document_of_irtt_gives_irtts_own_figures() {
     assert_eq!(at(&document, "/started").as_str(), theirs.pointer("/stats/start_time").unwrap().as_str());
 }
 
+/// Recorded as the other, with `nft` dropping packets on both ways, and the last one on a way that irtt does not know.
+#[test]
+fn irtts_losses_are_each_charged_to_their_way_and_the_last_to_none() {
+    let path = recorded("irtt-lossy.json");
+    let theirs: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let trips = theirs["round_trips"].as_array().unwrap();
+    let lost = |way: &str| trips.iter().map(|trip| u64::from(trip["lost"] == way)).sum::<u64>();
+    let (up, down, unknown) = (lost("true_up"), lost("true_down"), lost("true"));
+    assert!(up > 0 && down > 0 && unknown > 0, "then this tests nothing");
+    let document = analyzed(&[], &[&path]);
+    let packets = |place: &str| count(&document, place);
+    let sent = u64::try_from(trips.len()).unwrap();
+    assert_eq!(packets("/forward/packets/sent"), sent);
+    assert_eq!(packets("/forward/packets/lost_at_least"), up);
+    // Its server counts what came there, of which nothing was copied.
+    assert_eq!(packets("/forward/packets/received"), count(&theirs, "/stats/server_packets_received"));
+    assert_eq!(at(&document, "/forward/packets/received_at_least"), true);
+    assert_eq!(at(&document, "/forward/packets/lost"), &Value::Null);
+    assert_eq!(packets("/reverse/packets/lost_at_least"), down);
+    assert_eq!(at(&document, "/reverse/packets/sent"), &Value::Null);
+    assert_eq!(packets("/round_trip/packets/lost"), up + down + unknown);
+    let warnings = at(&document, "/warnings").to_string();
+    let all = up + down + unknown;
+    assert!(
+        warnings.contains(&format!(
+            "of {all} packets that did not come back irtt says that {up} were lost on the way there and {down} on the way back; \
+             of {unknown} it does not know"
+        )),
+        "{warnings}"
+    );
+    assert!(!warnings.contains("far end's log"), "{warnings}");
+
+    // As versions before 0.9.0 wrote it, and the manual still has it.
+    let mut old = theirs.clone();
+    old.as_object_mut().unwrap().remove("version");
+    old["stats"]["start_time"] =
+        serde_json::json!({"wall": 1_508_180_723_502_727_340_u64, "monotonic": 2_776_704});
+    for trip in old["round_trips"].as_array_mut().unwrap() {
+        trip["lost"] = (trip["lost"] != "false").into();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.json");
+    std::fs::write(&path, old.to_string()).unwrap();
+    let document = analyzed(&[], &[&path]);
+    assert_eq!(count(&document, "/round_trip/packets/lost"), all);
+    assert_eq!(at(&document, "/forward/packets/lost"), &Value::Null);
+    assert_eq!(document.pointer("/forward/packets/lost_at_least"), None);
+    assert!(at(&document, "/started").as_str().unwrap().starts_with("2026-"), "of the first departure");
+}
+
 #[test]
 fn without_the_servers_stamps_irtts_round_trips_and_the_ways_of_its_losses_are_told_all_the_same() {
     let mut theirs: Value =

@@ -163,8 +163,7 @@ pub(crate) fn check_target(target: Option<&str>, force: bool) -> Result<(), Fail
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(Failure::environment(format!(
-            "cannot write {} ({shown}): there is no such folder; name a file in a folder that exists",
-            named(target)
+            "cannot write the file ({shown}): there is no such folder; name a file in a folder that exists"
         )));
     }
     Ok(())
@@ -231,9 +230,8 @@ where
     }
     let shown = romer_report::escape::terminal(target);
     let cannot = |error: &io::Error, kept: &str| {
-        let named = named(target);
         Failure::environment(format!(
-            "cannot write {named} ({shown}): {error}{kept}; make room, or name a file that can be written"
+            "cannot write the file ({shown}): {error}{kept}; make room, or name a file that can be written"
         ))
     };
     let path = if there { path.canonicalize() } else { Ok(path.to_path_buf()) };
@@ -260,15 +258,6 @@ where
             });
             Err(cannot(&error, &kept))
         }
-    }
-}
-
-/// What a target is called where it cannot be written.
-fn named(target: &str) -> &'static str {
-    if Path::new(target).extension().is_some_and(|extension| extension == "log") {
-        "the .log file"
-    } else {
-        "the document"
     }
 }
 
@@ -351,8 +340,7 @@ fn write_file<T>(
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(&shown),
         _ => Failure::environment(format!(
-            "cannot write {} ({shown}): {error}; name a file that can be written, or - for standard output",
-            named(target)
+            "cannot write the file ({shown}): {error}; name a file that can be written, or - for standard output"
         )),
     })
 }
@@ -436,7 +424,7 @@ mod tests {
             let failed = write_keeping(&name, false, half).unwrap_err();
             let told = failed.text().split_once("is in ").unwrap().1.split_once(';').unwrap().0.to_owned();
             assert_eq!(fs::read_to_string(told).unwrap(), "one\n", "{}", failed.text());
-            assert!(failed.text().contains("cannot write the .log file"), "{}", failed.text());
+            assert!(failed.text().contains("cannot write the file"), "{}", failed.text());
             write_keeping(&name, false, |out| out.write_all(b"one\ntwo\n")).unwrap();
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n");
             assert_eq!(fs::read_to_string(&log).unwrap(), "one\ntwo\n");

@@ -3,10 +3,18 @@
 //! irtt takes its stamps in the program, each on the wall clock, on a monotonic clock, or on both. Where both are there,
 //! a stamp is the monotonic one, moved so that the first packet's is its wall clock's: differences are then free of what
 //! the wall clock was set by meanwhile. Delays of a duplicate are not in the file, only their number.
+//!
+//! The server tells with each reply which of the last 64 packets it had (`--stats=window` or `both`, the default): by that
+//! irtt knows on which way a packet was lost, unless it was among the last ones or in a long gap.
+//!
+//! What is written has changed: `lost` is a word since 0.9.0 and was `true` or `false` before, as the manual has it still;
+//! `version` is there since 0.9.0; `start_time` is a text in 0.9.0, and a stamp as those of packets in others. All are read.
 
+use std::fmt;
 use std::io::Read;
 
 use serde::Deserialize;
+use serde::de::{self, Deserializer, IgnoredAny, Visitor};
 use thiserror::Error;
 
 use crate::csv::Row;
@@ -46,13 +54,13 @@ pub enum Loss {
 pub struct Recording {
     /// The packets, by number; stamps t1 to t4, nanoseconds.
     pub rows: Vec<(Row, Option<Loss>)>,
-    /// When it began, as the file says.
+    /// When it began (RFC 3339), as the file says; empty where it says so by a stamp only.
     pub started: String,
     /// The server's address.
     pub remote: String,
     /// The client's name of itself.
     pub host: String,
-    /// irtt's version.
+    /// irtt's version; empty where the file does not tell it (before 0.9.0).
     pub version: String,
     /// Between departures, as asked for, nanoseconds.
     pub interval_ns: i64,
@@ -68,6 +76,7 @@ pub struct Recording {
 
 #[derive(Deserialize)]
 struct Document {
+    #[serde(default)]
     version: Version,
     #[serde(default)]
     system_info: SystemInfo,
@@ -77,8 +86,9 @@ struct Document {
     round_trips: Option<Vec<Trip>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Version {
+    #[serde(default)]
     irtt: String,
 }
 
@@ -108,18 +118,61 @@ struct Params {
 #[derive(Default, Deserialize)]
 struct Stats {
     #[serde(default)]
-    start_time: String,
+    start_time: Start,
     #[serde(default)]
     duplicates: u64,
+}
+
+/// When it began, as a text or, where it is a stamp like those of packets, not: the first packet's departure tells that as well.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Start {
+    Text(String),
+    Stamp(IgnoredAny),
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
 }
 
 #[derive(Deserialize)]
 struct Trip {
     seqno: u64,
-    #[serde(default)]
-    lost: String,
+    #[serde(default, deserialize_with = "lost")]
+    lost: Option<Loss>,
     #[serde(default)]
     timestamps: Timestamps,
+}
+
+/// What became of a packet, as a word or, in old files, as a truth value.
+fn lost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Loss>, D::Error> {
+    struct Told;
+
+    impl Visitor<'_> for Told {
+        type Value = Option<Loss>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("`lost` to be false, true, true_up or true_down")
+        }
+
+        fn visit_bool<E: de::Error>(self, lost: bool) -> Result<Self::Value, E> {
+            Ok(lost.then_some(Loss::Unknown))
+        }
+
+        fn visit_str<E: de::Error>(self, lost: &str) -> Result<Self::Value, E> {
+            match lost {
+                "false" | "" => Ok(None),
+                "true" => Ok(Some(Loss::Unknown)),
+                "true_up" => Ok(Some(Loss::There)),
+                "true_down" => Ok(Some(Loss::Back)),
+                other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+            }
+        }
+    }
+
+    deserializer.deserialize_any(Told)
 }
 
 #[derive(Default, Deserialize)]
@@ -191,16 +244,12 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
             at(&mut clocks[1], back),
             at(&mut clocks[0], client.receive),
         ];
-        let loss = match trip.lost.as_str() {
-            "false" | "" => None,
-            "true_up" => Some(Loss::There),
-            "true_down" => Some(Loss::Back),
-            _ => Some(Loss::Unknown),
-        };
+        // What did not come back is lost, whether the file says so or not.
+        let loss = trip.lost.or(stamps[3].is_none().then_some(Loss::Unknown)).filter(|_| stamps[3].is_none());
         rows.push((Row { sequence: trip.seqno, size: length, stamps, user: [None; 4] }, loss));
     }
     rows.sort_by_key(|(row, _)| row.sequence);
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(untold(&rows));
     if midpoints > 0 {
         notes.push("the server gave one stamp for arrival and departure, the middle of both".into());
     }
@@ -212,7 +261,10 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
     }
     Ok(Recording {
         rows,
-        started: document.stats.start_time,
+        started: match document.stats.start_time {
+            Start::Text(text) => text,
+            Start::Stamp(_) => String::new(),
+        },
         remote: document.config.remote_address,
         host: document.system_info.hostname,
         version: document.version.irtt,
@@ -221,6 +273,24 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         tos: document.config.params.dscp,
         duplicates: document.stats.duplicates,
         notes,
+    })
+}
+
+/// Of how many losses the file does not say on which way they were.
+fn untold(rows: &[(Row, Option<Loss>)]) -> Option<String> {
+    let those = |which: Loss| rows.iter().filter(|(_, loss)| *loss == Some(which)).count();
+    let (there, back, unknown) = (those(Loss::There), those(Loss::Back), those(Loss::Unknown));
+    (unknown > 0).then(|| {
+        format!(
+            "of {} that did not come back irtt says that {there} {} lost on the way there and {back} on the way back; of \
+             {unknown} it does not know (the server tells of the last 64 packets with each reply, and only with --stats=window \
+             or both: of what is lost behind the last reply nothing tells)",
+            match there + back + unknown {
+                1 => "1 packet".into(),
+                all => format!("{all} packets"),
+            },
+            if there == 1 { "was" } else { "were" },
+        )
     })
 }
 
@@ -279,12 +349,45 @@ mod tests {
     }
 
     #[test]
+    fn old_files_say_of_a_packet_only_whether_it_was_lost() {
+        // As irtt 0.1.0 wrote it, and as the manual has it: no version, truth values, a start with two clocks.
+        let lost = |number: u64| {
+            format!(
+                "{{\"seqno\":{number},\"lost\":true,\"timestamps\":{{\"client\":{{\"receive\":{{}},\"send\":{{\"wall\":7,\
+                 \"monotonic\":20}}}},\"server\":{{\"receive\":{{}},\"send\":{{}}}}}}}}"
+            )
+        };
+        let text = format!(
+            "{{\"config\":{{\"params\":{{\"interval\":10000000,\"length\":48}}}},\"stats\":{{\"start_time\":\
+             {{\"wall\":1508180723502727340,\"monotonic\":2776704}}}},\"round_trips\":[{},{}]}}",
+            TRIP.replace("\"false\"", "false"),
+            lost(1)
+        );
+        let found = read(text.as_bytes()).unwrap();
+        let losses: Vec<_> = found.rows.iter().map(|(_, loss)| *loss).collect();
+        assert_eq!(losses, [None, Some(Loss::Unknown)]);
+        assert_eq!((found.version.as_str(), found.started.as_str()), ("", ""));
+        assert!(found.notes[0].starts_with("of 1 packet that did not come back"), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn a_packet_without_a_stamp_of_its_return_is_lost_whatever_the_file_says() {
+        let trips = [TRIP, "{\"seqno\":1,\"timestamps\":{\"client\":{\"send\":{\"wall\":7}}}}"];
+        let found = read(document(&trips.join(",")).as_bytes()).unwrap();
+        assert_eq!(found.rows[1].1, Some(Loss::Unknown));
+        let came = TRIP.replace("\"false\"", "\"true_up\"");
+        assert_eq!(read(document(&came).as_bytes()).unwrap().rows[0].1, None);
+    }
+
+    #[test]
     fn what_is_not_irtts_is_refused() {
         for (text, part) in [
             (String::new(), "not whole JSON"),
             (document(TRIP)[..120].to_owned(), "not whole JSON"),
             ("{\"schema\":\"romer/measurement/1\"}".into(), "not what `irtt client -o` writes"),
             (document(""), "no round trip"),
+            (document(&TRIP.replace("\"false\"", "\"maybe\"")), "expected `lost` to be false, true, true_up"),
+            (document(&TRIP.replace("\"false\"", "1")), "expected `lost` to be false, true, true_up"),
             ("[1,2]".into(), "not what `irtt client -o` writes"),
         ] {
             let why = read(text.as_bytes()).unwrap_err().to_string();

@@ -84,6 +84,8 @@ pub struct RoundTrip {
     pub not_sent: bool,
     /// The responder's own log has it: its arrival there is certain even where the reflection was lost.
     pub seen_by_responder: bool,
+    /// The responder's log, whole else, does not tell whether it arrived there (a file of another tool).
+    pub untold_by_responder: bool,
     /// The reflection came back; of a probe that the responder sent, that it came here.
     pub returned: bool,
 }

@@ -88,8 +88,8 @@ impl Related {
 /// [`Fate::Late`], and so is a one-way passage, where the clocks allow to say it.
 ///
 /// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log, or a reflector that counts its
-/// replies ([`ReplyNumbers`]): without either, or where a partial log does not have the probe, the forward fate is
-/// [`Fate::Unknown`], and nothing is said in `reverse`.
+/// replies ([`ReplyNumbers`]): without either, or where a partial log does not have the probe, or a whole one does not tell of
+/// it, the forward fate is [`Fate::Unknown`], and nothing is said in `reverse`.
 ///
 /// One-way probes have passages in their own direction only, under their own numbers, and none in `round_trip`.
 pub fn relate(
@@ -111,6 +111,7 @@ pub struct Relating {
     any: bool,
     one_way: bool,
     all_returned: bool,
+    all_told: bool,
     far_stamps: FarStamps,
     forward: Vec<Passage>,
     replies: Replies,
@@ -138,6 +139,7 @@ impl Relating {
             any: false,
             one_way: false,
             all_returned: true,
+            all_told: true,
             far_stamps: FarStamps::default(),
             forward: Vec::new(),
             replies: Replies::default(),
@@ -191,6 +193,7 @@ impl Relating {
             return;
         }
         self.all_returned &= probe.iter().any(|row| row.returned);
+        self.all_told &= !probe.iter().any(|row| row.untold_by_responder);
         self.far_stamps.take(probe);
         stream.forward(probe, &mut self.forward);
         if first.way == Way::RoundTrip {
@@ -255,7 +258,7 @@ impl Relating {
             reverse_not_sent: self.reverse_not_sent,
             not_replied: self.not_replied,
             unanswered: self.unanswered,
-            reverse_complete: far_log == FarLog::Complete
+            reverse_complete: (far_log == FarLog::Complete && self.all_told)
                 || counted.is_some_and(|counted| counted.all_back)
                 || (!self.one_way && self.all_returned),
             numbers,
@@ -456,8 +459,8 @@ impl Stream {
             });
         }
         if passages.len() == from {
-            let fate = if self.far_log == FarLog::Complete { Fate::Lost } else { Fate::Unknown };
-            passages.push(self.departed(&probe[0], fate));
+            let told = self.far_log == FarLog::Complete && !probe[0].untold_by_responder;
+            passages.push(self.departed(&probe[0], if told { Fate::Lost } else { Fate::Unknown }));
         }
         number_copies(&mut passages[from..]);
     }

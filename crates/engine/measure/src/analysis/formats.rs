@@ -8,7 +8,7 @@ use romer_exchange::qtcp::{self, Entry, UNIT_NS};
 use romer_units::Place;
 
 use super::AnalysisError;
-use super::packets::Gathering;
+use super::packets::{Gathering, Unstamped};
 use super::received;
 use super::table::{About, Far, Table, faulty, open};
 
@@ -62,7 +62,7 @@ pub(super) fn of_qtcp(path: &Path, any_size: bool) -> Result<Table, AnalysisErro
     }
     // They are in the lines, and to put these in order takes memory.
     drop(found);
-    let packets = lines.finish(Shape::OneWay, Far::Complete, Vec::new());
+    let packets = lines.finish(Shape::OneWay, Far::Complete, Unstamped::default());
     Ok(Table {
         shape: Shape::OneWay,
         packets,
@@ -87,27 +87,33 @@ pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
         irtt::Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
         irtt::Fault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
     })?;
-    let known = found.rows.iter().all(|(_, loss)| *loss != Some(Loss::Unknown));
-    let far_log = if known { Far::Complete } else { Far::Partial };
-    // The server says of these that they came, though not when.
-    let back = found.rows.iter().filter(|(_, loss)| *loss == Some(Loss::Back));
-    let mut back: Vec<u64> = back.map(|(row, _)| row.sequence).collect();
-    back.sort_unstable();
+    let those = |which: Loss| {
+        let of_it = found.rows.iter().filter(|(_, loss)| *loss == Some(which));
+        let mut numbers: Vec<u64> = of_it.map(|(row, _)| row.sequence).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    // The server says of those that were lost on the way back that they came, though not when.
+    let unstamped = Unstamped { answered: those(Loss::Back), untold: those(Loss::Unknown) };
     let mut lines = Gathering::new();
     for (row, _) in found.rows {
         lines.add(row);
     }
-    let packets = lines.finish(Shape::FourStamps, far_log, back);
+    let packets = lines.finish(Shape::FourStamps, Far::Complete, unstamped);
     let about = About {
         notes: found.notes,
         stamps_missing: "irtt client --tstamp=both has it stamp them",
         place: Some(Place::User),
-        protocol: format!("irtt {}, to {}", found.version, found.remote),
+        protocol: if found.version.is_empty() {
+            format!("irtt, to {}", found.remote)
+        } else {
+            format!("irtt {}, to {}", found.version, found.remote)
+        },
         started: found.started,
         host: found.host,
         dscp: Some(found.tos >> 2),
         interval_ns: Some(found.interval_ns).filter(|interval| *interval > 0),
         ..About::default()
     };
-    Ok(Table { shape: Shape::FourStamps, packets, far_log, set_back: Vec::new(), about })
+    Ok(Table { shape: Shape::FourStamps, packets, far_log: Far::Complete, set_back: Vec::new(), about })
 }

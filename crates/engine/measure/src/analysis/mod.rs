@@ -324,6 +324,8 @@ fn add_reverse(evaluated: &mut Evaluated, back: Evaluated) {
     m.traffic.direction = Way::Both;
     m.location_error_ns.responder.departure = other.location_error_ns.sender.departure;
     m.location_error_ns.sender.arrival = other.location_error_ns.responder.arrival;
+    m.stamps.responder_departure = other.stamps.sender_departure;
+    m.stamps.sender_arrival = other.stamps.responder_arrival;
     m.stamps.missing.responder_departure = other.stamps.missing.sender_departure;
     m.stamps.missing.sender_arrival = other.stamps.missing.responder_arrival;
     // The events of both files' clocks are with the first already.

@@ -45,10 +45,31 @@ pub(super) struct Packets {
 }
 
 enum Kind {
-    /// By lines. Of the packets with numbers in `seen` it is known that they arrived and were answered, though not when.
-    Lines { lines: Vec<Line>, way: Way, far_log: Far, seen: Vec<u64> },
+    /// By lines.
+    Lines { lines: Vec<Line>, way: Way, far_log: Far, unstamped: Unstamped },
     /// As they are.
     Rows(Vec<RoundTrip>),
+}
+
+/// Numbers of packets that did not come back, in ascending order, of which a file says more than the stamps do, or less.
+#[derive(Default)]
+pub(super) struct Unstamped {
+    /// They arrived at the far end and were answered, though it is not known when.
+    pub(super) answered: Vec<u64>,
+    /// It is not known whether they arrived at the far end.
+    pub(super) untold: Vec<u64>,
+}
+
+impl Unstamped {
+    /// Says of the rows of a packet what is known of it.
+    fn mark(&self, sequence: u64, rows: &mut [RoundTrip]) {
+        if self.answered.binary_search(&sequence).is_ok() {
+            rows.iter_mut().for_each(answered);
+        }
+        if self.untold.binary_search(&sequence).is_ok() {
+            rows.iter_mut().for_each(|row| row.untold_by_responder = true);
+        }
+    }
 }
 
 /// The first copy of a packet.
@@ -95,11 +116,11 @@ impl Gathering {
         self.lines[line].row()
     }
 
-    /// In order. `seen`, in ascending order, are numbers of packets of which is known that they arrived and were answered.
-    pub(super) fn finish(mut self, shape: Shape, far_log: Far, seen: Vec<u64>) -> Packets {
+    /// In order.
+    pub(super) fn finish(mut self, shape: Shape, far_log: Far, unstamped: Unstamped) -> Packets {
         self.lines.sort_by_key(|line| line.sequence);
         let way = if shape == Shape::OneWay { Way::Forward } else { Way::RoundTrip };
-        Packets { kind: Kind::Lines { lines: self.lines, way, far_log, seen } }
+        Packets { kind: Kind::Lines { lines: self.lines, way, far_log, unstamped } }
     }
 }
 
@@ -125,7 +146,7 @@ impl Packets {
                 begin = rows.len();
                 whole
             }
-            Kind::Lines { lines, way, far_log, seen } => {
+            Kind::Lines { lines, way, far_log, unstamped } => {
                 let last = lines.get((begin + PART).min(lines.len()).checked_sub(1)?)?.sequence;
                 let rest = lines.get(begin..)?;
                 let part = &rest[..rest.partition_point(|line| line.sequence <= last)];
@@ -133,7 +154,7 @@ impl Packets {
                     return None;
                 }
                 begin += part.len();
-                Some(Cow::Owned(rows_of(part, *way, *far_log, seen)))
+                Some(Cow::Owned(rows_of(part, *way, *far_log, unstamped)))
             }
         })
     }
@@ -169,7 +190,7 @@ fn between(mut numbers: impl Iterator<Item = u64>) -> u64 {
     missing
 }
 
-fn rows_of(part: &[Line], way: Way, far_log: Far, seen: &[u64]) -> Vec<RoundTrip> {
+fn rows_of(part: &[Line], way: Way, far_log: Far, unstamped: &Unstamped) -> Vec<RoundTrip> {
     let mut all = Vec::with_capacity(part.len());
     let mut lines = Vec::new();
     for packet in part.chunk_by(|a, b| a.sequence == b.sequence) {
@@ -177,9 +198,7 @@ fn rows_of(part: &[Line], way: Way, far_log: Far, seen: &[u64]) -> Vec<RoundTrip
         lines.extend(packet.iter().map(Line::row));
         let from = all.len();
         rows(&lines, way, far_log, &mut all);
-        if seen.binary_search(&packet[0].sequence).is_ok() {
-            all[from..].iter_mut().for_each(answered);
-        }
+        unstamped.mark(packet[0].sequence, &mut all[from..]);
     }
     all
 }
@@ -205,7 +224,7 @@ mod tests {
                 gathering.add(Row { sequence, size: 9, stamps, user: [None; 4] });
             }
         }
-        let packets = gathering.finish(Shape::OneWay, Far::Complete, Vec::new());
+        let packets = gathering.finish(Shape::OneWay, Far::Complete, Unstamped::default());
         let rows = packets.rows();
         assert!(rows.is_sorted_by_key(|row| (row.sequence, row.copy)));
         let copies =
@@ -229,7 +248,7 @@ mod tests {
             for stamps in lines {
                 gathering.add(Row { sequence: 3, size: 9, stamps: *stamps, user: [None; 4] });
             }
-            let rows = gathering.finish(shape, Far::Complete, Vec::new()).rows();
+            let rows = gathering.finish(shape, Far::Complete, Unstamped::default()).rows();
             rows.iter().map(|row| row.forward_copy).collect()
         };
         let one_way = [Some(1), Some(5), None, None];

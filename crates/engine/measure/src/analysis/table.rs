@@ -9,7 +9,7 @@ use romer_record::RoundTrip;
 use romer_record::document::Way;
 use romer_units::{Clock, Place, Timestamp};
 
-use super::packets::{Gathering, Packets};
+use super::packets::{Gathering, Packets, Unstamped};
 use super::received::{self, Back};
 use super::{AnalysisError, formats};
 
@@ -136,10 +136,15 @@ impl Table {
     fn of_csv(path: &Path) -> Result<Self, AnalysisError> {
         let reader = Reader::new(open(path)?).map_err(|fault| faulty(path, fault))?;
         let shape = reader.shape();
+        let mut notes = Vec::from_iter(unheeded(reader.others()));
         let mut lines = Gathering::new();
+        let mut digits = Digits::default();
         for row in reader {
-            lines.add(row.map_err(|fault| faulty(path, fault))?);
+            let row = row.map_err(|fault| faulty(path, fault))?;
+            row.stamps.into_iter().flatten().for_each(|stamp| digits.take(stamp));
+            lines.add(row);
         }
+        notes.extend(digits.cut());
         if lines.rows().next().is_none() {
             let why =
                 "no packet follows the header line, so that there is nothing to analyse; see who wrote it";
@@ -147,9 +152,68 @@ impl Table {
         }
         let far_log = far_log(shape, &lines);
         let set_back = received::of_lines(&lines, shape);
-        let packets = lines.finish(shape, far_log, Vec::new());
-        Ok(Self { shape, packets, far_log, set_back, about: About::default() })
+        let packets = lines.finish(shape, far_log, Unstamped::default());
+        Ok(Self { shape, packets, far_log, set_back, about: About { notes, ..About::default() } })
     }
+}
+
+/// How many digits the stamps of a table have.
+#[derive(Default)]
+struct Digits {
+    /// Stamps of more digits than a spreadsheet keeps, of which these are the first and the others 0.
+    kept: u64,
+    /// One of them needs them all.
+    needed: bool,
+    /// One has more.
+    more: bool,
+}
+
+impl Digits {
+    /// Digits of a number that spreadsheets keep.
+    const KEPT: u32 = 15;
+    /// So many stamps are not so by chance.
+    const FEWEST: u64 = 20;
+
+    fn take(&mut self, stamp: i64) {
+        if self.more {
+            return;
+        }
+        let (size, fewest) = (stamp.unsigned_abs(), 10u64.pow(Self::KEPT));
+        if size < fewest {
+            return;
+        }
+        let unit = 10u64.pow(size.ilog10() + 1 - Self::KEPT);
+        self.more = size % unit != 0;
+        self.needed |= size % (unit * 10) != 0;
+        self.kept += 1;
+    }
+
+    /// That a spreadsheet has cut them, if it has.
+    fn cut(&self) -> Option<String> {
+        (self.kept >= Self::FEWEST && self.needed && !self.more).then(|| {
+            format!(
+                "no stamp has more than {} digits that are not 0: a spreadsheet has cut them, for it keeps no more of a number, and delays \
+                 are off by as much; have it take these columns as text, or analyse the file from before it was opened there",
+                Self::KEPT
+            )
+        })
+    }
+}
+
+/// That a table has columns which say nothing to us.
+fn unheeded(columns: &[String]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let more = columns.len().saturating_sub(SHOWN);
+    let mut names: Vec<String> = columns
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("{:?}", name.chars().take(40).collect::<String>()))
+        .collect();
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    let are = if columns.len() == 1 { "a column is" } else { "columns are" };
+    (!columns.is_empty()).then(|| format!("{are} not of a packet log and not heeded: {}", names.join(", ")))
 }
 
 pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
@@ -230,4 +294,25 @@ fn row(line: &Row, copy: u32, forward_copy: u32, far_log: Far) -> RoundTrip {
 
 pub(super) fn time<C: Clock>(nanos: Option<i64>) -> Option<Timestamp<C>> {
     nanos.map(Timestamp::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_that_a_spreadsheet_cut_are_known_from_those_that_are_coarse_by_themselves() {
+        let told = |unit: i64| {
+            let mut digits = Digits::default();
+            for n in 0..40 {
+                digits.take((1_795_654_250_313_298_178 + n * 10_012_345) / unit * unit);
+            }
+            digits.cut().is_some()
+        };
+        assert!(told(10_000));
+        assert!(!told(1) && !told(1_000) && !told(100_000) && !told(1_000_000));
+        let mut short = Digits::default();
+        (0..40).for_each(|n| short.take(n * 10_000_000));
+        assert_eq!(short.cut(), None);
+    }
 }

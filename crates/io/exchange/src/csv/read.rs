@@ -1,5 +1,6 @@
 //! Reading the table.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 use thiserror::Error;
@@ -37,7 +38,8 @@ enum Column {
     Size,
     Stamp(usize),
     User(usize),
-    Fate,
+    /// Nothing of a packet log, or what follows from the rest of it.
+    Other,
 }
 
 /// Reads a table line by line: as much memory as its longest line, whatever its length.
@@ -48,6 +50,7 @@ pub struct Reader<R> {
     line: Vec<u8>,
     shape: Shape,
     columns: Vec<Column>,
+    others: Vec<String>,
     /// The first of the empty lines before this point, which may only stand at the end.
     empty: Option<u64>,
     ended: bool,
@@ -62,13 +65,13 @@ impl<R: BufRead> Reader<R> {
         let mut lines = Lines::new(inner);
         let mut line = Vec::new();
         let found = lines.next(&mut line)?;
-        let (shape, columns) = match found {
+        let Header { shape, columns, others } = match found {
             Found::End => Err(format!("the file is empty; begin with the line {}", expected())),
             Found::TooLong => Err(too_long()),
             Found::Line => header(&line),
         }
         .map_err(|why| Fault::Line { line: 1, why })?;
-        Ok(Self { lines, number: 1, line, shape, columns, empty: None, ended: false })
+        Ok(Self { lines, number: 1, line, shape, columns, others, empty: None, ended: false })
     }
 
     /// Which table it is.
@@ -79,6 +82,11 @@ impl<R: BufRead> Reader<R> {
     /// Whether there are columns of the program's own stamps.
     pub fn has_user_stamps(&self) -> bool {
         self.columns.iter().any(|column| matches!(column, Column::User(_)))
+    }
+
+    /// The columns that no packet log has, by their names: they are not heeded.
+    pub fn others(&self) -> &[String] {
+        &self.others
     }
 
     fn advance(&mut self) -> Result<Option<Row>, Fault> {
@@ -141,7 +149,14 @@ fn text(line: &[u8]) -> Result<&str, String> {
     })
 }
 
-fn header(line: &[u8]) -> Result<(Shape, Vec<Column>), String> {
+/// What a header line says.
+struct Header {
+    shape: Shape,
+    columns: Vec<Column>,
+    others: Vec<String>,
+}
+
+fn header(line: &[u8]) -> Result<Header, String> {
     if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
         return Err("the file is UTF-16; save it as UTF-8".into());
     }
@@ -149,7 +164,8 @@ fn header(line: &[u8]) -> Result<(Shape, Vec<Column>), String> {
         return Err("the file is compressed; unpack it first".into());
     }
     let text = text(line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line))?;
-    let names: Vec<&str> = text.split(',').collect();
+    let fields = fields(text)?;
+    let names: Vec<&str> = fields.iter().map(AsRef::as_ref).collect();
     if names.len() == 1 && text.contains([';', '\t']) {
         return Err(format!("the fields are not separated by commas; the header line is {}", expected()));
     }
@@ -168,7 +184,7 @@ fn header(line: &[u8]) -> Result<(Shape, Vec<Column>), String> {
         }
     };
     let columns = names.iter().map(|name| column(name, shape)).collect::<Result<Vec<_>, _>>()?;
-    for (place, column) in columns.iter().enumerate() {
+    for (place, column) in columns.iter().enumerate().filter(|(_, column)| **column != Column::Other) {
         if columns.iter().take(place).any(|before| before == column) {
             return Err(format!("the column {} is there twice; leave one out", shown(names[place])));
         }
@@ -178,35 +194,117 @@ fn header(line: &[u8]) -> Result<(Shape, Vec<Column>), String> {
         Some(missing) => {
             Err(format!("there is no column {missing:?}; the header line is {}", shape.header()))
         }
-        None => Ok((shape, columns)),
+        None => {
+            let others = names
+                .iter()
+                .zip(&columns)
+                .filter(|(name, column)| **column == Column::Other && !["", FATE].contains(*name));
+            let others = others.map(|(name, _)| (*name).to_owned()).collect();
+            Ok(Header { shape, columns, others })
+        }
     }
 }
 
+/// The column that says in a word what follows from the stamps.
+const FATE: &str = "fate";
+
+/// What a column of this name holds. One that is nearly of a packet log, but written otherwise or in another unit, is a mistake.
 fn column(name: &str, shape: Shape) -> Result<Column, String> {
     let stamp = |name: &str| shape.stamps().iter().position(|stamp| *stamp == name);
     let user = || name.strip_prefix("user_").and_then(stamp);
     match name {
-        "sequence" => Ok(Column::Sequence),
-        "size" => Ok(Column::Size),
-        "fate" => Ok(Column::Fate),
-        _ => stamp(name).map(Column::Stamp).or_else(|| user().map(Column::User)).ok_or_else(|| {
-            format!(
-                "there is no column {} in a packet log (times are in nanoseconds); the header line is {}",
-                shown(name),
-                shape.whole_header()
-            )
-        }),
+        "sequence" => return Ok(Column::Sequence),
+        "size" => return Ok(Column::Size),
+        _ => {}
+    }
+    if let Some(column) = stamp(name).map(Column::Stamp).or_else(|| user().map(Column::User)) {
+        return Ok(column);
+    }
+    let plain = name.trim().to_ascii_lowercase();
+    let bare = plain.strip_prefix("user_").unwrap_or(&plain);
+    let stem = ["_ns", "_us", "_ms", "_s"].iter().find_map(|unit| bare.strip_suffix(unit)).unwrap_or(bare);
+    let all = || Shape::OneWay.stamps().iter().chain(Shape::FourStamps.stamps());
+    let meant =
+        ["sequence", "size"].contains(&bare) || all().any(|stamp| stamp.strip_suffix("_ns") == Some(stem));
+    if !meant {
+        return Ok(Column::Other);
+    }
+    Err(format!(
+        "there is no column {} in a packet log (times are in nanoseconds); the header line is {}",
+        shown(name),
+        shape.whole_header()
+    ))
+}
+
+/// The fields of a line in which there are quotes: a field may stand in them, with commas, and with quotes that are written twice
+/// (RFC 4180). One that goes on in the next line is refused.
+fn fields(text: &str) -> Result<Vec<Cow<'_, str>>, String> {
+    if !text.contains('"') {
+        return Ok(text.split(',').map(Cow::Borrowed).collect());
+    }
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        let (field, after) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (field, after) = quoted_field(quoted)?;
+                (Cow::Owned(field), after)
+            }
+            None => {
+                let (field, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                (Cow::Borrowed(field), after)
+            }
+        };
+        found.push(field);
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Ok(found),
+            None => return Err(format!("{} follows the end of a quoted field; write a comma", shown(after))),
+        }
+    }
+}
+
+/// A field whose quote has begun, and what comes after its end.
+fn quoted_field(text: &str) -> Result<(String, &str), String> {
+    let mut field = String::new();
+    let mut rest = text;
+    loop {
+        let Some((part, after)) = rest.split_once('"') else {
+            return Err("a quote has no end on the line; write a field on one line".into());
+        };
+        field.push_str(part);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                field.push('"');
+                rest = more;
+            }
+            None => return Ok((field, after)),
+        }
     }
 }
 
 fn row(line: &[u8], columns: &[Column]) -> Result<Row, String> {
     let text = text(line)?;
+    if text.contains('"') {
+        let fields = fields(text)?;
+        return of_fields(text, fields.len(), fields.iter().map(AsRef::as_ref), columns);
+    }
     let found = line.iter().filter(|octet| **octet == b',').count() + 1;
+    of_fields(text, found, text.split(','), columns)
+}
+
+/// The row of a line's fields, of which there are `found`.
+fn of_fields<'a>(
+    text: &str,
+    found: usize,
+    fields: impl Iterator<Item = &'a str>,
+    columns: &[Column],
+) -> Result<Row, String> {
     if found != columns.len() {
         return Err(miscounted(text, found, columns.len()));
     }
     let mut row = Row::default();
-    for (column, field) in columns.iter().zip(text.split(',')) {
+    for (column, field) in columns.iter().zip(fields) {
         match *column {
             Column::Sequence => row.sequence = whole(field, "a sequence number", u64::MAX)?,
             Column::Size => {
@@ -215,7 +313,7 @@ fn row(line: &[u8], columns: &[Column]) -> Result<Row, String> {
             }
             Column::Stamp(place) => row.stamps[place] = stamp(field)?,
             Column::User(place) => row.user[place] = stamp(field)?,
-            Column::Fate => {}
+            Column::Other => {}
         }
     }
     Ok(row)
@@ -280,9 +378,19 @@ mod tests {
         let four =
             read(b"t4_ns,sequence,user_t1_ns,size,t1_ns,t2_ns,t3_ns\r\n4,7,0,44,1,2,3\r\n\r\n").unwrap();
         assert_eq!(four, [row([Some(1), Some(2), Some(3), Some(4)], [Some(0), None, None, None])]);
+        let quoted = b"\"sequence\",\"size\",\"sent_ns\",\"received_ns\",\"said, \"\"so\"\"\"\n\"7\",44,\"-5\",\"\",\"a,\"\"b\"\n";
+        assert_eq!(read(quoted).unwrap(), [row([Some(-5), None, None, None], [None; 4])]);
         let marked =
             read("\u{feff}sequence,size,sent_ns,received_ns,fate\r7,44,1,2,late".as_bytes()).unwrap();
         assert_eq!(marked, [row([Some(1), Some(2), None, None], [None; 4])]);
+    }
+
+    #[test]
+    fn what_a_spreadsheet_adds_is_not_heeded_and_told() {
+        let text = "sequence,delay,size,sent_ns,received_ns,fate,,\n7,0.5 ms,44,1,2,late,,\n8,,44,3,4,,,x\n";
+        let reader = Reader::new(text.as_bytes()).unwrap();
+        assert_eq!(reader.others(), ["delay"]);
+        assert_eq!(reader.map(|row| row.unwrap().sequence).collect::<Vec<_>>(), [7, 8]);
     }
 
     #[test]
@@ -295,6 +403,12 @@ mod tests {
             ("sequence;size;sent_ns;received_ns\n".into(), 1, "separated by commas"),
             ("sequence,size,sent_ns\n".into(), 1, "no column \"received_ns\""),
             ("sequence,size,sent_us,received_ns\n".into(), 1, "nanoseconds"),
+            ("sequence,size,sent_ns,received_ns,t1_ms\n".into(), 1, "no column \"t1_ms\""),
+            ("sequence, size,sent_ns,received_ns\n".into(), 1, "no column \" size\""),
+            ("Sequence,size,sent_ns,received_ns\n".into(), 1, "no column \"Sequence\""),
+            ("sequence,size,sent_ns,received_ns,user_sent\n".into(), 1, "no column \"user_sent\""),
+            (format!("{rows}1,44,\"5,6\n"), 3, "a quote has no end"),
+            (format!("{rows}1,44,\"5\"0,6\n"), 3, "follows the end of a quoted field"),
             ("sequence,size,sent_ns,received_ns,t1_ns\n".into(), 1, "both kinds"),
             ("sequence,size,sent_ns,received_ns,size\n".into(), 1, "twice"),
             ("\u{1f}".into(), 1, "not the header"),

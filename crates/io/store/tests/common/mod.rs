@@ -101,6 +101,8 @@ pub(crate) fn row() -> impl Strategy<Value = RoundTrip> {
                 reverse_tos: octets[3],
                 not_sent: flags[0],
                 seen_by_responder: flags[1],
+                // A run's own log tells of all, or is not whole.
+                untold_by_responder: false,
                 returned: flags[2],
             }
         },
