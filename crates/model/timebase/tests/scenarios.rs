@@ -86,6 +86,21 @@ fn each_event_is_labelled_as_what_it_was() {
     assert!((at - 50.0).abs() < 0.3 && (size - 5.0).abs() < 0.2, "{found:?}");
 }
 
+/// The level before the slew is that since the change of the path a while before it, by which both directions differ.
+#[test]
+fn a_short_slew_after_a_change_of_the_path_is_not_told_as_two_steps() {
+    for seed in [70, 71, 72, 78, 145] {
+        let found = estimate(Method::Best, &numbered(15).play(seed));
+        let clock: Vec<ChangeKind> = found
+            .events
+            .iter()
+            .map(|event| event.kind)
+            .filter(|kind| *kind != ChangeKind::PathChange)
+            .collect();
+        assert_eq!(clock, [ChangeKind::ClockStep, ChangeKind::Slew], "seed {seed}: {:?}", found.events);
+    }
+}
+
 #[test]
 fn events_that_follow_each_other_closely_are_told_apart() {
     let play = |clock: Wander, seed| {

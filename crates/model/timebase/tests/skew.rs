@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use romer_record::manifest::SkewRequest;
 use romer_record::{Fate, Passage};
-use romer_timebase::skew::{Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate};
+use romer_timebase::skew::{
+    Estimate, Estimator, Heading, Hull, InTurn, Method, Point, estimate as relate, usable,
+};
 use romer_units::random::{Seed, Stream};
 use romer_units::{Duration, Timestamp};
 
@@ -380,5 +382,57 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
         assert!((ppm(&found) - 30.0).abs() < 1e-3, "{lines} {from}: {found:?}");
         let more = SkewRequest { calibration: Some(600), ..request };
         assert!((ppm(&relate(&more, &passages, &[], &InTurn)) - 30.0).abs() > 1.0);
+    }
+}
+
+#[test]
+fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
+    let passages: Vec<Passage> = (0..3_000i64)
+        .map(|n| Passage {
+            sequence: n.unsigned_abs(),
+            copy: 0,
+            size: 60,
+            fate: Fate::Arrived,
+            departure: Some(Timestamp::from_nanos(n * 20_000_000)),
+            arrival: Some(Timestamp::from_nanos(n * 20_000_600 + 5_000_000)),
+            delay: None,
+            ttl: None,
+            tos: None,
+            departure_error: None,
+        })
+        .collect();
+    let warnings = |method: &str| {
+        let request = SkewRequest { method: method.into(), ..SkewRequest::default() };
+        usable(&request, &passages, &[], &InTurn).1.concat()
+    };
+    let few = warnings("khlifi");
+    assert!(few.contains("few windows of 20s in these packets (3)") && few.contains("77 %"), "{few}");
+    assert!(
+        warnings("khlifi:1m,0.9").contains("there is one window of 60s"),
+        "{}",
+        warnings("khlifi:1m,0.9")
+    );
+    assert_eq!(warnings("khlifi:5s,0.875") + &warnings("hull") + &warnings("khlifi:20s,0.5"), "");
+}
+
+#[test]
+fn two_jumps_of_the_clock_with_a_short_time_between_them_are_two() {
+    for (seed, between) in (1..=12).zip([45, 60].into_iter().cycle()) {
+        let mut chances = Chances::new(2_000 + seed);
+        #[expect(clippy::cast_possible_truncation, reason = "below ten thousand")]
+        let first = 1_000 + (chances.unit() * 3_500.0) as i64;
+        let packets: Vec<(i64, i64)> = (0..6_000i64)
+            .map(|n| {
+                let jumped =
+                    [first, first + between].iter().filter(|at| n >= **at).map(|_| 4_650_000).sum::<i64>();
+                (n * 20_000_000, 5_000_000 + n * 240 + jumped + chances.wait(3e5))
+            })
+            .collect();
+        let found = estimate(Method::LeastAbsoluteJumps, None, &packets);
+        assert_eq!(found.events.len(), 2, "seed {seed}: {found:?}");
+        for (event, at) in found.events.iter().zip([first, first + between]) {
+            assert!((event.at_ns / 20_000_000 - at).abs() <= 2, "seed {seed}: {found:?}");
+            assert!((event.size_ns - 4_650_000).abs() < 250_000, "seed {seed}: {found:?}");
+        }
     }
 }

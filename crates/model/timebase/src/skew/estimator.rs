@@ -298,6 +298,7 @@ impl Estimator {
                 estimate.why_not = None;
             }
         }
+        let mut seen = [Vec::new(), Vec::new()];
         for (index, fit) in fits.into_iter().enumerate() {
             let Some(fit) = fit else { continue };
             let [slope, low, high] = fit.slope;
@@ -308,7 +309,7 @@ impl Estimator {
                 floor_error_ns: 0.0,
                 anchor_ns: fit.anchor_ns,
             };
-            estimate.events.extend(fit.jumps.iter().map(|(at, size)| ClockChange {
+            seen[index].extend(fit.jumps.iter().map(|(at, size)| ClockChange {
                 at_ns: self.origin.unwrap_or(0).saturating_add(*at),
                 until_ns: None,
                 kind: ChangeKind::ClockStep,
@@ -317,10 +318,24 @@ impl Estimator {
                 error_ns: 0.0,
             }));
         }
-        estimate.events.sort_by_key(|event| event.at_ns);
         // One clock's jump is seen in both directions.
         let between = self.tracks[0].last.max(self.tracks[1].last) / 100;
-        estimate.events.dedup_by(|a, b| a.at_ns.saturating_sub(b.at_ns) <= between);
+        let [there, back] = seen;
+        let same = |a: &ClockChange, b: &ClockChange| {
+            a.at_ns.saturating_sub(b.at_ns).abs() <= between && (a.size_ns > 0) == (b.size_ns > 0)
+        };
+        let mut unmatched = there.clone();
+        estimate.events = there;
+        estimate.events.extend(back.into_iter().filter(|event| {
+            let nearest = unmatched
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| same(other, event))
+                .min_by_key(|(_, other)| other.at_ns.abs_diff(event.at_ns));
+            let nearest = nearest.map(|(place, _)| place);
+            nearest.map(|place| unmatched.remove(place)).is_none()
+        }));
+        estimate.events.sort_by_key(|event| event.at_ns);
         estimate
     }
 

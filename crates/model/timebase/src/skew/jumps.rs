@@ -27,6 +27,8 @@ const ALIKE: f64 = 0.25;
 const MOST: usize = 50;
 /// Rounds in which each jump is placed anew between its neighbours, at most.
 const ROUNDS: usize = 4;
+/// A jump is two of half its size if that leaves less of so many packets that lie between them, each by the size of one.
+const HALVED: f64 = 10.0;
 
 /// A jump by the number of the first packet after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +39,8 @@ struct Place {
 
 /// The jumps of one size. Medians of blocks of packets differ from one block to the next by the slope and by chance; the
 /// greatest difference that stands out is a jump, and the packets near it say where it was. It is taken out and the next
-/// one sought, until none stands out; then each is placed once more, by the packets between its neighbours. Of jumps of
+/// one sought, until none stands out; then each is placed once more, by the packets between its neighbours. Two that follow each
+/// other within a few blocks are found as one of twice the size, and are taken apart by the packets between them. Of jumps of
 /// different sizes those stay whose size most others have; a single one stays. `points` are in order of time.
 pub(crate) fn jumps(points: &[(f64, f64)]) -> Vec<Jump> {
     let length = (points.len() / BLOCKS).max(LEAST_BLOCK);
@@ -58,12 +61,10 @@ pub(crate) fn jumps(points: &[(f64, f64)]) -> Vec<Jump> {
             break;
         }
     }
-    for _ in 0..ROUNDS {
-        let again = search.placed(OUTSTANDING * deviation.max(1.0));
-        if again == search.found {
-            break;
-        }
-        search.found = again;
+    let least = OUTSTANDING * deviation.max(1.0);
+    search.settle(least);
+    if search.halve() {
+        search.settle(least);
     }
     of_one_size(&mut search.found);
     search.found.iter().map(|one| Jump { at: points[one.packet].0, size: one.size }).collect()
@@ -182,6 +183,64 @@ impl Search<'_> {
             sum += (height - low).abs() - (height - high).abs();
         }
         best
+    }
+
+    /// Places all that were found anew, until that changes nothing.
+    fn settle(&mut self, least: f64) {
+        for _ in 0..ROUNDS {
+            let again = self.placed(least);
+            if again == self.found {
+                break;
+            }
+            self.found = again;
+        }
+    }
+
+    /// Takes jumps apart that were two, each of half the size, with a short time between them. Gives whether there were any.
+    fn halve(&mut self) -> bool {
+        let reach = SIDES[0] * self.length;
+        let mut all = Vec::with_capacity(self.found.len());
+        for (index, one) in self.found.iter().enumerate() {
+            let begin = index.checked_sub(1).map_or(0, |before| self.found[before].packet);
+            let end = self.found.get(index + 1).map_or(self.points.len(), |after| after.packet);
+            let (begin, end) = (one.packet.saturating_sub(reach).max(begin), (one.packet + reach).min(end));
+            // What lies further off is of the level before both and of that after.
+            let outer =
+                [begin..begin + (one.packet - begin).div_ceil(2), end - (end - one.packet).div_ceil(2)..end];
+            let two = levels(self, outer, |_| 0.0).and_then(|levels| self.divided_twice(begin..end, levels));
+            match two {
+                Some(packets) => all.extend(packets.map(|packet| Place { packet, size: 0.5 * one.size })),
+                None => all.push(*one),
+            }
+        }
+        let any = all.len() > self.found.len();
+        self.found = all;
+        any
+    }
+
+    /// The first packets that are at the level between two, and at the second, where that leaves much less than one division.
+    fn divided_twice(&self, packets: Range<usize>, [low, high]: [f64; 2]) -> Option<[usize; 2]> {
+        let first = self.points[0].0;
+        let middle = f64::midpoint(low, high);
+        // What is left so far: at the first level, between both, and at the second after a stretch between or none; and since when.
+        let (mut before, mut between, mut after, mut once) =
+            (0.0, (f64::INFINITY, 0), (f64::INFINITY, [0, 0]), f64::INFINITY);
+        for packet in packets {
+            let (x, y) = self.points[packet];
+            let height = y - self.slope * (x - first);
+            if between.0 < after.0 {
+                after = (between.0, [between.1, packet]);
+            }
+            if before < between.0 {
+                between = (before, packet);
+            }
+            once = f64::min(once, before) + (height - high).abs();
+            before += (height - low).abs();
+            between.0 += (height - middle).abs();
+            after.0 += (height - high).abs();
+        }
+        let (left, packets) = after;
+        (once - left > HALVED * 0.5 * (high - low).abs()).then_some(packets)
     }
 
     /// All that were found, each placed and measured by the packets between its neighbours; without those that are smaller

@@ -19,6 +19,8 @@ const SHARE: f64 = 0.1;
 const CELLS: usize = 80;
 /// Cells between two changes that tell something.
 const BETWEEN: usize = 5;
+/// Cells before a change that tell the level there, at least; and so many times as long as what is looked at, they may reach back.
+const BEFORE: (usize, f64) = (8, 10.0);
 /// How far a packet may lie below a level, and how long before and after a change the directions may differ, as a share.
 const SPARE: f64 = 0.1;
 /// So improbable must it be that all packets of a time waited as long by chance, as minus the logarithm.
@@ -39,11 +41,16 @@ struct Near {
 }
 
 impl Near {
-    fn of(survey: &Survey, heading: Heading, from: f64, to: f64) -> Option<Self> {
-        let length = to - from;
+    /// The cells between two moments, above the level before `change`, which is that since the direction changed last.
+    fn of(survey: &Survey, heading: Heading, (from, to): (f64, f64), change: f64) -> Option<Self> {
         let height = |floor: &Floor| floor.above(survey.slope);
         let within = |low: f64, high: f64| survey.fine.iter().filter(move |one| one.x >= low && one.x < high);
-        let mut before: Vec<f64> = within(from - 10.0 * length, from).map(height).collect();
+        let earlier = survey.transitions.iter().filter(|one| one.to < change);
+        let since = earlier.map(|one| one.to).fold(change - BEFORE.1 * (to - from), f64::max);
+        let mut before: Vec<f64> = within(since, change).map(height).collect();
+        if before.len() < BEFORE.0 {
+            return None;
+        }
         let level = before.iter().copied().reduce(f64::min)?;
         before.iter_mut().for_each(|one| *one -= level);
         let wait = median(&mut before).max(survey.grain) / core::f64::consts::LN_2;
@@ -74,7 +81,7 @@ pub(crate) fn two_steps(surveys: &[(&Survey, Heading)], slew: &Transition) -> Op
     let length = slew.to - slew.from;
     let (low, high) = (slew.from - length / 3.0, slew.to + length / 3.0);
     let near: Vec<Near> =
-        surveys.iter().filter_map(|(survey, heading)| Near::of(survey, *heading, low, high)).collect();
+        surveys.iter().filter_map(|(survey, heading)| Near::of(survey, *heading, (low, high), low)).collect();
     if near.len() < 2 || length <= 0.0 {
         return None;
     }
@@ -117,11 +124,12 @@ pub(crate) fn two_steps(surveys: &[(&Survey, Heading)], slew: &Transition) -> Op
 /// changes must lie higher there, every packet of it, and the other way round.
 pub(crate) fn borne_out(shown: &[Transition], other: &Survey, heading: Heading) -> bool {
     let mut sum = 0.0;
+    let first = shown.first().map_or(0.0, |one| one.from);
     shown.windows(2).all(|pair| {
         sum += pair[0].size;
         let (from, to) = (pair[0].to, pair[1].from);
         let edge = SPARE * (to - from);
-        let Some(near) = Near::of(other, heading, from + edge, to - edge) else { return false };
+        let Some(near) = Near::of(other, heading, (from + edge, to - edge), first) else { return false };
         let least = near.points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
         // What one direction has less, the other has more, every packet of it; and where it has more, the other has less, as
         // nothing but the clock can make it.

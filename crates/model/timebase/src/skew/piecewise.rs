@@ -24,9 +24,6 @@ const APART: f64 = 0.04;
 const HIDDEN: f64 = 0.06;
 /// Two changes cancel each other if what remains is no more than so many errors, or than this share of the greater.
 const CANCEL: (f64, f64) = (6.0, 0.1);
-/// Intervals are this much wider than the draws are spread: the draws are few, and how sure a direction is, is itself
-/// uncertain. A judgement from simulations; docs/CLOCK.md has what coverage it gives, and what one factor cannot mend.
-const WIDER: f64 = 1.1;
 /// What stamps do not tell makes a slope uncertain by this share of what it would if all of it lay against it: three times
 /// what they tell apart, over the run. Where simulated clocks drift by less than that the error was below a half of it.
 const TILT: f64 = 0.6;
@@ -164,7 +161,7 @@ fn steady(surveys: &[(&Survey, Heading)], events: &[Event], origin_ns: i64) -> E
     let Some((mean, draws, tilt)) = combine(&rates) else {
         return Estimate::refused("there are too few packets between the events");
     };
-    let [low, high] = [0.025, 0.975].map(|share| mean + WIDER * (quantile(&draws, share) - mean));
+    let [low, high] = [0.025, 0.975].map(|share| quantile(&draws, share));
     let interval = [low - tilt, high + tilt];
     let middle = surveys.iter().map(|(survey, _)| center(survey)).sum::<f64>() / many(surveys.len());
     let half = (interval[1] - mean).max(mean - interval[0]);
@@ -189,7 +186,7 @@ fn wandering(
     let weights: f64 = rates.iter().map(|(_, error)| error.powi(-2)).sum();
     let mean = rates.iter().map(|(rate, error)| rate * error.powi(-2)).sum::<f64>() / weights;
     let grain = surveys.iter().map(|(survey, _)| survey.grain / survey.length.max(1e-9)).fold(0.0, f64::max);
-    let half = WIDER * super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
+    let half = super::classic::NORMAL / weights.sqrt() + TILT * STRAIGHT * grain;
     let total: f64 = shares.iter().map(|share| share.2).sum();
     let Some((first, _, _)) = shares.first() else { return Estimate::refused("there are too few packets") };
     let knots: Vec<f64> = first.knots.iter().map(|knot| knot.0).collect();

@@ -396,6 +396,32 @@ fn fewer_than_stated(request: &SkewRequest, directions: [&[Passage]; 2]) -> Opti
     ))
 }
 
+/// That the first window is most of what Khlifi's mean holds, where it is: of few windows, which say little of each other.
+fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<String> {
+    /// A greater share of the first window is told.
+    const MOST: f64 = 0.5;
+    let Method::Khlifi { window, weight } = method_of(request) else { return None };
+    let span = |(passages, heading): (&[Passage], Heading)| {
+        let mut moments =
+            passages.iter().filter(|one| stamps(one).is_some()).filter_map(|one| moment(one, heading));
+        let first = moments.next()?;
+        let (low, high) = moments.fold((first, first), |(low, high), at| (low.min(at), high.max(at)));
+        Some(high.saturating_sub(low))
+    };
+    let span = directions.into_iter().zip(Heading::BOTH).filter_map(span).max()?;
+    // What is left over at the end is a window from half of one on.
+    let windows = span.saturating_add(window.as_nanos() / 2) / window.as_nanos();
+    let share = weight.powi(i32::try_from(windows.saturating_sub(1)).unwrap_or(i32::MAX));
+    (windows > 0 && share > MOST).then(|| {
+        let (has, one) = if windows == 1 { ("is one window", "it") } else { ("are few windows", "the first of them") };
+        format!(
+            "there {has} of {window} in these packets ({windows}): {one} is {:.0} % of khlifi's mean, whatever happened in it, and the \
+             interval says so; state a shorter window (--skew khlifi:WINDOW,WEIGHT)",
+            100.0 * share
+        )
+    })
+}
+
 /// An estimate whose corrections can be trusted, with words on what is left out and why.
 pub fn usable(
     request: &SkewRequest,
@@ -409,6 +435,7 @@ pub fn usable(
         found = Estimate { coarse_ns: found.coarse_ns, ..Estimate::refused(&why) };
     }
     warnings.extend(fewer_than_stated(request, [forward, reverse]));
+    warnings.extend(few_windows(request, [forward, reverse]));
     if let Some(why) = &found.why_not
         && !(forward.is_empty() && reverse.is_empty())
     {
