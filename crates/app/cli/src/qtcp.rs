@@ -96,7 +96,9 @@ fn convert(name: &str, arguments: &QtcpArgs) -> Result<u8, Failure> {
         for note in words {
             output::eprint_line(&format!("note: {shown}: {note}"));
         }
-        let skew = outcome.skew_ppm.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
+        // What is nothing in so many digits has no sign.
+        let skew = outcome.skew_ppm.map(|ppm| if ppm.abs() < 0.5e-3 { 0.0 } else { ppm });
+        let skew = skew.map_or_else(String::new, |ppm| format!(", skew {ppm:.3} ppm taken out"));
         output::print(&format!(
             "{}: {}, {} lost{skew}; {}\n",
             escape::terminal(&log),

@@ -412,6 +412,10 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
         "{}",
         warnings("khlifi:1m,0.9")
     );
+    assert!(
+        warnings("khlifi:5m,0.9").contains("there is one window of 300s"),
+        "of which no packet is in the next"
+    );
     assert_eq!(warnings("khlifi:5s,0.875") + &warnings("hull") + &warnings("khlifi:20s,0.5"), "");
 }
 

@@ -410,9 +410,9 @@ fn few_windows(request: &SkewRequest, directions: [&[Passage]; 2]) -> Option<Str
     };
     let span = directions.into_iter().zip(Heading::BOTH).filter_map(span).max()?;
     // What is left over at the end is a window from half of one on.
-    let windows = span.saturating_add(window.as_nanos() / 2) / window.as_nanos();
+    let windows = (span.saturating_add(window.as_nanos() / 2) / window.as_nanos()).max(1);
     let share = weight.powi(i32::try_from(windows.saturating_sub(1)).unwrap_or(i32::MAX));
-    (windows > 0 && share > MOST).then(|| {
+    (share > MOST).then(|| {
         let (has, one) = if windows == 1 { ("is one window", "it") } else { ("are few windows", "the first of them") };
         format!(
             "there {has} of {window} in these packets ({windows}): {one} is {:.0} % of khlifi's mean, whatever happened in it, and the \
