@@ -30,8 +30,9 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
     if invalid > 0 {
         warnings.push(format!(
-            "{invalid} of {} trials tell nothing of the device; see why with each",
-            kept.len()
+            "{invalid} of {} {} nothing of the device; see why with each",
+            kept.len(),
+            if kept.len() == 1 { "trial tells" } else { "trials tell" }
         ));
     }
     let shared = kept
@@ -42,8 +43,9 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         shared.fold((0_u64, 0), |(trials, lost), trial| (trials + 1, lost + trial.lost_by_tester));
     if trials > 0 {
         warnings.push(format!(
-            "of {trials} trials that tell of the device, {lost} lost frames are laid to the tester, which loss_ratio leaves out: see \
-             lost_by_tester and lost_by_device of each"
+            "of {} of the device, {lost} lost frames are laid to the tester, which loss_ratio leaves out: see \
+             lost_by_tester and lost_by_device of each",
+            counted(trials, "trial that tells", "trials that tell")
         ));
     }
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
@@ -57,8 +59,9 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let below = kept.iter().filter(|kept| kept.trial.latency_ns.min.is_some_and(|least| least < 0.0)).count();
     if below > 0 {
         warnings.push(format!(
-            "{below} trials have latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
-             line's rate with the shortest frames, and is less at other loads and sizes"
+            "{} latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
+             line's rate with the shortest frames, and is less at other loads and sizes",
+            counted(below as u64, "trial has", "trials have")
         ));
     }
     if let (Some(least), false) =
@@ -131,11 +134,17 @@ fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
     let (trials, most) = beyond.fold((0_u64, 0.0), |(trials, most), kept| (trials + 1, rate(kept).max(most)));
     let ratio = unaccounted(&proof.found, most).filter(|_| trials > 0)?;
     Some(format!(
-        "{trials} trials lost frames at rates above the {proven:.0} frames a second that the tester has proved: these are the device's \
+        "{} lost frames at rates above the {proven:.0} frames a second that the tester has proved: these are the device's \
          up to what the tester may have lost without knowing, which in its own tests at such rates was {:.3} % at the most; see \
          lost_by_device of each",
+        counted(trials, "trial", "trials"),
         ratio * 100.0
     ))
+}
+
+/// So many, in words for one and for more.
+fn counted(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.
@@ -148,8 +157,9 @@ fn too_short(kept: &[Kept]) -> Option<String> {
         few.fold((0, u64::MAX), |(trials, least), trial| (trials + 1, least.min(trial.intended_load.frames)));
     (trials > 0).then(|| {
         format!(
-            "{trials} trials had fewer than {ENOUGH} frames, one of them {least}: a frame more or less is a large part of the load and \
-             of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads"
+            "{} fewer than {ENOUGH} frames, and as few as {least}: a frame more or less is a large part of the load and \
+             of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads",
+            counted(trials, "trial has", "trials have")
         )
     })
 }
@@ -177,8 +187,9 @@ fn no_reset(kept: &[Kept]) -> Option<String> {
     let whole = valid.filter(|trial| trial.purpose == Ask::RESET && trial.lost + trial.unlinked == 0).count();
     (whole > 0).then(|| {
         format!(
-            "in {whole} trials the reset cost no frame: either the device forwards while it is reset, or nothing was reset; see what \
-             the command does (--reset)"
+            "in {} the reset cost no frame: either the device forwards while it is reset, or nothing was reset; see what \
+             the command does (--reset)",
+            counted(whole as u64, "trial", "trials")
         )
     })
 }

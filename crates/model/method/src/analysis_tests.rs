@@ -74,6 +74,13 @@ fn where_latencies_only_vary_all_that_came_was_carried() {
     // Where some are lost, those that come late may have waited before a full queue.
     let found = figures(&flight(&[(0, 1), (1, 10), (2, 12), (5, 14), (4, 16)]));
     assert!((found.carried.pps - 3.0 / 0.012).abs() < 1e-6, "{:?}", found.carried);
+    // What the tester gave late comes late: 4 and 5 were due at 8 and 10 ms, and left when no more was due.
+    let mut late = flight(&[(0, 1), (1, 3), (2, 5), (3, 7), (4, 15), (5, 16)]);
+    for sequence in [4, 5] {
+        late.left[0][sequence].sent = 14_000_000;
+        late.came[sequence].sent = 14_000_000;
+    }
+    assert!((figures(&late).carried.pps - 500.0).abs() < 1e-6);
     // Each stream by itself: the second waits, and the first does not.
     let mut both = flight(&[(0, 1), (1, 3), (2, 5), (3, 7), (4, 9), (5, 11)]);
     both.streams.push(known(0));
