@@ -126,6 +126,19 @@ impl ReplyNumbers {
         }
     }
 
+    /// `missing` probes, of which it is known only that at least `lost` replies were lost and at least `there` were not answered.
+    fn leave_but(&mut self, missing: u64, lost: u64, there: u64) {
+        self.missing += missing;
+        self.back += lost;
+        self.there += there;
+        let unknown = missing.saturating_sub(lost.saturating_add(there));
+        self.unknown += unknown;
+        self.unnamed += missing - unknown;
+        if missing > 0 {
+            (self.all_there, self.all_back) = (false, false);
+        }
+    }
+
     /// `missing` probes that answer `lost` numbers; gives the fate on the way there of each, where that is known.
     fn judge(&mut self, missing: u64, lost: u64) -> Option<Fate> {
         self.missing += missing;

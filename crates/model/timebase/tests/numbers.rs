@@ -258,6 +258,23 @@ fn where_probes_overtake_each_other_only_what_the_waiting_time_leaves_is_said() 
 }
 
 #[test]
+fn where_probes_overtake_each_other_and_are_lost_to_the_end_at_least_what_is_certain_is_told() {
+    let mut text = ".".repeat(400);
+    // So close that each may have been answered where the next was.
+    for (at, fate) in (60..400).step_by(20).zip(["b", "t"].into_iter().cycle()) {
+        text.replace_range(at..=at, fate);
+    }
+    let mut world = steady(&text);
+    // 20 arrives after 22.
+    world.probes[20][0].0 += 2 * MS + 1;
+    let (_, found) = told(&world);
+    assert!(found.overtaken);
+    // Of 9 replies and 8 probes two may have been answered behind the last reply.
+    assert_eq!((found.back, found.there, found.unnamed, found.unknown), (9, 6, 15, 2));
+    assert!(!found.all_back && !found.all_there);
+}
+
+#[test]
 fn numbers_that_make_no_sense_tell_nothing() {
     // One count for two sessions: the other's replies take numbers.
     let mut world = steady("....t....b....t.....................");

@@ -22,6 +22,8 @@ struct Span {
     before: usize,
     /// It is one with the span before it.
     joined: bool,
+    /// So many missing probes may have been answered in it.
+    touching: u64,
 }
 
 /// Spans that are one, and the probes that may have been answered there.
@@ -30,7 +32,16 @@ struct Cluster {
     missing: u64,
     lost: u64,
     unknown: bool,
+    /// All that is unknown is how many numbers were given after the last reply that came: to so many probes at the most.
+    behind: Option<u64>,
     fate: Option<Fate>,
+}
+
+impl Cluster {
+    /// Whether the numbers that are missing in it were lost.
+    fn tells(&self) -> bool {
+        !self.unknown || self.behind.is_some_and(|_| self.lost <= self.missing)
+    }
 }
 
 /// For a way there that keeps no order, or copies: by what is certain when a probe takes the waiting time at the most.
@@ -55,6 +66,7 @@ pub(super) fn within(
         let new = range.start.saturating_add(1).max(joined).min(range.end);
         spans[new..range.end].iter_mut().for_each(|span| span.joined = true);
         joined = joined.max(range.end);
+        spans[range].iter_mut().for_each(|span| span.touching += 1);
     }
     let mut cluster_of = Vec::with_capacity(spans.len());
     let mut clusters: Vec<Cluster> = Vec::new();
@@ -71,11 +83,14 @@ pub(super) fn within(
     found.iter().flatten().for_each(|cluster| clusters[*cluster].missing += 1);
     for (span, cluster) in spans.iter().zip(&cluster_of) {
         let cluster = &mut clusters[*cluster];
-        cluster.unknown |= span.lost.is_none();
+        // All replies of a count that begins anew unseen were made within the span.
+        let reply = came.get(span.before).filter(|_| span.before > 0);
+        let hides = reply.is_some_and(|reply| count.may_hide_restart(span.touching, reply.place));
+        let is_behind = span.before == came.len();
+        // The last span is the last of its cluster.
+        cluster.behind = Some(span.touching).filter(|_| is_behind && !cluster.unknown && count.copies == 0);
+        cluster.unknown |= span.lost.is_none() || hides;
         cluster.lost += span.lost.unwrap_or(0);
-        let hides =
-            came.get(span.before).is_some_and(|reply| count.may_hide_restart(cluster.missing, reply.place));
-        cluster.unknown |= hides && span.before > 0;
     }
     let excess: u64 = clusters
         .iter()
@@ -88,7 +103,10 @@ pub(super) fn within(
     }
     let mut told = ReplyNumbers { overtaken: !count.in_order, ..ReplyNumbers::counted(count) };
     for cluster in &mut clusters {
-        if cluster.unknown {
+        if let Some(behind) = cluster.behind.filter(|_| cluster.tells()) {
+            let there = cluster.missing.saturating_sub(cluster.lost.saturating_add(behind));
+            told.leave_but(cluster.missing, cluster.lost, there);
+        } else if cluster.unknown {
             told.leave(cluster.missing);
         } else if cluster.lost > 0 {
             cluster.fate = told.judge(cluster.missing, cluster.lost);
@@ -113,8 +131,8 @@ pub(super) fn within(
             forward[span.at].fate = fate;
         }
     }
-    let lost = spans.iter().zip(&cluster_of).filter(|(_, cluster)| !clusters[**cluster].unknown);
-    let lost = lost.map(|(span, _)| (span.before, span.lost.unwrap_or(0)));
+    let lost = spans.iter().zip(&cluster_of).filter(|(_, cluster)| clusters[**cluster].tells());
+    let lost = lost.filter_map(|(span, _)| Some((span.before, span.lost?)));
     *replies = put_together(replies, &came, &lost.collect::<Vec<_>>());
     Some(told)
 }
@@ -176,7 +194,7 @@ fn spans(came: &[Reply], count: &Count, missing: &[Answered]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut add = |made, lost, before| {
         if lost != Some(0) {
-            spans.push(Span { made, lost, before, joined: false });
+            spans.push(Span { made, lost, before, joined: false, touching: 0 });
         }
     };
     if let Some(first) = came.first() {
