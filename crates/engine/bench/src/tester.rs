@@ -10,6 +10,7 @@ use romer_host::socket::wait_any;
 use romer_method::analysis::{Came, Figures, Flight, Left, STALLED, figures, policed};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
+use romer_method::campaign::Procedure;
 use romer_method::{Ask, Frames, policing};
 use romer_port::{HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
@@ -308,7 +309,7 @@ impl Bed for Tester {
             let taking = taking.map_err(|_| BenchError::Thread("bench-receive"))?;
             let sent = send(sender, sending, stop);
             let last = monotonic_now();
-            drain(&sent, &count, [drained, longest_drained(ask.length())], stop);
+            drain(&sent, &count, [drained, longest_drained(options, ask.length())], stop);
             done.store(true, Ordering::Release);
             let listened = monotonic_now() - begin;
             let received = taking.join().map_err(|_| BenchError::Thread("bench-receive"))??;
@@ -373,9 +374,13 @@ fn longest_of_all(options: &BenchOptions) -> usize {
     all.max().and_then(|octets| usize::try_from(octets).ok()).unwrap_or(0)
 }
 
-/// For how much longer than usual is waited for what still comes of a trial of this length.
-const fn longest_drained(length: Duration) -> Duration {
-    Duration::from_nanos(length.as_nanos().saturating_mul(MOST_DRAINED))
+/// For how much longer than usual is waited for what still comes of a trial of this length. Procedures of RFC 2544 wait for a stated
+/// time: what comes later, because it stood in a queue, is no throughput.
+const fn longest_drained(options: &BenchOptions, length: Duration) -> Duration {
+    match options.procedure {
+        Procedure::Sweep { .. } => Duration::from_nanos(length.as_nanos().saturating_mul(MOST_DRAINED)),
+        _ => Duration::ZERO,
+    }
 }
 
 /// Waits for frames that are still under way: the whole time, because copies may come when all frames are there, and where some are
