@@ -140,7 +140,7 @@ pub(crate) struct BenchTrialArgs {
     /// How often all of it is done; intervals need two (five make them narrow), that of a median over repeats six [default: 1]
     #[arg(long, value_name = "N", value_parser = values::rounds, allow_hyphen_values = true)]
     pub(crate) repeat: Option<u32>,
-    /// How long is waited before each trial, and after it for frames under way, from the last that came on [default: 2s, in a laboratory 200ms; with --profile as long as its bucket takes to fill]
+    /// How long is waited before each trial, and after it for frames under way (at given loads, from the last that came on) [default: 2s, in a laboratory 200ms; with --profile as long as its bucket takes to fill]
     #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
     pub(crate) settle: Option<Duration>,
     /// How long a device that has stopped forwarding is waited for
