@@ -226,7 +226,7 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
     let by = words(discipline);
     let mut verdicts = Vec::new();
     let judged = judge(discipline, 1.0, &classes, &carried);
-    for ((verdict, class), chance) in judged.into_iter().zip(&classes).zip(&chances) {
+    for ((verdict, class), chance) in judged.iter().zip(&classes).zip(&chances) {
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
         let within = |more: f64| verdict.is_within(TOLERANCE + more);
@@ -256,7 +256,9 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
             without[low] = (without[low] - to_low).max(0.0);
             inversions(discipline, &classes, &without, TOLERANCE).contains(&(high, low))
         };
-        let chance = [chances[high], chances[low]];
+        // A class that is served first and offers no more than it is owed carries all of it, whatever chance leaves to others.
+        let has_room = discipline == Discipline::Strict && judged[high].expected[0] >= classes[high].offered;
+        let chance = [chances[high], if has_room { 0.0 } else { chances[low] }];
         let holds = Holds {
             found: false,
             without_standstills: !is_still([stood.share(); 2]),
