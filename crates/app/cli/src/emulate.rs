@@ -245,7 +245,7 @@ impl From<LiveError> for Failure {
                 Self::usage(format!("the ports cannot be one (--port): {error}; give two interfaces"))
             }
             LiveError::Buffer { .. } => Self::usage(format!(
-                "the frames cannot be held (delay times rate): {error}; ask for less delay or a lower rate"
+                "the frames cannot be held (delay times rate): {error}; ask for less delay, a lower rate or a shorter queue"
             )),
             LiveError::DefaultRoute(_) => Self::environment(format!(
                 "the port is not taken (--port): {error}, which would be cut off; take another, or give \

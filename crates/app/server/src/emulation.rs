@@ -490,9 +490,10 @@ fn ended() -> Problem {
 /// A refusal of the bridge: of the scenario, or of the machine.
 pub(crate) fn refused(error: &LiveError) -> Problem {
     match error {
-        LiveError::Buffer { .. } => {
-            Problem::unprocessable("buffer", format!("{error}; ask for less delay or a lower rate"))
-        }
+        LiveError::Buffer { .. } => Problem::unprocessable(
+            "buffer",
+            format!("{error}; ask for less delay, a lower rate or a shorter queue"),
+        ),
         LiveError::SamePort(_) => Problem::unprocessable("ports", format!("{error}; give two interfaces")),
         LiveError::DefaultRoute(_) => Problem::conflict(
             "default-route",

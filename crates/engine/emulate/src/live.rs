@@ -76,10 +76,12 @@ pub enum LiveError {
     #[error("both ports are {0}")]
     SamePort(PortName),
     /// The host reaches the world by this interface.
-    #[error("port {0} carries the default route of its host, or its bridge does")]
+    #[error(
+        "port {0} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan"
+    )]
     DefaultRoute(PortName),
     /// What the scenario holds does not fit.
-    #[error("the scenario holds {} of frames at its rates, and there is room for {}", size(*needed), size(*limit))]
+    #[error("the scenario holds {} of frames at its rates and in its queues, and there is room for {}", size(*needed), size(*limit))]
     Buffer {
         /// Octets that are needed.
         needed: u64,

@@ -12,6 +12,9 @@ use thiserror::Error;
 
 /// Octets that are read at a time, and the largest block that a file may have.
 const BUFFER: usize = 4 << 20;
+/// How a section of pcapng begins, and its mark of the order of octets, as big-endian numbers.
+const SECTION: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 /// Why a capture is not read.
 #[derive(Debug, Error)]
@@ -186,9 +189,7 @@ pub fn walk(
         match reader.next() {
             Ok((length, block)) => {
                 if matches!(block, PcapBlockOwned::NG(_)) && !length.is_multiple_of(4) {
-                    return Err(state.fault(format!(
-                        "its block has {length} octets, and not a multiple of 4; is the file damaged?"
-                    )));
+                    return Err(state.uneven(length));
                 }
                 state.block(&block, &mut each)?;
                 reader.consume(length);
@@ -314,13 +315,41 @@ impl State {
         }
     }
 
-    /// What the octets of a pcap's last packet, which the file has not whole, say of its length.
+    /// What the octets at the end of the file, which are no whole packet or block, say of its length.
     fn cut(&self, octets: &[u8]) -> Result<(), Fault> {
+        if self.legacy.is_none() {
+            return self.cut_block(octets);
+        }
         let (Some(legacy), Some(kept)) = (self.legacy, octets.get(8..).and_then(<[u8]>::first_chunk)) else {
             return Ok(());
         };
         let kept = if legacy.is_big_endian { u32::from_be_bytes(*kept) } else { u32::from_le_bytes(*kept) };
         self.within(kept, legacy.snap)
+    }
+
+    /// A block of a pcapng that the file has whole, and that still cannot be read, is not cut off but damaged, and so is
+    /// one of a length that no block has.
+    fn cut_block(&self, octets: &[u8]) -> Result<(), Fault> {
+        let word = |at: usize, is_big_endian: bool| {
+            let octets = *octets.get(at..)?.first_chunk()?;
+            Some(if is_big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
+        };
+        let is_section = word(0, true) == Some(SECTION);
+        let is_big_endian = if is_section { word(8, true) == Some(BYTE_ORDER) } else { self.is_big_endian };
+        let Some(length) = word(4, is_big_endian) else { return Ok(()) };
+        if !length.is_multiple_of(4) {
+            return Err(self.uneven(length));
+        }
+        if usize::try_from(length).is_ok_and(|length| length <= octets.len()) {
+            return Err(
+                self.fault("what is in its block is longer than the block; is the file damaged?".into())
+            );
+        }
+        Ok(())
+    }
+
+    fn uneven(&self, length: impl std::fmt::Display) -> Fault {
+        self.fault(format!("its block has {length} octets, and not a multiple of 4; is the file damaged?"))
     }
 
     /// Refuses more octets of a packet than are kept of any.

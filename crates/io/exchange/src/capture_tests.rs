@@ -81,3 +81,30 @@ fn a_capture_says_who_wrote_it_and_when_it_began() {
     assert_eq!(walked.began_ns, Some(1_700_000_000_123_456_789));
     assert_eq!(said(&pcap(false, 96, &[(96, 96)])), Walked::default());
 }
+
+#[test]
+fn a_block_that_the_file_has_whole_is_damaged_and_not_cut_off() {
+    let mut file = Vec::new();
+    pcapng::section(&mut file, "test");
+    pcapng::interface(&mut file, pcapng::ETHERNET, "a");
+    pcapng::packet(&mut file, 0, 5, &[2; 60], &[]);
+    let second = file.len();
+    pcapng::packet(&mut file, 0, 6, &[2; 60], &[]);
+    let end = file.len();
+    pcapng::packet(&mut file, 0, 7, &[2; 60], &[]);
+    assert_eq!(walked(&file), Ok((3, false)));
+    assert_eq!(walked(&file[..file.len() - 1]), Ok((2, true)));
+
+    // More octets kept than the block has, with packets after it and at the end.
+    file[second + 20..second + 24].copy_from_slice(&5_000_u32.to_le_bytes());
+    for file in [&file[..], &file[..end]] {
+        let refused = walked(file).unwrap_err();
+        assert!(refused.starts_with("2: ") && refused.contains("damaged"), "{refused}");
+    }
+    // A length that no block has, where the file ends within it.
+    file.truncate(end - 1);
+    let length = u32::try_from(end - second).unwrap() + 1;
+    file[second + 4..second + 8].copy_from_slice(&length.to_le_bytes());
+    let refused = walked(&file).unwrap_err();
+    assert!(refused.starts_with("2: its block has") && refused.contains("multiple of 4"), "{refused}");
+}

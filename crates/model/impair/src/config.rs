@@ -430,8 +430,12 @@ pub struct Config {
 impl Config {
     /// Every path of every moment.
     pub fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
-        let settings = core::iter::once(&self.base).chain(self.timeline.iter().map(|step| &step.setting));
-        settings.flat_map(|setting| setting.paths.iter().flatten().flatten())
+        self.settings().flat_map(|setting| setting.paths.iter().flatten().flatten())
+    }
+
+    /// What holds at first, and from each step of the timeline on.
+    fn settings(&self) -> impl Iterator<Item = &Setting> {
+        core::iter::once(&self.base).chain(self.timeline.iter().map(|step| &step.setting))
     }
 
     /// The longest that any path holds a packet before its rate queue.
@@ -439,16 +443,26 @@ impl Config {
         self.paths().map(|path| path.longest_hold()).max().unwrap_or(0)
     }
 
-    /// The octets that a port must be able to hold at `bits` bits a second: the longest hold at that rate, twice where
-    /// packets are duplicated, and the rate queues.
-    pub fn buffer_octets(&self, bits: u64) -> u64 {
+    /// The octets that a port must be able to hold for one way at `bits` bits a second: the longest hold at that rate, twice
+    /// where packets are duplicated.
+    pub fn held_octets(&self, bits: u64) -> u64 {
         let hold = u128::from(self.longest_hold().unsigned_abs());
         let copies = self.paths().any(|path| {
             path.duplicate.all().any(|copy| copy.decision.ratio() > 0.0)
                 || path.trace.as_ref().is_some_and(|trace| trace.duplicates())
         });
         let held = hold * u128::from(bits) / 8_000_000_000 * if copies { 2 } else { 1 };
-        let queues: u128 = self.paths().filter_map(|path| path.rate).map(|rate| u128::from(rate.queue)).sum();
-        u64::try_from(held + queues).unwrap_or(u64::MAX)
+        u64::try_from(held).unwrap_or(u64::MAX)
+    }
+
+    /// The octets that the rates' queues hold, of both ways together, at the time when they hold the most.
+    pub fn queue_octets(&self) -> u64 {
+        self.settings()
+            .map(|setting| {
+                let paths = setting.paths.iter().flatten().flatten();
+                paths.filter_map(|path| path.rate).map(|rate| rate.queue).fold(0, u64::saturating_add)
+            })
+            .max()
+            .unwrap_or(0)
     }
 }

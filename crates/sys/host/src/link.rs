@@ -54,6 +54,8 @@ pub struct Link {
     pub alias: Option<String>,
     /// Index of the bridge it is a port of.
     pub controller: Option<u32>,
+    /// Index of the interface of the same namespace that carries its frames, as of a VLAN, a macvlan or a tunnel.
+    pub lower: Option<u32>,
 }
 
 /// What a link has carried since it was made, frames with their check sequences.
@@ -467,7 +469,9 @@ fn read_link(message: &LinkMessage) -> Option<Link> {
         kind: None,
         alias: None,
         controller: None,
+        lower: None,
     };
+    let mut is_elsewhere = false;
     for attribute in &message.attributes {
         match attribute {
             LinkAttribute::IfName(name) => link.name.clone_from(name),
@@ -475,6 +479,8 @@ fn read_link(message: &LinkMessage) -> Option<Link> {
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
             LinkAttribute::IfAlias(alias) => link.alias = Some(alias.clone()),
             LinkAttribute::Controller(index) => link.controller = Some(*index),
+            LinkAttribute::Link(index) => link.lower = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::LinkNetNsId(_) => is_elsewhere = true,
             LinkAttribute::LinkInfo(infos) => {
                 link.kind = infos.iter().find_map(|info| match info {
                     LinkInfo::Kind(kind) => Some(kind_name(kind)),
@@ -483,6 +489,10 @@ fn read_link(message: &LinkMessage) -> Option<Link> {
             }
             _ => {}
         }
+    }
+    if is_elsewhere || link.kind.as_deref() == Some("veth") {
+        // Of a pair, what is named is the other end, which lies beside.
+        link.lower = None;
     }
     (!link.name.is_empty()).then_some(link)
 }

@@ -96,7 +96,7 @@ impl XdpPort {
         if wanted < u32::try_from(BURST).unwrap_or(u32::MAX) {
             return Err(HostError::Unsuitable("an arena with fewer slots than four bursts").into());
         }
-        bind(socket.as_fd(), link.index)?;
+        bind_when_free(socket.as_fd(), link.index)?;
         let program = in_namespace(name, || loaded.attach(link.index, mode, socket.as_fd()))??;
         let mut port = Self {
             _program: program,
@@ -427,6 +427,25 @@ impl Rings {
             receive: Ring::map(socket, &place(0, RECEIVE), RECEIVE_RING)?,
             send: Ring::map(socket, &place(1, SEND), SEND_RING)?,
         })
+    }
+}
+
+/// How long a queue may still belong to a socket that has been closed: the kernel clears up after it later.
+const CLEARED_UP: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Binds the socket to queue 0 of the interface, which a socket that was closed right before may hold a moment longer, as
+/// that of a mode which the driver refused.
+fn bind_when_free(socket: BorrowedFd<'_>, index: u32) -> Result<(), PortError> {
+    let begin = std::time::Instant::now();
+    loop {
+        match bind(socket, index) {
+            Err(PortError::Host(error))
+                if error.errno() == Some(libc::EBUSY) && begin.elapsed() < CLEARED_UP =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            answer => return answer,
+        }
     }
 }
 

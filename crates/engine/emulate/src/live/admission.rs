@@ -41,7 +41,10 @@ impl Room {
         let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
         let hold = config.longest_hold().max(least_hold.as_nanos());
         let unlimited = hold.saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);
-        let wanted = (unlimited / 1_000_000).saturating_add(LEAST);
+        let long = needed(config) / frame_octets.max(1) as u64;
+        let short = config.queue_octets() / SHORTEST;
+        let stated = i64::try_from(long.max(short)).unwrap_or(i64::MAX);
+        let wanted = (unlimited / 1_000_000).saturating_add(LEAST).saturating_add(stated);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
         room.check(config)?;
@@ -60,8 +63,21 @@ impl Room {
     }
 
     /// What a user should know where frames come without a stated rate and would be held longer than there is room
-    /// for.
-    pub(super) fn note(&self, config: &Config) -> Option<String> {
+    /// for, or where a queue takes more short frames than there is room for.
+    pub(super) fn notes(&self, config: &Config) -> impl Iterator<Item = String> {
+        let queue = config.queue_octets();
+        let short = (queue / SHORTEST > u64::from(self.slots)).then(|| {
+            format!(
+                "the queues of the rates hold {queue} octets, and there is room for {} frames: where frames are shorter than {} \
+                 octets in the mean, some are lost to the queue before it is full",
+                self.slots,
+                queue.div_ceil(u64::from(self.slots).max(1))
+            )
+        });
+        self.note_of_hold(config).into_iter().chain(short)
+    }
+
+    fn note_of_hold(&self, config: &Config) -> Option<String> {
         let hold = config.longest_hold();
         let most = packets_per_second(self.slots, hold);
         (most < PACKETS_PER_SECOND).then(|| {
@@ -86,7 +102,8 @@ fn needed(config: &Config) -> u64 {
         romer_units::Rate::Bits(bits) => Some(bits),
         romer_units::Rate::Packets(packets) => Some(packets.saturating_mul(SHORTEST * 8)),
     });
-    rates.max().map_or(0, |bits| config.buffer_octets(bits).saturating_mul(2))
+    let held = rates.max().map_or(0, |bits| config.held_octets(bits).saturating_mul(2));
+    held.saturating_add(config.queue_octets())
 }
 
 #[cfg(test)]
@@ -131,5 +148,36 @@ mod tests {
         let LiveError::Buffer { needed, limit } = error else { panic!("{error}") };
         assert!(needed > 125_000_000_000 && limit <= MOST_OCTETS, "{needed} {limit}");
         assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500, Duration::ZERO).is_ok());
+    }
+
+    /// A scenario whose rate has a queue of so many octets each way.
+    fn queued(octets: u64) -> Config {
+        let mut config = scenario(0, Some(1_000_000_000));
+        let path = config.base.paths[0][0].clone().unwrap();
+        let rate = path.rate.map(|rate| RateLimit { queue: octets, ..rate });
+        let path = Arc::new(Path { rate, ..(*path).clone() });
+        config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+        config
+    }
+
+    #[test]
+    fn a_queue_has_room_for_the_shortest_frames_or_a_note_says_for_which_it_has() {
+        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let eight = queued(8 << 20);
+        let found = room(&eight).unwrap();
+        assert!(u64::from(found.slots) >= 2 * (8 << 20) / SHORTEST, "{found:?}");
+        assert_eq!(found.notes(&eight).count(), 0);
+
+        let large = queued(200 << 20);
+        let found = room(&large).unwrap();
+        assert_eq!(found.octets, MOST_OCTETS);
+        let notes: Vec<String> = found.notes(&large).collect();
+        assert!(
+            matches!(&notes[..], [note] if note.contains("419430400 octets") && note.contains("than 800 octets")),
+            "{notes:?}"
+        );
+
+        let LiveError::Buffer { needed, .. } = room(&queued(4 << 30)).unwrap_err() else { panic!() };
+        assert_eq!(needed, 8 << 30, "each queue counts once");
     }
 }

@@ -77,6 +77,8 @@ struct Side {
     gathered: Gathered,
     /// What came, but never to the engine: by cause.
     refused: [u64; Cause::ALL.len()],
+    /// Those of them for which there was no room.
+    homeless: u64,
 }
 
 impl Side {
@@ -143,6 +145,7 @@ impl Bridge {
             leaving: VecDeque::with_capacity(slots),
             gathered: Gathered::new(),
             refused: [0; Cause::ALL.len()],
+            homeless: 0,
         });
         Self {
             tells_flows_apart: !engine.config().flows.is_empty(),
@@ -205,6 +208,7 @@ impl Bridge {
             let received = side.port.rx_burst(&mut self.arena, &mut frames);
             let received = received.map_err(|source| super::failed(&side.name, source))?;
             side.refused[Cause::Queue.index()] += received.without_slot;
+            side.homeless += received.without_slot;
             side.refused[Cause::Oversize.index()] += received.oversize;
             for frame in frames.drain(..) {
                 if frame.arrival() < self.start || last.is_some_and(|last| frame.arrival() > last) {
@@ -459,7 +463,7 @@ impl Bridge {
         for way in Way::BOTH {
             let side = &self.sides[way.index()];
             let correlation = self.engine.correlation(way);
-            raw.fill(way.index(), &side.gathered, self.ledger(way), side.link, correlation);
+            raw.fill(way.index(), &side.gathered, self.ledger(way), side.homeless, side.link, correlation);
         }
     }
 

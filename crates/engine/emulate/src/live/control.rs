@@ -256,7 +256,7 @@ impl Control {
 
 fn applied(revision: u64, opened: &Opened, since: SystemTime, room: Room) -> Applied {
     let mut notes = opened.scenario.notes.clone();
-    notes.extend(room.note(&opened.scenario.config));
+    notes.extend(room.notes(&opened.scenario.config));
     let about = opened.scenario.about.clone();
     Applied { revision, text: opened.text.clone(), about, notes, since, passing: false }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use romer_impair::{Cause, Correlation};
 use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange};
+use romer_units::counted;
 
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
@@ -29,6 +30,7 @@ pub(super) fn emulation(
     }
     for (name, direction) in ["a to b", "b to a"].into_iter().zip(&snapshot.directions) {
         warnings.extend(too_alike(name, direction.correlation.as_ref()));
+        warnings.extend(homeless(name, direction.homeless));
     }
     warnings.extend(anew.map(|anew| {
         format!(
@@ -83,6 +85,16 @@ fn told(port: &str, link: &LinkTold) -> Option<String> {
         format!(
             "the link of port {port} went down {times}, for {} ms in all: what was to leave by it then is lost (undeliverable)",
             link.down_for.as_nanos() / 1_000_000
+        )
+    })
+}
+
+/// That packets came for which there was no room, in words.
+fn homeless(name: &str, packets: u64) -> Option<String> {
+    (packets > 0).then(|| {
+        format!(
+            "{} from {name} came when all room for frames was taken: they are counted as lost to the queue, and are in no sample",
+            counted(packets, "packet")
         )
     })
 }

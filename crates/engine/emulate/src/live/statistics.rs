@@ -282,6 +282,7 @@ impl Gathered {
             inter_arrival: self.inter_arrival.summary(),
             inter_departure: self.inter_departure.summary(),
             queue_depth: self.queue_depth.summary(),
+            homeless: 0,
             link,
             correlation,
         }
@@ -300,6 +301,7 @@ pub(super) struct Raw {
 struct RawSide {
     gathered: Gathered,
     ledger: Ledger,
+    homeless: u64,
     link: LinkTold,
     correlation: Option<Correlation>,
 }
@@ -337,6 +339,7 @@ impl Raw {
         let side = || RawSide {
             gathered: Gathered::new(),
             ledger: Ledger::default(),
+            homeless: 0,
             link: LinkTold::new(LinkState::Up),
             correlation: None,
         };
@@ -349,13 +352,15 @@ impl Raw {
         index: usize,
         gathered: &Gathered,
         ledger: Ledger,
+        homeless: u64,
         link: LinkTold,
         correlation: Option<&Correlation>,
     ) {
         self.at = monotonic_now();
         let side = &mut self.sides[index];
         side.gathered.copy_from(gathered);
-        (side.ledger, side.link, side.correlation) = (ledger, link, correlation.cloned());
+        (side.ledger, side.homeless, side.link, side.correlation) =
+            (ledger, homeless, link, correlation.cloned());
     }
 
     pub(super) fn gone(self, gone: Option<romer_port::PortName>) -> Self {
@@ -368,9 +373,10 @@ impl Raw {
         Snapshot {
             at: self.at,
             taken: SystemTime::now() - since,
-            directions: self
-                .sides
-                .map(|side| side.gathered.direction(side.ledger, side.link, side.correlation)),
+            directions: self.sides.map(|side| Direction {
+                homeless: side.homeless,
+                ..side.gathered.direction(side.ledger, side.link, side.correlation)
+            }),
             gone: self.gone,
         }
     }
@@ -399,6 +405,8 @@ pub struct Direction {
     pub inter_departure: Summary,
     /// Packets and copies held after each arrival.
     pub queue_depth: Summary,
+    /// Packets that came when there was no room for another frame: lost to the queue, and in no sample.
+    pub homeless: u64,
     /// The port that the packets arrive at.
     pub link: LinkTold,
     /// How alike successive delays of the exact order are; `None` where that order draws nothing.
