@@ -258,9 +258,15 @@ impl From<LiveError> for Failure {
                 "a port cannot be had (--port): {error}; run as root, or without root in a laboratory: \
                  romer lab up path, romer lab run E -- romer emulate --port a=e0 --port b=e1"
             )),
-            LiveError::Port { .. } => Self::environment(format!(
-                "a port cannot be had (--port): {error}; `ip link` shows what there is"
-            )),
+            LiveError::Port { source, .. } => {
+                let do_what = match &**source {
+                    PortError::Offload { .. } => "; take another, as what its frames pass through",
+                    PortError::NoXdp { .. } => "",
+                    PortError::Memory { .. } => "; ask for less delay or a shorter queue",
+                    _ => "; `ip link` shows what there is",
+                };
+                Self::environment(format!("a port cannot be had (--port): {error}{do_what}"))
+            }
             LiveError::Host(_) => {
                 Self::environment(format!("the emulation cannot be (system): {error}; see `romer doctor`"))
             }

@@ -92,8 +92,10 @@ pub fn read_arrivals(path: &Path, reader: impl BufRead) -> Result<Arrivals, Emul
         if found == Found::TooLong || line.len() > LONGEST_LINE {
             return Err(content(format!("line {number} is longer than {LONGEST_LINE} octets; write {FORM}")));
         }
-        let text = std::str::from_utf8(&line)
-            .map_err(|_| content(format!("line {number} is not UTF-8; save the file as UTF-8")))?;
+        let text = std::str::from_utf8(&line).map_err(|_| {
+            let or = if number == 1 { ", and the file is no capture (pcap, pcapng)" } else { "" };
+            content(format!("line {number} is not UTF-8{or}; save the file as UTF-8"))
+        })?;
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') || (number == 1 && text == FORM) {
             continue;

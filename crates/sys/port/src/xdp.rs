@@ -82,7 +82,9 @@ impl XdpPort {
             ))));
         }
         if crate::features::queues(control.as_fd(), name.interface()) > 1 {
-            return Err(refused(Cow::Borrowed("it has several receive queues")));
+            return Err(refused(Cow::Borrowed(
+                "it has several receive queues; use packet sockets (--data-plane packet)",
+            )));
         }
         let (socket, eye) = in_namespace(name, || {
             let socket = sys::open_socket(libc::AF_XDP, libc::SOCK_RAW, 0, "open an XDP socket")?;

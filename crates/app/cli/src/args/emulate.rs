@@ -134,8 +134,8 @@ pub(crate) struct OfflineArgs {
 pub(crate) enum DataPlane {
     /// XDP where both ports take it and show VLAN tags as the wire would (not on virtual links), else packet
     Auto,
-    /// Packet sockets: any interface, also without root in a lab of one's own
+    /// Packet sockets: any interface that can be kept from joining frames, also without root in a lab of one's own
     Packet,
-    /// AF_XDP sockets: twice the rate; as root, one receive queue, an MTU of up to 1,766 octets
+    /// AF_XDP sockets: twice the rate; as root, one receive queue, an MTU of up to 3,814 octets (the driver may take less)
     Xdp,
 }
