@@ -173,6 +173,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         voice: VoiceRequest::default(),
         limits: Vec::new(),
         calibration: None,
+        routers_unheard: None,
         events: Vec::new(),
     }
 }

@@ -3828,6 +3828,15 @@ export interface components {
              */
             duration_ns: number;
             /**
+             * @description The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
+             * @default {}
+             */
+            ecns: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /**
              * Format: int64
              * @description When the first of those had been sent, nanoseconds after the trial's first frame was due; `null`: none was lost.
              * @default null
@@ -4047,6 +4056,15 @@ export interface components {
              * @description Frames asked for that the tester did not send; they are not lost.
              */
             unsent: number;
+            /**
+             * @description The same of VLANs, by number (`0` is a tag for its priority only); empty where no frame had a tag.
+             * @default {}
+             */
+            vlans: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
         };
         /** @description Time to live, or hop limit, on arrival. */
         Ttl: {

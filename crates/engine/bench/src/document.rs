@@ -83,6 +83,8 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         latency_histogram: figures.histogram.clone(),
         markings: figures.markings.clone(),
         priorities: figures.priorities.clone(),
+        vlans: figures.vlans.clone(),
+        ecns: figures.ecns.clone(),
         policed: record.policed.map(|verdict| Policed {
             conforming_passed: verdict.conforming_passed,
             conforming_stopped: verdict.conforming_stopped,

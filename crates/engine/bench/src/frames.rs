@@ -230,7 +230,7 @@ pub(crate) fn known(options: &BenchOptions) -> Vec<Known> {
     let of = |stream: &StreamOptions| Known {
         name: stream.name.clone(),
         tos: stream.dscp.tos() | stream.ecn.bits(),
-        priority: stream.tag.map_or(UNTAGGED, romer_wire::ethernet::Tag::priority),
+        tag: stream.tag.map_or(UNTAGGED, romer_wire::ethernet::Tag::control),
         overhead: u32::try_from(form(options, stream, nowhere).overhead()).unwrap_or(u32::MAX),
     };
     options.streams.iter().map(of).collect()

@@ -146,7 +146,7 @@ pub(crate) fn receive(
                 stream: mark.stream,
                 octets: u16::try_from(frame.length + 4 - inside).unwrap_or(u16::MAX),
                 tos: seen.tos,
-                priority: tag.map_or(UNTAGGED, |tag| u8::try_from(tag >> 13).unwrap_or(0)),
+                tag: tag.unwrap_or(UNTAGGED),
                 intact: is_intact(frame.octets, seen.mark),
             });
         });

@@ -200,7 +200,7 @@ impl Bed for Simulated {
                 stream: u16::try_from(frame.class).unwrap(),
                 octets: u16::try_from(frame.octets).unwrap(),
                 tos: one.tos,
-                priority: UNTAGGED,
+                tag: UNTAGGED,
                 intact: !is_one(self.corrupts, one.place),
             }
         });

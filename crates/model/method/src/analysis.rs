@@ -13,7 +13,7 @@ use romer_metrics::{described, ipdv, pdv, reordering, summary, wilson_interval};
 use romer_record::benchmark::{LatencyByDefinition, LatencyConversion, Load, StreamResult};
 use romer_record::document::{Histogram, Jitter, Summary};
 use romer_record::{Fate, Passage};
-use romer_units::{Dscp, Duration, FrameSize, LineRate, Timestamp};
+use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Timestamp};
 
 use crate::attribution::{Attribution, attribute};
 use crate::by_size::per_size;
@@ -49,14 +49,26 @@ pub struct Came {
     pub octets: u16,
     /// TOS or traffic class.
     pub tos: u8,
-    /// Priority of its VLAN tag, or [`UNTAGGED`].
-    pub priority: u8,
+    /// What its VLAN tag says (priority, drop eligibility, VLAN: as on the wire), or [`UNTAGGED`].
+    pub tag: u16,
     /// Its payload is as it was sent.
     pub intact: bool,
 }
 
-/// A frame without a VLAN tag.
-pub const UNTAGGED: u8 = 0xff;
+/// A frame without a VLAN tag. No tag has that: VLAN 4095 is reserved (IEEE 802.1Q table 9-2).
+pub const UNTAGGED: u16 = u16::MAX;
+
+/// Priority and VLAN of a tag.
+const fn priority_of(tag: u16) -> u16 {
+    tag >> 13
+}
+
+const fn vlan_of(tag: u16) -> u16 {
+    tag & 0x0fff
+}
+
+/// What went in, and as what it came out how often.
+pub type Changes = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// What is known of a stream before the trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +77,8 @@ pub struct Known {
     pub name: String,
     /// TOS or traffic class that it is sent with.
     pub tos: u8,
-    /// Priority of its tag, or [`UNTAGGED`].
-    pub priority: u8,
+    /// What its tag says, as [`Came::tag`], or [`UNTAGGED`].
+    pub tag: u16,
     /// Octets of a frame around its payload: headers and check sequence.
     pub overhead: u32,
 }
@@ -146,9 +158,13 @@ pub struct Figures {
     /// Each stream.
     pub streams: Vec<StreamResult>,
     /// Code points in and out.
-    pub markings: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Priorities in and out.
-    pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
+    pub markings: Changes,
+    /// Priorities in and out, of frames that had a tag before or after.
+    pub priorities: Changes,
+    /// VLANs in and out, likewise.
+    pub vlans: Changes,
+    /// Code points of congestion notification in and out, of frames that had another than `not-ect` before or after.
+    pub ecns: Changes,
     /// Frames that left in each second, from the trial's beginning.
     pub offered_per_second: Vec<u64>,
     /// Frames that came in each second.
@@ -304,6 +320,10 @@ fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
     passages
 }
 
+fn count_change(changes: &mut Changes, [sent, came]: [String; 2]) {
+    *changes.entry(sent).or_default().entry(came).or_insert(0) += 1;
+}
+
 fn stream(
     flight: &Flight,
     known: &Known,
@@ -326,18 +346,23 @@ fn stream(
     for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
         let (sent, out) = (Dscp::of_tos(known.tos).to_string(), Dscp::of_tos(came.tos).to_string());
         *dscp_out.entry(out.clone()).or_insert(0) += 1;
-        *found.markings.entry(sent).or_default().entry(out).or_insert(0) += 1;
-        if known.priority != UNTAGGED || came.priority != UNTAGGED {
-            let words = |priority: u8| {
-                if priority == UNTAGGED { "untagged".to_owned() } else { priority.to_string() }
+        count_change(&mut found.markings, [sent, out]);
+        let ecns = [known.tos, came.tos].map(Ecn::of_tos);
+        if ecns != [Ecn::NotEct; 2] {
+            count_change(&mut found.ecns, ecns.map(|ecn| ecn.to_string()));
+        }
+        let tags = [known.tag, came.tag];
+        if tags != [UNTAGGED; 2] {
+            let said = |of: fn(u16) -> u16| {
+                tags.map(|tag| if tag == UNTAGGED { "untagged".to_owned() } else { of(tag).to_string() })
             };
-            let place = found.priorities.entry(words(known.priority)).or_default();
-            *place.entry(words(came.priority)).or_insert(0) += 1;
+            count_change(&mut found.priorities, said(priority_of));
+            count_change(&mut found.vlans, said(vlan_of));
         }
         corrupted += u64::from(!came.intact);
         let sent = usize::try_from(came.sequence).ok().and_then(|place| left.get(place));
         // A tag that was sent is not part of the length that came.
-        let tag = if known.priority == UNTAGGED { 0 } else { 4 };
+        let tag = if known.tag == UNTAGGED { 0 } else { 4 };
         let altered = |sent: &Left| u32::from(came.octets) + tag != sent.octets || came.sent != sent.sent;
         found.altered += u64::from(sent.is_some_and(altered));
     }
@@ -498,7 +523,7 @@ pub fn policed(flight: &Flight) -> Vec<Policed> {
     for (number, left) in flight.left.iter().enumerate() {
         let known = flight.streams.get(number);
         let tos = known.map_or(0, |known| known.tos);
-        let tag = if known.is_some_and(|known| known.priority != UNTAGGED) { TAG } else { 0 };
+        let tag = if known.is_some_and(|known| known.tag != UNTAGGED) { TAG } else { 0 };
         let mut seen = vec![(false, None); left.len()];
         for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
             let place = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place));

@@ -1,7 +1,7 @@
 use super::*;
 
 fn known(tos: u8) -> Known {
-    Known { name: "a".into(), tos, priority: UNTAGGED, overhead: 46 }
+    Known { name: "a".into(), tos, tag: UNTAGGED, overhead: 46 }
 }
 
 /// A flight of one stream: departures every 2 ms, and arrivals as given, in order of arrival.
@@ -15,7 +15,7 @@ fn flight(arrivals: &[(u32, i64)]) -> Flight {
         stream: 0,
         octets: 64,
         tos: 0,
-        priority: UNTAGGED,
+        tag: UNTAGGED,
         intact: true,
     });
     Flight {
@@ -128,12 +128,23 @@ fn markings_and_altered_frames_are_seen() {
     marked.came[0].tos = 46 << 2;
     marked.came[1].tos = 8 << 2;
     marked.came[2].octets = 60;
-    marked.came[2].priority = 5;
+    marked.came[2].tag = 5 << 13 | 30;
     let found = figures(&marked);
+    assert!(found.ecns.is_empty(), "nobody asked for it: {:?}", found.ecns);
     let ef = &found.markings["ef"];
     assert_eq!((ef["ef"], ef["cs1"], ef["cs0"]), (1, 1, 1));
     assert_eq!(found.altered, 1);
     assert_eq!(found.priorities["untagged"]["5"], 1);
+    assert_eq!(found.vlans["untagged"]["30"], 1);
+    marked.streams[0].tos |= 2;
+    marked.came[0].tos |= 2;
+    marked.came[1].tos |= 3;
+    marked.streams[0].tag = 1 << 13 | 20;
+    let found = figures(&marked);
+    let ect0 = &found.ecns["ect0"];
+    assert_eq!((ect0["ect0"], ect0["ce"], ect0["not-ect"]), (1, 1, 1));
+    let vlan = &found.vlans["20"];
+    assert_eq!((vlan["untagged"], vlan["30"]), (2, 1));
 }
 
 #[test]
@@ -262,7 +273,7 @@ fn latencies_of_a_mixture_convert_each_by_its_own_size() {
             stream: 0,
             octets: u16::try_from(octets).unwrap(),
             tos: 0,
-            priority: UNTAGGED,
+            tag: UNTAGGED,
             intact: true,
         });
     }
@@ -287,6 +298,6 @@ fn when_a_frame_was_at_the_policer_is_known_from_those_around_it() {
     // 64 octets with header and check sequence are an IP packet of 46, and 42 with a tag.
     assert_eq!(frames[0].octets, 46);
     let mut tagged = flight(&[]);
-    tagged.streams[0].priority = 5;
+    tagged.streams[0].tag = 5 << 13;
     assert_eq!(policed(&tagged)[0].octets, 42);
 }

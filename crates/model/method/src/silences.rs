@@ -337,7 +337,7 @@ mod tests {
                 stream: 0,
                 octets: 64,
                 tos: 0,
-                priority: crate::analysis::UNTAGGED,
+                tag: crate::analysis::UNTAGGED,
                 intact: true,
             });
             let flight = Flight {
@@ -382,7 +382,7 @@ mod tests {
                 stream: 0,
                 octets: 64,
                 tos: 0,
-                priority: crate::analysis::UNTAGGED,
+                tag: crate::analysis::UNTAGGED,
                 intact: true,
             })
         });

@@ -297,6 +297,12 @@ pub struct Trial {
     /// The same of VLAN priorities; empty where no stream has a tag.
     #[serde(default)]
     pub priorities: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The same of VLANs, by number (`0` is a tag for its priority only); empty where no frame had a tag.
+    #[serde(default)]
+    pub vlans: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
+    #[serde(default)]
+    pub ecns: BTreeMap<String, BTreeMap<String, u64>>,
     /// The policer's decisions, frame by frame; `null` where none is judged.
     pub policed: Option<Policed>,
     /// Each stream by itself.

@@ -171,7 +171,7 @@ fn a_silence_that_is_no_absence_is_told_and_is_loss() {
 fn what_a_full_device_gives_out_late_is_no_silence() {
     // Ten frames in a second, of which those after the fourth are not waited for.
     let flight = |last_out: i64| Flight {
-        streams: vec![Known { name: "a".into(), tos: 0, priority: UNTAGGED, overhead: 46 }],
+        streams: vec![Known { name: "a".into(), tos: 0, tag: UNTAGGED, overhead: 46 }],
         left: vec![
             (0..10).map(|n| Left { due: n * 100 * MILLI, sent: n * 100 * MILLI, octets: 64 }).collect(),
         ],
@@ -184,7 +184,7 @@ fn what_a_full_device_gives_out_late_is_no_silence() {
                 stream: 0,
                 octets: 64,
                 tos: 0,
-                priority: UNTAGGED,
+                tag: UNTAGGED,
                 intact: true,
             })
             .collect(),

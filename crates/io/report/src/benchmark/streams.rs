@@ -103,11 +103,17 @@ pub fn streams(document: &Benchmark) -> Vec<StreamRow> {
     rows.into_iter().map(middle).collect()
 }
 
-/// Code points and priorities that came beside those that were sent, by case, and whether they are others.
+/// Code points, priorities, VLANs and congestion notifications that came beside those that were sent, by case, and whether they are others.
 pub fn markings(document: &Benchmark) -> Vec<(String, bool)> {
     let mut rows: BTreeMap<(&str, &str, &str, &str), u64> = BTreeMap::new();
     for trial in valid(document) {
-        for (kind, sent) in [("", &trial.markings), ("priority ", &trial.priorities)] {
+        let kinds = [
+            ("", &trial.markings),
+            ("priority ", &trial.priorities),
+            ("VLAN ", &trial.vlans),
+            ("ECN ", &trial.ecns),
+        ];
+        for (kind, sent) in kinds {
             for (sent, came) in sent {
                 for (came, count) in came {
                     *rows.entry((&trial.case, kind, sent, came)).or_default() += count;
