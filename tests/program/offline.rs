@@ -190,17 +190,26 @@ fn exact_order_keeps_order_and_distribution_where_fifo_keeps_order_alone() {
 fn a_run_too_short_for_its_delays_says_how_far_off_they_may_be() {
     let folder = TempDir::new().unwrap();
     let scenario = "[a_to_b.delay]\nvariable={model=\"exponential\", mean=\"10ms\"}\n";
-    // On for a tenth of a second and off for nine tenths: 30,000 packets, few of which have a delay of their own.
-    let mut arrivals = String::from("time_ns,port,size\n");
-    for n in 0..30_000_i64 {
-        writeln!(arrivals, "{},a,64", n / 1_000 * 1_000_000_000 + n % 1_000 * 100_000).unwrap();
-    }
-    let emulated = emulate(folder.path(), scenario, &arrivals, "1,2,3,4,5,6");
+    // On for a tenth of a second and off for nine tenths: many packets, few of which have a delay of their own.
+    let bursts = |count: i64| {
+        let mut arrivals = String::from("time_ns,port,size\n");
+        for n in 0..count * 1_000 {
+            writeln!(arrivals, "{},a,64", n / 1_000 * 1_000_000_000 + n % 1_000 * 100_000).unwrap();
+        }
+        arrivals
+    };
+    // So few that the run does not tell how few.
+    let emulated = emulate(folder.path(), scenario, &bursts(5), "1,2,3,4,5,6");
+    assert!(at(&emulated.document, "/a_to_b/effective_values").is_null());
+    let notes = at(&emulated.document, "/warnings").as_array().unwrap();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].as_str().unwrap().contains("are worth fewer than "), "{notes:?}");
+    let emulated = emulate(folder.path(), scenario, &bursts(150), "1,2,3,4,5,6");
     let worth = at(&emulated.document, "/a_to_b/effective_values").as_f64().unwrap();
     let notes = at(&emulated.document, "/warnings").as_array().unwrap();
     assert_eq!(notes.len(), 1, "{notes:?}");
     let note = notes[0].as_str().unwrap();
-    assert!(note.starts_with("a to b: ") && note.contains("the 30000 of this run"), "{note}");
+    assert!(note.starts_with("a to b: ") && note.contains("the 150000 of this run"), "{note}");
     assert!(note.contains(&format!("are worth {worth:.0} independent ones")), "{note}");
     // What it says of the deviation holds, and is no empty word.
     let off =

@@ -3524,7 +3524,10 @@ export interface components {
              * @description Arithmetic mean.
              */
             mean: number | null;
-            /** @description 95 % confidence interval of the mean. */
+            /**
+             * @description 95 % confidence interval of the mean; `null` also where values are alike over so much of the sample that it does not
+             *     tell how well their mean is known. Intervals of quantiles likewise.
+             */
             mean_interval: number[] | null;
             /**
              * Format: double
@@ -3580,7 +3583,8 @@ export interface components {
             p99_interval: number[] | null;
             /**
              * Format: double
-             * @description Relative error of the quantiles where a sketch stood in for the sorted sample (above 10^7 values).
+             * @description Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
+             *     those that a live emulation counts.
              */
             quantile_error?: number | null;
             /**

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use romer_impair::{Cause, Correlation, Ledger, Nanos, Outcome};
-use romer_metrics::summary;
+use romer_metrics::{student_975, summary};
 use romer_record::emulation::EmulatedDirection;
 use romer_units::Duration;
 
-/// Of 100 runs 95 are within so many standard errors.
-const USUAL: f64 = 1.96;
 /// What chance may leave of a figure, as a share of the standard deviation, without a word.
 const CLOSE: f64 = 0.1;
 
@@ -75,10 +73,21 @@ impl Samples {
 }
 
 /// That a direction whose order is exact was emulated for too short a time for its figures to agree with what was asked for,
-/// and how far off chance alone may leave them.
+/// and how far off chance alone may leave them, where the run is long enough to tell.
 pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
-    let (spread, worth) = correlation.and_then(|found| found.spread().zip(found.effective_values()))?;
-    let (mean, deviation) = (USUAL * spread.mean_error_ns, USUAL * spread.deviation_error);
+    let correlation = correlation?;
+    if let Some(most) = correlation.effective_at_most() {
+        return Some(format!(
+            "{direction}: the order keeps neighbouring delays alike, and those of this run are worth fewer than {most:.0} \
+             independent ones as to their mean. How many is not known, nor how far off what was asked for chance leaves their \
+             mean and standard deviation: the run is too short to tell. A longer one is nearer, and tells; more packets in \
+             the same time are not"
+        ));
+    }
+    let (spread, worth) = correlation.spread().zip(correlation.effective_values())?;
+    // Of 100 runs 95 are within so many standard errors.
+    let usual = student_975(spread.freedom)?;
+    let (mean, deviation) = (usual * spread.mean_error_ns, usual * spread.deviation_error);
     if mean <= CLOSE * spread.deviation_ns && deviation <= CLOSE {
         return None;
     }

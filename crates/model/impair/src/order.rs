@@ -327,7 +327,20 @@ pub struct Spread {
     pub mean_error_ns: f64,
     /// Of their standard deviation, as a share of it.
     pub deviation_error: f64,
+    /// Degrees of freedom of these errors: one less than there are blocks.
+    pub freedom: f64,
 }
+
+/// Values below which nothing is said.
+const FEWEST_VALUES: u64 = 128;
+/// Enough blocks, first of all that many, to know their variance; fewer where only longer ones do.
+const ENOUGH_BLOCKS: [u64; 3] = [64, 32, 16];
+/// What a block has to be worth by its own account, in independent values. Means of blocks as long as the dependence vary
+/// too little: where one is worth 1, the account says 1.8 (of values whose likeness falls exponentially), and of 3.4 it
+/// says 4. So less than this is not believed, and from here on the error is below a tenth.
+const WORTH_OF_A_BLOCK: f64 = 4.0;
+/// The variance of 16 blocks' means is below 1.9 times what is found with a probability of 97.5 %.
+const AT_MOST: f64 = 1.9;
 
 impl Default for Correlation {
     fn default() -> Self {
@@ -336,6 +349,11 @@ impl Default for Correlation {
 }
 
 impl Correlation {
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Takes note of the next delay, of a packet that arrived at `at`.
     pub fn add(&mut self, at: Nanos, delay: Nanos) {
         if self.first.is_none() {
@@ -364,26 +382,47 @@ impl Correlation {
         }
     }
 
-    /// How many independent values would tell as much of the mean as those noted did; `None` below 128 values, or where
-    /// all are the same. At the longest block of which there are 64, so it is good to about a fifth.
+    /// How many independent values would tell as much of the mean as those noted did, good to about a fifth; `None` below
+    /// 128 values, where all are the same, and where the values are alike over so much of the run that it does not tell
+    /// ([`Correlation::effective_at_most`]).
     pub fn effective_values(&self) -> Option<f64> {
-        let single = variance(self.levels.first().filter(|level| level.blocks >= 128)?)?;
-        let mean = self.longest_blocks()?;
-        let of_mean = variance(mean)? / cast::count(mean.blocks);
-        (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(cast::count(self.levels[0].blocks)))
+        self.worth(self.trusted()?)
     }
 
-    /// The level of the longest blocks of which there are enough.
-    fn longest_blocks(&self) -> Option<&Level> {
-        self.levels.iter().take_while(|level| level.blocks >= 64).last()
+    /// How many that are at the most, where they are so few that the run does not tell how many: as good as certain, and far
+    /// too many where they are very few. `None` where [`Correlation::effective_values`] says it, and where there are too few
+    /// values altogether.
+    pub fn effective_at_most(&self) -> Option<f64> {
+        let level = self.longest(ENOUGH_BLOCKS[2]).filter(|_| self.trusted().is_none())?;
+        Some((AT_MOST * self.worth(level)?).min(cast::count(self.levels[0].blocks)))
     }
 
-    /// How well mean and standard deviation are known; `None` below 128 values, or where all are the same. From the same
-    /// blocks as [`Correlation::effective_values`], the deviation by the blocks' means of (value - mean)².
+    /// The values' worth by one level's account; at most their number.
+    fn worth(&self, level: &Level) -> Option<f64> {
+        let all = self.levels.first().filter(|level| level.blocks >= FEWEST_VALUES)?;
+        let (single, of_mean) = (variance(all)?, variance(level)? / cast::count(level.blocks));
+        (single > 0.0 && of_mean > 0.0).then(|| (single / of_mean).min(cast::count(all.blocks)))
+    }
+
+    /// The level of the longest blocks of which there are so many.
+    fn longest(&self, enough: u64) -> Option<&Level> {
+        self.levels.iter().take_while(|level| level.blocks >= enough).last()
+    }
+
+    /// The level whose blocks are many enough to know their variance, and long enough that it is that of the mean.
+    fn trusted(&self) -> Option<&Level> {
+        let levels = ENOUGH_BLOCKS.iter().filter_map(|enough| self.longest(*enough));
+        let mut levels = levels.filter(|level| {
+            self.worth(level).is_some_and(|worth| worth >= WORTH_OF_A_BLOCK * cast::count(level.blocks))
+        });
+        levels.next()
+    }
+
+    /// How well mean and standard deviation are known; `None` where [`Correlation::effective_values`] is. From the same
+    /// blocks, the deviation by the blocks' means of (value - mean)².
     pub fn spread(&self) -> Option<Spread> {
-        let all = self.levels.first().filter(|level| level.blocks >= 128)?;
-        let single = variance(all).filter(|variance| *variance > 0.0)?;
-        let level = self.longest_blocks()?;
+        let (all, level) = (self.levels.first()?, self.trusted()?);
+        let single = variance(all)?;
         let (blocks, mean) = (cast::count(level.blocks), all.sum / cast::count(all.blocks));
         // The variance of blocks' means of x² - 2 mean x, which differ by a constant from those of (x - mean)².
         let product = (level.products - level.sum * level.sum_of_squares / blocks) / (blocks - 1.0);
@@ -396,6 +435,7 @@ impl Correlation {
             deviation_ns: libm::sqrt(single),
             mean_error_ns: libm::sqrt(variance(level)? / blocks),
             deviation_error: 0.5 * libm::sqrt(of_deviations / blocks) / single,
+            freedom: blocks - 1.0,
         })
     }
 

@@ -24,7 +24,7 @@ use crate::packet::{Cause, Corruption, Outcome, Packet};
 use crate::server::{Gone, Pace, Server};
 use crate::special::normal_below;
 use crate::timeline::{Cursor, Timeline};
-use crate::trace::Trace;
+use crate::trace::{Entry, NOTHING, Trace};
 
 /// A stage's decision and the chain that it may hang on.
 #[derive(Clone, Debug)]
@@ -233,7 +233,7 @@ impl Pipeline {
             Some(trace) => {
                 let number = self.packets;
                 self.packets += 1;
-                Some(trace.entry(number, now.saturating_sub(self.trace_from)).unwrap_or_default())
+                Some(trace.entry(number, now.saturating_sub(self.trace_from)).unwrap_or(&NOTHING))
             }
         };
         let lost = match entry {
@@ -298,14 +298,7 @@ impl Pipeline {
     }
 
     /// The reorder stage.
-    fn arrange(
-        &mut self,
-        path: &Path,
-        place: Place,
-        now: Nanos,
-        entry: Option<crate::trace::Entry>,
-        ledger: &mut Ledger,
-    ) {
+    fn arrange(&mut self, path: &Path, place: Place, now: Nanos, entry: Option<&Entry>, ledger: &mut Ledger) {
         let Piece { ordinal, copy, .. } = *self.pieces.at(place);
         let corruption = self.corruption(path, ordinal, copy);
         let displacement = match entry {
@@ -315,7 +308,7 @@ impl Pipeline {
         let piece = self.pieces.at_mut(place);
         piece.corruption = corruption;
         // A traced packet knows its delay from the beginning.
-        piece.requested = entry.map_or(0, |entry| entry.delay);
+        piece.requested = entry.map_or(0, |entry| entry.delay_of(copy));
         piece.displacement = displacement;
         if displacement > 0 {
             self.displaced.hold(place, displacement, now.saturating_add(path.flush));

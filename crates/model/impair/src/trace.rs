@@ -33,7 +33,7 @@ pub enum TraceError {
 }
 
 /// What happens to one packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// It is lost.
     pub lost: bool,
@@ -43,6 +43,8 @@ pub struct Entry {
     pub displacement: u32,
     /// How long it is held.
     pub delay: Nanos,
+    /// How long each of its copies is; those beyond the last of these as long as the packet itself.
+    pub copies_delays: Vec<Nanos>,
     /// From the start of the trace; 0 in a trace by packets.
     pub at: Nanos,
 }
@@ -63,10 +65,23 @@ pub enum Trace {
     Opportunities(Opportunities),
 }
 
+/// What happens to a packet of which nothing is recorded.
+pub(crate) static NOTHING: Entry =
+    Entry { lost: false, copies: 0, displacement: 0, delay: 0, copies_delays: Vec::new(), at: 0 };
+
+impl Entry {
+    /// How long a copy is held, from 1; 0 is the packet itself.
+    pub(crate) fn delay_of(&self, copy: u8) -> Nanos {
+        let own = usize::from(copy).checked_sub(1).and_then(|copy| self.copies_delays.get(copy));
+        own.copied().unwrap_or(self.delay)
+    }
+}
+
 impl Trace {
     /// The longest delay in it.
     pub fn longest_delay(&self) -> Nanos {
-        self.entries().iter().map(|entry| entry.delay).max().unwrap_or(0)
+        let delays = self.entries().iter().flat_map(|entry| entry.copies_delays.iter().chain([&entry.delay]));
+        delays.max().copied().unwrap_or(0)
     }
 
     /// Whether it makes copies.
@@ -82,16 +97,16 @@ impl Trace {
     }
 
     /// The entry of the `ordinal`-th packet, which arrives `since_start` after the start.
-    pub(crate) fn entry(&self, ordinal: u64, since_start: Nanos) -> Option<Entry> {
+    pub(crate) fn entry(&self, ordinal: u64, since_start: Nanos) -> Option<&Entry> {
         match self {
             Self::ByPacket(entries) => {
                 let at = ordinal.checked_rem(entries.len() as u64)?;
-                entries.get(usize::try_from(at).ok()?).copied()
+                entries.get(usize::try_from(at).ok()?)
             }
             Self::ByTime { entries, period } => {
                 let at = since_start.max(0).checked_rem(*period)?;
                 let after = entries.partition_point(|entry| entry.at <= at);
-                entries.get(after.saturating_sub(1)).copied()
+                entries.get(after.saturating_sub(1))
             }
             Self::Opportunities(_) => None,
         }
@@ -229,7 +244,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
             )?;
         let delay = micros(number, &delay)?;
         any = true;
-        ports[port].push(Entry { lost, copies, displacement, delay, at: 0 });
+        ports[port].push(Entry { lost, copies, displacement, delay, ..Entry::default() });
     }
     if !any {
         return Err(TraceError::Whole(format!("has no entries; an entry is {PHAM}")));
@@ -315,7 +330,7 @@ const ONE_WAY: [&str; 2] = ["sent_ns", "received_ns"];
 
 /// Reads one direction of a measurement log: forward (t1 to t2) or reverse (t3 to t4); a log of one way has but that. A
 /// packet without the later stamp was lost; one without the earlier says nothing of this direction and is left out; the
-/// second of one sequence number is a copy. As the offset of two clocks is not known here, delays count from the least
+/// second of one sequence number is a copy, with a delay of its own. As the offset of two clocks is not known here, delays count from the least
 /// one; what is to be added to them is the scenario's `fixed`.
 ///
 /// # Errors
@@ -379,7 +394,19 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
         let delay =
             took.map_or(0, |took| took.saturating_sub(least).saturating_add(fixed)).clamp(0, LONGEST_DELAY);
         match entries.iter_mut().rev().take(64).find(|entry| entry.0 == sequence) {
-            Some((_, entry)) => entry.copies = entry.copies.saturating_add(1),
+            // A copy that was lost is none; one that came where the first did not is what came.
+            Some(_) if took.is_none() => {}
+            Some((_, entry)) => {
+                // What left later, left for the copy later.
+                let later = left.saturating_sub(first).saturating_sub(entry.at);
+                let delay = delay.saturating_add(later).min(LONGEST_DELAY);
+                if entry.lost {
+                    (entry.lost, entry.delay) = (false, delay);
+                } else if let Some(copies) = entry.copies.checked_add(1) {
+                    entry.copies = copies;
+                    entry.copies_delays.push(delay);
+                }
+            }
             None => {
                 let lost = took.is_none();
                 entries.push((
@@ -399,4 +426,32 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
             Trace::ByTime { period: last.saturating_add(mean.max(1)), entries }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_copy_has_the_delay_that_was_recorded_of_it() {
+        let text = "sequence,size,t1_ns,t2_ns,t3_ns,t4_ns\n\
+            0,64,0,5,10,20\n0,64,0,9000005,9000010,9000030\n1,64,100,112,115,140\n\
+            2,64,200,,,\n2,64,200,250,,\n3,64,300,310,,\n3,64,300,,,\n";
+        let told = |reverse| {
+            let trace = read_measurement(text, reverse, By::Packet, 3).unwrap();
+            assert!(trace.duplicates());
+            let Trace::ByPacket(entries) = trace else { panic!("{trace:?}") };
+            let of = |entry: &Entry| {
+                assert!(!entry.lost);
+                (0..=entry.copies).map(|copy| entry.delay_of(copy)).collect::<Vec<_>>()
+            };
+            entries.iter().map(of).collect::<Vec<_>>()
+        };
+        // Counted from the least one, which is 5, and with 3 more: of the third packet only the copy came.
+        assert_eq!(told(false), [vec![3, 9_000_003], vec![10], vec![48], vec![8]]);
+        // The copy that left back later is as much later at its end: the least is 10.
+        assert_eq!(told(true), [vec![3, 9_000_013], vec![18]]);
+        let trace = read_measurement(text, false, By::Packet, 3).unwrap();
+        assert_eq!(trace.longest_delay(), 9_000_003);
+    }
 }

@@ -18,6 +18,11 @@ const FEWEST_VALUES: usize = 25;
 const LOOKED_AT: usize = 1 << 20;
 /// Autocorrelations are computed of so many values at most.
 const CORRELATED: usize = 1 << 15;
+/// A block tells what the values' dependence does to a mean where it holds so many values that are as good as independent.
+/// Of shorter ones, and of their doubles, the variance still grows with their length.
+const HELD_BY_A_BLOCK: f64 = 2.0;
+/// A series in fewer blocks than this does not tell how much its blocks vary.
+const FEWEST_BLOCKS: usize = 6;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
 const STUDENT_EXACT: f64 = 200.0;
 /// Up to this size the binomial distribution is used as it is, and above it its normal limit.
@@ -81,6 +86,8 @@ pub(crate) struct Dependence {
     freedom: f64,
     /// Values in a block; 1 of independent ones.
     block: usize,
+    /// Whether the series is long enough to tell: `inflation` is too small where it is not.
+    is_known: bool,
 }
 
 impl Dependence {
@@ -89,24 +96,34 @@ impl Dependence {
         let all = series.len();
         let series = &series[(all - all.min(LOOKED_AT)) / 2..][..all.min(LOOKED_AT)];
         let n = series.len();
-        let independent = Self { inflation: 1.0, freedom: real(n.saturating_sub(1)), block: 1 };
+        let independent =
+            Self { inflation: 1.0, freedom: real(n.saturating_sub(1)), block: 1, is_known: true };
         if n < FEWEST_VALUES {
             return independent;
         }
         let mean = series.iter().map(|x| value(x.value())).sum::<f64>() / real(n);
         let centred: Vec<f64> = series.iter().map(|x| value(x.value()) - mean).collect();
         let variance = centred.iter().map(|x| x * x).sum::<f64>() / real(n);
-        let block = block_length(&centred, variance);
+        let mut block = block_length(&centred, variance);
         if block < 2 {
             return independent;
         }
-        let [once, twice] = [block, 2 * block].map(|length| variance_of_blocks(&centred, length));
-        // A block misses what reaches beyond it, which is as the inverse of its length.
-        let inflation = once.max(2.0 * twice - once) / variance;
-        if !inflation.is_finite() || inflation <= 1.0 {
-            return independent;
+        // The length follows from neighbours at small distances only, and is too short where dependence reaches far beyond
+        // these.
+        loop {
+            let [once, twice] = [block, 2 * block].map(|length| variance_of_blocks(&centred, length));
+            // A block misses what reaches beyond it, which is as the inverse of its length.
+            let inflation = once.max(2.0 * twice - once) / variance;
+            if !inflation.is_finite() || inflation <= 1.0 {
+                return independent;
+            }
+            let is_known = real(block) >= HELD_BY_A_BLOCK * inflation;
+            if is_known || 2 * block * FEWEST_BLOCKS > n {
+                let freedom = (real(n) / real(block) / 2.0).max(1.0);
+                return Self { inflation, freedom, block, is_known };
+            }
+            block *= 2;
         }
-        Self { inflation, freedom: (real(n) / real(block) / 2.0).max(1.0), block }
     }
 
     /// Values in a block of the bootstrap; `None` of independent ones.
@@ -125,8 +142,11 @@ impl Dependence {
     }
 
     /// Half the width of the mean's interval, in standard errors of the mean of independent values; `None` without
-    /// a degree of freedom.
+    /// a degree of freedom, and where the series is too short to tell.
     fn widening(&self) -> Option<f64> {
+        if !self.is_known {
+            return None;
+        }
         Some(student_975(self.freedom)? * self.inflation.sqrt())
     }
 }

@@ -61,7 +61,8 @@ pub struct Summary {
     pub p99: Option<f64>,
     /// 99.9 % quantile.
     pub p99_9: Option<f64>,
-    /// 95 % confidence interval of the mean.
+    /// 95 % confidence interval of the mean; `null` also where values are alike over so much of the sample that it does not
+    /// tell how well their mean is known. Intervals of quantiles likewise.
     pub mean_interval: Option<[f64; 2]>,
     /// 95 % confidence interval of the median.
     pub median_interval: Option<[f64; 2]>,
@@ -74,7 +75,8 @@ pub struct Summary {
     /// Values depend on those before them: the length of the bootstrap's blocks behind the mean's interval, in values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_length: Option<u64>,
-    /// Relative error of the quantiles where a sketch stood in for the sorted sample (above 10^7 values).
+    /// Relative error of the quantiles where a sketch stood in for the sorted sample: above 10^7 values, and above 4,096 of
+    /// those that a live emulation counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantile_error: Option<f64>,
 }

@@ -162,7 +162,7 @@ fn counts(direction: &EmulatedDirection) -> String {
 }
 
 fn delays(direction: &EmulatedDirection) -> String {
-    let median = |summary: &Summary| time(summary.median);
+    let median = |summary: &Summary| time(summary.median.map(|median| known(median, summary.quantile_error)));
     let queue = if direction.rate_queue_ns.count > 0 { " without the rate's queue" } else { "" };
     format!(
         "delay{queue}, median: {} asked for, {} held; error {} in the median, {} at 99 %",
@@ -171,6 +171,13 @@ fn delays(direction: &EmulatedDirection) -> String {
         median(&direction.delay_error_ns),
         time(direction.delay_error_ns.p99)
     )
+}
+
+/// A figure without the digits that its relative error leaves open.
+fn known(figure: f64, error: Option<f64>) -> f64 {
+    let Some(error) = error.map(|error| error * figure).filter(|error| *error > 1.0) else { return figure };
+    let unit = 10_f64.powf(error.log10().ceil());
+    (figure / unit).round() * unit
 }
 
 /// A time to about three digits.
@@ -182,4 +189,18 @@ fn time(nanos: Option<f64>) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "a unit is at most a million")]
     let unit = unit as i64;
     Duration::from_nanos(rounded * unit / 10).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_from_bins_is_shown_with_the_digits_that_are_known() {
+        let shown = |median, error| time(Some(known(median, error)));
+        assert_eq!(shown(3_000_300.0, None), "3.0003ms");
+        // The error of 3 us leaves the hundredth of a millisecond open.
+        assert_eq!(shown(3_000_300.0, Some(1.0 / 1_024.0)), "3ms");
+        assert_eq!(shown(512.5, Some(1.0 / 1_024.0)), shown(512.5, None));
+    }
 }

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use romer_host::clock::monotonic_now;
 use romer_impair::{Correlation, Ledger, Outcome};
+use romer_metrics::student_975;
 use romer_port::LinkState;
 use romer_record::document::Summary;
 use romer_units::{Duration, Monotonic, Timestamp};
@@ -14,7 +15,8 @@ const BINS_PER_OCTAVE: usize = 1 << DIGITS;
 const BINS: usize = BINS_PER_OCTAVE * (64 - DIGITS as usize);
 /// The relative error of a quantile.
 const QUANTILE_ERROR: f64 = 1.0 / 1_024.0;
-/// Samples of so many values have exact quantiles.
+/// Samples of so many values are kept, and have exact quantiles. The bridge copies them all for who asks, and must not be
+/// kept from its packets by that.
 const EXACT: usize = 4_096;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_963_984_540_054;
@@ -30,6 +32,8 @@ pub(super) struct Tally {
     max: i64,
     mean: f64,
     squares: f64,
+    /// How alike neighbours are.
+    alike: Box<Correlation>,
 }
 
 impl Tally {
@@ -42,12 +46,14 @@ impl Tally {
             max: i64::MIN,
             mean: 0.0,
             squares: 0.0,
+            alike: Box::default(),
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.bins.fill(0);
         self.first.clear();
+        self.alike.clear();
         (self.count, self.min, self.max, self.mean, self.squares) = (0, i64::MAX, i64::MIN, 0.0, 0.0);
     }
 
@@ -57,6 +63,7 @@ impl Tally {
             let [least, most] = [other.min, other.max].map(|value| bin(value.unsigned_abs()));
             self.bins[least..=most].copy_from_slice(&other.bins[least..=most]);
             self.first.extend_from_slice(&other.first);
+            self.alike.clone_from(&other.alike);
         }
         let Self { count, min, max, mean, squares, .. } = *other;
         (self.count, self.min, self.max, self.mean, self.squares) = (count, min, max, mean, squares);
@@ -75,6 +82,7 @@ impl Tally {
         let from_mean = real(value) - self.mean;
         self.mean += from_mean / real_count(self.count);
         self.squares += from_mean * (real(value) - self.mean);
+        self.alike.add(0, value);
     }
 
     /// The value below which `rank` values lie, from the middle of its bin.
@@ -90,35 +98,37 @@ impl Tally {
         real(self.max)
     }
 
-    /// All values in ascending order, where they are few enough to be kept.
-    fn sorted(&self) -> Option<Vec<i64>> {
-        (self.count == self.first.len() as u64).then(|| {
-            let mut sorted = self.first.clone();
-            sorted.sort_unstable();
-            sorted
-        })
-    }
-
-    /// The summary. The intervals take the values for independent.
+    /// The summary. That of few values is exact; that of more has its quantiles from bins, and the intervals of mean and
+    /// median from blocks of neighbours, whose means tell how alike neighbours are.
     pub(super) fn summary(&self) -> Summary {
-        if self.count == 0 {
-            return Summary::default();
+        if self.count == self.first.len() as u64 {
+            return romer_metrics::summary(&self.first);
         }
         let n = real_count(self.count);
-        let sorted = self.sorted();
-        let at_rank =
-            |rank: f64| sorted.as_ref().map_or_else(|| self.at_rank(rank), |all| between(all, rank));
-        let quantile = |p: f64| Some(at_rank(p * (n - 1.0)));
-        let stddev = (self.count > 1).then(|| (self.squares / (n - 1.0)).sqrt());
+        let quantile = |p: f64| Some(self.at_rank(p * (n - 1.0)));
+        let stddev = (self.squares / (n - 1.0)).sqrt();
         let [p25, p75] = [0.25, 0.75].map(quantile);
-        let half = Z * n.sqrt() / 2.0;
-        let (low, high) = (n / 2.0 - half, n / 2.0 + half);
+        let independent = Z * stddev / n.sqrt();
+        // Where all values are the same, so are all means.
+        let half = if self.min == self.max {
+            Some(0.0)
+        } else {
+            self.alike.spread().and_then(|spread| {
+                Some((student_975(spread.freedom)? * spread.mean_error_ns).max(independent))
+            })
+        };
+        // What widens the mean's interval widens the median's.
+        let ranks = half.map(|half| {
+            let widening = if independent > 0.0 { half / independent } else { 1.0 };
+            let half = widening * Z * n.sqrt() / 2.0;
+            [n / 2.0 - half, n / 2.0 + half]
+        });
         Summary {
             count: self.count,
             min: Some(real(self.min)),
             max: Some(real(self.max)),
             mean: Some(self.mean),
-            stddev,
+            stddev: Some(stddev),
             median: quantile(0.5),
             iqr: p25.zip(p75).map(|(low, high)| high - low),
             p25,
@@ -127,28 +137,14 @@ impl Tally {
             p95: quantile(0.95),
             p99: quantile(0.99),
             p99_9: quantile(0.999),
-            mean_interval: stddev.map(|stddev| {
-                let half = Z * stddev / n.sqrt();
-                [self.mean - half, self.mean + half]
-            }),
-            median_interval: (low >= 1.0).then(|| [low, high.min(n - 1.0)].map(at_rank)),
-            quantile_error: sorted.is_none().then_some(QUANTILE_ERROR),
+            mean_interval: half.map(|half| [self.mean - half, self.mean + half]),
+            median_interval: ranks
+                .filter(|[low, _]| *low >= 1.0)
+                .map(|ranks| ranks.map(|rank| self.at_rank(rank.min(n - 1.0)))),
+            quantile_error: Some(QUANTILE_ERROR),
             ..Summary::default()
         }
     }
-}
-
-/// The value at a rank from 0, between two values in proportion.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rank is not negative, and small"
-)]
-fn between(sorted: &[i64], rank: f64) -> f64 {
-    let below = rank.max(0.0) as usize;
-    let at = |index: usize| sorted.get(index).or(sorted.last()).map_or(0.0, |value| real(*value));
-    let [low, high] = [at(below), at(below + 1)];
-    low + (high - low) * (rank - real_count(below as u64))
 }
 
 /// Values below 2^9 have a bin each, others one of 2^9 to an octave.
@@ -227,10 +223,10 @@ impl Gathered {
         ]
     }
 
+    /// Begins the summaries anew. Whom a packet overtakes is counted from the beginning, as all that is counted is.
     pub(super) fn clear(&mut self) {
         self.tallies().into_iter().for_each(Tally::clear);
-        (self.last_arrival, self.last_departure, self.latest) = (None, None, None);
-        self.overtaken = 0;
+        (self.last_arrival, self.last_departure) = (None, None);
     }
 
     /// Becomes what `other` is, this being new.
@@ -428,15 +424,19 @@ pub struct Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
-    use romer_impair::Port;
+    use romer_impair::config::{Delay, Model, Order, Variable};
+    use romer_impair::{Config, Engine, Headers, Law, Limits, Nanos, Packet, Path, Port};
+    use romer_units::random::Seed;
 
     use super::*;
 
     #[test]
     fn a_sample_is_summarised_to_within_the_stated_error() {
         let mut tally = Tally::new();
-        let values: Vec<i64> = (1..=10_001).map(|n| n * 997).collect();
+        let values: Vec<i64> = (0..10_001).map(|n| (n * 7_919 % 10_001 + 1) * 997).collect();
         values.iter().for_each(|value| tally.add(*value));
         let summary = tally.summary();
         assert_eq!((summary.count, summary.min, summary.max), (10_001, Some(997.0), Some(997.0 * 10_001.0)));
@@ -480,6 +480,114 @@ mod tests {
         assert_eq!((found.total_delay.min, found.total_delay.max), (Some(32.0), Some(140.0)));
         // Late by 2, 3 and 110: the wait for the rate is no error.
         assert_eq!((found.actual_delay.median, found.delay_error.median), (Some(23.0), Some(3.0)));
+        // Begun anew, the summaries are empty, and who overtook is counted as before.
+        gathered.departed(&outcome(1, 150, 150, false), at(150));
+        gathered.clear();
+        gathered.departed(&outcome(1, 160, 160, false), at(160));
+        let found = gathered.direction(Ledger::default(), LinkTold::new(LinkState::Up), None);
+        assert_eq!((found.overtaken, found.total_delay.count), (2, 1));
+    }
+
+    /// Delays asked for, in the order of departure, and what is noted of them in the exact order.
+    fn emulated(
+        variable: Variable,
+        order: Order,
+        gap: i64,
+        count: u32,
+        seed: u32,
+    ) -> (Vec<i64>, Option<Correlation>) {
+        let delay = Model::Plain(Delay { fixed: 0, variable: Some(variable) });
+        let path = Arc::new(Path { delay, order, ..Path::default() });
+        let mut config = Config { seed: Some(Seed([seed, 6, 7, 8, 9, 10])), ..Config::default() };
+        config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+        let mut engine = Engine::new(config, Limits::growing(), 0);
+        let mut left = Vec::new();
+        for slot in 0..count {
+            let arrival = i64::from(slot) * gap;
+            left.extend(std::iter::from_fn(|| engine.poll(arrival - 1)).map(|out| out.requested));
+            let headers = Headers::default();
+            engine.admit(&Packet { slot, port: Port::A, length: 100, arrival, headers });
+        }
+        left.extend(std::iter::from_fn(|| engine.poll(Nanos::MAX)).map(|out| out.requested));
+        (left, engine.correlation(Port::A).cloned())
+    }
+
+    /// How many independent values a run is worth.
+    #[derive(Clone, Copy)]
+    enum Worth {
+        /// So few that it does not tell.
+        Few,
+        /// Of one kind or the other.
+        Between,
+        /// It tells.
+        Many,
+    }
+
+    /// The claim is that of 60 runs no more than 9 have an interval that misses, where 3 are meant to: of intervals that are
+    /// right more would with a probability of 1e-3. Where a run is worth a few values, what is noted has none.
+    #[test]
+    fn intervals_of_alike_delays_cover_what_was_asked_for_or_are_not_given() {
+        const SEEDS: u32 = 60;
+        const MISSED: u32 = 9;
+        let exponential = |mean| Variable::new(Law::Exponential { mean }, None);
+        let normal = || Variable::new(Law::Normal { mean: 2e9, stddev: 4e8 }, None);
+        let gamma = |c| Variable::new(Law::Gamma { shape: 2.0, scale: 5e6 }, c);
+        let two = || (0..100).map(|n| f64::from(if n < 60 { n } else { 400 + n }) * 1e5).collect::<Vec<_>>();
+        let two_mean = {
+            let two = two();
+            two.windows(2).map(|pair| pair[0].midpoint(pair[1])).sum::<f64>() / 99.0
+        };
+        // What, its mean, the variable part, the order, the gap, packets, and what a run is worth.
+        let cases = [
+            ("exponential, 1 s", 1e7, exponential(1e7), Order::Exact, 1_000_000, 1_000, Worth::Few),
+            ("exponential, 60 s", 1e7, exponential(1e7), Order::Exact, 1_000_000, 60_000, Worth::Many),
+            ("longer exponential, 1 s", 4e7, exponential(4e7), Order::Exact, 1_000_000, 1_000, Worth::Few),
+            ("normal", 2e9, normal(), Order::Exact, 1_000_000, 20_000, Worth::Few),
+            ("correlated", 1e7, gamma(Some(0.999)), Order::Exact, 1_000_000, 20_000, Worth::Few),
+            ("correlated", 1e7, gamma(Some(0.999)), Order::Independent, 1_000_000, 20_000, Worth::Between),
+            ("less correlated", 1e7, gamma(Some(0.95)), Order::Independent, 1_000_000, 20_000, Worth::Many),
+            ("independent", 1e7, gamma(None), Order::Independent, 1_000_000, 20_000, Worth::Many),
+            (
+                "two modes",
+                two_mean,
+                Variable::new(Law::Empirical(two().into()), None),
+                Order::Exact,
+                2_000_000,
+                50_000,
+                Worth::Between,
+            ),
+        ];
+        for (name, mean, variable, order, gap, packets, worth) in cases {
+            // How many were given, and how many of them missed: of all values, of those in bins, and of what is noted.
+            let mut found = [[0, 0]; 3];
+            for seed in 1..=SEEDS {
+                let (delays, noted) = emulated(variable.clone(), order, gap, packets, seed);
+                let mut tally = Tally::new();
+                delays.iter().for_each(|delay| tally.add(*delay));
+                let own = tally.mean;
+                let noted = noted.and_then(|noted| noted.spread()).map(|spread| {
+                    let half = student_975(spread.freedom).unwrap() * spread.mean_error_ns;
+                    [own - half, own + half]
+                });
+                let given =
+                    [romer_metrics::summary(&delays).mean_interval, tally.summary().mean_interval, noted];
+                for (found, given) in found.iter_mut().zip(given) {
+                    if let Some([low, high]) = given {
+                        found[0] += 1;
+                        found[1] += u32::from(mean < low || mean > high);
+                    }
+                }
+            }
+            assert!(found.iter().all(|[_, missed]| *missed <= MISSED), "{name} {order:?}: {found:?}");
+            let given = found.map(|[given, _]| given);
+            match worth {
+                Worth::Few => {
+                    assert!(given[0] < SEEDS * 2 / 3 && given[2] == 0, "{name} {order:?}: {given:?}");
+                }
+                Worth::Many => assert_eq!(given[..2], [SEEDS; 2], "{name} {order:?}"),
+                Worth::Between => {}
+            }
+        }
     }
 
     proptest! {
