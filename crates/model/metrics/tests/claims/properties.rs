@@ -197,7 +197,9 @@ proptest! {
         prop_assert!(quantiles.iter().all(|q| q.is_some() != values.is_empty()));
         prop_assert!(quantiles.is_sorted(), "{:?}", quantiles);
         prop_assert_eq!(found.stddev.is_some(), values.len() > 1);
-        prop_assert_eq!(found.mean_interval.is_some(), values.len() > 1);
+        prop_assert!(found.mean_interval.is_none() || values.len() > 1);
+        // Of 25 and more it has none where they are alike over so much of them that they do not tell.
+        prop_assert!(found.mean_interval.is_some() || values.len() <= 1 || values.len() >= 25);
         prop_assert!(found.median_interval.is_none() || values.len() > 5);
         if let (Some(mean), Some([low, high])) = (found.mean, found.mean_interval) {
             prop_assert!(low <= mean && mean <= high);
