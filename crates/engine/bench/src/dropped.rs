@@ -15,6 +15,10 @@ const NO_LOWER: f64 = 0.95;
 /// A device that carries a size at a load does not lose all of it at up to so many times that load: under overload a device
 /// carries less little by little.
 const COLLAPSE: f64 = 2.0;
+/// What comes loses no more than this share, where it is not for the load.
+const HALF: f64 = 0.5;
+/// A device that carries so many times what is offered has room for more.
+const ROOM: f64 = 1.25;
 /// A trial that is shorter tells nothing by itself: the device may have been away for as long, nanoseconds.
 const SHORT: i64 = 500_000_000;
 
@@ -58,17 +62,17 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         of.add(trial.offered.frames, trial.carried.frames);
     }
     for trial in trials {
-        for row in trial.per_stream.iter().flat_map(|stream| of_a_mixture(&stream.per_size)) {
+        let few = trial.per_stream.iter().flat_map(|stream| of_a_mixture(stream, true));
+        let has_room = has_room(trial, few.map(load_of), trials);
+        let rows = trial.per_stream.iter().flat_map(|stream| apart_in_a_mixture(stream, has_room));
+        for row in rows.filter(|row| !may_be_load_of_a_row(row.least_octets, trial, trials)) {
             let came = row.offered - row.lost;
             found.entry(What::Size(row.least_octets)).or_default().add(row.offered, came);
         }
     }
     for trial in tried {
-        let streams = of_streams(trial).into_iter();
-        let streams = streams.filter(|(what, _)| match what {
-            What::Stream(name) => !may_be_its_load(name, trial, tried),
-            _ => true,
-        });
+        let streams = of_streams(trial, tried).into_iter();
+        let streams = streams.filter(|(_, stream)| !may_be_its_load(&stream.name, trial, tried));
         for (what, stream) in streams {
             found.entry(what).or_default().add(stream.offered, stream.carried);
         }
@@ -162,12 +166,9 @@ fn may_be_load(trial: &Trial, trials: &[&Trial]) -> bool {
 /// Whether it may be for its load that nothing of a stream came in this trial: it comes in others, but at lower loads only. Of streams
 /// that send evenly, a full device may lose one wholly and none of the others.
 fn may_be_its_load(name: &str, trial: &Trial, tried: &[&Trial]) -> bool {
-    let comes =
-        |other: &&&Trial| other.per_stream.iter().any(|stream| stream.name == name && stream.carried > 0);
-    let load = |trial: &Trial| trial.intended_load.percent;
-    let is_lower = |other: &&Trial| load(other) < NO_LOWER * load(trial);
-    let mut others = tried.iter().filter(comes).peekable();
-    others.peek().is_some() && others.all(is_lower)
+    comes_at_lower_loads_only(trial, tried, |other| {
+        other.per_stream.iter().any(|stream| stream.name == name && stream.carried > 0)
+    })
 }
 
 /// With which probability so many are lost, of so many, at the loss ratio of others, at the most (Chernoff).
@@ -183,22 +184,71 @@ fn by_chance([lost, of]: [u64; 2], [others_lost, others]: [u64; 2]) -> f64 {
     (-offered * (part(share, ratio) + part(1.0 - share, 1.0 - ratio))).exp()
 }
 
-/// The sizes of a stream in a trial of which no frame came, or next to none, although nearly all of the others did: a device that is
-/// full drops large frames sooner than small ones, and loses more of the others than that.
-fn of_a_mixture(sizes: &[SizeResult]) -> impl Iterator<Item = &SizeResult> {
-    let sum = |of: fn(&SizeResult) -> u64| sizes.iter().map(of).sum::<u64>();
-    let (offered, lost) = (sum(|row| row.offered), sum(|row| row.lost));
-    sizes.iter().filter(move |row| {
-        row.least_octets == row.most_octets
-            && real(row.lost) >= (1.0 - FEW) * real(row.offered)
-            && is_apart([row.lost, row.offered], [lost - row.lost, offered - row.offered])
+/// The sizes of a stream in a trial of which no frame came; where the device has room for them, or next to none.
+fn of_a_mixture(stream: &StreamResult, has_room: bool) -> impl Iterator<Item = &SizeResult> {
+    let single = stream.per_size.iter().filter(|row| row.least_octets == row.most_octets && row.offered > 0);
+    single.filter(move |row| !row_comes(row, has_room))
+}
+
+/// Whether something of a size came; where the device has room for it, more than next to nothing: when a trial begins, a device that is
+/// full from then on takes some frames of any size.
+fn row_comes(row: &SizeResult, has_room: bool) -> bool {
+    let few = if has_room { FEW } else { 0.0 };
+    real(row.lost) < (1.0 - few) * real(row.offered)
+}
+
+/// Those of them that are apart from the sizes that come: a device that is full drops large frames sooner than small ones, and loses more
+/// of the others.
+fn apart_in_a_mixture(stream: &StreamResult, has_room: bool) -> impl Iterator<Item = &SizeResult> {
+    let living = || stream.per_size.iter().filter(|row| row_comes(row, has_room));
+    let others = [living().map(|row| row.lost).sum(), living().map(|row| row.offered).sum()];
+    of_a_mixture(stream, has_room).filter(move |row| is_apart([row.lost, row.offered], others, has_room))
+}
+
+/// Whether it may be for its load that next to nothing of a size of a mixture came in this trial: it comes in others, but at lower loads
+/// only.
+fn may_be_load_of_a_row(octets: u32, trial: &Trial, trials: &[&Trial]) -> bool {
+    let is_it = |row: &SizeResult| [row.least_octets, row.most_octets] == [octets; 2] && row_comes(row, true);
+    comes_at_lower_loads_only(trial, trials, |other| {
+        other.per_stream.iter().any(|stream| stream.per_size.iter().any(is_it))
     })
 }
 
-/// Whether of others nearly all came, and those that were lost, of so many, were not by chance.
-fn is_apart(lost: [u64; 2], others: [u64; 2]) -> bool {
+/// Whether what comes in these other trials does so at lower loads than this trial's only, and in one at least.
+fn comes_at_lower_loads_only(trial: &Trial, trials: &[&Trial], comes: impl Fn(&Trial) -> bool) -> bool {
+    let load = |trial: &Trial| trial.intended_load.percent;
+    let is_lower = |other: &&Trial| load(other) < NO_LOWER * load(trial);
+    let mut others = trials.iter().filter(|other| comes(other)).peekable();
+    others.peek().is_some() && others.all(is_lower)
+}
+
+/// Frames of a size, and their bits.
+fn load_of(row: &SizeResult) -> [f64; 2] {
+    [real(row.offered), real(row.offered) * f64::from(row.least_octets) * 8.0]
+}
+
+/// Whether the device has room for such frames and bits that do not come in a trial: it carries far more in another than all the rest
+/// of this one, in frames and in bits, and the rest does not fill it. What is lost then is not for the load, however the device queues
+/// and whatever it prefers.
+fn has_room(trial: &Trial, dropped: impl Iterator<Item = [f64; 2]>, trials: &[&Trial]) -> bool {
+    let [frames, bits] = dropped.fold([0.0; 2], |[a, b], [frames, bits]| [a + frames, b + bits]);
+    let length = real(trial.duration_ns.unsigned_abs()) / 1e9;
+    let rest = [trial.offered.pps - frames / length, trial.offered.bps - bits / length];
+    let shows_room = |other: &Trial| {
+        other.invalid.is_none()
+            // What a buffer takes is a larger part of a shorter trial.
+            && other.duration_ns >= trial.duration_ns
+            && other.carried.pps >= ROOM * rest[0]
+            && other.carried.bps >= ROOM * rest[1]
+    };
+    trial.invalid.is_none() && trials.iter().any(|other| shows_room(other))
+}
+
+/// Whether of others nearly all came, or where the device has room most, and those that were lost, of so many, were not by chance.
+fn is_apart(lost: [u64; 2], others: [u64; 2], has_room: bool) -> bool {
     let [others_lost, all] = others.map(real);
-    others_lost <= FEW * all && by_chance(lost, others) < CHANCE
+    let most = if has_room { HALF } else { FEW };
+    others_lost <= most * all && by_chance(lost, others) < CHANCE
 }
 
 /// Octets of a stream's frames, where they have one size.
@@ -209,31 +259,34 @@ fn own_size(stream: &StreamResult) -> Option<u32> {
     Some(whole)
 }
 
-/// The streams of a trial of which no frame came, although nearly all of the others did: a class that is starved leaves a device
+/// The streams of a trial of which no frame came, although nearly all of the others did, or those that were lost are not for the load: a class that is starved leaves a device
 /// full, which loses more of the others. Where none of a stream's size came, but others, it is the size. Where a policer or a
 /// scheduler is judged, a stream may be stopped as it is to be.
-fn of_streams<'t>(trial: &'t Trial) -> Vec<(What<'t>, &'t StreamResult)> {
+fn of_streams<'t>(trial: &'t Trial, tried: &[&Trial]) -> Vec<(What<'t>, &'t StreamResult)> {
     let judged = trial.policed.is_some() || trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some());
     let streams = trial.per_stream.iter().filter(|_| !judged);
     let sized: Vec<(Option<u32>, &'t StreamResult)> =
         streams.map(|stream| (own_size(stream), stream)).collect();
+    let dead = sized.iter().filter(|(_, stream)| stream.carried == 0).map(|(_, stream)| {
+        let frames = real(stream.offered);
+        [frames, frames * stream.frame_octets.unwrap_or_default() * 8.0]
+    });
+    let has_room = has_room(trial, dead, tried);
     let is_apart_from = |stream: &StreamResult, others: &[&(Option<u32>, &StreamResult)]| {
         let sum = |of: fn(&StreamResult) -> u64| others.iter().map(|(_, one)| of(one)).sum::<u64>();
-        is_apart([stream.lost, stream.offered], [sum(|one| one.lost), sum(|one| one.offered)])
+        is_apart([stream.lost, stream.offered], [sum(|one| one.lost), sum(|one| one.offered)], has_room)
     };
     let what = |one: &(Option<u32>, &'t StreamResult)| {
         let (size, stream) = *one;
         if stream.offered == 0 || stream.carried > 0 {
             return None;
         }
-        let (same, others): (Vec<&_>, Vec<&_>) = sized.iter().partition(|(other, _)| *other == size);
-        let is_size = same.iter().all(|(_, one)| one.carried == 0) && is_apart_from(stream, &others);
-        if let Some(size) = size.filter(|_| is_size) {
-            return Some(What::SizeOfStream(size, stream.name.as_str()));
-        }
         // Others that are dropped likewise say nothing of it.
         let living: Vec<_> = sized.iter().filter(|(_, other)| other.carried > 0).collect();
-        is_apart_from(stream, &living).then_some(What::Stream(stream.name.as_str()))
+        let is_size = living.iter().all(|(other, _)| *other != size);
+        let name = stream.name.as_str();
+        let what = size.filter(|_| is_size).map_or(What::Stream(name), |size| What::SizeOfStream(size, name));
+        is_apart_from(stream, &living).then_some(what)
     };
     sized.iter().filter_map(|one| Some((what(one)?, one.1))).collect()
 }

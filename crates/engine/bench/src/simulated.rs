@@ -83,6 +83,8 @@ struct Simulated {
     weak_at: Option<(u32, usize)>,
     /// Frames of so many octets are dropped in the trials with these numbers, from so many nanoseconds on in the first.
     drops: Option<(u32, std::ops::Range<u32>, i64)>,
+    /// Frames of more octets are dropped.
+    drops_above: Option<u32>,
     /// Of frames of so many octets one of so many comes with another payload.
     corrupts: Option<(u32, usize)>,
 }
@@ -111,6 +113,7 @@ impl Simulated {
             drifts: Duration::ZERO,
             weak_at: None,
             drops: None,
+            drops_above: None,
             corrupts: None,
         }
     }
@@ -190,6 +193,8 @@ impl Bed for Simulated {
             drops.is_some_and(|(_, trials, from)| trial > trials.start || frame.at >= *from)
         };
         let taken = taken.filter(|one| !is_dropped(&given[one.place].0));
+        let most = self.drops_above.unwrap_or(u32::MAX);
+        let taken = taken.filter(|one| given[one.place].0.octets <= most);
         let came = taken.map(|one| {
             let (frame, sequence) = given[one.place];
             let held = self.holds.as_ref().filter(|(when, held)| *when == trial && held.contains(&frame.at));

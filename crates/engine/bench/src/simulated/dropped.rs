@@ -113,6 +113,34 @@ fn a_stream_without_a_size_of_its_own_that_is_dropped_is_a_claim_that_does_not_h
 }
 
 #[test]
+fn streams_that_are_dropped_are_named_also_where_others_are_lost_by_chance() {
+    let stream = |name: &str, size| StreamOptions {
+        name: name.into(),
+        share: 1.0 / 3.0,
+        frames: sizes(&[size]).pop(),
+        ..StreamOptions::default()
+    };
+    let asked = |small, large| BenchOptions {
+        streams: vec![stream("voice", small), stream("video", 128), stream("rest", large)],
+        ..sweep(&[0.2, 0.6])
+    };
+    let names = |asked: &BenchOptions, bed| {
+        named(&run(asked, bed)).into_iter().map(|(subject, _)| subject).collect::<Vec<_>>()
+    };
+    let noisy = || Simulated::with(Device { noise: 0.02, ..carries(1.0, 100) });
+    let mute = Some((0..9, 0, 0..2_000_000_000));
+    assert_eq!(names(&asked(128, 128), Simulated { mute: mute.clone(), ..noisy() }), ["stream voice"]);
+    // Two of three.
+    let two = || Simulated { drops_above: Some(100), ..noisy() };
+    let both = ["frames of 128 octets, stream video", "frames of 512 octets, stream rest"];
+    assert_eq!(names(&asked(64, 512), two()), both);
+    assert_eq!(names(&asked(64, 512), noisy()), Vec::<String>::new());
+    // A class that is starved by others that fill the device is not dropped.
+    let strict = Device { service: romer_sim::device::Service::Strict, ..carries(0.19, 20) };
+    assert_eq!(names(&asked(128, 128), Simulated::with(strict)), Vec::<String>::new());
+}
+
+#[test]
 fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_trial() {
     let stream = |name: &str, size, share| StreamOptions {
         name: name.into(),
