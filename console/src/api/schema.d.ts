@@ -2883,6 +2883,53 @@ export interface components {
              * @description Out of profile, and dropped or remarked.
              */
             excess_stopped: number;
+            /**
+             * @description All frames together; absent in documents of before this was told.
+             * @default null
+             */
+            together: components["schemas"]["PolicedTogether"] | null;
+        };
+        /**
+         * @description What a policer did with the frames of a trial together, in frames of their mean size: known, too, where the latency varies so
+         *     much that no frame by itself tells anything.
+         */
+        PolicedTogether: {
+            /**
+             * Format: uint64
+             * @description So many more passed, between some two frames, than the bucket lets pass, whatever of the latency's variation is before the
+             *     policer: wrong.
+             */
+            beyond: number;
+            /**
+             * Format: uint64
+             * @description What the edge of the bucket leaves open.
+             */
+            edge: number;
+            /**
+             * Format: int64
+             * @description In what time the empty bucket is full, nanoseconds.
+             */
+            fills_in_ns: number;
+            /**
+             * Format: int64
+             * @description By so much longer than the quickest frame another took, at the most, nanoseconds.
+             */
+            latest_ns: number;
+            /**
+             * Format: uint64
+             * @description So many fewer passed than the bucket lets pass, whatever of the latency's variation is before the policer: wrong.
+             */
+            missing: number;
+            /**
+             * Format: uint64
+             * @description What the bucket lets pass of frames that are at the device when they are sent.
+             */
+            nominal: number;
+            /**
+             * Format: uint64
+             * @description Passed unchanged.
+             */
+            passed: number;
         };
         /** @description A scenario that comes with romer. */
         PresetShown: {

@@ -6,12 +6,13 @@ use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
 use romer_record::benchmark::{
-    AskedLoad, BenchmarkResult, Difference, Overall, Policed, SoftSpot, Standstills, Trial,
+    AskedLoad, BenchmarkResult, Difference, Overall, Policed, PolicedTogether, SoftSpot, Standstills, Trial,
 };
 use romer_units::Duration;
 
 use crate::classes::owe;
 use crate::options::BenchOptions;
+use crate::run::whole;
 use crate::soft::soft_spots;
 use crate::tester::{TrialRecord, real};
 
@@ -85,13 +86,22 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         priorities: figures.priorities.clone(),
         vlans: figures.vlans.clone(),
         ecns: figures.ecns.clone(),
-        policed: record.policed.map(|verdict| Policed {
+        policed: record.policed.map(|(verdict, all)| Policed {
             conforming_passed: verdict.conforming_passed,
             conforming_stopped: verdict.conforming_stopped,
             excess_stopped: verdict.excess_stopped,
             excess_passed: verdict.excess_passed,
             at_the_edge: verdict.at_the_edge,
             at_the_edge_stopped: verdict.at_the_edge_stopped,
+            together: Some(PolicedTogether {
+                passed: whole(all.passed.round()),
+                nominal: whole(all.nominal.round()),
+                missing: whole(all.missing.floor()),
+                beyond: whole(all.beyond.floor()),
+                edge: whole(all.edge),
+                latest_ns: all.blur,
+                fills_in_ns: i64::try_from(whole(all.fills_in)).unwrap_or(i64::MAX),
+            }),
         }),
         per_stream,
         offered_per_second: figures.offered_per_second.clone(),

@@ -553,7 +553,7 @@ impl<B: Bed> Running<'_, B> {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of frames, rounded up")]
-const fn whole(value: f64) -> u64 {
+pub(crate) const fn whole(value: f64) -> u64 {
     value.ceil() as u64
 }
 

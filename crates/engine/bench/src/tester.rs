@@ -81,7 +81,7 @@ pub(crate) struct TrialRecord {
     /// Nothing of its size came from some moment on, nor after its end, while others did.
     pub(crate) size_silent: bool,
     /// What the policer did, where one is judged.
-    pub(crate) policed: Option<policing::Verdict>,
+    pub(crate) policed: Option<(policing::Verdict, policing::Whole)>,
     /// Times from each departure of the first stream to the next, nanoseconds.
     pub(crate) gaps_between: Vec<i64>,
     /// Times from each arrival of the first stream to that of the frame that was sent next, nanoseconds.
@@ -493,7 +493,10 @@ pub(crate) fn record(
         size_silent: false,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),
-        policed: options.claims.profile.map(|profile| policing::judge(&profile, &policed(&flight))),
+        policed: options.claims.profile.map(|profile| {
+            let frames = policed(&flight);
+            (policing::judge(&profile, &frames), policing::whole(&profile, &frames))
+        }),
         figures,
     }
 }

@@ -1,19 +1,28 @@
 //! Whether the device did what it is held to: markings, policing, priorities; and what nobody would let pass.
 
+use std::fmt::Write as _;
+
 use romer_method::priority::{ClassLoad, Discipline, by_chance, inversions, judge, pitfall};
-use romer_record::benchmark::{Judgement, Policed, Trial};
+use romer_record::benchmark::{Judgement, Policed, PolicedTogether, Trial};
+use romer_units::Duration;
 
 use crate::classes::{classes, words};
 use crate::document::{Kept, same};
 use crate::doubt::{Doubt, Holds};
 use crate::dropped::dropped;
 use crate::options::BenchOptions;
+use crate::run::whole;
 use crate::stood::{Stood, holds, within};
+use crate::tester::real;
 
 /// How far a class may be from its expectation, as a share of the line's capacity.
 pub(crate) const TOLERANCE: f64 = 0.05;
 /// A policer may be wrong about so many frames of a thousand that were not at the edge.
 const WRONG: f64 = 0.001;
+/// One side of a policer's decisions.
+const IN: &str = "in profile";
+/// The other.
+const OUT: &str = "out of profile";
 
 /// Every claim of the options against what the valid trials show.
 pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> {
@@ -153,29 +162,57 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
     let stopped = policed.at_the_edge_stopped;
     let passed = policed.at_the_edge.saturating_sub(stopped);
     let conforming_stopped = policed.conforming_stopped;
+    let together = policed.together.unwrap_or_default();
     let sides = [
-        (
-            "in profile",
-            "passes unchanged",
-            (policed.conforming_passed, passed),
-            [conforming_stopped, stood.without_lost(conforming_stopped)],
-        ),
-        (
-            "out of profile",
-            "is dropped or remarked",
-            (policed.excess_stopped, stopped),
-            // What never reached it took no tokens: as many more pass afterwards, at the most.
-            [policed.excess_passed, stood.without_lost(policed.excess_passed)],
-        ),
+        Side {
+            subject: IN,
+            expected: "passes unchanged",
+            right: policed.conforming_passed,
+            edge: passed,
+            wrong: conforming_stopped,
+            together: (together.missing, together.nominal.saturating_sub(together.passed), "fewer"),
+        },
+        Side {
+            subject: OUT,
+            expected: "is dropped or remarked",
+            right: policed.excess_stopped,
+            edge: stopped,
+            wrong: policed.excess_passed,
+            together: (together.beyond, together.passed.saturating_sub(together.nominal), "more"),
+        },
     ];
-    let tested = sides.into_iter().filter(|(_, _, (right, edge), [wrong, _])| right + edge + wrong > 0);
-    let judgement = |(subject, expected, (right, edge), wrong): (&str, &str, (u64, u64), [u64; 2])| {
-        let [found, could] = wrong.map(|wrong| within(wrong, judged, WRONG));
-        let holds = holds(found, could);
-        let found = format!(
-            "{right} frames did, {} did not; {edge} more did within a frame of the bucket's edge, where either is right",
-            wrong[0]
+    let tested = sides.into_iter().filter(|side| {
+        let (sure, off, _) = side.together;
+        let edge = if side.subject == IN || some_are_out(&policed) { side.edge } else { 0 };
+        side.right + edge + side.wrong + sure > 0 || off > open(&together)
+    });
+    let judgement = |Side { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: Side| {
+        // Of what never reached it in a standstill, none passed, and none took tokens: as many more pass afterwards, at the most.
+        let [found, could] = [wrong, stood.without_lost(wrong)].map(|wrong| within(wrong, judged, WRONG));
+        let all = judged + policed.at_the_edge;
+        let [sum, sum_could] = [sure, stood.without_lost(sure)].map(|sure| within(sure, all, WRONG));
+        let mut holds = holds(found && sum, could && sum_could);
+        let mut found = format!(
+            "{right} frames did, {wrong} did not; {edge} more did within a frame of the bucket's edge, where either is right",
         );
+        let PolicedTogether { passed, nominal, .. } = together;
+        // To a tenth of a millisecond.
+        let tenths = |nanos: i64| Duration::from_nanos((nanos / 100_000).saturating_mul(100_000));
+        if !sum {
+            let _ = write!(
+                found,
+                "; {passed} passed where the bucket lets {nominal} pass, {sure} {fewer} than its latency explains"
+            );
+        } else if holds == Some(true) && off > open(&together) {
+            holds = None;
+            let _ = write!(
+                found,
+                "; whether {passed} may pass where the bucket lets {nominal} pass is not known: frames took up to {} longer than \
+                 others, and the bucket is full after {}; a path whose latency varies less, or a deeper bucket, would tell",
+                tenths(together.latest_ns),
+                tenths(together.fills_in_ns)
+            );
+        }
         Judgement {
             case: trial.case.clone(),
             frame_size: trial.frame_size,
@@ -189,6 +226,33 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
     tested.map(judgement).collect()
 }
 
+/// One side of a policer's decisions.
+struct Side {
+    subject: &'static str,
+    expected: &'static str,
+    right: u64,
+    edge: u64,
+    wrong: u64,
+    /// Of all frames together: how many are wrong whatever the latency, how many fewer or more there are than nominally, and which.
+    together: (u64, u64, &'static str),
+}
+
+/// Whether the bucket does not let all frames pass, so that of those that were stopped at its edge some were to be.
+fn some_are_out(policed: &Policed) -> bool {
+    let all = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped
+        + policed.at_the_edge;
+    policed.together.is_none_or(|together| together.nominal < all)
+}
+
+/// So many frames more or fewer than nominally may pass without a doubt about a policer of which nothing wrong is known: as far as
+/// other claims, and the edge. Where the latency hardly varies, what is wrong by less is found frame by frame.
+fn open(together: &PolicedTogether) -> u64 {
+    whole(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
+}
+
 /// Which side of a policer's decisions no trial of a case has tested.
 pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'static str> {
     let [mut passed, mut stopped, mut any] = [false; 3];
@@ -196,11 +260,12 @@ pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'stati
         any = true;
         passed |=
             one.conforming_passed + one.conforming_stopped > 0 || one.at_the_edge > one.at_the_edge_stopped;
-        stopped |= one.excess_passed + one.excess_stopped + one.at_the_edge_stopped > 0;
+        let edge = if some_are_out(&one) { one.at_the_edge_stopped } else { 0 };
+        stopped |= one.excess_passed + one.excess_stopped + edge > 0;
     }
     match (any, passed, stopped) {
-        (true, false, _) => Some("in profile"),
-        (true, _, false) => Some("out of profile"),
+        (true, false, _) => Some(IN),
+        (true, _, false) => Some(OUT),
         _ => None,
     }
 }

@@ -102,6 +102,13 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings.extend(no_reset(kept));
     warnings.extend(not_told_apart(options, kept));
     if options.claims.profile.is_some() {
+        if options.streams.len() > 1 {
+            warnings.push(format!(
+                "{} streams are judged as one bucket together, whatever their markings; where the device has a bucket for each \
+                 class, give one stream",
+                options.streams.len()
+            ));
+        }
         for (number, case) in options.cases.iter().enumerate() {
             let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
             if let Some(side) = untested(here.filter_map(|kept| kept.trial.policed)) {

@@ -8,6 +8,16 @@
 //! A frame that was at the device later than it was sent met a bucket that had gone on filling, or had been full meanwhile
 //! and lost what no longer fitted. Which of these it was cannot be seen, so that the bucket then holds something between two
 //! bounds, until it is full again or what the device decides brings them together.
+//!
+//! Where such delays fill much of the bucket, hardly a frame is away from the edge. What a trial comes to is bounded then all
+//! the same, by two arguments of network calculus (RFC 2697's bucket is an arrival curve):
+//!
+//! * Between any two frames that passed, no more passed than the depth and what filled the bucket from the sending of the
+//!   first to the latest that any up to the second was at the device.
+//! * Behind its last refusal a policer has passed all that came; between the moment at which the bucket was last full before a
+//!   refusal and that, all but a frame of the depth and of what filled it. A frame that was sent before that moment may come
+//!   after it by its delay at most, so that in the end no less passed than a bucket lets pass to which the frames came without
+//!   delay, and whose depth is less by a frame and by what fills it during the delay.
 
 /// What a policer is to let through.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +39,16 @@ pub enum Unit {
     Frames,
     /// An octet of the IP packet.
     Octets,
+}
+
+impl Unit {
+    /// Tokens that a frame takes.
+    fn size(self, frame: &Policed) -> f64 {
+        match self {
+            Self::Frames => 1.0,
+            Self::Octets => f64::from(frame.octets),
+        }
+    }
 }
 
 /// A frame as the policer saw it, in order of time.
@@ -78,10 +98,7 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
         let filled = nanos(frame.at - last) * profile.rate / 1e9;
         [low, high] = [low, high].map(|tokens| (tokens + filled).min(profile.depth));
         last = frame.at;
-        let size = match profile.unit {
-            Unit::Frames => 1.0,
-            Unit::Octets => f64::from(frame.octets),
-        };
+        let size = profile.unit.size(frame);
         let blur = nanos(frame.blur) * profile.rate / 1e9;
         let edge = profile.tolerance * size + blur;
         let conforms = low - size > edge;
@@ -108,6 +125,71 @@ pub fn judge(profile: &Profile, frames: &[Policed]) -> Verdict {
         }
     }
     verdict
+}
+
+/// What a trial comes to, whatever the delays of its frames do to the verdicts on each.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Whole {
+    /// What passed, in frames of the trial's mean size (as all that follow).
+    pub passed: f64,
+    /// What the bucket lets pass if each frame was at the device when it was sent.
+    pub nominal: f64,
+    /// By so much less passed than the bucket lets pass with any such delays.
+    pub missing: f64,
+    /// By so much more passed, between some two frames, than it lets pass with any such delays.
+    pub beyond: f64,
+    /// The edge, and a frame.
+    pub edge: f64,
+    /// The longest delay, nanoseconds.
+    pub blur: i64,
+    /// In what time the empty bucket is full, nanoseconds.
+    pub fills_in: f64,
+}
+
+/// Judges all `frames` together, which are in order of time.
+pub fn whole(profile: &Profile, frames: &[Policed]) -> Whole {
+    let Some(first) = frames.first() else { return Whole::default() };
+    let size = |frame: &Policed| profile.unit.size(frame);
+    let largest = frames.iter().map(size).fold(0.0, f64::max);
+    let edge = profile.tolerance * largest;
+    // The bucket of the profile, and what is left of it when each frame may be late: what they hold and have let pass.
+    let [mut nominal, mut least] = [(profile.depth, 0.0); 2];
+    let mut last = first.at;
+    // What passed, what filled the bucket until the latest frame of it, and the most that it had to spare before.
+    let (mut passed, mut latest, mut spare) = (0.0, 0.0_f64, f64::NEG_INFINITY);
+    let (mut beyond, mut sum) = (0.0_f64, 0.0);
+    for frame in frames {
+        let size = size(frame);
+        let [filled, blur, at] =
+            [frame.at - last, frame.blur, frame.at - first.at].map(|time| nanos(time) * profile.rate / 1e9);
+        last = frame.at;
+        sum += size;
+        nominal.0 = (nominal.0 + filled).min(profile.depth);
+        if nominal.0 >= size {
+            nominal = (nominal.0 - size, nominal.1 + size);
+        }
+        least.0 = (least.0 + filled).min(profile.depth - largest - edge - blur);
+        let some = least.0.min(size).max(0.0);
+        least = (least.0 - some, least.1 + some);
+        if frame.passed {
+            spare = spare.max(at - passed);
+            passed += size;
+            latest = latest.max(at + blur);
+            beyond = beyond.max(passed - latest + spare - profile.depth - edge);
+        }
+    }
+    let mean = sum / frames.iter().map(|_| 1.0).sum::<f64>();
+    let [passed, nominal, missing, beyond, edge] =
+        [passed, nominal.1, (least.1 - passed).max(0.0), beyond, edge + largest].map(|tokens| tokens / mean);
+    Whole {
+        passed,
+        nominal,
+        missing,
+        beyond,
+        edge,
+        blur: frames.iter().map(|frame| frame.blur).max().unwrap_or(0),
+        fills_in: profile.depth * 1e9 / profile.rate,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a trial's nanoseconds, below 2^53")]
@@ -235,6 +317,85 @@ mod tests {
             assert!(generous.excess_passed > 50, "{stall} ms: {generous:?}");
             let strict = judge(&wide, &stalled(2_000, stall, 400.0, 20.0));
             assert!(strict.conforming_stopped > 50, "{stall} ms: {strict:?}");
+        }
+    }
+
+    /// The verdict on frames each millisecond that a path brings to such a policer up to 20 ms late, and the sender's frame.
+    fn jittery(rate: f64, depth: f64, seed: u64) -> (Verdict, Whole) {
+        let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut free = 0;
+        let times: Vec<(i64, i64)> = (0..3_000)
+            .map(|n| {
+                word ^= word << 13;
+                word ^= word >> 7;
+                word ^= word << 17;
+                let sent = n * 1_000_000;
+                // In order: none overtakes one that was sent before it.
+                free = (sent + i64::try_from(word % 20_000_000).unwrap()).max(free);
+                (sent, free.min(sent + 20_000_000))
+            })
+            .collect();
+        let (mut tokens, mut last) = (depth, 0);
+        let police = |(sent, at): (i64, i64)| {
+            tokens = (tokens + nanos(at - last) * rate / 1e9).min(depth);
+            last = at;
+            let passed = tokens >= 1.0;
+            tokens -= if passed { 1.0 } else { 0.0 };
+            Policed { at: sent, blur: at - sent, octets: 100, passed }
+        };
+        let frames: Vec<Policed> = times.into_iter().map(police).collect();
+        let wide = Profile { tolerance: 1.0, ..PROFILE };
+        (judge(&wide, &frames), whole(&wide, &frames))
+    }
+
+    #[test]
+    fn behind_a_path_of_varying_latency_the_whole_trial_tells() {
+        for seed in 0..50 {
+            let (right, all) = jittery(625.0, 20.0, seed);
+            assert!(right.holds() && all.missing <= 0.0 && all.beyond <= 0.0, "{right:?} {all:?}");
+            let (strict, all) = jittery(300.0, 20.0, seed);
+            // 900 passed, where 1,895 are to.
+            assert!(strict.excess_passed == 0, "{strict:?}");
+            assert!(all.missing > 900.0 && all.beyond <= 0.0, "{all:?}");
+            let (_, all) = jittery(800.0, 20.0, seed);
+            assert!(all.beyond > 400.0 && all.missing <= 0.0, "{all:?}");
+            // Less depth than the path takes: nothing is held against it, and less passes than is to.
+            let (_, all) = jittery(625.0, 10.0, seed);
+            assert!(all.beyond <= 0.0, "{all:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_true_policer_passes_what_it_is_to_with_any_delays(
+            depth in 1.0f64..40.0,
+            rate in 50.0f64..3_000.0,
+            frames in proptest::collection::vec((0i64..4_000_000, 0i64..30_000_000, 40u32..1_500), 1..400),
+            octets in any::<bool>(),
+        ) {
+            let (unit, scale) = if octets { (Unit::Octets, 1_500.0) } else { (Unit::Frames, 1.0) };
+            let profile = Profile { rate: rate * scale, depth: depth * scale, unit, tolerance: 0.0 };
+            let mut sent = 0;
+            let mut frames: Vec<Policed> = frames
+                .into_iter()
+                .map(|(gap, blur, octets)| {
+                    sent += gap;
+                    Policed { at: sent, blur, octets, passed: false }
+                })
+                .collect();
+            let mut order: Vec<usize> = (0..frames.len()).collect();
+            order.sort_by_key(|place| frames[*place].at + frames[*place].blur);
+            let (mut tokens, mut last) = (profile.depth, 0);
+            for place in order {
+                let frame = &mut frames[place];
+                let at = frame.at + frame.blur;
+                tokens = (tokens + nanos(at - last) * profile.rate / 1e9).min(profile.depth);
+                last = at;
+                frame.passed = tokens >= unit.size(frame);
+                tokens -= if frame.passed { unit.size(frame) } else { 0.0 };
+            }
+            let all = whole(&profile, &frames);
+            prop_assert!(all.missing < 1e-6 && all.beyond < 1e-6, "{all:?}");
         }
     }
 

@@ -380,6 +380,30 @@ pub struct Policed {
     /// Of these, how many were dropped or remarked.
     #[serde(default)]
     pub at_the_edge_stopped: u64,
+    /// All frames together; absent in documents of before this was told.
+    #[serde(default)]
+    pub together: Option<PolicedTogether>,
+}
+
+/// What a policer did with the frames of a trial together, in frames of their mean size: known, too, where the latency varies so
+/// much that no frame by itself tells anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedTogether {
+    /// Passed unchanged.
+    pub passed: u64,
+    /// What the bucket lets pass of frames that are at the device when they are sent.
+    pub nominal: u64,
+    /// So many fewer passed than the bucket lets pass, whatever of the latency's variation is before the policer: wrong.
+    pub missing: u64,
+    /// So many more passed, between some two frames, than the bucket lets pass, whatever of the latency's variation is before the
+    /// policer: wrong.
+    pub beyond: u64,
+    /// What the edge of the bucket leaves open.
+    pub edge: u64,
+    /// By so much longer than the quickest frame another took, at the most, nanoseconds.
+    pub latest_ns: i64,
+    /// In what time the empty bucket is full, nanoseconds.
+    pub fills_in_ns: i64,
 }
 
 /// One stream of a trial.

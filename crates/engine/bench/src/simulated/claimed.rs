@@ -41,6 +41,50 @@ fn a_policer_is_right_only_where_it_is() {
     assert!(broken(&fast).iter().any(|one| one.starts_with("out of profile")), "{:?}", fast.verdicts);
 }
 
+#[test]
+fn a_policer_behind_latency_that_varies_is_not_called_right_unseen() {
+    let stalls = Some(Stalls { every: Duration::from_millis(41), length: Duration::from_millis(20) });
+    // 1,000 and 400 frames a second for a bucket of 625 in bursts of 20, of which 20 ms fill more than half.
+    let judged = |device: Device, depth, load: f64| {
+        let claims = Claims {
+            profile: Some(Profile { rate: 625.0, depth, unit: Unit::Frames, tolerance: 1.0 }),
+            ..Claims::default()
+        };
+        run(
+            &BenchOptions { claims, ..BenchOptions { name: "policing", ..sweep(&[load]) } },
+            Simulated::with(device),
+        )
+    };
+    let load = 1_000.0 * 148.0 * 8.0 / 1e7;
+    let policer = |rate| Device {
+        policer: Some(Policer { rate, depth: 20.0, remark: None }),
+        stalls,
+        ..carries(1.0, 1_000)
+    };
+    let document = judged(policer(625.0), 20.0, load);
+    assert_eq!(broken(&document), Vec::<&str>::new(), "{:#?}", document.verdicts);
+    let document = judged(policer(300.0), 20.0, load);
+    assert!(broken(&document).iter().any(|one| one.starts_with("in profile")), "{:#?}", document.verdicts);
+    let document = judged(policer(900.0), 20.0, load);
+    assert!(
+        broken(&document).iter().any(|one| one.starts_with("out of profile")),
+        "{:#?}",
+        document.verdicts
+    );
+    // No policer, but a line of half of what is sent, which is all in profile, with a queue of 20 ms.
+    let line = Device { per_frame: Duration::from_micros(3_200), ..carries(1.0, 6) };
+    let document = judged(line.clone(), 20.0, 0.6 * load);
+    assert!(broken(&document).iter().any(|one| one.starts_with("in profile")), "{:#?}", document.verdicts);
+    // Where the delays fill the whole bucket nobody knows, and it is said what would tell.
+    let line = Device { buffer: 30, ..line };
+    let document = judged(line, 20.0, 0.6 * load);
+    let open = document.verdicts.iter().find(|one| one.holds.is_none());
+    let open = open.unwrap_or_else(|| panic!("{:#?}", document.verdicts));
+    assert!(open.subject.starts_with("in profile") && open.found.contains(" is not known: "), "{open:?}");
+    assert!(open.found.ends_with("a deeper bucket, would tell"), "{open:?}");
+    assert!(!document.verdicts.iter().any(|one| one.holds == Some(true)), "{:#?}", document.verdicts);
+}
+
 /// What is found of such classes.
 fn classes(service: Service, discipline: Discipline, swaps: Option<[usize; 2]>) -> Benchmark {
     of_classes(discipline, Simulated::with(Device { service, swaps, ..carries(0.5, 20) }))
