@@ -539,7 +539,7 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         let mut options = bench.options(Path::default());
         let error = LiveBridge::start(&options).unwrap_err().to_string();
         let refusal = format!(
-            "port {} carries the default route of its host, or its bridge does",
+            "port {} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan",
             bench.far.port_name(0)
         );
         assert_eq!(error, refusal);

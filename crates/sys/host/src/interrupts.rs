@@ -121,8 +121,9 @@ fn put_back(path: &CStr, before: &[u8], ours: &[u8]) {
     // SAFETY: the call writes at most as many octets as `now` has.
     let length = unsafe { libc::pread(file, now.as_mut_ptr().cast(), now.len(), 0) };
     if usize::try_from(length).is_ok_and(|length| now[..length] == *ours) {
+        // The kernel's file takes no `pwrite`; it was read without moving its position, which is 0.
         // SAFETY: as many octets are read as there are.
-        unsafe { libc::pwrite(file, before.as_ptr().cast(), before.len(), 0) };
+        unsafe { libc::write(file, before.as_ptr().cast(), before.len()) };
     }
     // SAFETY: the call takes a plain number.
     unsafe { libc::close(file) };
