@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
-use romer_units::Duration;
+use romer_units::{Duration, counted, counted_as};
 
 use crate::classes::classes;
 use crate::document::Kept;
@@ -30,9 +30,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     let invalid = kept.iter().filter(|kept| kept.trial.invalid.is_some()).count();
     if invalid > 0 {
         warnings.push(format!(
-            "{invalid} of {} {} nothing of the device; see why with each",
-            kept.len(),
-            if kept.len() == 1 { "trial tells" } else { "trials tell" }
+            "{invalid} of {} nothing of the device; see why with each",
+            counted_as(kept.len() as u64, "trial tells", "trials tell")
         ));
     }
     let shared = kept
@@ -45,7 +44,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         warnings.push(format!(
             "of {} of the device, {lost} lost frames are laid to the tester, which loss_ratio leaves out: see \
              lost_by_tester and lost_by_device of each",
-            counted(trials, "trial that tells", "trials that tell")
+            counted_as(trials, "trial that tells", "trials that tell")
         ));
     }
     warnings.extend(proof.and_then(|proof| beyond_proof(proof, kept)));
@@ -61,7 +60,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         warnings.push(format!(
             "{} latencies below zero: the tester's own part, which is subtracted, was measured at a tenth of the \
              line's rate with the shortest frames, and is less at other loads and sizes",
-            counted(below as u64, "trial has", "trials have")
+            counted_as(below as u64, "trial has", "trials have")
         ));
     }
     if let (Some(least), false) =
@@ -144,14 +143,9 @@ fn beyond_proof(proof: &Proof, kept: &[Kept]) -> Option<String> {
         "{} lost frames at rates above the {proven:.0} frames a second that the tester has proved: these are the device's \
          up to what the tester may have lost without knowing, which in its own tests at such rates was {:.3} % at the most; see \
          lost_by_device of each",
-        counted(trials, "trial", "trials"),
+        counted(trials, "trial"),
         ratio * 100.0
     ))
-}
-
-/// So many, in words for one and for more.
-fn counted(number: u64, one: &str, more: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// That trials have so few frames that their load is not the one that was asked for.
@@ -166,7 +160,7 @@ fn too_short(kept: &[Kept]) -> Option<String> {
         format!(
             "{} fewer than {ENOUGH} frames, and as few as {least}: a frame more or less is a large part of the load and \
              of the loss; make trials longer (--trial), or take a higher --line-rate or higher --loads",
-            counted(trials, "trial has", "trials have")
+            counted_as(trials, "trial has", "trials have")
         )
     })
 }
@@ -196,7 +190,7 @@ fn no_reset(kept: &[Kept]) -> Option<String> {
         format!(
             "in {} the reset cost no frame: either the device forwards while it is reset, or nothing was reset; see what \
              the command does (--reset)",
-            counted(whole as u64, "trial", "trials")
+            counted(whole as u64, "trial")
         )
     })
 }

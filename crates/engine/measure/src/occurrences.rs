@@ -62,9 +62,12 @@ pub(crate) fn route_words(whose: &str, (to, prefix): (IpAddr, u8), gateway: IpAd
     format!("{whose} {to}/{prefix} {leads} {gateway}{end}")
 }
 
+/// Octets of the headers of IPv4 and UDP.
+const HEADERS: u32 = 28;
+
 /// What packets to `target` may be of: `mtu` octets, where that is known, and what to do.
 pub(crate) fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
-    let headers = if target.is_ipv4() { 28 } else { 48 };
+    let headers = if target.is_ipv4() { HEADERS } else { 48 };
     mtu.map_or_else(
         || "; choose a smaller --size".into(),
         |mtu| {
@@ -78,7 +81,7 @@ pub(crate) fn shorter(target: IpAddr, mtu: Option<u32>) -> String {
 pub(crate) fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLongHeard>) -> String {
     match (target, mtu, heard) {
         (IpAddr::V4(_), Some(mtu), Some(TooLongHeard::Least(least))) if mtu == least => {
-            let most = mtu.saturating_sub(28);
+            let most = mtu.saturating_sub(HEADERS);
             format!(
                 ": a router has returned one, and no packets of more than {mtu} octets are sent there since, whatever fits \
                  (net.ipv4.ip_no_pmtu_disc is 1 there); set that to 0, or choose a --size of at most {most}B"
@@ -89,7 +92,7 @@ pub(crate) fn shorter_by(target: IpAddr, mtu: Option<u32>, heard: Option<TooLong
 }
 
 /// Octets of payload that every path is meant to take in IPv4: a packet of 576 (RFC 791).
-pub(crate) const SHORT: u32 = 576 - 28;
+pub(crate) const SHORT: u32 = 576 - HEADERS;
 
 /// The setting by which this host does not hear routers that return what is too long over IPv4, where it does not.
 pub(crate) fn routers_unheard() -> Option<u32> {

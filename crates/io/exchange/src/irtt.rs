@@ -13,6 +13,7 @@
 use std::fmt;
 use std::io::Read;
 
+use romer_units::{counted, was};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, Visitor};
 use thiserror::Error;
@@ -278,18 +279,15 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
 
 /// Of how many losses the file does not say on which way they were.
 fn untold(rows: &[(Row, Option<Loss>)]) -> Option<String> {
-    let those = |which: Loss| rows.iter().filter(|(_, loss)| *loss == Some(which)).count();
+    let those = |which: Loss| rows.iter().filter(|(_, loss)| *loss == Some(which)).count() as u64;
     let (there, back, unknown) = (those(Loss::There), those(Loss::Back), those(Loss::Unknown));
     (unknown > 0).then(|| {
         format!(
             "of {} that did not come back irtt says that {there} {} lost on the way there and {back} on the way back; of \
              {unknown} it does not know (the server tells of the last 64 packets with each reply, and only with --stats=window \
              or both: of what is lost behind the last reply nothing tells)",
-            match there + back + unknown {
-                1 => "1 packet".into(),
-                all => format!("{all} packets"),
-            },
-            if there == 1 { "was" } else { "were" },
+            counted(there + back + unknown, "packet"),
+            was(there),
         )
     })
 }

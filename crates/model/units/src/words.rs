@@ -12,6 +12,18 @@ pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
+/// The same with words of their own for one and for all other numbers.
+///
+/// ```
+/// use romer_units::counted_as;
+/// assert_eq!(counted_as(1, "trial tells", "trials tell"), "1 trial tells");
+/// assert_eq!(counted_as(2, "trial tells", "trials tell"), "2 trials tell");
+/// ```
+#[must_use]
+pub fn counted_as(count: u64, one: &str, others: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { others })
+}
+
 /// What is said of so many in the past: `was` or `were`.
 #[must_use]
 pub const fn was(count: u64) -> &'static str {

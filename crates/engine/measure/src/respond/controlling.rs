@@ -20,7 +20,7 @@ use romer_session::control::{
     possession,
 };
 use romer_session::reflector::Prefix;
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, counted_as};
 use romer_wire::compact::{self, Heading};
 use romer_wire::stamp::Key;
 
@@ -482,7 +482,7 @@ impl Controlling {
         let connection = &self.connections[index];
         let is_own = connection.session.as_ref().is_some_and(|session| session.stream.is_some());
         let [one, several] = if is_own { ["probe", "probes"] } else { ["reply", "replies"] };
-        let those = format!("{count} {}", if count == 1 { one } else { several });
+        let those = counted_as(count, one, several);
         let mut mtu = None;
         let detail = if errno == STOOD_STILL {
             format!("the responder did not send {those}: it stood still when they were due")
