@@ -98,7 +98,6 @@ impl FarSender {
             path,
             waiting: VecDeque::with_capacity(1_024),
             patience: Patience::default(),
-            last_stamped: None,
             events: TransmitEvents::new(256),
             unplaced: Unplaced::default(),
             last: 0,
@@ -153,6 +152,16 @@ impl Drop for FarSender {
 struct Waiting {
     record: FarSent,
     since: Timestamp<Monotonic>,
+    /// When the stamp of a later one came.
+    passed: Option<Timestamp<Monotonic>>,
+}
+
+/// Notes at `now` that the stamp of the departure at `place` has come before those of all before it that have none.
+fn pass(waiting: &mut VecDeque<Waiting>, place: usize, now: Timestamp<Monotonic>) {
+    // Whatever is before one that was passed has been passed as well.
+    for one in waiting.range_mut(..place).rev().take_while(|one| one.passed.is_none()) {
+        one.passed = Some(now);
+    }
 }
 
 /// The thread itself.
@@ -164,8 +173,6 @@ struct Sending {
     /// Departures in their order, until their stamps are known or given up.
     waiting: VecDeque<Waiting>,
     patience: Patience,
-    /// Number of the last probe whose stamp is in.
-    last_stamped: Option<u64>,
     events: TransmitEvents,
     unplaced: Unplaced<()>,
     /// Number of the last probe that was sent.
@@ -295,11 +302,12 @@ impl Sending {
         if self.waiting.len() >= PENDING {
             self.hand_over_first();
         }
-        self.waiting.push_back(Waiting { record, since: clock::monotonic_now() });
+        self.waiting.push_back(Waiting { record, since: clock::monotonic_now(), passed: None });
     }
 
     /// Takes the stamps that are in, and hands over the departures that need not wait any longer.
     fn collect_stamps(&mut self) {
+        let now = clock::monotonic_now();
         for _ in 0..64 {
             match self.path.socket.transmit_events(&mut self.events) {
                 Ok(0) | Err(_) => break,
@@ -321,19 +329,20 @@ impl Sending {
                 if let Some(waiting) = self.waiting.get_mut(place) {
                     waiting.record.kernel_ns = Some(stamp.kernel.as_nanos());
                     self.patience.meet();
-                    self.last_stamped = self.last_stamped.max(Some(waiting.record.sequence));
+                    pass(&mut self.waiting, place, now);
                 }
             }
         }
         let (notes, session) = (&self.listener.notes, self.listener.session);
         self.unplaced.settle(|(), card| drop(notes.try_send(Note::Card { session, card })));
-        let now = clock::monotonic_now();
         let stamped = self.path.socket.has_kernel_stamps();
         let ends = self.is_to_end();
         while self.waiting.front().is_some_and(|one| {
-            let is_over = ends || Some(one.record.sequence) < self.last_stamped;
+            // One that was kept until the next host was known may be passed on that occasion, and leave right behind.
+            let since = one.passed.unwrap_or(one.since);
+            let is_over = ends || one.passed.is_some();
             let is_known = !stamped || one.record.refused || one.record.kernel_ns.is_some();
-            is_known || now - one.since >= self.patience.of(is_over)
+            is_known || now - since >= self.patience.of(is_over)
         }) {
             self.hand_over_first();
         }
@@ -402,5 +411,24 @@ fn unsent(due: &Due, late: Duration) -> FarSent {
         user_ns: clock::realtime_now().as_nanos(),
         kernel_ns: None,
         refused: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_was_passed_is_waited_for_from_the_moment_when_it_was() {
+        let begin = clock::monotonic_now();
+        let [early, late] = [1, 2].map(|seconds| begin + Duration::from_secs(seconds));
+        let record =
+            FarSent { sequence: 0, size: 44, wake_error_ns: 0, user_ns: 0, kernel_ns: None, refused: false };
+        let mut waiting: VecDeque<_> =
+            (0..5).map(|_| Waiting { record, since: begin, passed: None }).collect();
+        pass(&mut waiting, 2, early);
+        pass(&mut waiting, 4, late);
+        let passed: Vec<_> = waiting.iter().map(|one| one.passed).collect();
+        assert_eq!(passed, [Some(early), Some(early), Some(late), Some(late), None]);
     }
 }
