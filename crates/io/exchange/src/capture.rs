@@ -103,6 +103,13 @@ impl Interface {
     }
 }
 
+/// The units of time in a second, by what `if_tsresol` says: a power of 10, or of 2 where its first bit is set. `None` where
+/// there are 2^64 or more.
+fn units_a_second(resolution: u8) -> Option<u64> {
+    let power = u32::from(resolution & 0x7f);
+    if resolution & 0x80 == 0 { 10_u64.checked_pow(power) } else { 1_u64.checked_shl(power) }
+}
+
 /// What the header of a pcap file says of all its packets.
 #[derive(Clone, Copy)]
 struct Legacy {
@@ -281,10 +288,7 @@ impl State {
                 Ok(())
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
-                let resolution = interface
-                    .ts_resolution()
-                    .filter(|resolution| (1..=1_000_000_000_000).contains(resolution));
-                let Some(resolution) = resolution else {
+                let Some(resolution) = units_a_second(interface.if_tsresol) else {
                     return Err(self.fault("the resolution of an interface's clock is not supported; capture with microseconds or nanoseconds".into()));
                 };
                 let (offset_s, snap) = (interface.ts_offset(), snap_of(interface.snaplen));

@@ -68,6 +68,36 @@ fn each_interface_of_a_pcapng_keeps_what_it_says() {
 }
 
 #[test]
+fn the_units_of_an_interfaces_clock_are_powers_of_10_or_of_2() {
+    let moments = |resolution: u8| {
+        let mut file = Vec::new();
+        pcapng::section(&mut file, "test");
+        let described = file.len();
+        pcapng::interface(&mut file, pcapng::ETHERNET, "a");
+        // The option's kind, its length and what it says.
+        let option = [9, 0, 1, 0, 9];
+        let place = file[described..].windows(5).position(|octets| octets == option).unwrap();
+        file[described + place + 4] = resolution;
+        pcapng::packet(&mut file, 0, 3 << 30, &[2; 60], &[]);
+        let mut moments = Vec::new();
+        let walked = walk(std::io::Cursor::new(file), |record| {
+            moments.push(record.at_ns);
+            Ok(())
+        });
+        walked.map(|_| moments).map_err(|Fault::Record { why, .. }| why)
+    };
+    let units = 3 << 30;
+    assert_eq!(moments(9).unwrap(), [units]);
+    assert_eq!(moments(6).unwrap(), [units * 1_000]);
+    assert_eq!(moments(19).unwrap(), [0], "3.2e9 units of 10^-19 s");
+    assert_eq!(moments(0x80 | 30).unwrap(), [3_000_000_000]);
+    assert_eq!(moments(0x80 | 40).unwrap(), [2_929_687], "3/1,024 s");
+    for too_fine in [20, 127, 0x80 | 64, 0xff] {
+        assert!(moments(too_fine).unwrap_err().contains("the resolution"), "{too_fine}");
+    }
+}
+
+#[test]
 fn a_capture_says_who_wrote_it_and_when_it_began() {
     let mut file = Vec::new();
     pcapng::section(&mut file, "a program");

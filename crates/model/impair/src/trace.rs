@@ -199,7 +199,8 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
     let found = parts.len();
     parts.try_into().map_err(|_| {
         let columns = if found == 1 { "column" } else { "columns" };
-        line(number, format!("has {found} {columns}; write {N}: {names}"))
+        let decimal = if found > N { " (the decimal sign is a point)" } else { "" };
+        line(number, format!("has {found} {columns}; write {N}: {names}{decimal}"))
     })
 }
 
@@ -211,6 +212,8 @@ const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 /// [`TraceError`], with the line.
 pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
     let mut ports: [Vec<Entry>; 2] = [Vec::new(), Vec::new()];
+    // Of each port: the largest distance, and its line.
+    let mut furthest = [(0_u32, 0_usize); 2];
     let mut any = false;
     for (place, (number, content)) in told(text).enumerate() {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
@@ -244,18 +247,23 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
             )?;
         let delay = micros(number, &delay)?;
         any = true;
+        if displacement > furthest[port].0 {
+            furthest[port] = (displacement, number);
+        }
         ports[port].push(Entry { lost, copies, displacement, delay, ..Entry::default() });
     }
     if !any {
         return Err(TraceError::Whole(format!("has no entries; an entry is {PHAM}")));
     }
-    for (port, entries) in (1..).zip(&ports) {
-        if let Some(far) = entries.iter().find(|entry| entry.displacement as usize > entries.len()) {
-            return Err(TraceError::Whole(format!(
-                "port {port} has a reorder_distance of {} in a circle of {} entries; the distance is at most their number",
-                far.displacement,
-                entries.len()
-            )));
+    for (entries, (distance, number)) in ports.iter().zip(furthest) {
+        if distance as usize > entries.len() {
+            let circle = entries.len();
+            return Err(line(
+                number,
+                format!(
+                    "has a reorder_distance of {distance} in a circle of {circle} entries of its port; the distance is at most their number"
+                ),
+            ));
         }
     }
     Ok(ports.map(|entries| Arc::new(Trace::ByPacket(entries))))
@@ -269,8 +277,11 @@ fn micros(number: usize, text: &str) -> Result<Nanos, TraceError> {
     };
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 12 || part.len() > 3 || !digits(whole) || !digits(part) {
+    if whole.is_empty() || whole.len() > 12 || !digits(whole) || !digits(part) {
         return Err(wrong());
+    }
+    if part.len() > 3 {
+        return Err(line(number, "delay_us is finer than a nanosecond; write three decimals at the most"));
     }
     let whole: Nanos = whole.parse().map_err(|_| wrong())?;
     let part: Nanos = format!("{part:0<3}").parse().map_err(|_| wrong())?;
@@ -431,6 +442,21 @@ pub fn read_measurement(text: &str, reverse: bool, by: By, fixed: Nanos) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said_of_that_line() {
+        for (text, number, words) in [
+            ("1,0,0,0,5,5\n", 1, "has 6 columns; write 5"),
+            ("1,0,0,0,5,5\n", 1, "the decimal sign is a point"),
+            ("1,0,0,0,5\n1,0,0,0,5.0001\n", 2, "three decimals at the most"),
+            ("1,0,0,0,5\n2,0,0,9,5\n1,0,0,1,5\n2,0,0,2,5\n", 2, "of 9 in a circle of 2 entries"),
+        ] {
+            let error = read_pham(text).unwrap_err();
+            let told = error.to_string();
+            assert!(told.contains(&format!("line {number}")) && told.contains(words), "{told}");
+        }
+        assert!(read_pham("1,0,0,0,5.001\n").is_ok());
+    }
 
     #[test]
     fn a_recorded_copy_has_the_delay_that_was_recorded_of_it() {

@@ -27,7 +27,7 @@ use romer_impair::config::{DEFAULT_FLUSH, LONGEST_DELAY, Match, Model, Order, Se
 use romer_impair::trace::{self, By, Trace};
 use romer_impair::{Config, Decision, Generator, Path};
 use romer_units::random::Seed;
-use romer_units::{Dscp, Duration};
+use romer_units::{Dscp, Duration, counted};
 use toml::de::{DeTable, DeValue};
 
 pub use preset::{PRESETS, Preset, preset};
@@ -466,6 +466,19 @@ fn between(from: &Setting, to: &Setting, share: f64) -> Setting {
     mixed
 }
 
+/// The longest delay, nanoseconds.
+const AN_HOUR: f64 = 3.6e12;
+
+/// The octets of the longest frame of Ethernet as most links have it, with its check sequence.
+const LONG_FRAME: u64 = 1_518;
+
+/// A small number with its first two digits that are not 0.
+fn two_digits(value: f64) -> String {
+    let places = (0..12).find(|places| value * 10_f64.powi(*places) >= 10.0).unwrap_or(12);
+    let places = usize::try_from(places).unwrap_or(0);
+    format!("{value:.places$}")
+}
+
 /// A time of some nanoseconds.
 fn shown(nanos: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, reason = "delays are below an hour")]
@@ -536,12 +549,25 @@ fn notes(config: &Config) -> Vec<String> {
             if let Model::Markov { chain, states } = &path.loss {
                 notes.extend(absorbed(chain, states).map(|note| format!("{name}.loss: {note}")));
             }
+            if let Some(rate) = path.rate.as_ref().filter(|rate| rate.queue < LONG_FRAME) {
+                notes.push(format!(
+                    "{name}.rate: its queue has room for {}, so that every frame that counts for more is lost there",
+                    counted(rate.queue, "octet")
+                ));
+            }
             for variable in path.delay.all().filter_map(|delay| delay.variable.as_ref()) {
                 let cut = variable.law().cut();
                 if cut > 1e-6 {
                     notes.push(format!(
                         "{name}.delay: {:.4} % of the normal distribution lie below 0 and are cut off; the rest is drawn from",
                         cut * 100.0
+                    ));
+                }
+                let beyond = 1.0 - variable.law().share_up_to(AN_HOUR);
+                if beyond > 1e-9 {
+                    notes.push(format!(
+                        "{name}.delay: {} % of the distribution lie above an hour; of these packets the delay is an hour",
+                        two_digits(beyond * 100.0)
                     ));
                 }
             }

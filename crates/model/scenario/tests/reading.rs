@@ -335,6 +335,30 @@ fn what_is_told_of_a_flow_says_of_which() {
 }
 
 #[test]
+fn what_of_a_law_lies_above_an_hour_and_what_finds_no_room_are_told() {
+    let told =
+        |law: &str| read(&format!("a_to_b.delay = {{ variable = {law} }}\n")).unwrap().notes.join("\n");
+    // (10 ms / 1 h)^shape.
+    for (shape, share) in [("0.5", "0.17 %"), ("1", "0.00028 %")] {
+        let notes = told(&format!("{{ model = \"pareto\", scale = \"10ms\", shape = {shape} }}"));
+        assert!(notes.contains(&format!("{share} of the distribution lie above an hour")), "{notes}");
+    }
+    assert_eq!(told("{ model = \"exponential\", mean = \"1s\" }"), "");
+    let queue = |octets: &str| {
+        let rate = format!(
+            "a_to_b.rate = {{ limit = \"1Mbit\", layer = \"l2\", queue = {{ bytes = \"{octets}\" }} }}\n"
+        );
+        read(&rate).unwrap().notes.join("\n")
+    };
+    assert!(
+        queue("64B").contains("a_to_b.rate: its queue has room for 64 octets, so that"),
+        "{}",
+        queue("64B")
+    );
+    assert_eq!(queue("1518B"), "");
+}
+
+#[test]
 fn a_recorded_link_that_is_silent_for_long_is_told() {
     let notes =
         |file: &str| read(&format!("[a_to_b.trace]\nfile=\"{file}\"\nformat=\"mahimahi\"\n")).unwrap().notes;
