@@ -23,7 +23,8 @@
 //! - **The way back copies**: both have one number, and are one reply.
 //! - **The way there copies**: each copy has a reply with a number of its own. If the reply to one is lost, its number
 //!   does not stand for a missing probe. Where a probe came back with two numbers, a gap with `k` above 0 therefore tells
-//!   the losses on the way back, and of those on the way there that they are between `m - k` and `m`.
+//!   the losses on the way back, and of those on the way there that they are between `m - k` and `m`. The copies themselves
+//!   are told by their numbers, each whose reply came: a copy whose reply was lost looks like a probe whose reply was.
 //! - **The numbers begin anew**, because the reflector was restarted or forgot the session: a reply to a probe that left
 //!   after another reply had returned, but with no greater number, cannot be of the same count. What is missing in between
 //!   is of no known way. A count that began anew and lost all its replies until it was past the old one looks like none:
@@ -131,7 +132,9 @@ impl ReplyNumbers {
         self.missing += missing;
         self.back += lost;
         self.there += there;
-        let unknown = missing.saturating_sub(lost.saturating_add(there));
+        // Where probes were copied, a reply that was lost may have been to one that came back by another.
+        let named = if self.copies > 0 { there } else { lost.saturating_add(there) };
+        let unknown = missing.saturating_sub(named);
         self.unknown += unknown;
         self.unnamed += missing - unknown;
         if missing > 0 {

@@ -1,7 +1,7 @@
 //! What is said where the far end keeps no log, by whether it counts its replies.
 
 use romer_timebase::{Numbering, ReplyNumbers};
-use romer_units::{counted, was};
+use romer_units::{counted, counted_as, was};
 
 /// Notes for readers.
 pub(super) fn words(told: Option<&ReplyNumbers>) -> Vec<String> {
@@ -28,13 +28,23 @@ pub(super) fn words(told: Option<&ReplyNumbers>) -> Vec<String> {
 /// Of a far end that counts its replies.
 fn by_its_count(told: &ReplyNumbers) -> Vec<String> {
     let mut words = Vec::new();
-    if told.missing == 0 {
+    let least = |all: bool| if all { "" } else { "at least " };
+    if told.copies > 0 {
+        words.push(format!(
+            "the far end counts its replies: of {} that did not come back, {}{} lost on the way there, or not answered; {}{} \
+             lost on the way back, those to copies among them",
+            counted(told.missing, "probe"),
+            least(told.all_there),
+            were(told.there),
+            least(told.all_back),
+            counted_as(told.back, "reply was", "replies were"),
+        ));
+    } else if told.missing == 0 {
         words.push(
             "the far end counts its replies, by which the direction of a loss would be known: all came back"
                 .into(),
         );
     } else {
-        let least = |all: bool| if all { "" } else { "at least " };
         words.push(format!(
             "the far end counts its replies: of {} that did not come back, {}{} lost on the way there, or not answered, \
              and {}{} lost on the way back",
@@ -61,8 +71,9 @@ fn by_its_count(told: &ReplyNumbers) -> Vec<String> {
     }
     if told.copies > 0 {
         words.push(format!(
-            "{} came there more than once: some of the numbers that are missing may be those of replies to copies",
-            counted(told.copies, "probe")
+            "{} of probes came there besides, as the numbers of their replies tell; a copy whose reply was lost is not among them, \
+             and its number is missing like that of a probe's reply",
+            counted_as(told.copies, "copy", "copies")
         ));
     }
     if told.restarts > 0 {
@@ -115,6 +126,13 @@ mod tests {
             "of 9 probes that did not come back, 5 were lost on the way there, or not answered, and 4"
         ));
         assert!(all[2].starts_with("of 2 of these it is known how many"));
+        let copied = ReplyNumbers { missing: 3, there: 1, back: 7, copies: 2, all_there: false, ..NOTHING };
+        let copied = words(Some(&copied));
+        assert!(copied[1].ends_with(
+            "of 3 probes that did not come back, at least 1 was lost on the way there, or not answered; 7 replies were lost on \
+             the way back, those to copies among them"
+        ));
+        assert!(copied[2].starts_with("2 copies of probes came there besides"), "{}", copied[2]);
         let some = ReplyNumbers {
             missing: 3,
             there: 1,

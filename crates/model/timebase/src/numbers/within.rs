@@ -30,17 +30,19 @@ struct Span {
 #[derive(Default)]
 struct Cluster {
     missing: u64,
+    /// Numbers that were lost for certain.
     lost: u64,
+    /// Of some of its spans it is not known how many numbers were given in them.
     unknown: bool,
-    /// All that is unknown is how many numbers were given after the last reply that came: to so many probes at the most.
-    behind: Option<u64>,
+    /// So many missing probes may have been answered in those at the most.
+    most_unknown: u64,
     fate: Option<Fate>,
 }
 
 impl Cluster {
-    /// Whether the numbers that are missing in it were lost.
-    fn tells(&self) -> bool {
-        !self.unknown || self.behind.is_some_and(|_| self.lost <= self.missing)
+    /// Whether the numbers that are missing in it were lost. Without `copies` on the way there each is of a missing probe.
+    fn tells(&self, copies: u64) -> bool {
+        !self.unknown || copies > 0 || self.lost <= self.missing
     }
 }
 
@@ -81,20 +83,21 @@ pub(super) fn within(
         .map(|span| touched(&spans, span.made).next().map(|place| cluster_of[place]))
         .collect();
     found.iter().flatten().for_each(|cluster| clusters[*cluster].missing += 1);
-    for (span, cluster) in spans.iter().zip(&cluster_of) {
+    for (span, cluster) in spans.iter_mut().zip(&cluster_of) {
         let cluster = &mut clusters[*cluster];
         // All replies of a count that begins anew unseen were made within the span.
         let reply = came.get(span.before).filter(|_| span.before > 0);
         let hides = reply.is_some_and(|reply| count.may_hide_restart(span.touching, reply.place));
-        let is_behind = span.before == came.len();
-        // The last span is the last of its cluster.
-        cluster.behind = Some(span.touching).filter(|_| is_behind && !cluster.unknown && count.copies == 0);
-        cluster.unknown |= span.lost.is_none() || hides;
+        span.lost = span.lost.filter(|_| !hides);
         cluster.lost += span.lost.unwrap_or(0);
+        if span.lost.is_none() {
+            cluster.unknown = true;
+            cluster.most_unknown += span.touching;
+        }
     }
     let excess: u64 = clusters
         .iter()
-        .filter(|cluster| !cluster.unknown)
+        .filter(|cluster| cluster.tells(count.copies))
         .map(|cluster| cluster.lost.saturating_sub(cluster.missing))
         .sum();
     // Where a fifth of the replies is lost, half as many copies show one number as show both.
@@ -103,9 +106,9 @@ pub(super) fn within(
     }
     let mut told = ReplyNumbers { overtaken: !count.in_order, ..ReplyNumbers::counted(count) };
     for cluster in &mut clusters {
-        if let Some(behind) = cluster.behind.filter(|_| cluster.tells()) {
-            let there = cluster.missing.saturating_sub(cluster.lost.saturating_add(behind));
-            told.leave_but(cluster.missing, cluster.lost, there);
+        if cluster.unknown && cluster.tells(count.copies) {
+            let answered = cluster.lost.saturating_add(cluster.most_unknown);
+            told.leave_but(cluster.missing, cluster.lost, cluster.missing.saturating_sub(answered));
         } else if cluster.unknown {
             told.leave(cluster.missing);
         } else if cluster.lost > 0 {
@@ -131,7 +134,7 @@ pub(super) fn within(
             forward[span.at].fate = fate;
         }
     }
-    let lost = spans.iter().zip(&cluster_of).filter(|(_, cluster)| clusters[**cluster].tells());
+    let lost = spans.iter().zip(&cluster_of).filter(|(_, cluster)| clusters[**cluster].tells(count.copies));
     let lost = lost.filter_map(|(span, _)| Some((span.before, span.lost?)));
     *replies = put_together(replies, &came, &lost.collect::<Vec<_>>());
     Some(told)
