@@ -161,6 +161,8 @@ mod tests {
             let error = Codec::Melp.packet(Some(frames)).unwrap_err().to_string();
             assert!(error.contains("2 to 5"), "{error}");
         }
+        let one = Codec::Melp.packet(Some(1)).unwrap_err().to_string();
+        assert_eq!(one, "1 frame in a packet is not foreseen; use 2 to 5");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Why there is no schedule.
 
-use romer_units::Duration;
+use romer_units::{Duration, counted_as};
 use thiserror::Error;
 
 use crate::TrafficModel;
@@ -68,7 +68,10 @@ pub enum TrafficError {
         model: TrafficModel,
     },
     /// A number of frames that the codec does not bundle.
-    #[error("{bundle} frames in a packet are not foreseen; use {least} to {most}")]
+    #[error(
+        "{} not foreseen; use {least} to {most}",
+        counted_as(u64::from(*bundle), "frame in a packet is", "frames in a packet are")
+    )]
     BundleOutOfRange {
         /// What was asked for.
         bundle: u32,
