@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::lab::Lab;
+use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::Measuring;
 use crate::common::process::{self, romer};
 use crate::common::{at, count};
@@ -49,4 +49,48 @@ fn what_an_interface_does_not_let_out_yet_though_its_carrier_is_back_is_neither_
         assert_eq!(u64::try_from(arrived.count()).unwrap(), received, "{direction}");
         assert_eq!(u64::try_from(table.lines().count()).unwrap(), sent + 1, "{direction}");
     }
+}
+
+/// Has the far end of host A's cable go and come so often, as fast as that can be done.
+fn flap(lab: &Lab, times: usize) {
+    let changes = "link set e0 down\nlink set e0 up\n".repeat(times);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), changes).unwrap();
+    process::run(lab.command("E", "ip").arg("-batch").arg(file.path())).with_code(0);
+}
+
+/// The kernel gathers changes of carriers, and tells of those that follow one another with one message, or with none where all
+/// is as before. It counts each nevertheless.
+#[test]
+fn an_interruption_that_the_kernel_does_not_tell_of_by_itself_is_told() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let told = ["t0 went down", "t0 is up again"];
+    let mut measuring = Measuring::begin(&lab, FAR, &[]);
+    // Its program looks on.
+    flap(&lab, 3);
+    measuring.await_told(&told);
+    measuring.await_more();
+    // Its program stands still.
+    let before = measuring.told.len();
+    measuring.process.signal("STOP");
+    std::thread::sleep(Duration::from_millis(700));
+    flap(&lab, 3);
+    std::thread::sleep(Duration::from_millis(700));
+    measuring.process.signal("CONT");
+    measuring.await_told(&told);
+    measuring.await_more();
+    let of_standing = measuring.told[before..].join("\n");
+    let document = measuring.end();
+    let events = at(&document, "/events").as_array().unwrap();
+    for kind in ["link-down", "link-up"] {
+        assert!(events.iter().filter(|event| event["kind"] == kind).count() >= 2, "{events:#?}");
+    }
+    // However many messages there were, it went down three times.
+    let times: u32 = of_standing
+        .lines()
+        .filter_map(|line| line.split_once("t0 went down"))
+        .map(|(_, more)| more.trim().strip_suffix(" times").map_or(1, |times| times.parse().unwrap()))
+        .sum();
+    assert_eq!(times, 3, "{of_standing}");
 }

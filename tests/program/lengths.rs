@@ -131,3 +131,38 @@ fn who_cannot_be_told_that_replies_are_too_long_for_the_way_back_has_them_in_fra
         assert_eq!(count(&own, "/replies/not_sent"), 0, "{own:#}");
     }
 }
+
+#[test]
+fn a_host_that_does_not_hear_routers_is_named_before_the_start_and_with_the_losses() {
+    let mends = "set that to 0, or see that --size is 548B at the most";
+    for (deaf, whose, network, way, those) in [
+        ("A", "this host", ["198.19.0.0/24", "r1"], "forward", "probes"),
+        ("B", "the responder's host", ["198.18.0.0/24", "r0"], "reverse", "replies"),
+    ] {
+        let lab = Lab::router();
+        let setting = ["-qw", "net.ipv4.ip_no_pmtu_disc=2"];
+        process::run(lab.command(deaf, "sysctl").args(setting)).with_code(0);
+        let _responder = lab.respond(&[]);
+        let measuring = Measuring::begin(&lab, BEHIND, &["--size", "1400B"]);
+        let unheard = format!("{whose} does not hear routers that return packets of IPv4 as too long");
+        let told = measuring.told.iter().filter(|told| told.contains("does not hear")).collect::<Vec<_>>();
+        assert!(
+            matches!(told[..], [told] if told.starts_with(&unheard)
+                && told.contains(&format!("{those} that are too long")) && told.ends_with(mends)),
+            "{told:?}"
+        );
+        narrow(&lab, network);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        let document = measuring.end();
+        let [lost, _] = not_received(&document, way);
+        assert!(lost >= 50, "{way}: {document:#}");
+        let warnings = at(&document, "/warnings").as_array().unwrap();
+        let said: Vec<&str> = warnings.iter().filter_map(Value::as_str).collect();
+        let said: Vec<&&str> = said.iter().filter(|said| said.contains("does not hear")).collect();
+        assert!(
+            matches!(said[..], [said] if said.starts_with(&unheard)
+                && said.ends_with(&format!("some of the losses may be of {those} that are too long for their way"))),
+            "{said:?}"
+        );
+    }
+}

@@ -174,6 +174,7 @@ fn stream(probes: u64, round_trips: bool) -> Stream {
         limits: Vec::new(),
         calibration: None,
         routers_unheard: None,
+        responder_routers_unheard: None,
         events: Vec::new(),
     }
 }

@@ -71,6 +71,7 @@ fn converse(octets: &[u8]) {
         test_port: 862,
         kernel_stamps: true,
         clock_sync: None,
+        routers_unheard: None,
         features: vec![ONE_WAY.into()],
     };
     let server = Server::new(limits, welcome, [7; 16], now).with_one_way([8; 16]);

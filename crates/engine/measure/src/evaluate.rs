@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use crate::limits::Limit;
-use crate::occurrences::SHORT;
 use happened::{dated, in_place, mark_astray};
 use romer_metrics::voice::voice;
 use romer_metrics::{INTERVAL_METHOD, Markings};
@@ -12,7 +11,7 @@ use romer_record::document::{ClockEvent, ClockState, MEASUREMENT, Measurement, W
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, Stream};
 use romer_record::voice::Voice;
-use romer_record::{Fate, Passage, RoundTrip};
+use romer_record::{Passage, RoundTrip};
 use romer_timebase::calibration::apply;
 use romer_timebase::skew::relate_clocks_by;
 use romer_timebase::steps::{undo_steps, withdraw_unsent};
@@ -20,7 +19,7 @@ use romer_timebase::{
     CardEvidence, FarLog, LocationDifferences, LocationSeries, LocationThinning, Related, Relating,
     Selection, Tallies,
 };
-use romer_units::{Dscp, Duration, Ecn, Place};
+use romer_units::{Dscp, Duration, Ecn, Place, counted};
 use standstill::{Standstill, late_departures};
 use under_way::under_way;
 
@@ -33,6 +32,7 @@ mod happened;
 mod numbers;
 mod standstill;
 mod under_way;
+mod unheard;
 mod workers;
 
 /// Points that are kept of each series of stamp differences.
@@ -470,21 +470,7 @@ fn warnings(
          there are stamped before sending"
             .into(),
     );
-    let unheard = stream.routers_unheard.filter(|_| {
-        related
-            .forward
-            .iter()
-            .any(|passage| matches!(passage.fate, Fate::Lost | Fate::Unknown) && passage.size > SHORT)
-    });
-    if let Some(setting) = unheard {
-        warn(
-            true,
-            format!(
-                "this host does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is \
-                 {setting}): some of the losses may be of probes that are too long for their way"
-            ),
-        );
-    }
+    unheard::words(stream, related).into_iter().for_each(|words| warn(true, words));
     warn(
         stream.clock_relation == ClockRelation::Unknown && any,
         "the two clocks' offset is not known: one-way delays are the part above the least one".into(),
@@ -518,15 +504,16 @@ fn warnings(
     warn(
         of_cards > 0,
         format!(
-            "{of_cards} stamps of network cards did not come (many a card stamps one departure at a time): the kernel's \
-             stand in for them, which are microseconds off"
+            "{} of network cards did not come (many a card stamps one departure at a time): the kernel's stand in for them, \
+             which are microseconds off",
+            counted(of_cards, "stamp")
         ),
     );
     warn(
         stamps > 0,
         format!(
-            "{stamps} stamps did not come, of packets that were lost or of others: the packets count, but are left out \
-             of the delays"
+            "{} did not come, of packets that were lost or of others: the packets count, but are left out of the delays",
+            counted(stamps, "stamp")
         ),
     );
     warnings

@@ -11,6 +11,7 @@ mod circumstances;
 mod error;
 pub mod evaluate;
 pub mod export;
+mod interface;
 pub mod key;
 pub mod limits;
 pub mod measure;

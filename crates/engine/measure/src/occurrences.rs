@@ -13,6 +13,7 @@ use romer_record::manifest::ClockRelation;
 use romer_timebase::steps::{ClockChange, ClockWatch, Reading};
 use romer_units::{Duration, Monotonic, Timestamp};
 
+use crate::interface::{self, Deed, Tidings};
 use crate::overflow::Overflow;
 
 /// Events that a responder remembers: the latest.
@@ -102,10 +103,11 @@ pub(crate) fn routers_unheard() -> Option<u32> {
     }
 }
 
-/// What is to be said where, by its `setting`, this host would hear nothing if `those` of IPv4 were too long for their way.
-pub(crate) fn unheard(those: &str, setting: u32) -> String {
+/// What is to be said where, by its `setting`, a host would hear nothing if `those` of IPv4 that it sends were too long for their
+/// way.
+pub(crate) fn unheard(host: &str, those: &str, setting: u32) -> String {
     format!(
-        "this host does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
+        "{host} does not hear routers that return packets of IPv4 as too long (net.ipv4.ip_no_pmtu_disc is {setting}): {those} \
          that are too long for their way will look like losses; set that to 0, or see that --size is {SHORT}B at the most"
     )
 }
@@ -206,7 +208,7 @@ pub(crate) struct Occurrence {
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    up: bool,
+    tidings: Tidings,
     mtu: Option<u32>,
 }
 
@@ -222,15 +224,16 @@ pub(crate) struct Occurrences {
     away: Vec<(IpAddr, Timestamp<Monotonic>)>,
     /// The last look.
     looked: Timestamp<Monotonic>,
-    /// How long before this look the one before it was, where that is long.
-    unwatched_ns: Option<i64>,
+    /// How long before this look the one before it was.
+    since_look: Duration,
     /// When interfaces are asked again.
     next_question: Timestamp<Monotonic>,
 }
 
-/// How long a look came after the one before it, at `before`, where it was long.
-pub(crate) fn unwatched(before: Timestamp<Monotonic>, now: Timestamp<Monotonic>) -> Option<i64> {
-    Some(now - before).filter(|length| *length > UNWATCHED).map(Duration::as_nanos)
+/// How much later than it was what an interface did may have been noticed, `since_look` after the look before: nothing is said of
+/// little, unless it was told of together with what followed, and its moment is still to be found.
+pub(crate) fn noticed_late(deed: Deed, since_look: Duration) -> Option<i64> {
+    (since_look > UNWATCHED || deed.is_gathered).then_some(since_look.as_nanos())
 }
 
 impl Occurrences {
@@ -239,7 +242,9 @@ impl Occurrences {
     pub(crate) fn begin(remembered: Arc<Mutex<Remembered>>) -> Self {
         let watch = Watch::new().ok();
         let links = Network::open(None).and_then(|network| network.links()).unwrap_or_default();
-        let links = links.into_iter().map(|link| (link.name, Link { up: link.running, mtu: Some(link.mtu) }));
+        let links = links
+            .into_iter()
+            .map(|link| (link.name, Link { tidings: Tidings::unknown(link.running), mtu: Some(link.mtu) }));
         Self {
             watch,
             clocks: ClockWatch::new(reading()),
@@ -248,7 +253,7 @@ impl Occurrences {
             remembered,
             away: Vec::new(),
             looked: clock::monotonic_now(),
-            unwatched_ns: None,
+            since_look: Duration::ZERO,
             next_question: clock::monotonic_now(),
         }
     }
@@ -257,7 +262,7 @@ impl Occurrences {
     pub(crate) fn look<'a>(&mut self, used: impl Iterator<Item = &'a str>) -> Vec<Occurrence> {
         let start = self.start;
         let now = clock::monotonic_now();
-        self.unwatched_ns = unwatched(std::mem::replace(&mut self.looked, now), now);
+        self.since_look = now - std::mem::replace(&mut self.looked, now);
         let mut all: Vec<Occurrence> = self
             .clocks
             .look(reading())
@@ -277,7 +282,10 @@ impl Occurrences {
         }
         for change in changes {
             match change {
-                NetworkChange::Link { name, up, mtu, .. } => self.link(&name, up, mtu, &mut all),
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes } => {
+                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    self.link(&name, tidings, mtu, &mut all);
+                }
                 NetworkChange::Missed => {
                     let detail =
                         "the network of the responder's host changed faster than it could be followed";
@@ -366,28 +374,25 @@ impl Occurrences {
         Occurrence { interface: None, address: None, route: Some((to, prefix)), event }
     }
 
-    fn link(&mut self, name: &str, up: bool, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
-        let before = match mtu {
-            Some(_) => self.links.insert(name.to_owned(), Link { up, mtu }),
+    fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>, all: &mut Vec<Occurrence>) {
+        let known = self.links.get(name).copied();
+        let deeds = known.map(|known| tidings.deeds_since(known.tidings));
+        if deeds == Some(None) {
+            return;
+        }
+        match mtu {
+            Some(_) => drop(self.links.insert(name.to_owned(), Link { tidings, mtu })),
             // It is gone, and its name may be another's.
-            None => self.links.remove(name),
-        };
-        let Some(before) = before else { return };
-        let unwatched_ns = self.unwatched_ns;
-        let mut tell = |kind, detail| {
-            let event = event(kind, Side::Responder, detail, self.start);
-            let noticed_late_ns = unwatched_ns.filter(|_| kind != EventKind::MtuChange);
-            let event = Event { noticed_late_ns, ..event };
+            None => drop(self.links.remove(name)),
+        }
+        let (Some(before), Some(Some(deeds))) = (known, deeds) else { return };
+        let mut tell = |kind, detail, noticed_late_ns| {
+            let event = Event { noticed_late_ns, ..event(kind, Side::Responder, detail, self.start) };
             all.push(Occurrence { interface: Some(name.to_owned()), address: None, route: None, event });
         };
-        match (before.up, up) {
-            (true, false) => {
-                tell(EventKind::LinkDown, format!("interface {name} of the responder's host went down"));
-            }
-            (false, true) => {
-                tell(EventKind::LinkUp, format!("interface {name} of the responder's host is up again"));
-            }
-            _ => {}
+        let whose = format!("{name} of the responder's host");
+        for deed in deeds {
+            tell(deed.kind, interface::words(&whose, deed), noticed_late(deed, self.since_look));
         }
         if let (Some(before), Some(now)) = (before.mtu, mtu)
             && before != now
@@ -396,7 +401,7 @@ impl Occurrences {
             let detail = format!(
                 "the MTU of interface {name} of the responder's host is {now} octets now, and was {before}{longer}"
             );
-            tell(EventKind::MtuChange, detail);
+            tell(EventKind::MtuChange, detail, None);
             if let Some(told) = all.last_mut() {
                 told.event.mtu = Some(now);
             }
@@ -419,17 +424,21 @@ mod tests {
 
     use super::*;
 
+    const fn tidings(up: bool, changes: u32) -> Tidings {
+        Tidings { up, index: 7, changes: Some(changes) }
+    }
+
     fn occurrences() -> (Occurrences, Arc<Mutex<Remembered>>) {
         let remembered = Arc::new(Mutex::new(Remembered::default()));
         let own = Occurrences {
             watch: None,
             clocks: ClockWatch::new(reading()),
             start: clock::monotonic_now(),
-            links: BTreeMap::from([("t1".to_owned(), Link { up: true, mtu: Some(1_500) })]),
+            links: BTreeMap::from([("t1".to_owned(), Link { tidings: tidings(true, 2), mtu: Some(1_500) })]),
             remembered: Arc::clone(&remembered),
             away: Vec::new(),
             looked: clock::monotonic_now(),
-            unwatched_ns: None,
+            since_look: Duration::ZERO,
             next_question: clock::monotonic_now(),
         };
         (own, remembered)
@@ -479,12 +488,14 @@ mod tests {
     fn a_link_tells_what_it_does_and_not_how_it_is() {
         let (mut own, _) = occurrences();
         let mut all = Vec::new();
-        own.link("t1", true, Some(1_500), &mut all);
-        own.link("new", false, Some(1_500), &mut all);
+        own.link("t1", tidings(true, 2), Some(1_500), &mut all);
+        own.link("new", tidings(false, 1), Some(1_500), &mut all);
         assert!(all.is_empty(), "{all:?}");
-        own.link("t1", false, Some(1_000), &mut all);
-        own.link("t1", true, Some(1_000), &mut all);
-        own.link("t1", false, None, &mut all);
+        own.link("t1", tidings(false, 3), Some(1_000), &mut all);
+        own.link("t1", tidings(true, 4), Some(1_000), &mut all);
+        // Told later than an answer to a question.
+        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
+        own.link("t1", Tidings { changes: None, ..tidings(false, 0) }, None, &mut all);
         let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
         assert_eq!(
             kinds,
@@ -500,13 +511,26 @@ mod tests {
         own.looked = clock::monotonic_now() - Duration::from_secs(5);
         own.look(std::iter::empty());
         let mut all = Vec::new();
-        own.link("t1", false, Some(1_500), &mut all);
+        own.link("t1", tidings(false, 3), Some(1_500), &mut all);
         assert!(all[0].event.noticed_late_ns >= Some(5_000_000_000), "{all:?}");
         let told = told_by_far_end(&all[0].event, ClockRelation::Shared, own.start).unwrap();
         assert_eq!(told.noticed_late_ns, all[0].event.noticed_late_ns);
         own.look(std::iter::empty());
-        own.link("t1", true, Some(1_500), &mut all);
+        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
         assert_eq!(all[1].event.noticed_late_ns, None);
+    }
+
+    #[test]
+    fn an_interruption_of_a_link_that_the_kernel_told_with_one_message_is_told() {
+        let (mut own, _) = occurrences();
+        own.looked = clock::monotonic_now() - Duration::from_millis(20);
+        own.look(std::iter::empty());
+        let mut all = Vec::new();
+        own.link("t1", tidings(true, 4), Some(1_500), &mut all);
+        let kinds: Vec<EventKind> = all.iter().map(|one| one.event.kind).collect();
+        assert_eq!(kinds, [EventKind::LinkDown, EventKind::LinkUp]);
+        // When it was is found by the packets of that time.
+        assert!(all.iter().all(|one| one.event.noticed_late_ns >= Some(20_000_000)), "{all:?}");
     }
 
     #[test]

@@ -95,6 +95,9 @@ pub struct Stream {
     /// is this, 2 or 3), and some of the probes may be. Left out where it does, or none is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routers_unheard: Option<u32>,
+    /// The same of the responder's host, and of its replies and probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responder_routers_unheard: Option<u32>,
     /// What happened meanwhile.
     #[serde(default)]
     pub events: Vec<Event>,

@@ -400,6 +400,7 @@ fn stream(analysis: &Analysis, file: &Path, table: &Table) -> Stream {
         limits: Vec::new(),
         calibration: None,
         routers_unheard: None,
+        responder_routers_unheard: None,
         events: Vec::new(),
     }
 }

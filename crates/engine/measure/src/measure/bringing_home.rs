@@ -202,6 +202,7 @@ mod tests {
             test_port: 862,
             kernel_stamps: true,
             clock_sync: None,
+            routers_unheard: None,
             features: FEATURES.map(str::to_owned).to_vec(),
         };
         Server::new(Limits::default(), welcome, [7; 16], clock::monotonic_now()).with_resumption([9; 16])

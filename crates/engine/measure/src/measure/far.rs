@@ -158,6 +158,7 @@ impl Conversation {
                 test_port: 0,
                 kernel_stamps: false,
                 clock_sync: None,
+                routers_unheard: None,
                 features: Vec::new(),
             },
         }

@@ -19,7 +19,8 @@ use romer_units::{Duration, Monotonic, Timestamp};
 
 use super::Observer;
 use super::stream::Shared;
-use crate::occurrences::{LONGER, covers, event, reading, route_words, unwatched};
+use crate::interface::{self, Deed, Tidings};
+use crate::occurrences::{LONGER, covers, event, noticed_late, reading, route_words};
 use crate::overflow;
 use clocks::Doubt;
 pub(super) use rebinding::is_one as is_rebinding;
@@ -64,7 +65,7 @@ struct Episode {
 /// An interface that probes leave by.
 struct Link {
     name: String,
-    up: bool,
+    tidings: Tidings,
     mtu: Option<u32>,
     /// The event of its going down.
     down: Option<usize>,
@@ -127,8 +128,8 @@ pub(super) struct Happenings {
     /// The last look at the network.
     looked: Instant,
     watched: Timestamp<Monotonic>,
-    /// How long before this look the one before it was, where that is long.
-    unwatched_ns: Option<i64>,
+    /// How long before this look the one before it was.
+    since_look: Duration,
     doubt: Option<Doubt>,
     /// Addresses that probes left from and that were taken away, with the place of the event.
     away: BTreeMap<IpAddr, Option<usize>>,
@@ -151,7 +152,7 @@ impl Happenings {
             sent: 0,
             looked: Instant::now(),
             watched: clock::monotonic_now(),
-            unwatched_ns: None,
+            since_look: Duration::ZERO,
             doubt: None,
             away: BTreeMap::new(),
         };
@@ -164,7 +165,13 @@ impl Happenings {
         for name in self.ways.iter().filter_map(|way| way.interface.as_ref()) {
             if self.links.iter().all(|link| link.name != *name) {
                 let mtu = host_info::interface_mtu(name).ok();
-                self.links.push(Link { name: name.clone(), up: true, mtu, down: None });
+                let mut tidings = Tidings::unknown(true);
+                if let Some(NetworkChange::Link { interface, carrier_changes, .. }) =
+                    self.watch.as_ref().and_then(|watch| watch.link(name))
+                {
+                    (tidings.index, tidings.changes) = (interface, carrier_changes);
+                }
+                self.links.push(Link { name: name.clone(), tidings, mtu, down: None });
             }
         }
     }
@@ -249,7 +256,7 @@ impl Happenings {
     pub(super) fn has_way(&self, stream: usize) -> bool {
         let has = |way: &&Way| way.source.is_some() && !way.is_homeless;
         let Some(way) = self.ways.get(stream).filter(has) else { return false };
-        self.links.iter().all(|link| link.up || way.interface.as_ref() != Some(&link.name))
+        self.links.iter().all(|link| link.tidings.up || way.interface.as_ref() != Some(&link.name))
     }
 
     /// The events that concern stream `stream`, of whichever direction.
@@ -338,7 +345,7 @@ impl Happenings {
     fn look_at_network(&mut self) {
         let before = std::mem::replace(&mut self.looked, Instant::now());
         let now = clock::monotonic_now();
-        self.unwatched_ns = unwatched(std::mem::replace(&mut self.watched, now), now);
+        self.since_look = now - std::mem::replace(&mut self.watched, now);
         let mut changes = self.watch.as_mut().map(Watch::changes).unwrap_or_default();
         if let Some(watch) = &self.watch {
             let how = self.links.iter().filter_map(|link| watch.link(&link.name));
@@ -349,7 +356,10 @@ impl Happenings {
         }
         for change in changes {
             match change {
-                NetworkChange::Link { name, up, mtu, .. } => self.link(&name, up, mtu),
+                NetworkChange::Link { interface, name, up, mtu, carrier_changes } => {
+                    let tidings = Tidings { up, index: interface, changes: carrier_changes };
+                    self.link(&name, tidings, mtu);
+                }
                 NetworkChange::Address { address, added, .. } => self.address(address, added),
                 NetworkChange::Route { to, prefix, gateway: Some(gateway), added, .. } => {
                     self.route(to, prefix, gateway, added);
@@ -369,30 +379,29 @@ impl Happenings {
 
     /// Whether an interface is not as it was known.
     fn is_news(&self, change: &NetworkChange) -> bool {
-        let NetworkChange::Link { name, up, .. } = change else { return true };
-        self.links.iter().any(|link| link.name == *name && link.up != *up)
+        let NetworkChange::Link { interface, name, up, carrier_changes, .. } = change else { return true };
+        let tidings = Tidings { up: *up, index: *interface, changes: *carrier_changes };
+        self.links.iter().any(|link| link.name == *name && link.tidings != tidings)
     }
 
-    fn link(&mut self, name: &str, up: bool, mtu: Option<u32>) {
+    fn link(&mut self, name: &str, tidings: Tidings, mtu: Option<u32>) {
         let Some(index) = self.links.iter().position(|link| link.name == name) else { return };
         let link = &mut self.links[index];
-        let was = (link.up, link.mtu, link.down);
-        (link.up, link.mtu) = (up, mtu.or(link.mtu));
-        match (was.0, up) {
-            (true, false) => {
-                let detail = format!("interface {name} went down");
-                self.links[index].down = self.note_link(EventKind::LinkDown, detail);
+        let Some(deeds) = tidings.deeds_since(link.tidings) else { return };
+        let mtu_before = link.mtu;
+        (link.tidings, link.mtu) = (tidings, mtu.or(link.mtu));
+        for deed in deeds {
+            let place = self.note_link(name, deed);
+            if deed.kind == EventKind::LinkDown {
+                self.links[index].down = place;
+                continue;
             }
-            (false, true) => {
-                let place = self.note_link(EventKind::LinkUp, format!("interface {name} is up again"));
-                let now = self.event(place).map(|event| event.at_ns);
-                if let Some(down) = self.event(was.2) {
-                    down.until_ns = now;
-                }
+            let now = self.event(place).map(|event| event.at_ns);
+            if let Some(down) = self.event(self.links[index].down) {
+                down.until_ns = now;
             }
-            _ => {}
         }
-        if let (Some(before), Some(now)) = (was.1, mtu)
+        if let (Some(before), Some(now)) = (mtu_before, mtu)
             && before != now
         {
             let longer = if now < before { LONGER } else { "" };
@@ -403,9 +412,9 @@ impl Happenings {
     }
 
     /// Notes what an interface did: now, or, where nobody has looked for long, at some moment of that time.
-    fn note_link(&mut self, kind: EventKind, detail: String) -> Option<usize> {
-        let one = event(kind, Side::Sender, detail, self.start);
-        self.keep(None, Event { noticed_late_ns: self.unwatched_ns, ..one })
+    fn note_link(&mut self, name: &str, deed: Deed) -> Option<usize> {
+        let one = event(deed.kind, Side::Sender, interface::words(name, deed), self.start);
+        self.keep(None, Event { noticed_late_ns: noticed_late(deed, self.since_look), ..one })
     }
 
     fn address(&mut self, address: IpAddr, added: bool) {

@@ -203,6 +203,7 @@ mod tests {
             limits: Vec::new(),
             calibration: None,
             routers_unheard: None,
+            responder_routers_unheard: None,
             events: Vec::new(),
         }
     }

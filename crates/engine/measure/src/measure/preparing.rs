@@ -14,7 +14,7 @@ use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
 use romer_session::control::{self, FarStream, possession};
 use romer_session::sender;
 use romer_traffic::{Limit, Payloads, Request, Schedule};
-use romer_units::{Duration, counted};
+use romer_units::{Duration, counted, counted_as};
 use romer_wire::compact;
 use romer_wire::stamp;
 
@@ -65,10 +65,12 @@ impl Prepared {
         let errors = self.shared.path_errors.load(Ordering::Acquire);
         let mut warnings: Vec<String> = self.instead.iter().cloned().collect();
         if strays > 0 {
-            warnings.push(format!(
-                "{strays} datagrams came that were not {} of this stream; not counted",
-                if self.shared.way.is_one_way() { "probes" } else { "reflections" }
-            ));
+            let what = if self.shared.way.is_one_way() { "probe" } else { "reflection" };
+            let [one, others] = [
+                format!("datagram came that was not a {what} of this stream"),
+                format!("datagrams came that were not {what}s of this stream"),
+            ];
+            warnings.push(format!("{}; not counted", counted_as(strays, &one, &others)));
         }
         let own_drops: u32 =
             self.shared.sockets().map(|socket| socket.kernel_drops().unwrap_or(0)).fold(0, u32::wrapping_add);
@@ -99,14 +101,15 @@ fn dropped(side: Side, drops: u64, events: &[Event]) -> Vec<String> {
     let mut words = Vec::new();
     if standing > 0 {
         words.push(format!(
-            "{end}'s kernel dropped {standing} datagrams unread while its program stood still (stopped, or its host had no \
-             processor for it): {astray}; see that nothing stops it there, and that {that} is not put to sleep"
+            "{end}'s kernel dropped {} unread while its program stood still (stopped, or its host had no processor for it): \
+             {astray}; see that nothing stops it there, and that {that} is not put to sleep",
+            counted(standing, "datagram")
         ));
     }
     if drops > standing {
         words.push(format!(
-            "{end} was too slow: its kernel dropped {} datagrams unread; {astray}; send more slowly, or leave {that} more time",
-            drops - standing
+            "{end} was too slow: its kernel dropped {} unread; {astray}; send more slowly, or leave {that} more time",
+            counted(drops - standing, "datagram")
         ));
     }
     words
@@ -502,6 +505,7 @@ fn manifest(
         limits: options.limits.iter().map(ToString::to_string).collect(),
         calibration: options.calibration.clone(),
         routers_unheard: None,
+        responder_routers_unheard: None,
         events: Vec::new(),
     }
 }

@@ -93,10 +93,12 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
     let mut prepared: Result<Vec<Prepared>, MeasureError> = prepared.collect();
     for part in prepared.iter_mut().flatten() {
         notes.extend(few(&stream.traffic, &part.schedule, part.shared.way));
-        let is_long = part.schedule.payloads(part.floor).most > SHORT;
-        if part.shared.way != Way::Reverse && part.shared.target.is_ipv4() && is_long {
-            part.manifest.routers_unheard = routers_unheard();
-            notes.extend(part.manifest.routers_unheard.map(|setting| unheard("probes", setting)));
+        if part.shared.target.is_ipv4() && part.schedule.payloads(part.floor).most > SHORT {
+            let [own, theirs] = deaf(part);
+            (part.manifest.routers_unheard, part.manifest.responder_routers_unheard) = (own, theirs);
+            let those = if part.shared.way == Way::Reverse { "probes" } else { "replies" };
+            notes.extend(own.map(|setting| unheard("this host", "probes", setting)));
+            notes.extend(theirs.map(|setting| unheard("the responder's host", those, setting)));
         }
     }
     if let (true, Ok([first, ..])) = (options.route, prepared.as_deref_mut()) {
@@ -104,6 +106,14 @@ fn one(options: &MeasureOptions, cards: &Cards, stream: &StreamOptions, number: 
         first.manifest.metadata.route = first.pathfinder.as_ref().map(Pathfinder::hops);
     }
     Answer { prepared, notes }
+}
+
+/// The settings by which this host and the responder's do not hear routers about what each of them sends, where they do not.
+fn deaf(part: &Prepared) -> [Option<u32>; 2] {
+    let own = if part.shared.way == Way::Reverse { None } else { routers_unheard() };
+    let sends_back = part.shared.way != Way::Forward;
+    let far = part.conversation.as_ref().filter(|_| sends_back);
+    [own, far.and_then(|conversation| conversation.welcome.routers_unheard)]
 }
 
 /// Of so few packets that chance spreads over a time, their number is told before they leave.

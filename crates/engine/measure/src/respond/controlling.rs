@@ -30,7 +30,7 @@ use super::sending::{FarSender, Listener, Path};
 use super::{RespondOptions, Totals};
 use crate::byte_stream::ByteStream;
 use crate::circumstances::{Keepers, clock_identity, clock_keepers, clock_sync, random};
-use crate::occurrences::{Occurrence, Occurrences, covers, shorter_by};
+use crate::occurrences::{Occurrence, Occurrences, covers, routers_unheard, shorter_by};
 use crate::overflow::Overflow;
 use crate::threads::STOOD_STILL;
 use crate::{SOFTWARE, ThreadOptions};
@@ -134,6 +134,7 @@ impl Controlling {
             test_port,
             kernel_stamps: options.kernel_stamps,
             clock_sync: None,
+            routers_unheard: None,
             features: FEATURES
                 .into_iter()
                 .chain(options.card_stamps.then_some(HAS_CARD))
@@ -211,6 +212,7 @@ impl Controlling {
             let mut welcome = self.welcome.clone();
             welcome.clock = clock_identity();
             welcome.clock_sync = Some(clock_sync(self.keepers));
+            welcome.routers_unheard = routers_unheard().filter(|_| peer.to_canonical().is_ipv4());
             let share = (MOST_RECORDS / (self.connections.len() + 1)).max(LEAST_RECORDS);
             let limits = Limits { buffered_records: self.limits.buffered_records.min(share), ..self.limits };
             let mut server =

@@ -152,8 +152,9 @@ impl Responder {
         let deaf = routers_unheard().filter(|_| test_addresses.iter().any(SocketAddr::is_ipv4));
         let shortcomings = stamping.iter().filter_map(|card| card.shortcoming());
         let shortcomings = shortcomings.chain(held.shortcoming());
-        let shortcomings =
-            shortcomings.chain(deaf.map(|setting| unheard("replies and probes", setting))).collect();
+        let shortcomings = shortcomings
+            .chain(deaf.map(|setting| unheard("this host", "replies and probes", setting)))
+            .collect();
         let listeners = control_listeners(options, &test_addresses)?;
         let control_addresses: Vec<SocketAddr> =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();

@@ -155,6 +155,7 @@ fn manifest(world: &World, shared: bool) -> Stream {
         limits: Vec::new(),
         calibration: None,
         routers_unheard: None,
+        responder_routers_unheard: None,
         events: Vec::new(),
     }
 }

@@ -128,6 +128,7 @@ pub(crate) fn manifest(streams: usize) -> Manifest {
         limits: Vec::new(),
         calibration: None,
         routers_unheard: None,
+        responder_routers_unheard: None,
         events: Vec::new(),
     };
     Manifest {

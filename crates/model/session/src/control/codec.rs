@@ -257,6 +257,7 @@ mod tests {
                 test_port: 862,
                 kernel_stamps: true,
                 clock_sync: None,
+                routers_unheard: Some(3),
                 features: vec!["one-way".into()],
             }),
             Message::Challenge(Challenge { nonce: "1f".repeat(16) }),

@@ -169,6 +169,10 @@ pub struct Welcome {
     /// How the responder's clock is kept; not told by earlier versions.
     #[serde(default)]
     pub clock_sync: Option<ClockSync>,
+    /// The responder's host does not hear routers that return packets of IPv4 as too long: its `net.ipv4.ip_no_pmtu_disc` is this,
+    /// 2 or more. `None` where it does, and of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routers_unheard: Option<u32>,
     /// What it can do beyond round trips: some of [`FEATURES`], and what later versions have.
     #[serde(default)]
     pub features: Vec<String>,

@@ -141,6 +141,7 @@ pub struct Server {
     test_port: u16,
     kernel_stamps: bool,
     clock_sync: Option<ClockSync>,
+    routers_unheard: Option<u32>,
     features: Vec<String>,
     token: Token,
     /// What the sender would have to show over another connection, and whether it can.
@@ -187,6 +188,7 @@ impl Server {
             test_port: welcome.test_port,
             kernel_stamps: welcome.kernel_stamps,
             clock_sync: welcome.clock_sync,
+            routers_unheard: welcome.routers_unheard,
             features: welcome.features,
             token,
             secret: None,
@@ -454,6 +456,7 @@ impl Server {
             test_port: self.test_port,
             kernel_stamps: self.kernel_stamps,
             clock_sync: self.clock_sync.clone(),
+            routers_unheard: self.routers_unheard,
             features: self.features.clone(),
         })));
         self.state = State::Requesting;

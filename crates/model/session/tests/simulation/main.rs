@@ -109,6 +109,7 @@ impl World {
             test_port: 862,
             kernel_stamps: true,
             clock_sync: None,
+            routers_unheard: None,
             features: Vec::new(),
         };
         let mut server = Server::new(limits, welcome, [9; 16], now);

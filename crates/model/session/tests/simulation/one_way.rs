@@ -255,6 +255,7 @@ fn conversation(request: &Request, buffered: usize) -> (Server, Decoder) {
         test_port: 862,
         kernel_stamps: true,
         clock_sync: None,
+        routers_unheard: None,
         features: Vec::new(),
     };
     let limits = Limits { buffered_records: buffered, ..Limits::default() };

@@ -26,7 +26,13 @@ fn change(kind: u16, body: &[u8]) -> Option<NetworkChange> {
         libc::RTM_NEWLINK => link(body),
         libc::RTM_DELLINK => {
             let interface = u32_at(body, 4)?;
-            Some(NetworkChange::Link { interface, name: name(body), up: false, mtu: None })
+            Some(NetworkChange::Link {
+                interface,
+                name: name(body),
+                up: false,
+                mtu: None,
+                carrier_changes: None,
+            })
         }
         libc::RTM_NEWADDR | libc::RTM_DELADDR => address(body, kind == libc::RTM_NEWADDR),
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => route(body, kind == libc::RTM_NEWROUTE),
@@ -51,8 +57,10 @@ pub(super) fn link(body: &[u8]) -> Option<NetworkChange> {
     // up to a second later.
     let on = libc::IFF_UP | libc::IFF_LOWER_UP;
     let up = flags & on.cast_unsigned() == on.cast_unsigned();
-    let mtu = attribute(body.get(LINK..)?, libc::IFLA_MTU).and_then(|bytes| u32_at(bytes, 0));
-    Some(NetworkChange::Link { interface, name: name(body), up, mtu })
+    let attributes = body.get(LINK..)?;
+    let number = |kind| attribute(attributes, kind).and_then(|bytes| u32_at(bytes, 0));
+    let (mtu, carrier_changes) = (number(libc::IFLA_MTU), number(libc::IFLA_CARRIER_CHANGES));
+    Some(NetworkChange::Link { interface, name: name(body), up, mtu, carrier_changes })
 }
 
 fn name(body: &[u8]) -> String {
@@ -124,6 +132,7 @@ mod tests {
         link[8..12].copy_from_slice(&u32::try_from(libc::IFF_UP | libc::IFF_LOWER_UP).unwrap().to_ne_bytes());
         link.extend(attribute_of(libc::IFLA_IFNAME, b"t0\0"));
         link.extend(attribute_of(libc::IFLA_MTU, &1_280_u32.to_ne_bytes()));
+        link.extend(attribute_of(libc::IFLA_CARRIER_CHANGES, &5_u32.to_ne_bytes()));
         let mut address = vec![0; ADDRESS];
         address[4..8].copy_from_slice(&7_u32.to_ne_bytes());
         address.extend(attribute_of(libc::IFA_LOCAL, &[198, 18, 0, 2]));
@@ -138,7 +147,13 @@ mod tests {
         assert_eq!(
             read(&bytes),
             [
-                NetworkChange::Link { interface: 7, name: "t0".into(), up: true, mtu: Some(1_280) },
+                NetworkChange::Link {
+                    interface: 7,
+                    name: "t0".into(),
+                    up: true,
+                    mtu: Some(1_280),
+                    carrier_changes: Some(5)
+                },
                 NetworkChange::Address { interface: 7, address: "198.18.0.2".parse().unwrap(), added: false },
                 NetworkChange::Route {
                     to: "198.18.0.0".parse().unwrap(),

@@ -67,6 +67,9 @@ pub enum NetworkChange {
         up: bool,
         /// Octets of IP packet that it takes; `None` where it is gone.
         mtu: Option<u32>,
+        /// How often its carrier has come or gone since it is there, from 2^32 on from 0 again; `None` where it is gone. The
+        /// kernel gathers such changes, and may tell of several with one message.
+        carrier_changes: Option<u32>,
     },
     /// An address came or went.
     Address {

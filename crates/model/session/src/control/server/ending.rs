@@ -52,6 +52,7 @@ mod tests {
             test_port: 862,
             kernel_stamps: true,
             clock_sync: None,
+            routers_unheard: None,
             features: FEATURES.map(str::to_owned).to_vec(),
         };
         let features = welcome.features.clone();

@@ -17,6 +17,7 @@ fn server(limits: Limits) -> Server {
         test_port: 862,
         kernel_stamps: true,
         clock_sync: None,
+        routers_unheard: None,
         features: vec!["one-way".into()],
     };
     Server::new(limits, welcome, [7; 16], at(0)).with_one_way([8; 16]).with_resumption([9; 16])
