@@ -90,7 +90,7 @@ pub(super) fn mark_astray(
     let headers =
         traffic.packet_octets.map_or(HEADERS, |packet| packet.saturating_sub(traffic.payload_octets));
     let mut one_way = BTreeMap::new();
-    let mut counts: BTreeMap<Cause, Vec<String>> = BTreeMap::new();
+    let mut counts: BTreeMap<Cause, Vec<(u64, &str)>> = BTreeMap::new();
     for (passages, ends, name) in [
         (&mut related.forward, [Side::Sender, Side::Responder], "on the way there"),
         (&mut related.reverse, [Side::Responder, Side::Sender], "on the way back"),
@@ -138,15 +138,20 @@ pub(super) fn mark_astray(
             }
         }
         for (cause, count) in by_cause {
-            counts.entry(cause).or_default().push(format!("{} {name}", counted(count, "probe")));
+            counts.entry(cause).or_default().push((count, name));
         }
     }
-    let said = counts.into_iter().map(|(cause, counts)| {
-        let astray =
-            if cause == Cause::Refused { "" } else { " went astray, which says nothing of the path, and" };
-        format!("{}{astray} count as neither received nor lost: {}", counts.join(", "), words(cause))
-    });
-    said.collect()
+    counts.into_iter().map(|(cause, counts)| said(cause, &counts)).collect()
+}
+
+/// What is to be said of a cause, by how many probes it took on each way.
+fn said(cause: Cause, counts: &[(u64, &str)]) -> String {
+    let astray =
+        if cause == Cause::Refused { "" } else { " went astray, which says nothing of the path, and" };
+    let count = if matches!(counts, [(1, _)]) { "counts" } else { "count" };
+    let those: Vec<String> =
+        counts.iter().map(|(count, way)| format!("{} {way}", counted(*count, "probe"))).collect();
+    format!("{}{astray} {count} as neither received nor lost: {}", those.join(", "), words(cause))
 }
 
 /// Whether a packet has come.
@@ -176,5 +181,26 @@ const fn words(cause: Cause) -> &'static str {
             "they left after the last that the far end is known to have had, and whether it was still there for them is not \
              known"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_probe_counts_and_several_count() {
+        let one = said(Cause::Link, &[(1, "on the way there")]);
+        assert!(
+            one.starts_with(
+                "1 probe on the way there went astray, which says nothing of the path, and counts as"
+            ),
+            "{one}"
+        );
+        let refused = said(Cause::Refused, &[(2, "on the way there"), (1, "on the round trip")]);
+        assert!(
+            refused.starts_with("2 probes on the way there, 1 probe on the round trip count as neither"),
+            "{refused}"
+        );
     }
 }
