@@ -8,6 +8,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use romer_record::benchmark::{BENCHMARK, BENCHMARK_PLAN, Benchmark, BenchmarkEntry, BenchmarkPlan};
 
@@ -177,11 +178,23 @@ impl BenchmarkRun {
     }
 }
 
+/// The log, locked. A process that was killed may have left a copy of itself behind, which has the lock until it has closed
+/// what it does not need: that is waited for.
 fn locked(log: File, folder: &Path) -> Result<File, StoreError> {
-    match log.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: folder.to_path_buf() }),
-        // Where the file system has no locks, two at once cannot be told.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(log),
+    /// How long that may take.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        match log.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < give_up => {
+                std::thread::sleep(PATIENCE / 50);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { path: folder.to_path_buf() });
+            }
+            // Where the file system has no locks, two at once cannot be told.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(log),
+        }
     }
 }
 
@@ -283,6 +296,22 @@ mod tests {
             assert_eq!(entries.len(), kept + 1, "cut at {cut}");
             assert_eq!(entries.last(), Some(&event(9)));
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_about_to_go_is_waited_for() {
+        let (_here, location) = folder();
+        let run = BenchmarkRun::create(&location, &plan()).unwrap();
+        let home = run.folder().to_path_buf();
+        // As of a copy of a process that was killed: another handle of the same file, which goes a little later.
+        let copy = run.log.try_clone().unwrap();
+        drop(run);
+        let gone = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(copy);
+        });
+        assert!(BenchmarkRun::resume(&home).is_ok());
+        gone.join().unwrap();
     }
 
     #[test]
