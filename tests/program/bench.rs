@@ -4,6 +4,7 @@
 mod far;
 mod foreseen;
 mod held;
+mod marked;
 mod sent;
 mod whose;
 
@@ -227,7 +228,7 @@ fn a_router_that_remarks_otherwise_than_it_is_to_is_caught() {
     std::fs::write(&plan, "procedure = \"load-sweep\"\nframe_sizs = [64]\n").unwrap();
     let wrong = bench(&lab, &[plan.to_str().unwrap()]).with_code(3);
     assert!(
-        wrong.stderr.contains("plan.toml:2:1): there is no key \"frame_sizs\"; did you mean frame-sizes?"),
+        wrong.stderr.contains("plan.toml:2:1): there is no key \"frame_sizs\"; did you mean frame_sizes?"),
         "{wrong:?}"
     );
     std::fs::write(&plan, "procedure = \"load-sweep\"\nline_rate = \"10MB\"\n").unwrap();

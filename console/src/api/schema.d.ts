@@ -3494,6 +3494,11 @@ export interface components {
              */
             per_size: components["schemas"]["SizeResult"][];
             /**
+             * @description The policer's decisions on its frames, where it has a bucket of its own; `null` elsewhere.
+             * @default null
+             */
+            policed: components["schemas"]["Policed"] | null;
+            /**
              * Format: uint64
              * @description Frames that came after one of their own flow that was sent later.
              */
@@ -4051,7 +4056,10 @@ export interface components {
             pdv_ns: components["schemas"]["Summary"];
             /** @description Each stream by itself. */
             per_stream: components["schemas"]["StreamResult"][];
-            /** @description The policer's decisions, frame by frame; `null` where none is judged. */
+            /**
+             * @description The policer's decisions, frame by frame, of all streams that share a bucket; `null` where none is judged, or every stream has a
+             *     bucket of its own.
+             */
             policed: components["schemas"]["Policed"] | null;
             /**
              * @description The same of VLAN priorities; empty where no stream has a tag.

@@ -64,7 +64,8 @@ fn large_frames_of_a_low_class_are_seen_to_have_more_than_theirs() {
         for stream in &streams {
             arguments.extend(["--stream", stream]);
         }
-        arguments.extend(["--line-rate", "4Mbit", "--loads", "90%", "--trial", "3s"]);
+        // Chance alone takes a class of 3,000 frames, of which 500 are so large, up to 14 % of the capacity away.
+        arguments.extend(["--line-rate", "4Mbit", "--loads", "90%", "--trial", "6s"]);
         arguments.extend(["--settle", "800ms"]);
         bench(&lab, &arguments).document()
     };

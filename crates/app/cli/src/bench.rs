@@ -94,8 +94,8 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if arguments.trials.dry_run {
         if !arguments.output.quiet && !arguments.output.json_to_stdout() {
             output::print(&words::dry_run(&options, &forecast, output::sheet(arguments.output.color)));
-            if let Some(perhaps) = &perhaps {
-                output::print(&format!("{perhaps}\n"));
+            for note in options.notes.iter().chain(&perhaps) {
+                output::print(&format!("{note}\n"));
             }
         }
         if let Some(file) = &arguments.output.json {
@@ -133,7 +133,7 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     looker.line.clear();
     let missed = capture.is_some() && !looker.captured;
     let mut kept = looker.kept;
-    let mut document = document?;
+    let mut document = document.map_err(|error| kept.tell(Failure::from(error)))?;
     document.limits = Limit::judge_all(&arguments.claims.limit, &document);
     let page = romer_report::benchmark::page(&document);
     let kept = kept.open()?;
@@ -187,7 +187,8 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
         ));
     }
     // What the device was held to is a stated limit.
-    if broken > 0 {
+    let unknown = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count();
+    if broken > 0 || (arguments.claims.require_verdicts && unknown > 0) {
         return Ok(6);
     }
     report::hold(&document.limits, "the measured value")
@@ -242,8 +243,8 @@ impl Looker<'_> {
     fn begin(&mut self) {
         if self.prose && !self.begun {
             output::eprint_line(&words::beginning(self.options));
-            if let Some(perhaps) = &self.perhaps {
-                output::eprint_line(perhaps);
+            for note in self.options.notes.iter().chain(&self.perhaps) {
+                output::eprint_line(note);
             }
         }
         self.begun = true;
@@ -359,9 +360,11 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     };
     let claims = claims(arguments, wanted)?;
     let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
-    let loads = asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
+    let (loads, left_out) =
+        asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);
+    let notes = left_out.filter(|_| load.loads.is_none()).into_iter().collect();
     let (name, procedure, criterion) = asked::asked(arguments, wanted, &loads)?;
-    let settle = settle(arguments.trials.settle, lab.is_some(), claims.profile.as_ref())?;
+    let settle = settle(arguments.trials.settle, lab.is_some(), &claims, &streams)?;
     let cases = if arguments.trials.cases.is_empty() {
         vec![Case { name: "as it is".into(), command: None }]
     } else {
@@ -410,6 +413,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         subtract_baseline: arguments.trials.subtract_baseline,
         capture: arguments.pcapng.as_ref().map(|_| u64::from(arguments.pcapng_trial)),
         seed: arguments.trials.seed.unwrap_or_else(random_seed),
+        notes,
     };
     options.fit_sizes();
     romer_bench::check(&options)?;
@@ -419,15 +423,25 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
     Ok(options)
 }
 
-/// How long a device settles: a policer's bucket is full at the beginning of each trial.
-fn settle(asked: Option<Duration>, in_lab: bool, profile: Option<&Profile>) -> Result<Duration, Failure> {
+/// How long a device settles: a policer's buckets are full at the beginning of each trial.
+fn settle(
+    asked: Option<Duration>,
+    in_lab: bool,
+    claims: &Claims,
+    streams: &[StreamOptions],
+) -> Result<Duration, Failure> {
     let usual = if in_lab { romer_lab::SETTLE } else { SETTLE };
-    let Some(profile) = profile else { return Ok(asked.unwrap_or(usual)) };
     #[expect(clippy::cast_possible_truncation, reason = "rounded up to a millisecond; saturates")]
-    let full = Duration::from_millis((profile.depth / profile.rate * 1e3).ceil() as i64);
+    let fills = |profile: &Profile| Duration::from_millis((profile.depth / profile.rate * 1e3).ceil() as i64);
+    let own =
+        streams.iter().filter_map(|stream| Some((fills(stream.profile.as_ref()?), "profile= of a stream")));
+    let shared = claims.profile.iter().map(|profile| (fills(profile), "--profile"));
+    let Some((full, whose)) = own.chain(shared).max_by_key(|(full, _)| *full) else {
+        return Ok(asked.unwrap_or(usual));
+    };
     match asked {
         Some(asked) if asked < full => Err(Failure::usage(format!(
-            "the bucket would not be full again (--settle {asked}): that of --profile takes {full} to fill, and every trial \
+            "the bucket would not be full again (--settle {asked}): that of {whose} takes {full} to fill, and every trial \
              begins with a full one; settle as long"
         ))),
         Some(asked) => Ok(asked),
@@ -508,8 +522,24 @@ fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure>
             "an argument is missing ({flag}): nothing says {what}; see --help for an example"
         ))
     };
+    let streams = &arguments.load.streams;
+    let without = streams.iter().position(|stream| stream.options.profile.is_none());
     if name == ProcedureName::Policing && given.profile.is_none() {
-        return Err(need("--profile", "what the policer is to let through"));
+        match without.filter(|_| streams.iter().any(|stream| stream.options.profile.is_some())) {
+            Some(number) => {
+                let stream = applies::named(&streams[number].options.name, number);
+                return Err(need(
+                    "--profile",
+                    &format!(
+                        "what the policer is to let through of stream {stream}, which has no profile= of its own"
+                    ),
+                ));
+            }
+            None if streams.is_empty() || without.is_some() => {
+                return Err(need("--profile", "what the policer is to let through"));
+            }
+            None => {}
+        }
     }
     if name == ProcedureName::Priority && given.discipline.is_none() {
         return Err(need("--discipline", "how the scheduler is to serve the streams"));
@@ -522,6 +552,11 @@ fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure>
     });
     #[expect(clippy::cast_precision_loss, reason = "bits a second, far below 2^53")]
     let capacity = given.capacity.map(|line| line.bits() as f64);
-    let markings = given.markings.iter().map(|marking| (marking.case.clone(), marking.sent, marking.out));
-    Ok(Claims { profile: given.profile, scheduler: discipline.zip(capacity), markings: markings.collect() })
+    let markings = [&given.markings, &given.vlans, &given.priorities, &given.ecns];
+    Ok(Claims {
+        profile: given.profile,
+        scheduler: discipline.zip(capacity),
+        markings: markings.into_iter().flatten().cloned().collect(),
+        excess: given.excess.clone(),
+    })
 }

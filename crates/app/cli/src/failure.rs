@@ -53,6 +53,11 @@ impl Failure {
         Self { text: format!("{}; the run is kept in {}", self.text, folder.display()), ..self }
     }
 
+    /// The same, with this behind it.
+    pub(crate) fn and_then(self, what: &str) -> Self {
+        Self { text: format!("{}; {what}", self.text), ..self }
+    }
+
     /// The same, of this one of several runs.
     pub(crate) fn of_run(self, run: &str) -> Self {
         Self { text: format!("{run}: {}", self.text), ..self }

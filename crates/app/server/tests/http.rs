@@ -73,6 +73,7 @@ fn plan(text: &str) -> Result<Plan, PlanFault> {
         self_test: None,
         subtract_baseline: false,
         seed: Seed([1; 6]),
+        notes: Vec::new(),
     };
     Ok(Plan { options, limits: Vec::new() })
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use romer_method::campaign::Procedure;
 use romer_method::mlr;
-use romer_method::policing::Unit;
+use romer_method::policing::{Profile, Unit};
 use romer_method::search::Goal;
 
 use crate::classes::words as discipline_words;
-use crate::options::{AddressRange, BenchOptions, Claims, Protocol, StreamOptions};
+use crate::options::{AddressRange, BenchOptions, Claims, Field, Protocol, StreamOptions};
 
 impl BenchOptions {
     /// Everything that the trials depend on, in words, by the option that says it: two benchmarks in which all of it is
@@ -143,25 +143,32 @@ fn stream(stream: &StreamOptions) -> String {
     if let Some(frames) = &stream.frames {
         words += &format!(",frames={frames}");
     }
+    if let Some(profile) = &stream.profile {
+        words += &format!(",profile={}", bucket(profile));
+    }
     words
 }
 
 fn claims(claims: &Claims) -> String {
-    let profile = claims.profile.map(|profile| {
-        let unit = match profile.unit {
-            Unit::Frames => "frames",
-            Unit::Octets => "octets",
-        };
-        format!("a profile of {} {unit} a second and {} at once", profile.rate, profile.depth)
-    });
+    let profile = claims.profile.map(|profile| format!("a profile of {}", bucket(&profile)));
     let scheduler = claims
         .scheduler
         .map(|(discipline, capacity)| format!("{} of {capacity} bit/s", discipline_words(discipline)));
-    let markings = claims.markings.iter().map(|(case, sent, out)| {
-        let of = case.as_ref().map_or_else(String::new, |case| format!("{case}:"));
-        format!("{of}{sent}={out}")
+    let markings = claims.markings.iter().map(|claim| match claim.field {
+        Field::CodePoint => claim.to_string(),
+        field => format!("{} {claim}", field.words()),
     });
-    listed(profile.into_iter().chain(scheduler).chain(markings))
+    let excess = claims.excess.iter().map(|claim| format!("out of profile {claim}"));
+    listed(profile.into_iter().chain(scheduler).chain(markings).chain(excess))
+}
+
+/// What a policer lets through, in words.
+fn bucket(profile: &Profile) -> String {
+    let unit = match profile.unit {
+        Unit::Frames => "frames",
+        Unit::Octets => "octets",
+    };
+    format!("{} {unit} a second and {} at once", profile.rate, profile.depth)
 }
 
 #[cfg(test)]

@@ -6,13 +6,12 @@ use romer_method::soft::{chance_of_mean, holm};
 use romer_method::statistics::{over_places, paired, repeats};
 use romer_method::{Ask, Frames, Outcome, Unlinked};
 use romer_record::benchmark::{
-    AskedLoad, BenchmarkResult, Difference, Overall, Policed, PolicedTogether, SoftSpot, Standstills, Trial,
+    AskedLoad, BenchmarkResult, Difference, Overall, SoftSpot, Standstills, Trial,
 };
 use romer_units::Duration;
 
 use crate::classes::owe;
 use crate::options::BenchOptions;
-use crate::run::whole;
 use crate::soft::soft_spots;
 use crate::tester::{TrialRecord, real};
 
@@ -34,6 +33,9 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
     let (size, mixture) = frames_words(&ask.frames);
     let mut per_stream = figures.streams.clone();
     owe(options, &ask.frames, &mut per_stream);
+    for (number, stream) in per_stream.iter_mut().enumerate() {
+        stream.policed = record.policed.of_stream(number);
+    }
     Trial {
         case: options.cases.get(ask.case).map(|case| case.name.clone()).unwrap_or_default(),
         frame_size: size,
@@ -86,23 +88,7 @@ pub(crate) fn trial(options: &BenchOptions, ask: &Ask, record: &TrialRecord, at_
         priorities: figures.priorities.clone(),
         vlans: figures.vlans.clone(),
         ecns: figures.ecns.clone(),
-        policed: record.policed.map(|(verdict, all)| Policed {
-            conforming_passed: verdict.conforming_passed,
-            conforming_stopped: verdict.conforming_stopped,
-            excess_stopped: verdict.excess_stopped,
-            excess_passed: verdict.excess_passed,
-            at_the_edge: verdict.at_the_edge,
-            at_the_edge_stopped: verdict.at_the_edge_stopped,
-            together: Some(PolicedTogether {
-                passed: whole(all.passed.round()),
-                nominal: whole(all.nominal.round()),
-                missing: whole(all.missing.floor()),
-                beyond: whole(all.beyond.floor()),
-                edge: whole(all.edge),
-                latest_ns: all.blur,
-                fills_in_ns: i64::try_from(whole(all.fills_in)).unwrap_or(i64::MAX),
-            }),
-        }),
+        policed: record.policed.shared(),
         per_stream,
         offered_per_second: figures.offered_per_second.clone(),
         carried_per_second: figures.per_second.clone(),
@@ -147,7 +133,7 @@ pub(crate) fn outcome_of(trial: &Trial) -> Outcome {
 pub(crate) type Quantity = (&'static str, fn(&Trial) -> Option<f64>);
 
 /// What a sweep tells, repeat by repeat.
-const QUANTITIES: [Quantity; 11] = [
+const QUANTITIES: [Quantity; 12] = [
     ("carried_percent", |trial| Some(trial.carried.percent)),
     ("carried_payload_percent", |trial| Some(trial.carried.payload_percent)),
     ("carried_pps", |trial| Some(trial.carried.pps)),
@@ -158,6 +144,7 @@ const QUANTITIES: [Quantity; 11] = [
     ("latency_mean_ns", |trial| trial.latency_ns.mean),
     ("latency_median_ns", |trial| trial.latency_ns.median),
     ("latency_p99_ns", |trial| trial.latency_ns.p99),
+    ("latency_max_ns", |trial| trial.latency_ns.max),
     ("jitter_peak_to_peak_ns", |trial| trial.jitter_ns.peak_to_peak.mean),
     ("jitter_inter_arrival_difference_ns", |trial| trial.jitter_ns.inter_arrival_difference.mean),
     ("jitter_delay_difference_ns", |trial| trial.jitter_ns.delay_difference.mean),

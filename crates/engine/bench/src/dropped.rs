@@ -34,7 +34,7 @@ enum What<'t> {
 }
 
 /// What was lost of it, and in how many of its trials.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Dropped {
     offered: u64,
     came: u64,
@@ -77,7 +77,8 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             found.entry(what).or_default().add(stream.offered, stream.carried);
         }
     }
-    let judgement = |(what, of): (What<'_>, Dropped)| {
+    let open = undecided(trials, &found);
+    let judgement = |(what, of): (What<'_>, Dropped), open: Option<[u64; 2]>| {
         let trials = if matches!(what, What::Size(_)) { trials } else { tried };
         let (frame_size, subject) = match what {
             What::Size(size) => (Some(size), format!("frames of {size} octets")),
@@ -90,11 +91,71 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             mixture: None,
             subject,
             expected: "come out as others do".into(),
-            found: words(&of, trials_of(what, trials)),
-            holds: Some(false),
+            found: words(&of, trials_of(what, trials)) + &open.map(words_of_others).unwrap_or_default(),
+            holds: if open.is_some() { None } else { Some(false) },
         }
     };
-    found.into_iter().map(judgement).collect()
+    let certain = found.into_iter().map(|of| judgement(of, None));
+    certain.chain(open.into_iter().map(|(what, of, others)| judgement((what, of), Some(others)))).collect()
+}
+
+/// What of others was lost, of so many, so that nobody knows.
+fn words_of_others([lost, of]: [u64; 2]) -> String {
+    format!(
+        ", which decides nothing: {:.1} % of the others were lost as well, and a device that is full may serve some of them not at all; \
+         a lower load, at which others come, would tell (--loads)",
+        100.0 * real(lost) / real(of.max(1))
+    )
+}
+
+/// Streams, and sizes of mixtures, of which nothing comes in any valid trial of the case, that are not named for certain because of the
+/// others too many are lost as well, at whose ratio these would not have been lost by chance; with what was lost of the others.
+fn undecided<'t>(
+    trials: &[&'t Trial],
+    certain: &BTreeMap<What<'_>, Dropped>,
+) -> Vec<(What<'t>, Dropped, [u64; 2])> {
+    let mut all: BTreeMap<What<'t>, (Dropped, [u64; 2])> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| !is_judged(trial)) {
+        let streams = trial.per_stream.iter().map(|one| (What::Stream(&one.name), [one.lost, one.offered]));
+        add_up(streams.collect(), &mut all);
+        let mut sizes: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+        let rows = trial.per_stream.iter().flat_map(|stream| &stream.per_size);
+        for row in rows.filter(|row| row.least_octets == row.most_octets) {
+            let [lost, offered] = sizes.entry(row.least_octets).or_default();
+            (*lost, *offered) = (*lost + row.lost, *offered + row.offered);
+        }
+        add_up(sizes.into_iter().map(|(size, counts)| (What::Size(size), counts)).collect(), &mut all);
+    }
+    let is_certain = |what: &What<'_>| {
+        certain.keys().any(|known| match (known, what) {
+            (What::SizeOfStream(_, name), What::Stream(other)) => name == other,
+            _ => known == what,
+        })
+    };
+    let open = all.into_iter().filter(|(what, (of, others))| {
+        of.came == 0
+            && others[0] < others[1]
+            && by_chance([of.offered; 2], *others) < CHANCE
+            && !is_certain(what)
+    });
+    open.map(|(what, (of, others))| (what, of, others)).collect()
+}
+
+/// Adds what was lost, of so many, of each in a trial, and with it what was of those others that came.
+fn add_up<'t>(each: Vec<(What<'t>, [u64; 2])>, all: &mut BTreeMap<What<'t>, (Dropped, [u64; 2])>) {
+    let living = each.iter().filter(|(_, [lost, offered])| lost < offered);
+    let others = living.fold([0, 0], |[a, b], (_, [lost, offered])| [a + lost, b + offered]);
+    for (what, [lost, offered]) in each.into_iter().filter(|(_, [_, offered])| *offered > 0) {
+        let (of, sum) = all.entry(what).or_default();
+        of.add(offered, offered.saturating_sub(lost));
+        *sum = [sum[0] + others[0], sum[1] + others[1]];
+    }
+}
+
+/// Whether a policer or a scheduler is judged in a trial, which may be to stop a stream.
+fn is_judged(trial: &Trial) -> bool {
+    let is_judged = |one: &StreamResult| one.owed_l2_bps.is_some() || one.policed.is_some();
+    trial.policed.is_some() || trial.per_stream.iter().any(is_judged)
 }
 
 fn words(of: &Dropped, all: usize) -> String {
@@ -263,7 +324,7 @@ fn own_size(stream: &StreamResult) -> Option<u32> {
 /// full, which loses more of the others. Where none of a stream's size came, but others, it is the size. Where a policer or a
 /// scheduler is judged, a stream may be stopped as it is to be.
 fn of_streams<'t>(trial: &'t Trial, tried: &[&Trial]) -> Vec<(What<'t>, &'t StreamResult)> {
-    let judged = trial.policed.is_some() || trial.per_stream.iter().any(|one| one.owed_l2_bps.is_some());
+    let judged = is_judged(trial);
     let streams = trial.per_stream.iter().filter(|_| !judged);
     let sized: Vec<(Option<u32>, &'t StreamResult)> =
         streams.map(|stream| (own_size(stream), stream)).collect();

@@ -7,12 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use romer_method::arrangement::{Flow, Nominal, Pace, nominal};
 use romer_method::campaign::Procedure;
 use romer_method::policing::Profile;
-use romer_method::priority::Discipline;
 use romer_method::{Frames, Phase};
 use romer_port::PortName;
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate};
 use romer_wire::ethernet::{MacAddress, Tag};
+
+pub use crate::claims::{Claims, Field, MarkingClaim};
 
 /// What a stream's frames carry above IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub struct StreamOptions {
     pub pace: Pace,
     /// Its weight among the classes of a scheduler.
     pub weight: f64,
+    /// What a policer lets through of it, where it has a bucket of its own.
+    pub profile: Option<Profile>,
 }
 
 impl StreamOptions {
@@ -145,6 +148,7 @@ impl Default for StreamOptions {
             frames: None,
             pace: Pace::Constant,
             weight: 1.0,
+            profile: None,
         }
     }
 }
@@ -156,19 +160,6 @@ pub struct Case {
     pub name: String,
     /// What brings the device there, for a shell; `None`: it is as it is.
     pub command: Option<String>,
-}
-
-/// What a device is held to.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Claims {
-    /// What a policer lets through.
-    pub profile: Option<Profile>,
-    /// How a scheduler serves the streams, which are its classes, the most important first, and the bits a second
-    /// that its line carries, of frames with check sequence.
-    pub scheduler: Option<(Discipline, f64)>,
-    /// With which code points frames come out, by case (`None`: in all of them) and the code point that they are sent
-    /// with.
-    pub markings: Vec<(Option<String>, Dscp, Dscp)>,
 }
 
 /// All of a benchmark.
@@ -222,6 +213,8 @@ pub struct BenchOptions {
     pub capture: Option<u64>,
     /// Seed of the order, of sizes and gaps.
     pub seed: Seed,
+    /// What is to be known of what was asked for before any trial is made, in words.
+    pub notes: Vec<String>,
 }
 
 impl BenchOptions {

@@ -22,7 +22,7 @@ use romer_wire::ethernet::MacAddress;
 use crate::BenchError;
 use crate::bed::{Bed, Manner};
 use crate::frames::{flows, known, sizes_of};
-use crate::options::{BenchOptions, Case, Claims, StreamOptions};
+use crate::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use crate::receive::Received;
 use crate::run::{Past, Progress, Watcher, run_on};
 use crate::self_test::Proof;
@@ -34,6 +34,7 @@ mod attributed;
 mod claimed;
 mod compared;
 mod dropped;
+mod marked;
 mod mixtures;
 mod scheduled;
 
@@ -87,6 +88,12 @@ struct Simulated {
     drops_above: Option<u32>,
     /// Of frames of so many octets one of so many comes with another payload.
     corrupts: Option<(u32, usize)>,
+}
+
+/// A claim, `IN=OUT`, of a case or of all.
+fn claimed(case: Option<&str>, field: Field, marking: &str) -> MarkingClaim {
+    let (sent, out) = marking.split_once('=').unwrap();
+    MarkingClaim { case: case.map(str::to_owned), field, sent: sent.into(), out: out.into() }
 }
 
 impl Simulated {
@@ -335,6 +342,7 @@ fn options(procedure: Procedure) -> BenchOptions {
         subtract_baseline: false,
         capture: None,
         seed: Seed([1, 2, 3, 4, 5, 6]),
+        notes: Vec::new(),
     }
 }
 
@@ -507,7 +515,7 @@ fn what_is_broken_is_named() {
     assert_eq!(only(reorders, &sweep(&[0.3])), ["order"]);
     let duplicates = Device { duplicates: 0.01, ..carries(1.0, 100) };
     assert!(only(duplicates, &sweep(&[0.3])).contains(&"copies".to_owned()));
-    let claims = Claims { markings: vec![(None, Dscp::EF, Dscp::EF)], ..Claims::default() };
+    let claims = Claims { markings: vec![claimed(None, Field::CodePoint, "ef=ef")], ..Claims::default() };
     let voice = StreamOptions { dscp: Dscp::EF, ..StreamOptions::default() };
     let marked = BenchOptions { claims, streams: vec![voice], ..sweep(&[0.3]) };
     assert_eq!(only(carries(1.0, 100), &marked), Vec::<String>::new());

@@ -7,11 +7,11 @@ use romer_host::clock::{Realtime, monotonic_now, realtime_now};
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::wait_any;
-use romer_method::analysis::{Came, Figures, Flight, Left, STALLED, figures, policed};
+use romer_method::analysis::{Came, Figures, Flight, Left, STALLED, figures};
 use romer_method::arrangement::Arrangement;
 use romer_method::attribution::Attribution;
 use romer_method::campaign::Procedure;
-use romer_method::{Ask, Frames, policing};
+use romer_method::{Ask, Frames};
 use romer_port::{HostGuard, HostGuards, PortName, Stopped, TestReceiver, TestSender, TesterLink, look_at};
 use romer_record::benchmark::Gaps;
 use romer_units::Duration;
@@ -23,6 +23,7 @@ use romer_wire::test_frame::Signature;
 use crate::bed::{Bed, Manner};
 use crate::frames::{Store, flow_numbers, flows, known, sizes_of};
 use crate::options::{AddressRange, BenchOptions};
+use crate::policed::Policed;
 use crate::receive::{Host, Received, Receiving, receive};
 use crate::self_test::{Proof, beside};
 use crate::send::{Sending, Sent, send};
@@ -81,7 +82,7 @@ pub(crate) struct TrialRecord {
     /// Nothing of its size came from some moment on, nor after its end, while others did.
     pub(crate) size_silent: bool,
     /// What the policer did, where one is judged.
-    pub(crate) policed: Option<(policing::Verdict, policing::Whole)>,
+    pub(crate) policed: Policed,
     /// Times from each departure of the first stream to the next, nanoseconds.
     pub(crate) gaps_between: Vec<i64>,
     /// Times from each arrival of the first stream to that of the frame that was sent next, nanoseconds.
@@ -493,10 +494,7 @@ pub(crate) fn record(
         size_silent: false,
         gaps_between: flight.left.first().map(|left| gaps_between(left)).unwrap_or_default(),
         gaps_come: gaps_come(&flight.came),
-        policed: options.claims.profile.map(|profile| {
-            let frames = policed(&flight);
-            (policing::judge(&profile, &frames), policing::whole(&profile, &frames))
-        }),
+        policed: Policed::of(options, ask, &flight),
         figures,
     }
 }

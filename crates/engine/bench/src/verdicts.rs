@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use romer_method::priority::{ClassLoad, Discipline, by_chance, inversions, judge, pitfall};
+use romer_method::priority::{ClassLoad, Discipline, Pitfall, by_chance, inversions, judge, pitfalls};
 use romer_record::benchmark::{Judgement, Policed, PolicedTogether, Trial};
 use romer_units::Duration;
 
@@ -10,7 +10,8 @@ use crate::classes::{classes, words};
 use crate::document::{Kept, same};
 use crate::doubt::{Doubt, Holds};
 use crate::dropped::dropped;
-use crate::options::BenchOptions;
+use crate::marked::markings;
+use crate::options::{BenchOptions, Field, MarkingClaim};
 use crate::run::whole;
 use crate::stood::{Stood, holds, within};
 use crate::tester::real;
@@ -31,14 +32,14 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
         let valid: Vec<&Kept> =
             kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none()).collect();
         let here: Vec<&Trial> = valid.iter().map(|kept| &kept.trial).collect();
-        markings(options, &case.name, &here, &mut verdicts);
+        verdicts.extend(markings(options, &case.name, &here));
         let tried = kept.iter().filter(|kept| kept.case == number && !kept.trial.device_away);
         let tried: Vec<&Trial> = tried.map(|kept| &kept.trial).collect();
         sound(&case.name, &tried, &mut verdicts);
         verdicts.extend(dropped(&case.name, &here, &tried));
         let stood = |one: &Kept| Stood::of(&one.trial, stood_before(kept, one));
         for one in &valid {
-            verdicts.extend(policing(&one.trial, stood(one)));
+            verdicts.extend(policing(options, &one.trial, stood(one)));
         }
         for one in &valid {
             verdicts.extend(priorities(options, one, stood(one)));
@@ -50,7 +51,7 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
 /// Why a trial decides nothing of what the device is held to, where it does not because it stood still.
 pub(crate) fn undecided(options: &BenchOptions, kept: &Kept) -> Option<String> {
     let stood = Stood::of(&kept.trial, 0);
-    let all = policing(&kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
+    let all = policing(options, &kept.trial, stood).into_iter().chain(priorities(options, kept, stood));
     let open = all.filter(|one| one.holds.is_none()).count();
     (open > 0).then(|| {
         let claims = if open == 1 { "a claim is".into() } else { format!("{open} claims are") };
@@ -68,38 +69,6 @@ fn stood_before(kept: &[Kept], one: &Kept) -> usize {
     });
     let stood = |other: &&Kept| other.trial.standstills.is_some_and(|found| found.count > 0);
     alike.filter(|other| !other.trial.device_away).filter(stood).count()
-}
-
-fn markings(options: &BenchOptions, case: &str, trials: &[&Trial], verdicts: &mut Vec<Judgement>) {
-    for (of, sent, expected) in &options.claims.markings {
-        // Of what no trial has tested nothing is claimed; there is a warning of it.
-        if of.as_deref().is_some_and(|of| of != case) || trials.is_empty() {
-            continue;
-        }
-        let (sent, expected) = (sent.to_string(), expected.to_string());
-        let (mut right, mut wrong) = (0_u64, std::collections::BTreeMap::<&str, u64>::new());
-        for (out, count) in trials.iter().filter_map(|trial| trial.markings.get(&sent)).flatten() {
-            if *out == expected {
-                right += count;
-            } else {
-                *wrong.entry(out).or_default() += count;
-            }
-        }
-        let others: Vec<String> = wrong.iter().map(|(out, count)| format!("{count} as {out}")).collect();
-        verdicts.push(Judgement {
-            case: case.into(),
-            frame_size: None,
-            mixture: None,
-            subject: format!("code point {sent}"),
-            expected: format!("comes out as {expected}"),
-            found: if others.is_empty() {
-                format!("{right} frames did")
-            } else {
-                format!("{right} frames did, {}", others.join(", "))
-            },
-            holds: Some(right > 0 && others.is_empty()),
-        });
-    }
 }
 
 /// What no device is to do: reorder, duplicate or alter frames. Told only where it happened, also of trials in which the tester fell
@@ -150,15 +119,33 @@ fn at(trial: &Trial) -> String {
     format!("{frames}, at {asked:.1} % of the line, repeat {}", trial.repeat + 1)
 }
 
+/// What a policer did with each bucket of a trial, and which that is: of a stream by itself, or of those that share one.
+pub(crate) fn buckets(trial: &Trial) -> impl Iterator<Item = (Option<&str>, Policed)> {
+    let shared = trial.policed.map(|policed| (None, policed));
+    let own = trial.per_stream.iter();
+    shared.into_iter().chain(own.filter_map(|stream| Some((Some(stream.name.as_str()), stream.policed?))))
+}
+
+/// The policer's decisions in a trial, bucket by bucket.
+fn policing(options: &BenchOptions, trial: &Trial, stood: Stood) -> Vec<Judgement> {
+    buckets(trial).flat_map(|(stream, policed)| bucket(options, trial, (stream, &policed), stood)).collect()
+}
+
 /// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a
 /// warning of it). What was lost while the device stood still may not have been the policer's doing.
-fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
-    let Some(policed) = trial.policed else { return Vec::new() };
+fn bucket(
+    options: &BenchOptions,
+    trial: &Trial,
+    (stream, policed): (Option<&str>, &Policed),
+    stood: Stood,
+) -> Vec<Judgement> {
     let judged = policed.conforming_passed
         + policed.conforming_stopped
         + policed.excess_passed
         + policed.excess_stopped;
-    let at = at(trial);
+    let at = stream.map_or_else(|| at(trial), |stream| format!("stream {stream}, {}", at(trial)));
+    let is_marked = |claim: &MarkingClaim| claim.field == Field::CodePoint && claim.is_of(&trial.case);
+    let is_remarked = options.claims.markings.iter().any(|claim| is_marked(claim) && claim.sent != claim.out);
     let stopped = policed.at_the_edge_stopped;
     let passed = policed.at_the_edge.saturating_sub(stopped);
     let conforming_stopped = policed.conforming_stopped;
@@ -166,7 +153,7 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
     let sides = [
         Side {
             subject: IN,
-            expected: "passes unchanged",
+            expected: if is_remarked { "passes as it is to be marked" } else { "passes unchanged" },
             right: policed.conforming_passed,
             edge: passed,
             wrong: conforming_stopped,
@@ -174,7 +161,7 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
         },
         Side {
             subject: OUT,
-            expected: "is dropped or remarked",
+            expected: if is_remarked { "is dropped or marked otherwise" } else { "is dropped or remarked" },
             right: policed.excess_stopped,
             edge: stopped,
             wrong: policed.excess_passed,
@@ -183,7 +170,7 @@ fn policing(trial: &Trial, stood: Stood) -> Vec<Judgement> {
     ];
     let tested = sides.into_iter().filter(|side| {
         let (sure, off, _) = side.together;
-        let edge = if side.subject == IN || some_are_out(&policed) { side.edge } else { 0 };
+        let edge = if side.subject == IN || some_are_out(policed) { side.edge } else { 0 };
         side.right + edge + side.wrong + sure > 0 || off > open(&together)
     });
     let judgement = |Side { subject, expected, right, edge, wrong, together: (sure, off, fewer) }: Side| {
@@ -309,8 +296,12 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
     let certain = verdicts.iter().any(|one| one.holds == Some(false));
-    let explained =
-        (discipline == Discipline::Weighted).then(|| pitfall(&classes, &carried, TOLERANCE)).flatten();
+    let allowed: Vec<f64> = chances.iter().map(|chance| TOLERANCE + stood.share() + chance).collect();
+    let explained = if certain && discipline == Discipline::Weighted {
+        pitfalls(&classes, &carried, &allowed)
+    } else {
+        Vec::new()
+    };
     for (high, low) in inversions(discipline, &classes, &carried, TOLERANCE) {
         let (expected, found) =
             overtaken(discipline, [&classes[high], &classes[low]], [carried[high], carried[low]]);
@@ -333,13 +324,11 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         let worst = chance[0].max(chance[1]);
         verdicts.push(judgement(subject, expected, doubt.judge(found, holds, worst, TOLERANCE)));
     }
-    if let Some(pitfall) = explained {
-        let found = format!("every class carries what it would of a scheduler that {}", pitfall.words());
-        let told = if certain {
-            (stood.told(found, Some(false)), Some(false))
-        } else {
-            (format!("{found}, which decides nothing as long as nothing is known of a class"), None)
-        };
+    let explained: Vec<&str> = explained.into_iter().map(Pitfall::words).collect();
+    if !explained.is_empty() {
+        let found =
+            format!("every class carries what it would of a scheduler that {}", explained.join(", or "));
+        let told = (stood.told(found, Some(false)), Some(false));
         verdicts.push(judgement("weights".into(), "are shares of the octets that leave".into(), told));
     }
     verdicts

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
+use romer_record::benchmark::Policed;
 use romer_units::{Duration, counted, counted_as};
 
 use crate::classes::classes;
@@ -12,11 +13,11 @@ use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
 use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::tester::FEW_AT_ONCE;
-use crate::verdicts::{TOLERANCE, untested};
+use crate::verdicts::{TOLERANCE, buckets, untested};
 
 /// All of it, of a benchmark that has ended.
 pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = options.notes.clone();
     match proof {
         None => warnings.push(
             "the tester was not tested (--skip-self-test): nothing says how much of a loss or a latency is its own"
@@ -75,8 +76,8 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
         ));
     }
     for (number, case) in options.cases.iter().enumerate() {
-        let claimed =
-            options.claims.markings.iter().any(|(of, ..)| of.as_ref().is_none_or(|of| *of == case.name));
+        let mut claims = options.claims.markings.iter().chain(&options.claims.excess);
+        let claimed = claims.any(|claim| claim.is_of(&case.name));
         if claimed && !kept.iter().any(|kept| kept.case == number && kept.trial.invalid.is_none()) {
             warnings.push(format!(
                 "case {}: no trial tells anything of it, so that nothing is claimed of its markings",
@@ -100,24 +101,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings.extend(too_long(options, kept));
     warnings.extend(no_reset(kept));
     warnings.extend(not_told_apart(options, kept));
-    if options.claims.profile.is_some() {
-        if options.streams.len() > 1 {
-            warnings.push(format!(
-                "{} streams are judged as one bucket together, whatever their markings; where the device has a bucket for each \
-                 class, give one stream",
-                options.streams.len()
-            ));
-        }
-        for (number, case) in options.cases.iter().enumerate() {
-            let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
-            if let Some(side) = untested(here.filter_map(|kept| kept.trial.policed)) {
-                warnings.push(format!(
-                    "case {}: no frame was {side}, so that nothing is claimed of those that would be; choose other loads",
-                    case.name
-                ));
-            }
-        }
-    }
+    warnings.extend(of_buckets(options, kept));
     // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
     let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
@@ -126,6 +110,35 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             "the tester's host was away: up to {bursts} frames left at once to make up for it, which a device may not \
              hold; see longest_catch_up of each trial"
         ));
+    }
+    warnings
+}
+
+/// What is to be known of the buckets that a policer is judged by: that streams share one, and what no frame has tested.
+fn of_buckets(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let shares = |stream: &&StreamOptions| stream.profile.is_none();
+    let sharing = options.streams.iter().filter(shares).count();
+    if options.claims.profile.is_some() && sharing > 1 {
+        warnings.push(format!(
+            "{sharing} streams are judged as one bucket together, whatever their markings; where the device has a bucket for each \
+             class, give each stream its own (--stream profile=)"
+        ));
+    }
+    for (number, case) in options.cases.iter().enumerate() {
+        let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
+        let mut by_bucket: BTreeMap<Option<&str>, Vec<Policed>> = BTreeMap::new();
+        for (bucket, policed) in here.flat_map(|kept| buckets(&kept.trial)) {
+            by_bucket.entry(bucket).or_default().push(policed);
+        }
+        for (bucket, policed) in by_bucket {
+            let Some(side) = untested(policed.into_iter()) else { continue };
+            let of = bucket.map_or_else(String::new, |stream| format!(" of stream {stream}"));
+            warnings.push(format!(
+                "case {}: no frame{of} was {side}, so that nothing is claimed of those that would be; choose other loads",
+                case.name
+            ));
+        }
     }
     warnings
 }

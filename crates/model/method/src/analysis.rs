@@ -382,6 +382,7 @@ fn stream(
         carried_l2_bps: real(octets) * 8.0 / seconds(flight),
         frame_octets: (!left.is_empty()).then(|| real(all_octets) / real(left.len() as u64)),
         owed_l2_bps: None,
+        policed: None,
         offered_per_second: per_second(left.iter().map(|left| left.sent)),
         carried_per_second: per_second(in_stream.map(|came| came.received)),
         latency_ns: latency,
@@ -511,45 +512,47 @@ fn loads(flight: &Flight, arrivals: &Arrivals, ends: &[i64], found: &mut Figures
     found.carried = load(outcome.carried, count, carried[0], carried[1]);
 }
 
-/// Every frame that left as a policer saw it, in order of time: did it come out with the code point that it was sent
-/// with? When a frame was at the device is known from the frames around it that came: so much later than the quickest.
-pub fn policed(flight: &Flight) -> Vec<Policed> {
+/// Every frame that left as a policer saw it, with its stream, in order of time: did it come out with the code point of frames
+/// that conform, which `conforming` has for each stream (the one that it was sent with, where that has none)? When a frame was at
+/// the device is known from the frames around it that came: so much later than the quickest.
+pub fn policed(flight: &Flight, conforming: &[Dscp]) -> Vec<(usize, Policed)> {
     /// Octets of a frame that are not of its IP packet: header and check sequence, and those of a tag.
     const ETHERNET: u32 = 18;
     const TAG: u32 = 4;
     let took = |came: &Came| came.received.saturating_sub(came.sent);
     let least = flight.came.iter().map(took).min().unwrap_or(0);
-    let mut frames: Vec<(Policed, Option<i64>)> = Vec::new();
+    let mut frames: Vec<(usize, Policed, Option<i64>)> = Vec::new();
     for (number, left) in flight.left.iter().enumerate() {
         let known = flight.streams.get(number);
-        let tos = known.map_or(0, |known| known.tos);
+        let sent = Dscp::of_tos(known.map_or(0, |known| known.tos));
+        let conforming = conforming.get(number).copied().unwrap_or(sent);
         let tag = if known.is_some_and(|known| known.tag != UNTAGGED) { TAG } else { 0 };
         let mut seen = vec![(false, None); left.len()];
         for came in flight.came.iter().filter(|came| usize::from(came.stream) == number) {
             let place = usize::try_from(came.sequence).ok().and_then(|place| seen.get_mut(place));
             if let Some((passed, more)) = place {
-                *passed |= came.tos >> 2 == tos >> 2;
+                *passed |= Dscp::of_tos(came.tos) == conforming;
                 more.get_or_insert(took(came) - least);
             }
         }
         frames.extend(left.iter().zip(seen).map(|(left, (passed, more))| {
             let octets = left.octets.saturating_sub(ETHERNET + tag);
-            (Policed { at: left.sent, blur: 0, octets, passed }, more)
+            (number, Policed { at: left.sent, blur: 0, octets, passed }, more)
         }));
     }
-    frames.sort_by_key(|(frame, _)| frame.at);
+    frames.sort_by_key(|(_, frame, _)| frame.at);
     // Of a frame that did not come, the last before it and the first after it that did tell.
     let mut known = 0;
-    for (frame, more) in &mut frames {
+    for (_, frame, more) in &mut frames {
         known = more.unwrap_or(known);
         frame.blur = known;
     }
     let mut known = 0;
-    for (frame, more) in frames.iter_mut().rev() {
+    for (_, frame, more) in frames.iter_mut().rev() {
         known = more.unwrap_or(known);
         frame.blur = frame.blur.max(known);
     }
-    frames.into_iter().map(|(frame, _)| frame).collect()
+    frames.into_iter().map(|(stream, frame, _)| (stream, frame)).collect()
 }
 
 /// The sums of two rows of counts, of which one may be longer.

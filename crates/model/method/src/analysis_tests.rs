@@ -290,14 +290,17 @@ fn latencies_of_a_mixture_convert_each_by_its_own_size() {
 #[test]
 fn when_a_frame_was_at_the_policer_is_known_from_those_around_it() {
     // 1 is stopped; before it a frame takes 1 ms, after it one takes 3.
-    let frames = policed(&flight(&[(0, 1), (2, 7), (3, 7), (4, 9), (5, 11)]));
+    let sent = flight(&[(0, 1), (2, 7), (3, 7), (4, 9), (5, 11)]);
+    let frames: Vec<Policed> = policed(&sent, &[]).into_iter().map(|(_, frame)| frame).collect();
     let blurs: Vec<i64> = frames.iter().map(|frame| frame.blur / 1_000_000).collect();
     assert_eq!(blurs, [0, 2, 2, 0, 0, 0]);
     let passed: Vec<bool> = frames.iter().map(|frame| frame.passed).collect();
     assert_eq!(passed, [true, false, true, true, true, true]);
+    // Where what conforms is to come out otherwise, none of these did.
+    assert!(policed(&sent, &[Dscp::EF]).iter().all(|(_, frame)| !frame.passed));
     // 64 octets with header and check sequence are an IP packet of 46, and 42 with a tag.
     assert_eq!(frames[0].octets, 46);
     let mut tagged = flight(&[]);
     tagged.streams[0].tag = 5 << 13;
-    assert_eq!(policed(&tagged)[0].octets, 42);
+    assert_eq!(policed(&tagged, &[])[0].1.octets, 42);
 }

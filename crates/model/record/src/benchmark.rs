@@ -57,7 +57,7 @@ pub enum BenchmarkEntry {
 }
 
 /// What a device under test did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
     /// `romer/benchmark/1`.
     pub schema: String,
@@ -303,7 +303,8 @@ pub struct Trial {
     /// The same of code points of congestion notification (RFC 3168); empty where all were `not-ect` before and after.
     #[serde(default)]
     pub ecns: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The policer's decisions, frame by frame; `null` where none is judged.
+    /// The policer's decisions, frame by frame, of all streams that share a bucket; `null` where none is judged, or every stream has a
+    /// bucket of its own.
     pub policed: Option<Policed>,
     /// Each stream by itself.
     pub per_stream: Vec<StreamResult>,
@@ -468,6 +469,9 @@ pub struct StreamResult {
     /// What became of its frames by their size, smallest first; empty where all have one size.
     #[serde(default)]
     pub per_size: Vec<SizeResult>,
+    /// The policer's decisions on its frames, where it has a bucket of its own; `null` elsewhere.
+    #[serde(default)]
+    pub policed: Option<Policed>,
 }
 
 /// Frames of one size in a trial. Of more than 32 sizes the most frequent ones have a row of their own, and the others one

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use romer_bench::limits::Limit;
+use romer_bench::options::MarkingClaim;
 use romer_port::PortName;
 use romer_traffic::Imix;
 use romer_units::random::Seed;
@@ -15,7 +16,7 @@ use super::shared::{KeepArgs, OutputArgs};
 use romer_method::policing::Profile;
 
 use crate::bench::stream::StreamArgument;
-use crate::bench::values::{self as bench_values, CaseArgument, Label, Loads, MarkingArgument, Sizes};
+use crate::bench::values::{self as bench_values, CaseArgument, Label, Loads, Sizes};
 use crate::values;
 
 /// Arguments of `romer bench`.
@@ -173,7 +174,7 @@ pub(crate) struct BenchTrialArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What the device is held to")]
 pub(crate) struct BenchClaimArgs {
-    /// What a policer lets through: frames, 625pps,20, or octets of IP packets, 5Mbit,20kB
+    /// What a policer lets through, of all streams together that have no profile= of their own: frames, 625pps,20, or octets of IP packets, 5Mbit,20kB
     #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true)]
     pub(crate) profile: Option<Profile>,
     /// How a scheduler serves the streams, the most important first
@@ -182,9 +183,24 @@ pub(crate) struct BenchClaimArgs {
     /// What its line carries, of frames with check sequence (layer 2)
     #[arg(long, value_name = "RATE", requires = "discipline", value_parser = bench_values::line_rate, allow_hyphen_values = true)]
     pub(crate) capacity: Option<LineRate>,
-    /// With which code point frames come out, in all cases (IN=OUT) or in one (CASE:IN=OUT), such as remark:cs0=ef
-    #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = values::parsed::<MarkingArgument>)]
-    pub(crate) markings: Vec<MarkingArgument>,
+    /// With which code point frames come out, in all cases (IN=OUT) or in one (CASE:IN=OUT), such as remark:cs0=ef; with --profile, those in profile; may be repeated, as all --expect-...
+    #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
+    pub(crate) markings: Vec<MarkingClaim>,
+    /// In which VLAN frames come out, likewise: 10=20, 10=untagged, untagged=10; 0 is a tag for its priority only
+    #[arg(long = "expect-vlan", value_name = "[CASE:]IN=OUT", value_parser = bench_values::vlan)]
+    pub(crate) vlans: Vec<MarkingClaim>,
+    /// With which 802.1p priority frames come out, likewise: 5=5, 5=untagged
+    #[arg(long = "expect-priority", value_name = "[CASE:]IN=OUT", value_parser = bench_values::priority)]
+    pub(crate) priorities: Vec<MarkingClaim>,
+    /// With which code point of congestion notification frames come out, likewise: ect0=ect0, not-ect=not-ect
+    #[arg(long = "expect-ecn", value_name = "[CASE:]IN=OUT", value_parser = bench_values::ecn)]
+    pub(crate) ecns: Vec<MarkingClaim>,
+    /// With which code point frames come out that are out of profile, where the policer remarks them: af11=af13; may be repeated
+    #[arg(long = "excess-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]
+    pub(crate) excess: Vec<MarkingClaim>,
+    /// End with exit code 6 also where a claim is NOT KNOWN: neither broken nor shown to hold [default: such a claim leaves it at 0]
+    #[arg(long)]
+    pub(crate) require_verdicts: bool,
     /// A limit on a result in all cases, sizes and loads, such as 'loss_ratio<=0.1%' (broken: exit code 6); may be repeated
     #[arg(long, value_name = "LIMIT", value_parser = values::parsed::<Limit>)]
     pub(crate) limit: Vec<Limit>,

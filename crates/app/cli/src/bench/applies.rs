@@ -36,7 +36,7 @@ const OWN_FRAMES: &str = "a self-test sends frames of 64 octets in one stream of
 const NO_DEVICE: &str = "a self-test has no device";
 
 /// All of them; an option that is not here goes with every procedure.
-const TABLE: [Applies; 23] = [
+const TABLE: [Applies; 28] = [
     Applies {
         flag: "--frame-sizes",
         given: |a| a.load.frame_sizes.is_some(),
@@ -127,6 +127,36 @@ const TABLE: [Applies; 23] = [
         why: NO_DEVICE,
     },
     Applies {
+        flag: "--expect-vlan",
+        given: |a| !a.claims.vlans.is_empty(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
+        flag: "--expect-priority",
+        given: |a| !a.claims.priorities.is_empty(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
+        flag: "--expect-ecn",
+        given: |a| !a.claims.ecns.is_empty(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
+        flag: "--excess-marking",
+        given: |a| !a.claims.excess.is_empty(),
+        of: |name| matches!(name, Policing),
+        why: "only the procedure policing judges a policer",
+    },
+    Applies {
+        flag: "--require-verdicts",
+        given: |a| a.claims.require_verdicts,
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
+    Applies {
         flag: "--limit",
         given: |a| !a.claims.limit.is_empty(),
         of: tests_a_device,
@@ -160,12 +190,21 @@ pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<
     if arguments.load.exceed_ratio.is_some() && arguments.load.search != Some(SearchName::Mlr) {
         return Some(("--exceed-ratio".to_owned(), "only --search mlr forgives bad trials"));
     }
+    let streams = &arguments.load.streams;
+    let has_own = |stream: &StreamArgument| stream.options.profile.is_some();
+    if arguments.claims.profile.is_some() && !streams.is_empty() && streams.iter().all(has_own) {
+        return Some(("--profile".to_owned(), "every stream has a profile of its own (--stream profile=)"));
+    }
+    let said = |key: &str, is_it: &dyn Fn(&StreamArgument) -> bool| {
+        let (number, stream) = streams.iter().enumerate().find(|(_, stream)| is_it(stream))?;
+        Some(format!("--stream name={},{key}=", named(&stream.options.name, number)))
+    };
     let weighted = arguments.claims.discipline == Some(DisciplineName::Weighted);
-    let weighs = |stream: &&StreamArgument| stream.has_weight && !weighted;
-    arguments.load.streams.iter().enumerate().find(|(_, stream)| weighs(stream)).map(|(number, stream)| {
-        let flag = format!("--stream name={},weight=", named(&stream.options.name, number));
-        (flag, "only priority --discipline weighted weighs streams")
-    })
+    if let Some(flag) = said("weight", &|stream| stream.has_weight && !weighted) {
+        return Some((flag, "only priority --discipline weighted weighs streams"));
+    }
+    let flag = said("profile", &|stream| has_own(stream) && name != Policing)?;
+    Some((flag, "only the procedure policing judges a policer"))
 }
 
 /// The name of a stream, which is its number where none was given.
@@ -192,7 +231,7 @@ mod tests {
     use crate::bench::options;
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
-    const SAMPLES: [(&str, &[&str]); 41] = [
+    const SAMPLES: [(&str, &[&str]); 46] = [
         ("tx", &["--tx=x"]),
         ("rx", &["--rx=y"]),
         ("source", &["--source=198.18.0.9"]),
@@ -223,6 +262,11 @@ mod tests {
         ("discipline", &["--discipline=fifo", "--capacity=1Mbit"]),
         ("capacity", &["--capacity=2Mbit", "--discipline=strict"]),
         ("expect-marking", &["--expect-marking=cs0=ef"]),
+        ("expect-vlan", &["--expect-vlan=untagged=10"]),
+        ("expect-priority", &["--expect-priority=untagged=3"]),
+        ("expect-ecn", &["--expect-ecn=not-ect=ce"]),
+        ("excess-marking", &["--excess-marking=cs0=cs1"]),
+        ("require-verdicts", &["--require-verdicts"]),
         ("limit", &["--limit=loss_ratio<=1%"]),
         ("html", &["--html=x"]),
         ("svg", &["--svg=x"]),
@@ -236,8 +280,9 @@ mod tests {
         ("color", &["--color=always"]),
     ];
     /// Options that say where results go, and how they are shown: they change nothing of what is asked for.
-    const OUTWARD: [&str; 12] = [
+    const OUTWARD: [&str; 13] = [
         "dry-run",
+        "require-verdicts",
         "limit",
         "html",
         "svg",

@@ -1,7 +1,7 @@
 //! What is to be found out, as the arguments say it.
 
 use romer_bench::Forecast;
-use romer_bench::options::{BenchOptions, Case, Claims, StreamOptions};
+use romer_bench::options::{BenchOptions, Case, Claims, Field, MarkingClaim, StreamOptions};
 use romer_method::bursts::Limits;
 use romer_method::campaign::Procedure;
 use romer_method::priority::{Discipline, competing};
@@ -121,21 +121,21 @@ pub(super) fn asked(
 }
 
 /// The loads, where none are given: 10 % to 95 % by 5 % (seed 003); of a scheduler, below, at and over what its line
-/// carries, and where each class competes with the next.
+/// carries, and where each class competes with the next. With them, that some of these cannot be offered.
 pub(super) fn default_loads(
     name: ProcedureName,
     claims: &Claims,
     line: LineRate,
     (streams, frames): (&[StreamOptions], &[Frames]),
     real_line: bool,
-) -> Vec<f64> {
+) -> (Vec<f64>, Option<String>) {
     if streams.iter().all(|stream| stream.pace.is_fixed()) {
         // There is but one load: theirs.
-        return vec![1.0];
+        return (vec![1.0], None);
     }
     let scheduler = claims.scheduler.filter(|_| name == ProcedureName::Priority);
     let Some((discipline, capacity)) = scheduler else {
-        return (2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect();
+        return ((2..=19).map(|twentieth: u8| f64::from(twentieth) / 20.0).collect(), None);
     };
     // Of a load of layer 1, so much is frames; of the smallest the least.
     let framed = |frames: &Frames| 1.0 - f64::from(FrameSize::OVERHEAD) / frames.mean_on_the_line();
@@ -156,9 +156,20 @@ pub(super) fn default_loads(
         times.extend(competing(&streams.iter().map(|stream| stream.share).collect::<Vec<_>>()));
         times.sort_by(f64::total_cmp);
     }
+    let greatest = times.iter().copied().fold(0.0, f64::max);
     let mut loads: Vec<f64> = times.into_iter().map(|times| (at * times).min(most)).collect();
     loads.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
-    loads
+    let left_out = (at * greatest > most + 1e-9).then(|| {
+        format!(
+            "at {:.0} % of the line (--line-rate), the most that can be offered, the streams offer {:.1} % of the capacity (--capacity): loads \
+             up to {:.1} % of it would be tried, and those beyond what can be offered are left out; a faster line, or a lower capacity of the \
+             device, would have them",
+            most * 100.0,
+            most / at * 100.0,
+            greatest * 100.0
+        )
+    });
+    (loads, left_out)
 }
 
 /// Refuses sizes that no stream would have, and loads that no stream would follow.
@@ -219,30 +230,69 @@ pub(super) fn check_capture(
     }))
 }
 
-/// Refuses claims about markings that no trial can test: of a case that there is not, or a code point that nothing is sent
-/// with.
+/// Refuses claims about markings that no trial can test: of a case that there is not, or of what nothing is sent with; and of what
+/// exceeds a profile, that it comes out as what does not.
 pub(super) fn check_markings(
     claims: &Claims,
     cases: &[Case],
     streams: &[StreamOptions],
 ) -> Result<(), Failure> {
-    for (of, sent, out) in &claims.markings {
-        let unknown = of.as_ref().filter(|of| !cases.iter().any(|case| case.name == **of));
-        if let Some(of) = unknown {
+    let expected = claims.markings.iter().map(|claim| (flag_of(claim.field), claim));
+    for (flag, claim) in expected.chain(claims.excess.iter().map(|claim| ("--excess-marking", claim))) {
+        let unknown = claim.case.as_ref().filter(|of| !cases.iter().any(|case| case.name == **of));
+        if unknown.is_some() {
             let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
             return Err(Failure::usage(format!(
-                "there is no such case (--expect-marking {of}:{sent}={out}): the cases are {}; name one of them",
+                "there is no such case ({flag} {claim}): the cases are {}; name one of them",
                 names.join(", ")
             )));
         }
-        if !streams.iter().any(|stream| stream.dscp == *sent) {
+        let MarkingClaim { field, sent, out, .. } = claim;
+        if !streams.iter().any(|stream| field.of_stream(stream) == *sent) {
+            let (what, key) = match field {
+                Field::CodePoint => ("the code point", "dscp"),
+                Field::Vlan => ("the VLAN", "vlan"),
+                Field::Priority => ("the priority", "pcp"),
+                Field::Ecn => ("the ECN", "ecn"),
+            };
+            let mend = if sent == Field::UNTAGGED {
+                "take vlan= and pcp= from one".to_owned()
+            } else {
+                format!("give one it with --stream {key}={sent}")
+            };
             return Err(Failure::usage(format!(
-                "nothing is sent so (--expect-marking {sent}={out}): no stream has the code point {sent}; give one it with \
-                 --stream dscp={sent}, or leave this out"
+                "nothing is sent so ({flag} {sent}={out}): no stream has {what} {sent}; {mend}, or leave this out"
             )));
         }
     }
-    Ok(())
+    let same = claims.excess.iter().find(|excess| {
+        let of = |case: &&Case| excess.is_of(&case.name);
+        let conforming = |case: &Case| {
+            excess
+                .sent
+                .parse()
+                .is_ok_and(|sent| claims.conforming(&case.name, sent).to_string() == excess.out)
+        };
+        cases.iter().filter(of).any(conforming)
+    });
+    match same {
+        Some(claim) => Err(Failure::usage(format!(
+            "what is out of profile could not be told from what is in it (--excess-marking {claim}): both come out as {}; name the \
+             code point that the policer gives to what it does not let through",
+            claim.out
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The option that claims something of a field.
+const fn flag_of(field: Field) -> &'static str {
+    match field {
+        Field::CodePoint => "--expect-marking",
+        Field::Vlan => "--expect-vlan",
+        Field::Priority => "--expect-priority",
+        Field::Ecn => "--expect-ecn",
+    }
 }
 
 #[cfg(test)]
@@ -252,15 +302,27 @@ mod tests {
     #[test]
     fn what_no_trial_can_test_is_no_claim() {
         let cases = [Case { name: "remark".into(), command: None }];
-        let code = |name: &str| name.parse::<romer_units::Dscp>().unwrap();
-        let check = |of: Option<&str>, sent| {
-            let markings = vec![(of.map(str::to_owned), code(sent), code("ef"))];
-            let claims = Claims { markings, ..Claims::default() };
+        let check = |of: Option<&str>, sent: &str| {
+            let claim = MarkingClaim {
+                case: of.map(str::to_owned),
+                field: Field::CodePoint,
+                sent: sent.into(),
+                out: "ef".into(),
+            };
+            let claims = Claims { markings: vec![claim], ..Claims::default() };
             check_markings(&claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
         };
         assert_eq!((check(None, "cs0"), check(Some("remark"), "cs0")), (Ok(()), Ok(())));
         assert!(check(Some("remrak"), "cs0").unwrap_err().contains("the cases are remark"));
         assert!(check(None, "cs1").unwrap_err().contains("no stream has the code point cs1"));
+        let excess = |out: &str, markings| {
+            let claim =
+                MarkingClaim { case: None, field: Field::CodePoint, sent: "cs0".into(), out: out.into() };
+            let claims = Claims { excess: vec![claim], markings, ..Claims::default() };
+            check_markings(&claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
+        };
+        assert_eq!(excess("cs1", Vec::new()), Ok(()));
+        assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both come out"));
     }
 
     #[test]
@@ -293,7 +355,7 @@ mod tests {
         let line = LineRate::new(10_000_000).unwrap();
         let frames = [64, 1_004].map(|size| Frames::Size(FrameSize::new(size).unwrap()));
         let streams = vec![StreamOptions::default()];
-        let loads = |name, real| default_loads(name, &claims, line, (&streams, &frames), real);
+        let loads = |name, real| default_loads(name, &claims, line, (&streams, &frames), real).0;
         // 5 Mbit/s of frames of 64 octets are 6.5625 Mbit/s with preamble and gap.
         let found = loads(ProcedureName::Priority, false);
         for (load, wanted) in found.iter().zip([0.328_125, 0.656_25, 0.984_375]) {
@@ -302,12 +364,17 @@ mod tests {
         assert_eq!(found.len(), 3);
         assert_eq!(loads(ProcedureName::LoadSweep, true).len(), 18);
         let slow = LineRate::new(5_000_000).unwrap();
-        let bounded = default_loads(ProcedureName::Priority, &claims, slow, (&streams, &frames), true);
+        let (bounded, left_out) =
+            default_loads(ProcedureName::Priority, &claims, slow, (&streams, &frames), true);
         assert_eq!(bounded.last(), Some(&1.0), "a real line has no more");
         assert_eq!(bounded.len(), 2);
+        let left_out = left_out.unwrap();
+        assert!(left_out.contains("the streams offer 76.2 % of the capacity"), "{left_out}");
+        let all = default_loads(ProcedureName::Priority, &claims, line, (&streams, &frames), false);
+        assert_eq!(all.1, None);
         // Two classes compete where the half of one has no room: at four thirds of the capacity.
         let two = vec![StreamOptions { share: 0.5, ..StreamOptions::default() }; 2];
-        let found = default_loads(ProcedureName::Priority, &claims, line, (&two, &frames), false);
+        let (found, _) = default_loads(ProcedureName::Priority, &claims, line, (&two, &frames), false);
         assert_eq!(found.len(), 4);
         assert!((found[2] - 0.656_25 * 4.0 / 3.0).abs() < 1e-9, "{found:?}");
     }

@@ -60,6 +60,19 @@ impl Folder {
     }
 }
 
+impl Folder {
+    /// Why a benchmark ended before its time, with where it is kept and how it goes on, where it is.
+    pub(super) fn tell(&self, failure: Failure) -> Failure {
+        match self {
+            Self::Open(run) => failure.and_then(&format!(
+                "what was found until then is kept, and goes on with romer bench --resume {}",
+                romer_report::escape::terminal(&run.folder().to_string_lossy())
+            )),
+            Self::New(..) => failure,
+        }
+    }
+}
+
 /// What of the command's words is of the benchmark itself.
 fn inward(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();

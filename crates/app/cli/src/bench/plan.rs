@@ -39,6 +39,8 @@ const NOT_IN_A_PLAN: [&str; 12] = [
 ];
 /// Lists whose parts an option takes in one value.
 pub(super) const JOINED: [&str; 3] = ["frame-sizes", "loads", "seed"];
+/// Options that take numbers without a unit.
+pub(super) const NUMBERS: [&str; 3] = ["frame-sizes", "repeat", "seed"];
 
 /// An option of the plan, and where it stands.
 pub(super) struct Found {
@@ -137,7 +139,7 @@ pub(super) fn parse(text: &[u8], shown: &str, given: &Given<'_>) -> Result<(Benc
                 let keys = known.iter().map(String::as_str).chain(["procedure", "stream", "case", "dut"]);
                 let mend = nearest(&name, keys).map_or_else(
                     || "see `romer bench --help` for the options".into(),
-                    |near| format!("did you mean {near}?"),
+                    |near| format!("did you mean {}?", as_written(near, key.get_ref())),
                 );
                 return Err(fault(place, &format!("there is no key {:?}", key.get_ref()), &mend));
             }
@@ -273,6 +275,15 @@ fn option(
     let wrong = || {
         fault(place.clone(), &format!("{name} is a text, a number or an array of them"), "write it in quotes")
     };
+    let is_number = |value: &DeValue<'_>| {
+        let DeValue::String(text) = value else { return false };
+        !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit())
+    };
+    let parts = value.get_ref().as_array().into_iter().flatten();
+    let quoted = parts.chain([value]).find(|part| is_number(part.get_ref()));
+    if let Some(quoted) = quoted.filter(|_| NUMBERS.contains(&name.as_str())) {
+        return Err(fault(quoted.span(), &format!("{key} has a number in quotes"), "write it without them"));
+    }
     let whole = |value| (value, place.clone(), Vec::new());
     let values = match value.get_ref() {
         DeValue::Boolean(said) if takes_a_value(&Cli::command(), name) => {
@@ -302,6 +313,11 @@ fn option(
         parts,
     }));
     Ok(())
+}
+
+/// The name of a key in the manner in which another is written: with `_`, unless that has `-`.
+fn as_written(name: &str, other: &str) -> String {
+    if other.contains('-') { name.to_owned() } else { name.replace('-', "_") }
 }
 
 /// A text or a number as an option takes it.
@@ -342,7 +358,7 @@ fn stream(table: &DeTable<'_>, fault: Fault<'_>) -> Result<String, Failure> {
         if !KEYS.contains(&name.as_str()) {
             let mend = nearest(&name, KEYS).map_or_else(
                 || format!("write one of {}", KEYS.join(", ")),
-                |near| format!("did you mean {near}?"),
+                |near| format!("did you mean {}?", as_written(near, key.get_ref())),
             );
             return Err(fault(key.span(), &format!("a stream has no key {:?}", key.get_ref()), &mend));
         }
@@ -381,8 +397,9 @@ fn labels(value: &Spanned<DeValue<'_>>, found: &mut Vec<Found>, fault: Fault<'_>
         return Err(fault(value.span(), "dut is not a table", "write [dut] and labels below it"));
     };
     for (key, value) in table.iter() {
-        let text = scalar(value.get_ref())
-            .ok_or_else(|| fault(value.span(), "a label is a text or a number", "write it in quotes"))?;
+        let DeValue::String(text) = value.get_ref() else {
+            return Err(fault(value.span(), "a label is a text", "write it in quotes"));
+        };
         let value = Some(format!("{}={text}", key.get_ref()));
         found.push(Found { option: "dut-label".into(), value, place: key.span(), parts: Vec::new() });
     }

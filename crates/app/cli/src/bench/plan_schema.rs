@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, CommandFactory, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::plan::{JOINED, is_in_a_plan};
+use super::plan::{JOINED, NUMBERS, is_in_a_plan};
 use super::stream::KEYS;
 use crate::args::{Cli, ProcedureName};
 
@@ -24,7 +24,7 @@ pub(crate) fn schema() -> Value {
     properties.insert("case".into(), list("States of the device, each set by a command.", &cases()));
     properties.insert(
         "dut".into(),
-        json!({ "type": "object", "additionalProperties": scalar(),
+        json!({ "type": "object", "additionalProperties": { "type": "string" },
                 "description": "Labels of the device: model, software, age." }),
     );
     json!({
@@ -41,11 +41,11 @@ fn of_option(name: &str, option: &Arg) -> Value {
     let mut schema = if matches!(option.get_action(), ArgAction::SetTrue) {
         json!({ "type": "boolean" })
     } else if matches!(option.get_action(), ArgAction::Append) || JOINED.contains(&name) {
-        json!({ "anyOf": [scalar(), { "type": "array", "items": scalar() }] })
+        json!({ "anyOf": [value(name), { "type": "array", "items": value(name) }] })
     } else {
         let known: Vec<String> =
             option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-        if known.is_empty() { scalar() } else { json!({ "type": "string", "enum": known }) }
+        if known.is_empty() { value(name) } else { json!({ "type": "string", "enum": known }) }
     };
     if let Some(help) = option.get_help() {
         schema["description"] = help.to_string().into();
@@ -79,7 +79,16 @@ fn list(description: &str, items: &Value) -> Value {
     json!({ "type": "array", "items": items, "description": description })
 }
 
-/// What an option takes: a text, or a number without a unit.
+/// What an option takes: as a key of a table, but a number that has no unit stands in no quotes.
+fn value(option: &str) -> Value {
+    let mut schema = scalar();
+    if NUMBERS.contains(&option) {
+        schema["pattern"] = "[^0-9]".into();
+    }
+    schema
+}
+
+/// What a key of a table takes: a text, or a number without a unit.
 fn scalar() -> Value {
     json!({ "type": ["string", "number"] })
 }

@@ -10,11 +10,11 @@ use romer_scenario::nearest;
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::ethernet::{Tag, TagProtocol};
 
-use super::values::Sizes;
+use super::values::{Sizes, profile};
 use crate::values;
 
 /// All that can be said of a stream.
-pub(crate) const KEYS: [&str; 15] = [
+pub(crate) const KEYS: [&str; 16] = [
     "name",
     "protocol",
     "dscp",
@@ -30,6 +30,7 @@ pub(crate) const KEYS: [&str; 15] = [
     "frame-size",
     "imix",
     "pace",
+    "profile",
 ];
 
 /// `name=voice,dscp=ef,share=20%`; what is left out is as of a benchmark without streams.
@@ -156,6 +157,7 @@ fn set(stream: &mut StreamOptions, key: &str, value: &str) -> Result<(), String>
         }
         "imix" => stream.frames = Some(Frames::Mixture(value.parse().map_err(|error| text(&error))?)),
         "pace" => stream.pace = pace(value)?,
+        "profile" => stream.profile = Some(profile(value)?),
         _ => {}
     }
     Ok(())
@@ -229,7 +231,10 @@ mod tests {
 
     #[test]
     fn commas_within_values_stay() {
-        let stream = read("name=a,pace=token-bucket:16kBps,64B,imix=AAG,A=64B,G=1020B,share=1%").unwrap();
+        let stream =
+            read("name=a,pace=token-bucket:16kBps,64B,imix=AAG,A=64B,G=1020B,profile=625pps,20,share=1%")
+                .unwrap();
+        assert_eq!(stream.profile.map(|profile| [profile.rate, profile.depth]), Some([625.0, 20.0]));
         assert!(matches!(stream.pace, Pace::Bucket(_)));
         assert!(
             matches!(&stream.frames, Some(Frames::Mixture(imix)) if imix.to_string() == "AAG,A=64B,G=1020B")
@@ -255,6 +260,7 @@ mod tests {
             ("protocol=sctp", "udp, tcp or ip"),
             ("pace=fast", "constant, poisson"),
             ("weight=0", "weight: "),
+            ("profile=625pps", "profile: "),
             ("frame-size=64,", "frame-size: "),
         ] {
             let why = read(text).unwrap_err();

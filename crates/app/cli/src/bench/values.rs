@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use clap::ValueEnum;
+use romer_bench::options::{Field, MarkingClaim};
 use romer_method::policing::{Profile, Unit};
 use romer_port::{PortError, PortName};
 use romer_scenario::nearest;
-use romer_units::{Dscp, Duration, FrameSize, LineRate, Rate};
+use romer_units::{Dscp, Duration, Ecn, FrameSize, LineRate, Rate};
 use romer_wire::ethernet::MacAddress;
 
 use crate::args::{ProcedureName, Wish};
@@ -91,29 +92,57 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
     }
 }
 
-/// `[CASE:]IN=OUT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MarkingArgument {
-    pub(crate) case: Option<String>,
-    pub(crate) sent: Dscp,
-    pub(crate) out: Dscp,
+/// `[CASE:]IN=OUT`, both read by `value`, of which `what` and `example` are said where they are not.
+fn claim(
+    field: Field,
+    text: &str,
+    value: fn(&str) -> Result<String, String>,
+    [what, example]: [&str; 2],
+) -> Result<MarkingClaim, String> {
+    let shown: String = text.chars().take(64).collect();
+    let (case, marking) = match text.split_once(':') {
+        Some((case, marking)) => (Some(case.to_owned()), marking),
+        None => (None, text),
+    };
+    let (sent, out) = marking.split_once('=').ok_or_else(|| {
+        format!("{shown:?} is not two {what}; write IN=OUT or CASE:IN=OUT, such as {example}")
+    })?;
+    Ok(MarkingClaim { case, field, sent: value(sent)?, out: value(out)? })
 }
 
-impl FromStr for MarkingArgument {
-    type Err = String;
+fn code_point(text: &str) -> Result<String, String> {
+    text.parse::<Dscp>().map(|dscp| dscp.to_string()).map_err(|error| error.to_string())
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let shown: String = text.chars().take(64).collect();
-        let (case, marking) = match text.split_once(':') {
-            Some((case, marking)) => (Some(case.to_owned()), marking),
-            None => (None, text),
-        };
-        let (sent, out) = marking.split_once('=').ok_or_else(|| {
-            format!("{shown:?} is not two code points; write IN=OUT or CASE:IN=OUT, such as remark:cs0=ef")
-        })?;
-        let code = |text: &str| text.parse::<Dscp>().map_err(|error| error.to_string());
-        Ok(Self { case, sent: code(sent)?, out: code(out)? })
-    }
+/// A number of a tag from 0 to the greatest, or that there is no tag.
+fn of_tag(text: &str, most: u16, what: &str) -> Result<String, String> {
+    let number = text.parse::<u16>().ok().filter(|number| *number <= most).map(|number| number.to_string());
+    let shown: String = text.chars().take(40).collect();
+    number.or_else(|| (text == Field::UNTAGGED).then(|| text.to_owned())).ok_or_else(|| {
+        format!("{shown:?} is not a {what} of 0 to {most}, nor `{}`; write one of these", Field::UNTAGGED)
+    })
+}
+
+/// Code points that frames go in and come out with.
+pub(crate) fn marking(text: &str) -> Result<MarkingClaim, String> {
+    claim(Field::CodePoint, text, code_point, ["code points", "remark:cs0=ef"])
+}
+
+/// VLANs, likewise.
+pub(crate) fn vlan(text: &str) -> Result<MarkingClaim, String> {
+    claim(Field::Vlan, text, |text| of_tag(text, 4_094, "VLAN"), ["VLANs", "10=20 or 10=untagged"])
+}
+
+/// Priorities of tags, likewise.
+pub(crate) fn priority(text: &str) -> Result<MarkingClaim, String> {
+    claim(Field::Priority, text, |text| of_tag(text, 7, "priority"), ["priorities", "5=5"])
+}
+
+/// Code points of congestion notification, likewise.
+pub(crate) fn ecn(text: &str) -> Result<MarkingClaim, String> {
+    let value =
+        |text: &str| text.parse::<Ecn>().map(|ecn| ecn.to_string()).map_err(|error| error.to_string());
+    claim(Field::Ecn, text, value, ["code points of ECN", "ect0=ce"])
 }
 
 /// A port.
@@ -366,11 +395,29 @@ mod tests {
 
     #[test]
     fn a_marking_is_of_one_case_or_of_all() {
-        let marking = |text: &str| text.parse::<MarkingArgument>();
-        assert_eq!(marking("cs0=ef"), Ok(MarkingArgument { case: None, sent: Dscp::DEFAULT, out: Dscp::EF }));
-        assert_eq!(marking("remark:0=46").unwrap().case.as_deref(), Some("remark"));
+        let said = |claim: Result<MarkingClaim, String>| claim.unwrap().to_string();
+        assert_eq!(
+            (said(marking("cs0=46")), said(marking("remark:0=46"))),
+            ("cs0=ef".into(), "remark:cs0=ef".into())
+        );
         for bad in ["", "ef", "ef=", "ef=64", "a:b=c"] {
             assert!(marking(bad).is_err(), "{bad:?} was accepted");
+        }
+        assert_eq!(
+            (said(vlan("10=untagged")), said(priority("x:untagged=7"))),
+            ("10=untagged".into(), "x:untagged=7".into())
+        );
+        assert_eq!(said(ecn("ect0=3")), "ect0=ce");
+        for bad in [
+            vlan("10=4095"),
+            vlan("10"),
+            vlan("-1=2"),
+            priority("8=1"),
+            priority("5="),
+            ecn("ect0=ect9"),
+            ecn(""),
+        ] {
+            assert!(bad.is_err(), "{bad:?} was accepted");
         }
     }
 

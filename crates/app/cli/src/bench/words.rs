@@ -7,9 +7,9 @@ use romer_bench::options::BenchOptions;
 use romer_bench::{Forecast, Progress};
 use romer_method::Ask;
 use romer_method::campaign::Procedure;
-use romer_record::benchmark::{Benchmark, BenchmarkResult};
+use romer_record::benchmark::{Benchmark, BenchmarkResult, SelfTest};
 use romer_report::benchmark::amount;
-use romer_units::Duration;
+use romer_units::{Duration, counted_as};
 
 use crate::output::Sheet;
 
@@ -163,14 +163,7 @@ pub(super) fn summary(document: &Benchmark, sheet: Sheet) -> String {
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = &document.self_test {
         let alone = document.procedure == "self-test";
-        // Beside a benchmark, what was held is told by the claims.
-        for test in found.tests.iter().filter(|test| alone || !test.held) {
-            let held = if test.held { "held" } else { "NOT HELD" };
-            let _ = writeln!(text, "tester, {held}: {}: {}; {}", test.name, test.asked, test.found);
-        }
-        for claim in &found.claims {
-            let _ = writeln!(text, "tester: {claim}");
-        }
+        tester(&mut text, found, alone);
         if alone {
             warnings(&mut text, document);
             return set(&text, sheet);
@@ -180,20 +173,54 @@ pub(super) fn summary(document: &Benchmark, sheet: Sheet) -> String {
         let labels = document.dut.labels.iter().map(|(name, value)| format!("{name} {value}"));
         let _ = writeln!(text, "device: {}", labels.collect::<Vec<_>>().join(", "));
     }
-    let mut text = set(&text, sheet) + &table(document);
+    let tables: &[&[&str]] = match document.procedure.as_str() {
+        "throughput" => &[&["throughput_percent", "throughput_pps"]],
+        "back-to-back" => &[&["throughput_percent", "burst_frames", "corrected_buffer_ns"]],
+        "reset" => &[&["reset_by_loss_ns", "reset_by_times_ns"]],
+        "recovery" => &[&["throughput_percent", "recovery_ns"]],
+        "latency" => &[
+            &["carried_percent", "loss_ratio", "latency_mean_ns"],
+            &["latency_median_ns", "latency_p99_ns", "latency_max_ns"],
+            &[
+                "jitter_peak_to_peak_ns",
+                "jitter_inter_arrival_difference_ns",
+                "jitter_delay_difference_ns",
+                "jitter_deviation_from_mean_ns",
+            ],
+        ],
+        _ => &[&["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"]],
+    };
+    let mut text = set(&text, sheet);
+    for columns in tables {
+        text.push_str(&table(document, columns));
+    }
     text.push_str(&set(&remarks(document), sheet));
     text
 }
 
+/// What the tests of the tester itself came to: each, where they are what was asked for; else which were not held.
+fn tester(text: &mut String, found: &SelfTest, alone: bool) {
+    for test in found.tests.iter().filter(|_| alone) {
+        let held = if test.held { "held" } else { "NOT HELD" };
+        let _ = writeln!(text, "tester, {held}: {}: {}; {}", test.name, test.asked, test.found);
+    }
+    let missed: Vec<&str> =
+        found.tests.iter().filter(|test| !test.held).map(|test| test.name.as_str()).collect();
+    if !alone && !missed.is_empty() {
+        let _ = writeln!(
+            text,
+            "tester, NOT HELD: {}; see self_test in benchmark.json for how near they were",
+            missed.join(", ")
+        );
+    }
+    // What was not held has been told.
+    for claim in found.claims.iter().filter(|claim| !claim.starts_with("not met, ")) {
+        let _ = writeln!(text, "tester: {claim}");
+    }
+}
+
 /// What each place came to, in columns as wide as they need to be.
-fn table(document: &Benchmark) -> String {
-    let columns: &[&str] = match document.procedure.as_str() {
-        "throughput" => &["throughput_percent", "throughput_pps"],
-        "back-to-back" => &["throughput_percent", "burst_frames", "corrected_buffer_ns"],
-        "reset" => &["reset_by_loss_ns", "reset_by_times_ns"],
-        "recovery" => &["throughput_percent", "recovery_ns"],
-        _ => &["carried_percent", "carried_pps", "loss_ratio", "latency_mean_ns"],
-    };
+fn table(document: &Benchmark, columns: &[&str]) -> String {
     let heads = ["case", "frames", "load %"].map(str::to_owned).into_iter();
     let heads = heads.chain(columns.iter().map(|column| unit_of(column).0));
     let mut rows: Vec<(Vec<String>, String)> = vec![(heads.collect(), String::new())];
@@ -288,7 +315,21 @@ fn remarks(document: &Benchmark) -> String {
         let _ = writeln!(text, "event: {}", event.text);
     }
     warnings(&mut text, document);
+    text.push_str(&not_known(document));
     text
+}
+
+/// That some claims are neither broken nor shown to hold, and what that does to the exit code.
+fn not_known(document: &Benchmark) -> String {
+    let all = document.verdicts.len() as u64;
+    let open = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count() as u64;
+    if open == 0 {
+        return String::new();
+    }
+    format!(
+        "{open} of {} NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6 with --require-verdicts only\n",
+        counted_as(all, "claim is", "claims are")
+    )
 }
 
 /// Each stream, where there are several, and what came out with another marking than it went in with.
@@ -376,11 +417,13 @@ fn bound(result: &BenchmarkResult, first: bool, repeats: u32) -> Option<String> 
     first.then(|| format!("bounded by {by}"))
 }
 
-/// The head of a column of this quantity, and by how much its values are multiplied: latencies are shown in microseconds, other
-/// times in milliseconds.
+/// The head of a column of this quantity, and by how much its values are multiplied: latencies and jitters are shown in
+/// microseconds, other times in milliseconds.
 fn unit_of(quantity: &str) -> (String, f64) {
     match quantity.strip_suffix("_ns") {
-        Some(name) if name.starts_with("latency") => (format!("{name}_us"), 1e-3),
+        Some(name) if name.starts_with("latency") || name.starts_with("jitter") => {
+            (format!("{name}_us"), 1e-3)
+        }
         Some(name) => (format!("{name}_ms"), 1e-6),
         None => (quantity.into(), 1.0),
     }
@@ -398,6 +441,8 @@ fn value(result: &BenchmarkResult, factor: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use romer_record::benchmark::{Judgement, SelfTestItem};
+
     use super::*;
 
     #[test]
@@ -415,6 +460,77 @@ mod tests {
         assert!(told.starts_with("recovery_ns was not found in 1 of 3 repeats: "), "{told}");
         assert!(bound(&found(0, by), false, 3).unwrap().starts_with("recovery_ns was not found: "));
         assert_eq!(bound(&found(3, by), true, 3).unwrap(), "bounded by an overload that loses nothing");
+    }
+
+    fn told(procedure: &str, verdicts: Vec<Option<bool>>, self_test: Option<SelfTest>) -> String {
+        let judged = |holds| Judgement { case: "as it is".into(), holds, ..Judgement::default() };
+        let result = |quantity: &str| BenchmarkResult {
+            quantity: quantity.into(),
+            mean: Some(2e6),
+            interval: Some([1e6, 3e6]),
+            ..BenchmarkResult::default()
+        };
+        let quantities = [
+            "carried_percent",
+            "latency_median_ns",
+            "latency_p99_ns",
+            "latency_max_ns",
+            "jitter_peak_to_peak_ns",
+        ];
+        let document = Benchmark {
+            procedure: procedure.into(),
+            results: quantities.map(result).into(),
+            verdicts: verdicts.into_iter().map(judged).collect(),
+            self_test,
+            ..Benchmark::default()
+        };
+        summary(&document, Sheet::default())
+    }
+
+    #[test]
+    fn claims_of_which_nothing_is_known_are_told_at_the_end_with_the_exit_code() {
+        let last = |verdicts| told("priority", verdicts, None).lines().last().unwrap_or_default().to_owned();
+        assert_eq!(
+            last(vec![Some(true), None, None]),
+            "2 of 3 claims are NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6 with --require-verdicts only"
+        );
+        assert!(last(vec![None]).starts_with("1 of 1 claim is NOT KNOWN: "));
+        assert!(!last(vec![Some(true), Some(false)]).contains("NOT KNOWN"));
+    }
+
+    #[test]
+    fn a_latency_is_told_by_its_quantiles_and_jitters_with_intervals() {
+        let text = told("latency", Vec::new(), None);
+        for head in ["latency_median_us", "latency_p99_us", "latency_max_us", "jitter_peak_to_peak_us"] {
+            assert!(text.contains(head), "{text}");
+        }
+        assert!(text.matches("2000.000 (1000.000 to 3000.000)").count() >= 4, "{text}");
+    }
+
+    #[test]
+    fn what_of_the_tester_was_not_held_is_told_once_and_shortly() {
+        let item = |name: &str, held| SelfTestItem {
+            name: name.into(),
+            held,
+            found: "half of the gaps left within 3 us".into(),
+            ..SelfTestItem::default()
+        };
+        let found = SelfTest {
+            tests: vec![item("gap-100us", false), item("gap-150us", false), item("line-rate", true)],
+            claims: vec!["not met, so that nothing may be claimed that rests on it: gap-100us".into()],
+            ..SelfTest::default()
+        };
+        let text = told("load-sweep", Vec::new(), Some(found.clone()));
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("gap-100us")).collect();
+        assert_eq!(
+            lines,
+            [
+                "tester, NOT HELD: gap-100us, gap-150us; see self_test in benchmark.json for how near they were"
+            ]
+        );
+        let text = told("self-test", Vec::new(), Some(found));
+        assert_eq!(text.matches("gap-100us").count(), 1, "{text}");
+        assert!(text.contains("tester, held: line-rate"), "{text}");
     }
 
     #[test]

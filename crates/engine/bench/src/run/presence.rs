@@ -38,6 +38,13 @@ fn is_no_testers(silence: &Silence, unread: u64) -> bool {
     })
 }
 
+/// Whether a device that gave nothing out in this time stood still, and not the tester: what gives out in bursts does so more often.
+fn is_held(held: &Silence) -> bool {
+    /// So long at the least.
+    const HELD: Duration = Duration::from_millis(200);
+    held.length - held.still >= HELD && held.frames >= LEAST_AWAY
+}
+
 /// For how long at the least a device did not answer, which came to do so after so many frames of so many streams: first one
 /// was sent, then one of each stream again and again.
 fn unanswered(sent: u64, streams: usize) -> Duration {
@@ -191,6 +198,25 @@ impl<B: Bed> Running<'_, B> {
         )
     }
 
+    /// The device gave nothing out for a time, and then what it had held, or some of it.
+    fn held(&mut self, held: &Silence, record: &TrialRecord) -> Result<(), BenchError> {
+        let [from, length, away] = [held.from, held.length, AWAY].map(Duration::as_secs_f64);
+        let frames = held.frames;
+        // For less than makes an absence, the host of a virtual device may have stood still.
+        let who = if length < away { "the device, or its host," } else { "the device" };
+        let again = match record.figures.standstills.count {
+            0 | 1 => String::new(),
+            count => format!(" (it stood still {count} times in it)"),
+        };
+        self.event(
+            "device-stalled",
+            format!(
+                "{who} gave nothing out for {length:.2} s, from {from:.1} s into a trial on{again}, in which {frames} frames were sent to \
+                 it; those that it carried later have the time in their latency"
+            ),
+        )
+    }
+
     /// A trial is looked at, which began at `at`: did the device carry too little, or had it gone? Of a device that is reset
     /// nothing else is expected.
     pub(super) fn look_after(
@@ -245,17 +271,9 @@ impl<B: Bed> Running<'_, B> {
             self.stalled(&silence, "then did again")?;
         }
         // What it held comes at once then, or is lost one by one.
-        let held =
-            record.figures.standstill.filter(|held| !invalid && within.is_none() && is_no_testers(held, 0));
-        if let Some(Silence { from, length, frames, .. }) = held {
-            let [from, length] = [from, length].map(Duration::as_secs_f64);
-            self.event(
-                "device-stalled",
-                format!(
-                    "the device gave nothing out for {length:.2} s, from {from:.1} s into a trial on, in which {frames} frames were sent to \
-                     it; those that it carried later have the time in their latency"
-                ),
-            )?;
+        let held = record.figures.standstill.filter(|held| !invalid && within.is_none() && is_held(held));
+        if let Some(held) = held {
+            self.held(&held, record)?;
         }
         let outcome = &record.figures.outcome;
         let tail = record.figures.tail.filter(stalled);

@@ -141,6 +141,41 @@ fn streams_that_are_dropped_are_named_also_where_others_are_lost_by_chance() {
 }
 
 #[test]
+fn at_one_load_alone_a_stream_or_size_of_which_nothing_comes_while_others_are_lost_is_not_known() {
+    let open = |asked: &BenchOptions, bed| {
+        let document = run(asked, bed);
+        assert_eq!(named(&document), []);
+        let open = document.verdicts.into_iter().filter(|one| one.holds.is_none());
+        open.map(|one| (one.subject, one.found)).collect::<Vec<_>>()
+    };
+    let stream =
+        |name: &str| StreamOptions { name: name.into(), share: 1.0 / 3.0, ..StreamOptions::default() };
+    let three = BenchOptions { streams: ["voice", "video", "rest"].map(stream).into(), ..sweep(&[0.2]) };
+    let noisy = |noise| Simulated::with(Device { noise, ..carries(1.0, 100) });
+    let mute = Some((0..9, 0, 0..2_000_000_000));
+    let found = open(&three, Simulated { mute: mute.clone(), ..noisy(0.05) });
+    let [(subject, found)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(subject, "stream voice");
+    assert!(
+        found.starts_with("none of ") && found.contains(", in the one trial of it, which decides nothing: "),
+        "{found}"
+    );
+    assert!(found.contains(" % of the others were lost as well") && found.ends_with("(--loads)"), "{found}");
+    assert_eq!(open(&three, noisy(0.05)), []);
+    // Of a mixture, a size.
+    let mixed = BenchOptions { frames: vec![Frames::Mixture("simple".parse().unwrap())], ..sweep(&[0.2]) };
+    let drops = Device { noise: 0.05, drops_size: Some(594), ..carries(1.0, 100) };
+    let found = open(&mixed, Simulated::with(drops));
+    assert_eq!(
+        found.iter().map(|(subject, _)| subject.as_str()).collect::<Vec<_>>(),
+        ["frames of 594 octets"]
+    );
+    // Where others come, it is named for certain.
+    let document = run(&three, Simulated { mute, ..noisy(0.0) });
+    assert_eq!((named(&document).len(), document.verdicts.len()), (1, 1), "{:?}", document.verdicts);
+}
+
+#[test]
 fn a_stream_that_is_dropped_is_named_though_the_tester_stands_still_in_every_trial() {
     let stream = |name: &str, size, share| StreamOptions {
         name: name.into(),

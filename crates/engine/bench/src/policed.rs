@@ -1,0 +1,82 @@
+//! What a policer did with the frames of a trial, bucket by bucket.
+
+use romer_method::Ask;
+use romer_method::analysis::{Flight, policed};
+use romer_method::policing::{self, Profile};
+use romer_record::benchmark::{self, PolicedTogether};
+
+use crate::options::BenchOptions;
+use crate::run::whole;
+
+/// What was found of one bucket.
+type Bucket = (policing::Verdict, policing::Whole);
+
+/// What was found of all buckets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policed {
+    /// The one that the streams share which have none of their own.
+    shared: Option<Bucket>,
+    /// Those of the streams; none where no stream has one.
+    of_streams: Vec<Option<Bucket>>,
+}
+
+impl Policed {
+    /// What these frames show, where a policer is judged.
+    pub(crate) fn of(options: &BenchOptions, ask: &Ask, flight: &Flight) -> Self {
+        let has_own = options.streams.iter().any(|stream| stream.profile.is_some());
+        if options.claims.profile.is_none() && !has_own {
+            return Self::default();
+        }
+        let case = options.cases.get(ask.case).map_or("", |case| case.name.as_str());
+        let conforming: Vec<_> =
+            options.streams.iter().map(|stream| options.claims.conforming(case, stream.dscp)).collect();
+        let frames = policed(flight, &conforming);
+        let own = |stream: usize| options.streams.get(stream).and_then(|stream| stream.profile);
+        let judged = |profile: &Profile, is_in: &dyn Fn(usize) -> bool| {
+            let frames = frames.iter().filter(|(stream, _)| is_in(*stream)).map(|(_, frame)| *frame);
+            let frames: Vec<_> = frames.collect();
+            (policing::judge(profile, &frames), policing::whole(profile, &frames))
+        };
+        let shares = |stream| own(stream).is_none();
+        let shared = options.claims.profile.filter(|_| (0..options.streams.len()).any(shares));
+        let of_stream = |number| own(number).map(|profile| judged(&profile, &|stream| stream == number));
+        Self {
+            shared: shared.map(|profile| judged(&profile, &shares)),
+            of_streams: if has_own {
+                (0..options.streams.len()).map(of_stream).collect()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// That of the bucket which streams share, for the document.
+    pub(crate) fn shared(&self) -> Option<benchmark::Policed> {
+        self.shared.map(told)
+    }
+
+    /// That of a stream's own, for the document.
+    pub(crate) fn of_stream(&self, number: usize) -> Option<benchmark::Policed> {
+        self.of_streams.get(number).copied().flatten().map(told)
+    }
+}
+
+fn told((verdict, all): Bucket) -> benchmark::Policed {
+    benchmark::Policed {
+        conforming_passed: verdict.conforming_passed,
+        conforming_stopped: verdict.conforming_stopped,
+        excess_stopped: verdict.excess_stopped,
+        excess_passed: verdict.excess_passed,
+        at_the_edge: verdict.at_the_edge,
+        at_the_edge_stopped: verdict.at_the_edge_stopped,
+        together: Some(PolicedTogether {
+            passed: whole(all.passed.round()),
+            nominal: whole(all.nominal.round()),
+            missing: whole(all.missing.floor()),
+            beyond: whole(all.beyond.floor()),
+            edge: whole(all.edge),
+            latest_ns: all.blur,
+            fills_in_ns: i64::try_from(whole(all.fills_in)).unwrap_or(i64::MAX),
+        }),
+    }
+}
