@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use romer_impair::{Cause, Correlation, Ledger, Nanos, Outcome};
 use romer_metrics::{student_975, summary};
+use romer_record::document::Summary;
 use romer_record::emulation::EmulatedDirection;
 use romer_units::Duration;
 
@@ -57,10 +58,11 @@ impl Samples {
 
     /// The direction's part of the document.
     pub(crate) fn direction(&self, ledger: &Ledger, correlation: Option<&Correlation>) -> EmulatedDirection {
+        let of_delays = |delays: &[i64]| with_known_intervals(summary(delays), correlation);
         EmulatedDirection {
-            requested_delay_ns: summary(&self.requested),
-            actual_delay_ns: summary(&self.actual),
-            total_delay_ns: summary(&self.total),
+            requested_delay_ns: of_delays(&self.requested),
+            actual_delay_ns: of_delays(&self.actual),
+            total_delay_ns: of_delays(&self.total),
             delay_error_ns: summary(&self.error),
             inter_arrival_ns: summary(&self.inter_arrival),
             inter_departure_ns: summary(&self.inter_departure),
@@ -72,13 +74,43 @@ impl Samples {
     }
 }
 
-/// That a direction whose order is exact was emulated for too short a time for its figures to agree with what was asked for,
+/// Independent delays beyond a quantile that its interval needs.
+const BEYOND: f64 = 20.0;
+
+/// A summary of delays without the intervals that cannot be told: any where nothing tells how many independent ones they are
+/// worth, those of far quantiles where few are beyond, and of the mean where the law has no variance.
+pub(crate) fn with_known_intervals(mut summary: Summary, correlation: Option<&Correlation>) -> Summary {
+    let Some(correlation) = correlation else { return summary };
+    let untold = correlation.is_untold();
+    if untold || correlation.is_boundless() {
+        summary.mean_interval = None;
+    }
+    if untold {
+        summary.median_interval = None;
+    }
+    let beyond = |share: f64| correlation.effective_values().map_or(untold, |worth| worth * share < BEYOND);
+    if beyond(0.05) {
+        summary.p95_interval = None;
+    }
+    if beyond(0.01) {
+        summary.p99_interval = None;
+    }
+    summary
+}
+
+/// That a direction whose delays are alike was emulated for too short a time for its figures to agree with what was asked for,
 /// and how far off chance alone may leave them, where the run is long enough to tell.
 pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> Option<String> {
     let correlation = correlation?;
+    if correlation.is_boundless() {
+        return Some(format!(
+            "{direction}: delays are drawn from a distribution without a variance (Pareto's, of a shape up to 2), so that no run \
+             tells how near their mean is to what was asked for; their median and other quantiles do"
+        ));
+    }
     if let Some(most) = correlation.effective_at_most() {
         return Some(format!(
-            "{direction}: the order keeps neighbouring delays alike, and those of this run are worth fewer than {most:.0} \
+            "{direction}: neighbouring delays are alike, and those of this run are worth fewer than {most:.0} \
              independent ones as to their mean. How many is not known, nor how far off what was asked for chance leaves their \
              mean and standard deviation: the run is too short to tell. A longer one is nearer, and tells; more packets in \
              the same time are not"
@@ -94,7 +126,7 @@ pub(crate) fn too_alike(direction: &str, correlation: Option<&Correlation>) -> O
     let mean = two_digits(mean);
     let deviation = (deviation * 100.0).ceil();
     Some(format!(
-        "{direction}: the order keeps neighbouring delays alike, and the {} of this run are worth {worth:.0} independent \
+        "{direction}: neighbouring delays are alike, and the {} of this run are worth {worth:.0} independent \
          ones as to their mean. By chance alone their mean may be {mean} off what was asked for, and their standard deviation \
          {deviation:.0} % (95 of 100 runs are nearer). A longer run is nearer; more packets in the same time are not",
         spread.values
@@ -125,5 +157,39 @@ fn counted(ledger: &Ledger, correlation: Option<&Correlation>) -> EmulatedDirect
         correlation_time_ns: correlation.and_then(Correlation::time_ns),
         effective_values: correlation.and_then(Correlation::effective_values),
         ..EmulatedDirection::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use romer_units::random::{Seed, Stream};
+
+    use super::*;
+
+    #[test]
+    fn intervals_that_cannot_be_told_are_left_out() {
+        let stream = Stream::new(Seed([1, 2, 3, 4, 5, 6]), [7, 8]);
+        #[expect(clippy::cast_possible_truncation, reason = "below a million")]
+        let independent = |number: u64| (stream.unit(number) * 1e6) as i64;
+        let given = |count: u64, value: &dyn Fn(u64) -> i64| {
+            let mut correlation = Correlation::default();
+            (0..count).for_each(|number| correlation.add(number.cast_signed(), value(number)));
+            let intervals = Summary {
+                mean_interval: Some([0.0, 1.0]),
+                median_interval: Some([0.0, 1.0]),
+                p95_interval: Some([0.0, 1.0]),
+                p99_interval: Some([0.0, 1.0]),
+                ..Summary::default()
+            };
+            let known = with_known_intervals(intervals, Some(&correlation));
+            [known.mean_interval, known.median_interval, known.p95_interval, known.p99_interval]
+                .map(|interval| interval.is_some())
+        };
+        assert_eq!(given(4_000, &independent), [true; 4]);
+        assert_eq!(given(1_000, &independent), [true, true, true, false], "some 10 are beyond its 99 %");
+        // A thousand packets, of which the network changed its mind five times.
+        assert_eq!(given(1_000, &|number| independent(number / 200)), [false; 4]);
+        assert_eq!(given(100, &independent), [false; 4], "too few to tell");
+        assert_eq!(given(1_000, &|_| 5), [true; 4], "all are the same");
     }
 }

@@ -332,6 +332,58 @@ fn exact_order_keeps_the_distribution_of_correlated_delays_and_their_correlation
 }
 
 #[test]
+fn correlated_delays_in_exact_order_do_not_stay_in_a_tail() {
+    // Steps from far out lead further than the gap, nearly always.
+    for (correlation, seeds) in [(-0.6, 1..=30), (0.0, 1..=10)] {
+        for gap in [10_000_000, 20_000_000] {
+            for seed in seeds.clone() {
+                let law = Law::Exponential { mean: 5e6 };
+                let delay = Delay { fixed: 0, variable: Some(Variable::new(law.clone(), Some(correlation))) };
+                let path = Path { delay: Model::Plain(delay), ..Path::default() };
+                let config = Config { seed: Some(Seed([seed, 2, 3, 4, 5, 6])), ..config(path) };
+                let (engine, _, out) = run(config, every(gap).take(20_000));
+                let delays: Vec<f64> = out.iter().map(|o| o.requested as f64).collect();
+                let stay = delays.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap();
+                // A packet in 15 stays where it was, at the most: 40 in a row are none in 10^40.
+                assert!(stay < 40, "{correlation} {gap} {seed}: {stay} in a row");
+                let effective = engine.correlation(Port::A).unwrap().effective_values().unwrap();
+                assert!(effective > 300.0, "{correlation} {gap} {seed}: {effective}");
+                claims::kolmogorov_of(delays, effective / 4.0, |x| law.share_up_to(x));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_note_of_correlated_delays_says_from_which_gap_on_few_steps_are_refused() {
+    let from = |law: Law, correlation| Variable::new(law, Some(correlation)).correlated_from().unwrap();
+    // Without correlation two exponential delays differ by an exponential length of the same mean.
+    let exponential = from(Law::Exponential { mean: 5e6 }, 0.0) / (-5e6 * 0.003_f64.ln());
+    assert!((exponential - 1.0).abs() < 0.1, "{exponential}");
+    // Normal ones by a normal length, beyond 2.968 deviations of which 0.003 lie.
+    for correlation in [-0.6, 0.0, 0.9] {
+        let normal = from(Law::Normal { mean: 50e6, stddev: 1e6 }, correlation);
+        let theory = 2.968e6 * (2.0 * (1.0 - correlation)).sqrt();
+        assert!((normal / theory - 1.0).abs() < 0.1, "{correlation}: {normal} for {theory}");
+    }
+    assert!(from(Law::Exponential { mean: 5e6 }, 1.0) < 1e-3);
+}
+
+#[test]
+fn of_a_law_without_a_variance_nothing_tells_how_near_the_mean_is() {
+    for (shape, order) in [(1.5, Order::Exact), (1.5, Order::Independent), (2.5, Order::Exact)] {
+        let delay =
+            Delay { fixed: 0, variable: Some(Variable::new(Law::Pareto { scale: 1e6, shape }, None)) };
+        let path = Path { delay: Model::Plain(delay), order, ..Path::default() };
+        let (engine, _, _) = run(config(path), every(1_000_000).take(20_000));
+        let noted = engine.correlation(Port::A).unwrap();
+        assert_eq!(noted.is_boundless(), shape < 2.0);
+        assert_eq!(noted.effective_values().is_none() && noted.spread().is_none(), shape < 2.0);
+        assert_eq!(noted.effective_at_most(), None);
+    }
+}
+
+#[test]
 fn a_queue_over_independent_draws_is_what_exact_order_is_not() {
     // Facts of a simulation: Normal(50, 10) ms at 10,000 packets a second comes out with mean 71 ms.
     let law = Law::Normal { mean: 5e7, stddev: 1e7 };

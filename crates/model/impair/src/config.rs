@@ -106,10 +106,15 @@ impl Variable {
         Self { width: law.width(), law, correlation }
     }
 
-    /// Nanoseconds between packets from which on delays in exact order are as correlated as asked for, or nearly so: nearer
+    /// Nanoseconds between packets from which on delays in exact order are as correlated as asked for, to 0.02 or so: nearer
     /// ones are more alike, because order asks for it. `None` where no correlation is asked for.
     pub fn correlated_from(&self) -> Option<f64> {
-        self.correlation.map(|correlation| crate::order::step_length(correlation, self.width))
+        self.correlation.map(|correlation| crate::order::step_quantile(&self.law, correlation, 0.003))
+    }
+
+    /// Whether a correlation is asked for.
+    pub const fn is_correlated(&self) -> bool {
+        self.correlation.is_some()
     }
 
     /// The distribution.

@@ -259,8 +259,8 @@ impl Engine {
         &self.ports[port.index()].ledger
     }
 
-    /// How alike successive delays of the exact order are, of the path that belongs to no flow; `None` where that
-    /// order draws nothing.
+    /// How alike successive delays are, of the path that belongs to no flow, in the exact order or by a correlation asked for;
+    /// `None` where neither is, and the law has a variance.
     pub fn correlation(&self, port: Port) -> Option<&Correlation> {
         self.ports[port.index()].paths.first()?.as_ref()?.correlation()
     }

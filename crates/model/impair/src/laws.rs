@@ -125,6 +125,11 @@ impl Law {
         self.quantile(1.0 - 1e-9, 1e-9)
     }
 
+    /// Whether its variance is finite.
+    pub fn has_variance(&self) -> bool {
+        !matches!(self, Self::Pareto { shape, .. } if *shape <= 2.0)
+    }
+
     /// The share of a normal law that the cut at 0 leaves out; 0 for all others.
     pub fn cut(&self) -> f64 {
         match self {

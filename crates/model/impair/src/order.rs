@@ -33,11 +33,17 @@
 //!
 //! **Correlated delays** (a Gaussian copula: the normal score of the next delay is c times that of the last and a fresh
 //! part) take steps of a third kind where the gap is at least [`ALIKE`] times as long as such a step, which is some
-//! √(2(1-c)) widths: the copula's step is proposed, and taken if it changes the delay by no more than the gap; else the delay
-//! stays. The copula's step is reversible with respect to F, and what is left of it when both directions of a change
-//! are forbidden or allowed together is so, too (Metropolis's rule), so that F stays. At gaps as long as a step hardly
-//! one is refused and the correlation is the one asked for; at shorter ones neighbours are more alike, and at the
-//! shortest the zig-zag process says how alike, because the order asks for it.
+//! √(2(1-c)) widths: the copula's step is proposed, and taken if it changes the delay by no more than the gap. The copula's
+//! step is reversible with respect to F, and what is left of it when both directions of a change are forbidden or allowed
+//! together is so, too (Metropolis's rule), so that F stays. Refused alone, a delay far out in the tail of its law would stay
+//! there for as long as steps from it lead further than the gap, which with a negative coefficient is nearly for ever. So
+//! what was refused is followed by a second proposal, from a window about the delay as for long gaps (as wide as the gap or,
+//! every other time, narrower by a factor up to e³, drawn). It is taken by the rule of delayed rejection (Tierney and Mira
+//! 1999): windows are reversible by themselves, so with z the normal score of the delay, z₁ of the first proposal and z₂ of
+//! the second the ratio of both ways is exp(-((z₁ - c z₂)² - (z₁ - c z)²) / (2(1-c²))), where the first proposal would be
+//! refused from the second as well, and 0 where it would not. The share of refused steps falls with the gap, and with it
+//! how much more alike than asked for neighbours are ([`step_quantile`]); at gaps shorter than [`ALIKE`] steps the zig-zag
+//! process says how alike they are, because the order asks for it.
 //!
 //! An empirical law may have gaps and atoms, which no process of bounded slope crosses. It takes steps of the second
 //! kind, and besides draws X afresh from F with a probability 1 - exp(-g / (20 widths)); where that falls by more
@@ -61,6 +67,8 @@ use crate::special::{normal_below, normal_quantile};
 const LONG: f64 = 16.0;
 /// Gaps shorter than this share of the length of a correlated step are left to the steps of the first kind.
 const ALIKE: f64 = 0.5;
+/// The narrowest window of a second proposal is narrower than the gap by the exponential of this.
+const NARROWEST: f64 = 3.0;
 /// How fast the delay rises and falls, nanoseconds in a nanosecond.
 const SLOPE: f64 = 0.5;
 /// Mean number of widths between two fresh draws of an empirical law.
@@ -170,23 +178,37 @@ impl Exact {
         if drawn.is_finite() { drawn.clamp(low.max(0.0), high) } else { x }
     }
 
-    /// A correlated step, where it changes the delay by no more than the gap.
+    /// A correlated step, where it changes the delay by no more than the gap; else one within a window.
     fn alike(&mut self, law: &Law, correlation: f64, gap: f64) {
         let x = if matches!(law, Law::Empirical(_)) { self.y } else { to_x(law, self.y) };
-        // Where x is an atom of the law, its score is any of the atom's.
+        let score = self.score(law, x);
+        let rest = 1.0 - correlation * correlation;
+        let fresh = normal_quantile(self.numbers.unit().max(f64::MIN_POSITIVE));
+        let first = correlation * score + libm::sqrt(rest) * fresh;
+        let drawn = of_score(law, first);
+        if (drawn - x).abs() <= gap {
+            return self.place(law, drawn);
+        }
+        let narrower =
+            if self.numbers.unit() < 0.5 { libm::exp(-NARROWEST * self.numbers.unit()) } else { 1.0 };
+        let second = self.window(law, x, gap * narrower);
+        let second_score = self.score(law, second);
+        let [back, there] = [second_score, score].map(|from| first - correlation * from);
+        let ratio = libm::exp((there * there - back * back) / (2.0 * rest));
+        let taken = (drawn - second).abs() > gap && self.numbers.unit() < ratio;
+        self.place(law, if taken { second } else { x });
+    }
+
+    /// The normal score of `x`; where that is an atom of the law, any of the atom's.
+    fn score(&mut self, law: &Law, x: f64) -> f64 {
         let (below, above) = law.shares(x);
         let (atom, place) = ((1.0 - below - above).max(0.0), self.numbers.unit());
         let (below, above) = (below + place * atom, above + (1.0 - place) * atom);
-        let score = if below < 0.5 {
+        if below < 0.5 {
             normal_quantile(below.max(f64::MIN_POSITIVE))
         } else {
             -normal_quantile(above.max(f64::MIN_POSITIVE))
-        };
-        let fresh = normal_quantile(self.numbers.unit().max(f64::MIN_POSITIVE));
-        let next = correlation * score + libm::sqrt(1.0 - correlation * correlation) * fresh;
-        let [below, above] = [next, -next].map(|score| normal_below(score).max(f64::MIN_POSITIVE));
-        let drawn = law.quantile(below, above);
-        self.place(law, if (drawn - x).abs() <= gap { drawn } else { x });
+        }
     }
 
     fn empirical(&mut self, law: &Law, width: f64, gap: f64) {
@@ -201,10 +223,43 @@ impl Exact {
     }
 }
 
-/// How far a correlated step may change the delay, as the width of its law: from this many nanoseconds between packets
-/// on, delays in exact order are as correlated as asked for, or nearly so.
-pub(crate) fn step_length(correlation: f64, width: f64) -> f64 {
+/// The value of a normal score.
+fn of_score(law: &Law, score: f64) -> f64 {
+    let [below, above] = [score, -score].map(|score| normal_below(score).max(f64::MIN_POSITIVE));
+    law.quantile(below, above)
+}
+
+/// How far a correlated step changes the delay as a rule.
+fn step_length(correlation: f64, width: f64) -> f64 {
     libm::sqrt(2.0 * (1.0 - correlation).max(0.0)) * width
+}
+
+/// What a correlated step changes the delay by, nanoseconds, but for a share of `beyond` of the steps; to a tenth or so.
+/// Between packets so far apart that share is refused, and delays in exact order are that much more alike than asked for.
+pub(crate) fn step_quantile(law: &Law, correlation: f64, beyond: f64) -> f64 {
+    // Places in the scores' plane, each with its share.
+    let place = |step: i32| f64::from(step) / 10.0;
+    let density = |score: f64| libm::exp(-0.5 * score * score);
+    let rest = libm::sqrt(1.0 - correlation * correlation);
+    let mut steps: Vec<(f64, f64)> = (-50..=50)
+        .flat_map(|from| {
+            let from = place(from);
+            let x = of_score(law, from);
+            (-50..=50).map(move |fresh| {
+                let fresh = place(fresh);
+                let step = of_score(law, correlation * from + rest * fresh) - x;
+                (step.abs(), density(from) * density(fresh))
+            })
+        })
+        .collect();
+    steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let all: f64 = steps.iter().map(|step| step.1).sum();
+    let mut share = 0.0;
+    let found = steps.iter().find(|step| {
+        share += step.1 / all;
+        share > beyond
+    });
+    found.map_or(0.0, |step| step.0)
 }
 
 /// Where the process turns that moves up or down from `y`, for a uniformly distributed `unit`.
@@ -301,6 +356,8 @@ pub struct Correlation {
     last: Nanos,
     /// The first value, from which all are counted so that no digits are lost.
     pivot: f64,
+    /// There are values of a law without a variance.
+    boundless: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -344,7 +401,7 @@ const AT_MOST: f64 = 1.9;
 
 impl Default for Correlation {
     fn default() -> Self {
-        Self { levels: [Level::default(); 48], first: None, last: 0, pivot: 0.0 }
+        Self { levels: [Level::default(); 48], first: None, last: 0, pivot: 0.0, boundless: false }
     }
 }
 
@@ -352,6 +409,23 @@ impl Correlation {
     /// Begins anew.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Takes note that delays are drawn from a law without a variance: nothing tells then how near their mean is to what was
+    /// asked for.
+    pub(crate) const fn has_no_variance(&mut self) {
+        self.boundless = true;
+    }
+
+    /// Whether delays were drawn from a law without a variance.
+    pub const fn is_boundless(&self) -> bool {
+        self.boundless
+    }
+
+    /// Whether there are values, not all the same, and nothing tells what they are worth.
+    pub fn is_untold(&self) -> bool {
+        let varies = self.levels.first().is_some_and(|all| variance(all).is_some_and(|found| found > 0.0));
+        varies && self.trusted().is_none()
     }
 
     /// Takes note of the next delay, of a packet that arrived at `at`.
@@ -383,17 +457,18 @@ impl Correlation {
     }
 
     /// How many independent values would tell as much of the mean as those noted did, good to about a fifth; `None` below
-    /// 128 values, where all are the same, and where the values are alike over so much of the run that it does not tell
-    /// ([`Correlation::effective_at_most`]).
+    /// 128 values, where all are the same, where the values are alike over so much of the run that it does not tell
+    /// ([`Correlation::effective_at_most`]), and of a law without a variance.
     pub fn effective_values(&self) -> Option<f64> {
-        self.worth(self.trusted()?)
+        self.worth(self.trusted().filter(|_| !self.boundless)?)
     }
 
     /// How many that are at the most, where they are so few that the run does not tell how many: as good as certain, and far
     /// too many where they are very few. `None` where [`Correlation::effective_values`] says it, and where there are too few
     /// values altogether.
     pub fn effective_at_most(&self) -> Option<f64> {
-        let level = self.longest(ENOUGH_BLOCKS[2]).filter(|_| self.trusted().is_none())?;
+        let untold = self.trusted().is_none() && !self.boundless;
+        let level = self.longest(ENOUGH_BLOCKS[2]).filter(|_| untold)?;
         Some((AT_MOST * self.worth(level)?).min(cast::count(self.levels[0].blocks)))
     }
 
@@ -421,7 +496,7 @@ impl Correlation {
     /// How well mean and standard deviation are known; `None` where [`Correlation::effective_values`] is. From the same
     /// blocks, the deviation by the blocks' means of (value - mean)².
     pub fn spread(&self) -> Option<Spread> {
-        let (all, level) = (self.levels.first()?, self.trusted()?);
+        let (all, level) = (self.levels.first()?, self.trusted().filter(|_| !self.boundless)?);
         let single = variance(all)?;
         let (blocks, mean) = (cast::count(level.blocks), all.sum / cast::count(all.blocks));
         // The variance of blocks' means of x² - 2 mean x, which differ by a constant from those of (x - mean)².

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::Nanos;
 use crate::cast;
 use crate::chain::Walk;
-use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder};
+use crate::config::{Delay, Displacement, Duplicate, MOST_DISPLACED, Model, Order, Path, Reorder, Variable};
 use crate::decision::{Decision, Memory};
 use crate::gate::Gate;
 use crate::generator::{Draws, Lane, Owner, Purpose, Sequence};
@@ -202,8 +202,10 @@ impl Pipeline {
 
     pub(crate) fn correlation(&self) -> Option<&Correlation> {
         let path = self.timeline.path(self.front);
-        let varies = path.delay.all().any(|delay| delay.variable.is_some());
-        (path.order == Order::Exact && varies && path.trace.is_none()).then_some(&*self.correlation)
+        let variables = || path.delay.all().filter_map(|delay| delay.variable.as_ref());
+        let alike = path.order == Order::Exact || variables().any(Variable::is_correlated);
+        let noted = variables().next().is_some() && (alike || self.correlation.is_boundless());
+        (noted && path.trace.is_none()).then_some(&*self.correlation)
     }
 
     /// The first four stages for a packet that arrives; `ordinal` counts the port's.
@@ -388,8 +390,11 @@ impl Pipeline {
             self.independent(&variable.law, ordinal, copy)
         };
         let drawn = cast::nanos(drawn).clamp(0, crate::config::LONGEST_DELAY);
-        if path.order == Order::Exact {
+        if path.order == Order::Exact || variable.is_correlated() {
             self.correlation.add(now, drawn);
+        }
+        if !variable.law.has_variance() {
+            self.correlation.has_no_variance();
         }
         fixed.saturating_add(drawn)
     }

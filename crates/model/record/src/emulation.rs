@@ -178,11 +178,12 @@ pub struct EmulatedDirection {
     /// Share of the delayed packets and copies that waited longer than their delay so as not to overtake; `null` where
     /// none was delayed.
     pub waited_ratio: Option<f64>,
-    /// With the exact order: in how long delays become independent of each other; `null` where it cannot be told.
+    /// With the exact order, and of correlated delays: in how long they become independent of each other; `null` where it
+    /// cannot be told.
     #[serde(default)]
     pub correlation_time_ns: Option<f64>,
-    /// With the exact order: how many independent delays would tell as much of their mean; `null` where it cannot be
-    /// told.
+    /// With the exact order, and of correlated delays: how many independent ones would tell as much of their mean; `null` where
+    /// it cannot be told, and of a law without a variance.
     #[serde(default)]
     pub effective_values: Option<f64>,
     /// Delays asked for, of packets that left.

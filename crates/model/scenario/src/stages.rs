@@ -295,7 +295,7 @@ fn variable(table: &mut Reader<'_>, load: &mut Load<'_>) -> Read<Option<Variable
             inner.finish()?;
             let law =
                 law.ok_or_else(|| of.error("is none, which cannot be correlated; name a distribution"))?;
-            if law.correlated_from().is_some() {
+            if law.is_correlated() {
                 return Err(of.error("is correlated already; name a distribution, and one coefficient"));
             }
             let coefficient = table.need("coefficient")?;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use romer_impair::{Cause, Correlation};
+use romer_record::document::Summary;
 use romer_record::emulation::{EMULATION, EmulatedDirection, Emulation, EmulationChange};
 use romer_units::counted;
 
 use super::control::{Applied, Facts};
 use super::statistics::{Direction, LinkTold, Snapshot};
-use crate::statistics::too_alike;
+use crate::statistics::{too_alike, with_known_intervals};
 
 /// Of a bridge on which the scenarios of `history` held one after the other, and whose summaries were begun `anew` then.
 pub(super) fn emulation(
@@ -106,6 +107,7 @@ fn rfc3339(time: SystemTime) -> String {
 fn direction(direction: &Direction) -> EmulatedDirection {
     let ledger = &direction.ledger;
     let correlation = direction.correlation.as_ref();
+    let of_delays = |delays: &Summary| with_known_intervals(delays.clone(), correlation);
     EmulatedDirection {
         received: ledger.received,
         transmitted: ledger.transmitted,
@@ -117,9 +119,9 @@ fn direction(direction: &Direction) -> EmulatedDirection {
         overtaken: direction.overtaken,
         rate_queue_ns: direction.rate_queue.clone(),
         waited_ratio: (ledger.delayed > 0).then(|| real(ledger.waited) / real(ledger.delayed)),
-        requested_delay_ns: direction.requested_delay.clone(),
-        actual_delay_ns: direction.actual_delay.clone(),
-        total_delay_ns: direction.total_delay.clone(),
+        requested_delay_ns: of_delays(&direction.requested_delay),
+        actual_delay_ns: of_delays(&direction.actual_delay),
+        total_delay_ns: of_delays(&direction.total_delay),
         delay_error_ns: direction.delay_error.clone(),
         inter_arrival_ns: direction.inter_arrival.clone(),
         inter_departure_ns: direction.inter_departure.clone(),
