@@ -142,6 +142,11 @@ impl Job {
         Self { name, number, long, scenario: Box::new(move |_| scenario.clone()) }
     }
 
+    /// The first word of its name.
+    fn word(&self) -> &str {
+        self.name.split(' ').next().unwrap_or_default()
+    }
+
     /// How often a method plays it.
     fn plays(&self, method: Method, plays: usize) -> usize {
         match (method, self.long) {
@@ -159,6 +164,37 @@ pub(crate) const DRAWN: &str = "drawn at random";
 pub(crate) const DENSE: &str = "S1/10ms";
 pub(crate) const TWICE: &str = "S1/120s";
 
+/// What is counted, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Plays of each scenario by `best`.
+    pub(crate) plays: usize,
+    /// The seed of the first; the next has the next.
+    pub(crate) first_seed: u32,
+    /// The scenarios, by the first word of their names; all where there is none.
+    pub(crate) scenarios: &'a [String],
+}
+
+impl Wanted<'_> {
+    fn wants(&self, job: &Job) -> bool {
+        self.scenarios.is_empty() || self.scenarios.iter().any(|name| name == job.word())
+    }
+}
+
+/// The name of a scenario as it is asked for, in whatever case.
+///
+/// # Errors
+/// Which there are.
+pub(crate) fn scenario(name: &str) -> Result<String, String> {
+    let jobs = jobs();
+    let mut words = jobs.iter().map(Job::word);
+    let found = words.clone().find(|word| word.eq_ignore_ascii_case(name));
+    found.map(str::to_owned).ok_or_else(|| {
+        let first = words.next().unwrap_or_default().to_owned();
+        format!("there is no such scenario; name one of {}", words.fold(first, |all, word| all + ", " + word))
+    })
+}
+
 fn jobs() -> Vec<Job> {
     let mut jobs: Vec<Job> = (0..).zip(fifteen()).map(|(number, one)| Job::of(one, Some(number))).collect();
     let dense = Scenario { name: DENSE.into(), interval: 0.01, ..Scenario::default() };
@@ -168,13 +204,13 @@ fn jobs() -> Vec<Job> {
     jobs
 }
 
-/// Plays everything, on all cores; `best` plays each scenario `plays` times.
-pub(crate) fn run(plays: usize, interrupted: &AtomicBool, say: &dyn Fn(&str)) -> Result<Clocks> {
+/// Plays everything that is wanted, on all cores.
+pub(crate) fn run(wanted: &Wanted<'_>, interrupted: &AtomicBool, say: &dyn Fn(&str)) -> Result<Clocks> {
     let began = std::time::Instant::now();
     let (jobs, methods) = (jobs(), methods());
     let mut cells = Vec::new();
-    for (index, job) in jobs.iter().enumerate() {
-        let outcomes = play(index, job, &methods, plays, interrupted);
+    for (index, job) in jobs.iter().enumerate().filter(|(_, job)| wanted.wants(job)) {
+        let outcomes = play(index, job, &methods, wanted, interrupted);
         if interrupted.load(Ordering::Acquire) {
             bail!(Interrupted);
         }
@@ -191,14 +227,14 @@ pub(crate) fn run(plays: usize, interrupted: &AtomicBool, say: &dyn Fn(&str)) ->
             say(&crate::page::progress_clock(best));
         }
     }
-    Ok(Clocks { plays, seconds: began.elapsed().as_secs_f64(), cells })
+    Ok(Clocks { plays: wanted.plays, seconds: began.elapsed().as_secs_f64(), cells })
 }
 
 fn play(
     index: usize,
     job: &Job,
     methods: &[(Method, Option<Column>)],
-    plays: usize,
+    wanted: &Wanted<'_>,
     interrupted: &AtomicBool,
 ) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
@@ -210,16 +246,20 @@ fn play(
                 let mut own = Vec::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= plays || interrupted.load(Ordering::Acquire) {
+                    if number >= wanted.plays || interrupted.load(Ordering::Acquire) {
                         break;
                     }
-                    let Ok(seed) = u32::try_from(number + 1) else { break };
+                    let Some(seed) =
+                        u32::try_from(number).ok().and_then(|one| wanted.first_seed.checked_add(one))
+                    else {
+                        break;
+                    };
                     let play = (job.scenario)(seed).play(seed);
-                    let wanted = methods
+                    let playing = methods
                         .iter()
                         .enumerate()
-                        .filter(|(_, (method, _))| number < job.plays(*method, plays));
-                    own.extend(wanted.map(|(method, (name, _))| {
+                        .filter(|(_, (method, _))| number < job.plays(*method, wanted.plays));
+                    own.extend(playing.map(|(method, (name, _))| {
                         let estimate = estimate(*name, &play);
                         let found = estimate.skew.map(|skew| {
                             let about = |ppm: f64| ppm - play.skew_ppm;

@@ -69,6 +69,12 @@ struct Arguments {
     /// How often each scenario of clocks is played.
     #[arg(long, default_value_t = PLAYS, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     plays: u32,
+    /// Only this scenario of clocks (S1 to S15, S1/10ms, S1/120s, drawn; repeatable): what it gives is shown, and not published.
+    #[arg(long = "scenario", value_name = "NAME", value_parser = clock::scenario)]
+    scenarios: Vec<String>,
+    /// The seed of the first play of each scenario of clocks; the next has the next.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    first_seed: u32,
     /// Packets of a run that is analysed.
     #[arg(long, default_value_t = PACKETS, value_parser = clap::value_parser!(u64).range(1_000..=50_000_000))]
     packets: u64,
@@ -174,7 +180,12 @@ fn run(arguments: &Arguments) -> Result<u8> {
     let started_unix_s = unix_time();
     let mut results = if computed { Results::default() } else { measured(arguments, &interrupted)? };
     if matches!(arguments.part, Part::All | Part::Clock) {
-        results.clocks = Some(clock::run(arguments.plays as usize, &interrupted, &say)?);
+        let wanted = clock::Wanted {
+            plays: arguments.plays as usize,
+            first_seed: arguments.first_seed,
+            scenarios: &arguments.scenarios,
+        };
+        results.clocks = Some(clock::run(&wanted, &interrupted, &say)?);
     }
     if matches!(arguments.part, Part::All | Part::Analyse) {
         match program() {
@@ -245,7 +256,7 @@ fn conclude(arguments: &Arguments, results: &Results, started_unix_s: u64) -> Re
 fn folder(arguments: &Arguments, group: &str) -> Option<PathBuf> {
     let alone = matches!(arguments.part, Part::Tables | Part::Wake) && group == ACCURACY;
     let enough = if group == "clock" {
-        arguments.plays >= PLAYS
+        arguments.plays >= PLAYS && arguments.scenarios.is_empty() && arguments.first_seed == 1
     } else if group == "analyse" {
         arguments.packets >= PACKETS
     } else {
