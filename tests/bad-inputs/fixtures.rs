@@ -191,9 +191,18 @@ fn table(fault: &str) -> Vec<u8> {
         "binary" => [good.as_bytes(), &[0xff, 0xfe, 0x80]].concat(),
         "utf16" => b"\xff\xfes\0e\0q\0".into(),
         "gzip" => b"\x1f\x8b\x08\0\0\0".into(),
+        "gzip-damaged" => [packed(good.as_bytes()), b"and what is no gzip".into()].concat(),
+        "gzip-zero" => packed(&with("1,44,20\0,23000")),
         "cut" => good.trim_end_matches("21000\n").trim_end_matches(',').into(),
         _ => panic!("no table has the fault {fault}"),
     }
+}
+
+/// Octets as gzip compresses them.
+fn packed(octets: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(octets).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A .raw file of Qtcp of three packets, with this fault.

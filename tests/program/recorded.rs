@@ -1,6 +1,7 @@
 //! What other programs recorded: Qtcp's files, irtt's documents, captures.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -44,6 +45,41 @@ fn a_document_of_irtt_gives_irtts_own_figures() {
     assert_eq!(count(&document, "/traffic/dscp"), 46);
     assert!(at(&document, "/traffic/protocol").as_str().unwrap().starts_with("irtt 0.9.0"));
     assert_eq!(at(&document, "/started").as_str(), theirs.pointer("/stats/start_time").unwrap().as_str());
+}
+
+/// irtt compresses what it writes, unless it is told not to; captures are kept compressed as well.
+#[test]
+fn what_gzip_compressed_gives_the_same_figures_as_what_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = |name: &str, octets: &[u8]| {
+        let path = folder.path().join(name);
+        let mut encoder = flate2::write::GzEncoder::new(
+            std::fs::File::create(&path).unwrap(),
+            flate2::Compression::default(),
+        );
+        encoder.write_all(octets).unwrap();
+        encoder.finish().unwrap();
+        path
+    };
+    let of = |name: &str| packed(&format!("{name}.gz"), &std::fs::read(recorded(name)).unwrap());
+    let figures = |arguments: &[&str], paths: &[&Path]| {
+        let document = analyzed(arguments, paths);
+        ["forward", "reverse", "round_trip", "clock"].map(|part| at(&document, &format!("/{part}")).clone())
+    };
+    assert_eq!(figures(&[], &[&of("irtt.json")]), figures(&[], &[&recorded("irtt.json")]));
+    let captures = ["--capture-a", "--capture-b"];
+    let plain = figures(&captures, &[&recorded("near.pcap"), &recorded("far.pcap")]);
+    assert_eq!(figures(&captures, &[&of("near.pcap"), &of("far.pcap")]), plain);
+    // The name without gzip's ending says what it is, and where that has none, what it begins with.
+    let table = b"sequence,size,sent_ns,received_ns\n0,44,1000,21000\n1,44,2000,23000\n";
+    for name in ["table.csv.gz", "table.gz", "table"] {
+        let path = packed(name, table);
+        assert_eq!(count(&analyzed(&[], &[&path]), "/forward/packets/received"), 2, "{name}");
+        let page = process::run(romer(["report", "--csv", "-"]).arg(&path)).with_code(0);
+        assert!(page.stdout.starts_with("sequence,size,sent_ns,received_ns"), "{name}: {}", page.stdout);
+    }
+    let raw = packed("voice.raw.gz", b"1000:1030:30:64:0\n1100:1190:90:64:1\n1200:1260:60:64:2\n");
+    assert_eq!(count(&analyzed(&[], &[&raw]), "/forward/packets/received"), 3);
 }
 
 /// Recorded as the other, with `nft` dropping packets on both ways, and the last one on a way that irtt does not know.

@@ -1,4 +1,5 @@
-//! What `irtt client -o FILE` writes: a JSON document with four stamps a packet.
+//! What `irtt client -o FILE` writes (`FILE.json.gz`, unless it is asked not to compress it): a JSON document with four stamps
+//! a packet.
 //!
 //! irtt takes its stamps in the program, each on the wall clock, on a monotonic clock, or on both. Where both are there,
 //! a stamp is the monotonic one, moved so that the first packet's is its wall clock's: differences are then free of what
@@ -15,7 +16,7 @@ use std::io::Read;
 
 use romer_units::{counted, was};
 use serde::Deserialize;
-use serde::de::{self, Deserializer, IgnoredAny, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use thiserror::Error;
 
 use crate::csv::Row;
@@ -84,7 +85,8 @@ struct Document {
     config: Config,
     #[serde(default)]
     stats: Stats,
-    round_trips: Option<Vec<Trip>>,
+    #[serde(default, deserialize_with = "trips")]
+    round_trips: Vec<Trip>,
 }
 
 #[derive(Default, Deserialize)]
@@ -145,6 +147,37 @@ struct Trip {
     lost: Option<Loss>,
     #[serde(default)]
     timestamps: Timestamps,
+}
+
+/// The round trips, of which there may be none: no more than [`MOST`] and one are kept, however many there are.
+fn trips<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Trip>, D::Error> {
+    struct Told;
+
+    impl<'de> Visitor<'de> for Told {
+        type Value = Vec<Trip>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("`round_trips` to be a list")
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut trips = Vec::new();
+            while trips.len() <= MOST {
+                match list.next_element()? {
+                    Some(trip) => trips.push(trip),
+                    None => return Ok(trips),
+                }
+            }
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(trips)
+        }
+    }
+
+    deserializer.deserialize_any(Told)
 }
 
 /// What became of a packet, as a word or, in old files, as a truth value.
@@ -216,7 +249,7 @@ pub fn read(inner: impl Read) -> Result<Recording, Fault> {
         };
         Fault::Document { line: u64::try_from(error.line()).unwrap_or(1).max(1), why }
     })?;
-    let trips = document.round_trips.unwrap_or_default();
+    let trips = document.round_trips;
     let refuse = |why: String| Err(Fault::Document { line: 1, why });
     if trips.is_empty() {
         return refuse(

@@ -29,7 +29,7 @@ use crate::values;
         romer analyze --concatenate bluetooth.csv cable.csv --against both.csv"
 )]
 pub(crate) struct AnalyzeArgs {
-    /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
+    /// Folder of a run, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt), each also compressed by gzip (.json.gz)
     #[arg(value_name = "RUN|FILE", required_unless_present_any = ["capture_a", "concatenate"], conflicts_with = "capture_a")]
     pub(crate) input: Option<PathBuf>,
     /// The packets of the other direction, of a log that goes one way

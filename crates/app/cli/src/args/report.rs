@@ -12,7 +12,7 @@ use crate::values;
 #[command(after_help = "Examples:\n  romer report ~/.local/state/romer/runs/20261121T090000Z-host\n  \
     romer report RUN --csv packets.csv --html report.html\n  romer report voice.raw --html voice.html\n  romer report BEFORE AFTER --overlay --html both.html")]
 pub(crate) struct ReportArgs {
-    /// Folder of a run or of a benchmark, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt)
+    /// Folder of a run or of a benchmark, or a packet log: .csv, .raw or .log (Qtcp), .json (irtt), each also compressed by gzip (.json.gz)
     #[arg(required = true, value_name = "RUN|FILE")]
     pub(crate) runs: Vec<PathBuf>,
     /// Write the page to this file

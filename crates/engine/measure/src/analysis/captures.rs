@@ -196,10 +196,11 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
 }
 
 fn load(path: &Path) -> Result<capture::Capture, AnalysisError> {
-    capture::read(open(path)?).map_err(|capture::Fault::Record { record, why }| AnalysisError::Record {
+    let mut file = open(path)?;
+    capture::read(&mut file).map_err(|capture::Fault::Record { record, why }| AnalysisError::Record {
         path: path.into(),
         record,
-        why,
+        why: file.get_ref().refusal().map_or(why, ToString::to_string),
     })
 }
 

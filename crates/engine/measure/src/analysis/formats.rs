@@ -84,7 +84,7 @@ fn origin(entries: &[Entry]) -> (i64, bool) {
 /// A document of irtt.
 pub(super) fn of_irtt(path: &Path) -> Result<Table, AnalysisError> {
     let found = irtt::read(open(path)?).map_err(|fault| match fault {
-        irtt::Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
+        irtt::Fault::Io(source) => AnalysisError::reading(path, source),
         irtt::Fault::Document { line, why } => AnalysisError::Line { path: path.into(), line, why },
     })?;
     let those = |which: Loss| {

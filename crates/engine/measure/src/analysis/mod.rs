@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use romer_exchange::csv::Shape;
+use romer_exchange::packed;
 use romer_record::RoundTrip;
 use romer_record::document::{Measurement, Metadata, StampPlaces, Traffic, Way};
 use romer_record::event::{Event, Side};
@@ -40,7 +41,7 @@ const TIME_OF_DAY: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_0
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// A packet log: a table in CSV ([`romer_exchange::csv`]), the `.raw` or `.log` of Qtcp ([`romer_exchange::qtcp`]), or
-    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. With `capture_b`, a capture.
+    /// a `.json` of irtt ([`romer_exchange::irtt`]); the name tells which. Each may be compressed by gzip. With `capture_b`, a capture.
     pub file: PathBuf,
     /// The capture of the same stream at the far end, where `file` is the near one.
     pub capture_b: Option<PathBuf>,
@@ -83,6 +84,14 @@ pub enum AnalysisError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// It is compressed, and does not unpack.
+    #[error("bad packet log ({path}): {why}", path = path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        why: packed::Refusal,
+    },
     /// It is no capture that can be read.
     #[error("bad capture ({path}, record {record}): {why}", path = path.display())]
     Record {
@@ -109,7 +118,15 @@ impl AnalysisError {
         match self {
             Self::Flow { .. } => 2,
             Self::Io { .. } => 4,
-            Self::Line { .. } | Self::Record { .. } => 3,
+            Self::Line { .. } | Self::Packed { .. } | Self::Record { .. } => 3,
+        }
+    }
+
+    /// Of a file that was not read to its end.
+    fn reading(path: &Path, source: io::Error) -> Self {
+        match packed::Refusal::of(&source) {
+            Some(why) => Self::Packed { path: path.into(), why: why.clone() },
+            None => Self::Io { path: path.into(), source },
         }
     }
 }
@@ -170,13 +187,13 @@ impl LogFiles {
     }
 }
 
-/// Whether a file is taken for a packet log, by its name or, where that has no ending, by what it begins with: anything
+/// Whether a file is taken for a packet log, by its name (gzip's ending does not count) or, where that has no ending, by what it begins with: anything
 /// else is a run, or nothing.
 pub fn is_log(path: &Path) -> bool {
     if !path.is_file() {
         return false;
     }
-    match path.extension().and_then(|extension| extension.to_str()) {
+    match table::ending(path) {
         Some("csv" | "raw" | "log" | "json") => true,
         Some(_) => false,
         None => table::begins_as_csv(path),

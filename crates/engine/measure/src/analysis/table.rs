@@ -1,10 +1,10 @@
 //! Files as rows: whatever the format, the packets come out as a run would have them.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use romer_exchange::csv::{self, Reader, Row, Shape};
+use romer_exchange::packed::Source;
 use romer_record::RoundTrip;
 use romer_record::document::Way;
 use romer_units::{Clock, Place, Timestamp};
@@ -88,7 +88,7 @@ enum Format {
 impl Format {
     /// By the name, which is how people tell them apart.
     fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
+        match ending(path) {
             Some("raw" | "log" | "sta") => Self::Qtcp,
             Some("json") => Self::Irtt,
             _ => Self::Csv,
@@ -96,18 +96,26 @@ impl Format {
     }
 }
 
+/// What the name of a file ends in, without the ending that gzip adds.
+pub(super) fn ending(path: &Path) -> Option<&str> {
+    match path.extension()?.to_str()? {
+        "gz" => Path::new(path.file_stem()?).extension()?.to_str(),
+        ending => Some(ending),
+    }
+}
+
 /// Whether a file begins as a table does.
 pub(super) fn begins_as_csv(path: &Path) -> bool {
     const HEAD: &[u8] = b"sequence,";
-    let mut head = [0; HEAD.len() + 3];
-    let read = File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut head)).unwrap_or(0);
-    let head = &head[..read];
-    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).starts_with(HEAD)
+    let mut head = Vec::new();
+    let source = Source::open(path).map(|source| source.take(HEAD.len() as u64 + 3));
+    let is_read = source.and_then(|mut source| source.read_to_end(&mut head)).is_ok();
+    is_read && head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).starts_with(HEAD)
 }
 
-/// Opens a file to be read.
-pub(super) fn open(path: &Path) -> Result<BufReader<File>, AnalysisError> {
-    let file = File::open(path).map_err(|source| AnalysisError::Io { path: path.into(), source })?;
+/// Opens a file to be read, unpacked where it is compressed.
+pub(super) fn open(path: &Path) -> Result<BufReader<Source>, AnalysisError> {
+    let file = Source::open(path).map_err(|source| AnalysisError::reading(path, source))?;
     Ok(BufReader::with_capacity(BUFFER, file))
 }
 
@@ -218,7 +226,7 @@ fn unheeded(columns: &[String]) -> Option<String> {
 
 pub(super) fn faulty(path: &Path, fault: csv::Fault) -> AnalysisError {
     match fault {
-        csv::Fault::Io(source) => AnalysisError::Io { path: path.into(), source },
+        csv::Fault::Io(source) => AnalysisError::reading(path, source),
         csv::Fault::Line { line, why } => AnalysisError::Line { path: path.into(), line, why },
     }
 }

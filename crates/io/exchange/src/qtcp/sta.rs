@@ -1,5 +1,6 @@
 //! `.sta`: the counts of a run, and the tables that are made from many of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -229,9 +230,13 @@ impl Table {
 
     /// The table in CSV, with its header line.
     pub fn csv(&self) -> String {
-        let line =
-            |cells: &[String]| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
-        std::iter::once(&self.columns).chain(&self.rows).map(|cells| line(cells)).collect()
+        let mut writer = ::csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        let written = std::iter::once(&self.columns)
+            .chain(&self.rows)
+            .try_for_each(|cells| writer.write_record(cells.iter().map(|cell| plain(cell).into_owned())));
+        // Memory takes all that is written to it.
+        let text = written.ok().and_then(|()| writer.into_inner().ok());
+        text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
     }
 
     /// The table in columns that are set under each other; numbers to the right.
@@ -275,12 +280,11 @@ fn some(named: &[String]) -> String {
     if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
-/// A cell of CSV (RFC 4180). One that a spreadsheet would take for a formula is kept from being one.
-fn quoted(cell: &str) -> String {
+/// A cell of CSV. One that a spreadsheet would take for a formula is kept from being one.
+fn plain(cell: &str) -> Cow<'_, str> {
     let formula =
         cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+    if formula { format!("'{cell}").into() } else { cell.into() }
 }
 
 #[cfg(test)]

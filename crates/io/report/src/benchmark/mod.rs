@@ -31,12 +31,10 @@ pub struct Drawn {
 
 /// The results as comma-separated values, a line for each: to paste into a table.
 pub fn csv(document: &Benchmark) -> String {
-    let mut text = String::from(
-        "case,frame_size,load_percent,quantity,count,mean,stddev,interval_low,interval_high,median,min,max,theoretical,bounded_by\n",
-    );
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let columns = "case,frame_size,load_percent,quantity,count,mean,stddev,interval_low,interval_high,median,min,max,theoretical,bounded_by";
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    for result in &document.results {
+    let mut rows = document.results.iter().map(|result| {
         let [low, high] = result.interval.map_or([None, None], |ends| ends.map(Some));
         let numbers = [
             result.mean,
@@ -48,19 +46,22 @@ pub fn csv(document: &Benchmark) -> String {
             result.max,
             result.theoretical,
         ];
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{}",
-            quoted(&result.case),
+        let mut row = vec![
+            result.case.clone(),
             result.frame_size.map_or_else(String::new, |size| size.to_string()),
             number(result.load_percent),
-            result.quantity,
-            result.count,
-            numbers.map(number).join(","),
-            quoted(result.bounded_by.as_deref().unwrap_or_default())
-        );
-    }
-    text
+            result.quantity.clone(),
+            result.count.to_string(),
+        ];
+        row.extend(numbers.map(number));
+        row.push(result.bounded_by.clone().unwrap_or_default());
+        row
+    });
+    let header = writer.write_record(columns.split(','));
+    let written = header.and_then(|()| rows.try_for_each(|row| writer.write_record(row)));
+    // Memory takes all that is written to it.
+    let text = written.ok().and_then(|()| writer.into_inner().ok());
+    text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default()
 }
 
 /// The page.

@@ -217,12 +217,18 @@ fn what_a_mixture_lost_is_listed_by_size() {
 
 #[test]
 fn the_table_has_every_result() {
-    let document = document();
+    let mut document = document();
     let table = csv(&document);
     assert_eq!(table.lines().count(), document.results.len() + 1);
     let columns = table.lines().next().unwrap().split(',').count();
     assert!(table.lines().skip(1).all(|line| line.split(',').count() == columns), "{table}");
-    assert!(table.contains("\"none\",64,10,carried_percent,3,10,,9,11,,,,,\"\""), "{table}");
+    assert!(table.contains("none,64,10,carried_percent,3,10,,9,11,,,,,\n"), "{table}");
+    document.results[0].case = "with \"RED\", full".into();
+    assert!(
+        csv(&document).contains("\n\"with \"\"RED\"\", full\",64,10,carried_percent,3,"),
+        "{}",
+        csv(&document)
+    );
 }
 
 #[test]
