@@ -101,6 +101,36 @@ fn a_short_slew_after_a_change_of_the_path_is_not_told_as_two_steps() {
     }
 }
 
+/// With a step of a fraction of what packets wait before it, two packets that waited little explain a slew a little better.
+#[test]
+fn a_short_slew_alone_has_no_step_beside_it() {
+    let found = estimate(Method::Best, &numbered(15).play(137));
+    let clock: Vec<ChangeKind> =
+        found.events.iter().map(|event| event.kind).filter(|kind| *kind != ChangeKind::PathChange).collect();
+    assert_eq!(clock, [ChangeKind::ClockStep, ChangeKind::Slew], "{:?}", found.events);
+    let slew = found.events.iter().find(|event| event.kind == ChangeKind::Slew).unwrap();
+    assert!((slew.size_ns - 400_000).abs() < 20_000, "{slew:?}");
+}
+
+/// Two slews with a few seconds between them and a change of the path after the second: together they look like one line.
+#[test]
+fn slews_that_follow_each_other_within_seconds_leave_a_floor() {
+    let play = drawn(918).play(918);
+    let found = estimate(Method::Best, &play);
+    let kinds: Vec<ChangeKind> = found.events.iter().map(|event| event.kind).collect();
+    let expected = [ChangeKind::Slew, ChangeKind::Slew, ChangeKind::PathChange, ChangeKind::PathChange];
+    assert_eq!(kinds, expected, "{found:?}");
+    assert!((found.skew.unwrap().ppm - play.skew_ppm).abs() < 0.3, "{found:?}");
+}
+
+/// A direction whose first slope is off by what its floors then show: which of them are high is asked again with a better one.
+#[test]
+fn a_first_slope_that_is_off_does_not_stay_in_the_rate() {
+    let play = drawn(276).play(276);
+    let skew = estimate(Method::Best, &play).skew.unwrap();
+    assert!((skew.ppm - play.skew_ppm).abs() < 0.01, "{skew:?}, {}", play.skew_ppm);
+}
+
 #[test]
 fn events_that_follow_each_other_closely_are_told_apart() {
     let play = |clock: Wander, seed| {

@@ -421,22 +421,26 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
 
 #[test]
 fn two_jumps_of_the_clock_with_a_short_time_between_them_are_two() {
-    for (seed, between) in (1..=12).zip([45, 60].into_iter().cycle()) {
-        let mut chances = Chances::new(2_000 + seed);
-        #[expect(clippy::cast_possible_truncation, reason = "below ten thousand")]
-        let first = 1_000 + (chances.unit() * 3_500.0) as i64;
-        let packets: Vec<(i64, i64)> = (0..6_000i64)
-            .map(|n| {
-                let jumped =
-                    [first, first + between].iter().filter(|at| n >= **at).map(|_| 4_650_000).sum::<i64>();
-                (n * 20_000_000, 5_000_000 + n * 240 + jumped + chances.wait(3e5))
-            })
-            .collect();
-        let found = estimate(Method::LeastAbsoluteJumps, None, &packets);
-        assert_eq!(found.events.len(), 2, "seed {seed}: {found:?}");
-        for (event, at) in found.events.iter().zip([first, first + between]) {
-            assert!((event.at_ns / 20_000_000 - at).abs() <= 2, "seed {seed}: {found:?}");
-            assert!((event.size_ns - 4_650_000).abs() < 250_000, "seed {seed}: {found:?}");
+    // From 45 packets on, and up to where each is found by itself at once; of the size of a few waits and of many.
+    let spans = [45, 60, 70, 90, 120, 150, 200, 300];
+    for (seed, between) in (1..=16).zip(spans.into_iter().cycle()) {
+        for size in [1_000_000, 4_650_000] {
+            let mut chances = Chances::new(2_000 + seed);
+            #[expect(clippy::cast_possible_truncation, reason = "below ten thousand")]
+            let first = 1_000 + (chances.unit() * 3_500.0) as i64;
+            let packets: Vec<(i64, i64)> = (0..6_000i64)
+                .map(|n| {
+                    let jumped =
+                        [first, first + between].iter().filter(|at| n >= **at).map(|_| size).sum::<i64>();
+                    (n * 20_000_000, 5_000_000 + n * 240 + jumped + chances.wait(3e5))
+                })
+                .collect();
+            let found = estimate(Method::LeastAbsoluteJumps, None, &packets);
+            assert_eq!(found.events.len(), 2, "seed {seed}: {found:?}");
+            for (event, at) in found.events.iter().zip([first, first + between]) {
+                assert!((event.at_ns / 20_000_000 - at).abs() <= 4, "seed {seed}: {found:?}");
+                assert!((event.size_ns - size).abs() < 250_000, "seed {seed}: {found:?}");
+            }
         }
     }
 }

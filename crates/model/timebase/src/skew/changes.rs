@@ -6,8 +6,11 @@ use super::many;
 
 /// Floors of a segment, at least.
 const LEAST: usize = 3;
-/// What a further segment costs, in logarithms of the number of floors.
+/// What a further segment costs, in logarithms of the number of floors; and within one that is looked at once more.
 const PENALTY: f64 = 8.0;
+const AGAIN: f64 = 5.0;
+/// Floors that lie so many times higher above their line than those of the segments beside it are of more than one line.
+const UNLIKE: f64 = 2.0;
 
 /// Floors `from..to` that lie above one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +88,35 @@ impl Line {
 /// costs its number of floors times the logarithm of what they lie above the line on average (the likelihood of an
 /// exponential excess), plus a penalty. What stamps do not tell apart is `grain`, nanoseconds: no line is better than that.
 pub(crate) fn segments(floors: &[Floor], slope: f64, grain: f64) -> Vec<Segment> {
+    cut(floors, slope, grain, PENALTY)
+}
+
+/// The segments with those cut once more that stand between two others of which `moves` says that they have another rate, and whose
+/// floors lie much higher above their line than those beside: a slew between times without one may be a line with another slope, if
+/// that is what costs least.
+pub(crate) fn finer(
+    cuts: &[Segment],
+    floors: &[Floor],
+    slope: f64,
+    grain: f64,
+    moves: impl Fn(&Segment) -> bool,
+) -> Vec<Segment> {
+    let beside = |place: usize| {
+        let (before, after) = (cuts.get(place.checked_sub(1)?)?, cuts.get(place + 1)?);
+        Some(before.excess.max(after.excess))
+    };
+    let again = |(place, one): (usize, &Segment)| {
+        let unlike = beside(place).is_some_and(|usual| one.excess > UNLIKE * usual);
+        if !(unlike && moves(one)) {
+            return vec![*one];
+        }
+        let parts = cut(&floors[one.from..one.to], slope, grain, AGAIN).into_iter();
+        parts.map(|part| Segment { from: part.from + one.from, to: part.to + one.from, ..part }).collect()
+    };
+    cuts.iter().enumerate().flat_map(again).collect()
+}
+
+fn cut(floors: &[Floor], slope: f64, grain: f64, penalty: f64) -> Vec<Segment> {
     let total = floors.len();
     if total < 2 * LEAST {
         return Vec::new();
@@ -92,7 +124,7 @@ pub(crate) fn segments(floors: &[Floor], slope: f64, grain: f64) -> Vec<Segment>
     let points: Vec<(f64, f64)> = floors.iter().map(|floor| (floor.x, floor.above(slope))).collect();
     let mut jumps: Vec<f64> = points.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect();
     let least_excess = (0.1 * super::median(&mut jumps)).max(grain);
-    let penalty = PENALTY * many(total).ln();
+    let penalty = penalty * many(total).ln();
     let mut best = vec![(f64::INFINITY, 0); total + 1];
     best[0].0 = 0.0;
     for from in 0..=total - LEAST {

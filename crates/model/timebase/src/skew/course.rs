@@ -110,7 +110,8 @@ pub(crate) fn best(
     let mirrored = mirrored.map(|course| Course {
         changes: course.changes.into_iter().rev().map(|(from, to, size)| (-to, -from, -size)).collect(),
     });
-    let all = own.chain(forward).chain(mirrored).map(|course| plain(net, course, gradual));
+    let alone = slew(sides, (span.0 - span.2, span.1 + span.2), net);
+    let all = own.chain(alone).chain(forward).chain(mirrored).map(|course| plain(net, course, gradual));
     let priced = all.map(|course| {
         (
             course.cost(sides) + PLAINER * f64::from(u32::try_from(course.changes.len()).unwrap_or(u32::MAX)),
@@ -142,6 +143,36 @@ fn plain(net: f64, mut course: Course, gradual: f64) -> Course {
     }
     course.changes.sort_by(|a, b| a.0.total_cmp(&b.0));
     ending_at(net, course)
+}
+
+/// A slew alone, with the ends that explain the packets of both directions best.
+fn slew(sides: [&Side; 2], (low, high): (f64, f64), net: f64) -> Option<Course> {
+    let mut unit = (high - low) / f64::from(MOMENTS);
+    let moments = |n: u32| low + unit * f64::from(n);
+    let pairs = (0..MOMENTS).flat_map(|a| (a + 1..=MOMENTS).map(move |b| (moments(a), moments(b))));
+    let mut found: Option<(f64, (f64, f64))> = None;
+    let mut consider = |pair: (f64, f64)| {
+        let cost = Course { changes: vec![(pair.0, pair.1, net)] }.cost(sides);
+        if found.is_none_or(|best| cost < best.0) {
+            found = Some((cost, pair));
+        }
+        found.map(|best| best.1)
+    };
+    let mut at = None;
+    for pair in pairs.collect::<Vec<_>>() {
+        at = consider(pair);
+    }
+    for _ in 0..FINER {
+        unit /= 3.0;
+        let (a, b) = at?;
+        let near = || [-2.0, -1.0, 0.0, 1.0, 2.0].into_iter();
+        for pair in near().flat_map(|i| near().map(move |j| (a + unit * i, b + unit * j))) {
+            if pair.0 < pair.1 {
+                at = consider(pair);
+            }
+        }
+    }
+    at.map(|(from, to)| Course { changes: vec![(from, to, net)] })
 }
 
 /// A slew and a step after it.

@@ -27,6 +27,8 @@ const ALIKE: f64 = 0.25;
 const MOST: usize = 50;
 /// Rounds in which each jump is placed anew between its neighbours, at most.
 const ROUNDS: usize = 4;
+/// Two that stand nearer to each other than this share of a block are one, of which the first was found with a wrong size.
+const TOGETHER: f64 = 0.4;
 /// A jump is two of half its size if that leaves less of so many packets that lie between them, each by the size of one.
 const HALVED: f64 = 10.0;
 
@@ -62,6 +64,7 @@ pub(crate) fn jumps(points: &[(f64, f64)]) -> Vec<Jump> {
         }
     }
     let least = OUTSTANDING * deviation.max(1.0);
+    search.join();
     search.settle(least);
     if search.halve() {
         search.settle(least);
@@ -183,6 +186,23 @@ impl Search<'_> {
             sum += (height - low).abs() - (height - high).abs();
         }
         best
+    }
+
+    /// Makes one of those that stand together: the first is off by what the next one mends.
+    fn join(&mut self) {
+        let apart = super::rounded((TOGETHER * many(self.length)).ceil());
+        let apart = usize::try_from(apart).unwrap_or(1);
+        let mut joined: Vec<Place> = Vec::with_capacity(self.found.len());
+        for one in &self.found {
+            match joined.last_mut() {
+                Some(before) if one.packet - before.packet < apart => {
+                    let packet = if one.size.abs() > before.size.abs() { one.packet } else { before.packet };
+                    *before = Place { packet, size: before.size + one.size };
+                }
+                _ => joined.push(*one),
+            }
+        }
+        self.found = joined;
     }
 
     /// Places all that were found anew, until that changes nothing.

@@ -5,10 +5,10 @@ use super::ends;
 use super::estimator::{ChangeKind, ClockChange, Estimate, Heading, Skew, coarse};
 use super::floors::Floors;
 use super::near::{borne_out, mirrored, two_steps};
-use super::posterior::{Observation, leverage, slopes};
+use super::posterior::{Line, Observation, Told, leverage, roughly, told};
 use super::round_trip;
 use super::survey::{Survey, Transition};
-use super::unrest::{Side, Told, Unrest};
+use super::unrest::{self, Side, Unrest};
 use super::wander::{self, Curve};
 use super::{many, rounded};
 
@@ -45,9 +45,12 @@ struct Rate {
     draws: Vec<f64>,
     /// From what, and how the responder's clock enters its delays.
     observations: Vec<Observation>,
+    line: Line,
     sign: f64,
     /// By how much it may be off besides because of what stamps do not tell.
     tilt: f64,
+    /// These tell no single nanoseconds.
+    is_coarse: bool,
 }
 
 /// Something that happened, with both directions put together.
@@ -306,23 +309,37 @@ fn center(survey: &Survey) -> f64 {
 fn rate(survey: &Survey, heading: Heading) -> Option<Rate> {
     let observations = survey.observations();
     let tilt = TILT * leverage(&observations) * survey.grain;
-    let draws: Vec<f64> =
-        slopes(&observations, survey.slope)?.iter().map(|slope| heading.sign() * slope).collect();
-    let mean = draws.iter().sum::<f64>() / many(draws.len());
-    let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
-    let coarse = if coarse(survey.grain) > 0.0 { tilt } else { 0.0 };
-    let variance = variance + (0.5 * coarse).powi(2);
-    Some(Rate { mean, variance, draws, observations, sign: heading.sign(), tilt })
+    let line = Line::of(&observations, survey.slope)?;
+    let sign = heading.sign();
+    let Told { mean, variance, draws } = roughly(&line, sign)?;
+    let is_coarse = coarse(survey.grain) > 0.0;
+    let variance = variance + if is_coarse { (0.5 * tilt).powi(2) } else { 0.0 };
+    Some(Rate { mean, variance, draws, observations, line, sign, tilt, is_coarse })
 }
 
-/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs, with what
-/// floors that wander leave open. And by how much the whole may be off because of what stamps do not tell.
+/// Both directions by what each leaves open of the rate, with what floors that wander leave open besides: mean, and draws in order. And
+/// by how much the whole may be off because of what stamps do not tell.
 fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
     let total: f64 = rates.iter().map(|rate| 1.0 / rate.variance.max(1e-12)).sum();
+    let Told { mean, mut draws, .. } = match rates {
+        [a, b] if a.is_coarse || b.is_coarse => added(rates, total)?,
+        _ => told(&rates.iter().map(|rate| (&rate.line, rate.sign)).collect::<Vec<_>>())?,
+    };
+    if let Some(unrest) = unrest(rates, mean, total) {
+        unrest.add(&mut draws);
+    }
+    draws.sort_by(f64::total_cmp);
+    let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
+    Some((mean, draws, tilt))
+}
+
+/// Each direction by how sure it is; the draws of both added up in an order that has nothing to do with theirs. `total` is the sum of the
+/// inverse variances. So what stamps do not tell counts as well, of which no floor knows.
+fn added(rates: &[Rate], total: f64) -> Option<Told> {
     let mean = rates.iter().map(|rate| rate.mean / rate.variance.max(1e-12)).sum::<f64>() / total;
     let length = rates.iter().map(|rate| rate.draws.len()).min()?;
     let stride = [1, 1_009];
-    let mut draws: Vec<f64> = (0..length)
+    let draws: Vec<f64> = (0..length)
         .map(|index| {
             let part = |(rate, stride): (&Rate, usize)| {
                 let draw = rate.draws[(index * stride + stride / 2) % length];
@@ -331,12 +348,7 @@ fn combine(rates: &[Rate]) -> Option<(f64, Vec<f64>, f64)> {
             rates.iter().zip(stride).map(part).sum()
         })
         .collect();
-    if let Some(unrest) = unrest(rates, mean, total) {
-        unrest.add(&mut draws);
-    }
-    draws.sort_by(f64::total_cmp);
-    let tilt = rates.iter().map(|rate| rate.tilt / rate.variance.max(1e-12)).sum::<f64>() / total;
-    Some((mean, draws, tilt))
+    Some(Told { mean, variance: 1.0 / total, draws })
 }
 
 /// What the floors leave open of the rate because they wander; `total` is the sum of the inverse variances.
@@ -350,7 +362,7 @@ fn unrest(rates: &[Rate], slope: f64, total: f64) -> Option<Unrest> {
         [a, b] => Some((a.mean - b.mean).powi(2) / (a.variance + b.variance).max(1e-12)),
         _ => None,
     };
-    Unrest::of(&sides, Told { slope, variance: 1.0 / total, apart })
+    Unrest::of(&sides, unrest::Told { slope, variance: 1.0 / total, apart })
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {

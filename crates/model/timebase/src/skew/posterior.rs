@@ -1,23 +1,42 @@
 //! The slope of a floor, and how sure it is.
 
-use romer_units::random::{Seed, Stream};
+use std::sync::LazyLock;
 
 use super::{many, median};
 
-/// Scales of the stamps' lateness that are considered, in units of what floors lie above the lowest.
+/// Scales of the stamps' lateness that are considered, in units of what floors lie above the lowest, and how many of them.
 const LATENESS: [f64; 2] = [0.02, 2.0];
+const SCALES: usize = 8;
 /// How stamps may be late: by the sum of so many exponential times (one is also what packets look like of which many do
 /// not wait at all; two is what the ends of a path give), or by a normal error.
 const KINDS: [Lateness; 4] =
     [Lateness::Stages(1), Lateness::Stages(2), Lateness::Stages(4), Lateness::Normal];
+/// The prior that no stamp is late; and where some are, that those of both directions are in the same way.
+const EXACT: f64 = 0.5;
+const ALIKE: f64 = 0.5;
 /// So many deviations below the mean no normal error lies.
 const NORMAL_REACH: f64 = 4.0;
 /// The share of the floors whose height counts; of the higher ones only that they are higher. Where now and then no packet
 /// of a stretch passes without waiting, its floor says nothing of how thin the waiting is near nothing.
 const COUNTED: f64 = 0.8;
-/// Rounds that are thrown away while the steps find their size, and rounds that count.
-const WARM_UP: usize = 600;
-const ROUNDS: usize = 3_600;
+/// How many heights of a group's level are summed over, and from which share of the stamps' lateness below its lowest floor on.
+const LEVELS: usize = 16;
+const HIGHEST: f64 = 0.03;
+/// Steps in which the logarithm of the waiting's scale is summed over.
+const STEP: f64 = 0.15;
+/// What is so much less likely, as the difference of logarithms, does not count.
+const NEGLIGIBLE: f64 = 12.0;
+/// Slopes at which the likelihood is computed, and while the range of those that count is looked for; and how often that is.
+const SLOPES: usize = 49;
+const ROUGH: usize = 17;
+const ROUNDS: usize = 12;
+/// Steps of what the distributions are tabulated by, in scales, and up to where; what lies lower and higher is computed.
+const TABLE: f64 = 1.0 / 32.0;
+const TABULATED: [f64; 2] = [0.5, 16.0];
+/// How often a line is looked at anew with a better slope taken out, at the most.
+const AGAIN: usize = 4;
+/// Slopes that stand for the whole.
+const DRAWS: u32 = 4_000;
 
 /// A floor of a group: packets of one group wait above one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,24 +63,141 @@ pub(crate) fn leverage(observations: &[Observation]) -> f64 {
     if squares > 0.0 { away / squares } else { 0.0 }
 }
 
-/// Draws from what the observations leave open of the slope, nanoseconds a second.
+/// What is known of a slope, nanoseconds a second.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+    /// Slopes of equal probability, in order.
+    pub(crate) draws: Vec<f64>,
+}
+
+/// What the observations of one direction, or of two, each by itself, leave open of the slope; each with the sign by which
+/// the slope enters it.
 ///
 /// Packets wait an exponential time near the floor, and their stamps may be late by a time of their own, the sum of
-/// exponential ones; of many packets the least counts. Levels, slope, the waiting's scale, and whether and how stamps are
-/// late are all unknown; stamps without lateness have half the prior. The waiting's scale is integrated out, the rest is
-/// walked through by Metropolis' rule with a fixed seed. Then the estimate with the least mean square is the mean of the
-/// draws, and their quantiles are its interval.
-pub(crate) fn slopes(observations: &[Observation], start: f64) -> Option<Vec<f64>> {
-    let groups = observations.iter().map(|one| one.group).max()? + 1;
-    let mut chain = Chain::new(observations, groups, start)?;
-    let mut draws = Vec::with_capacity(ROUNDS);
-    for round in 0..WARM_UP + ROUNDS {
-        chain.round(round < WARM_UP);
-        if round >= WARM_UP {
-            draws.push(start + chain.state[0] * chain.unit);
+/// exponential ones; of many packets the least counts. Levels, the waiting's scale, and whether and how stamps are
+/// late are all unknown, and are summed over, for each slope. The likelihoods of two directions are multiplied: whether and how
+/// stamps are late is the same in both, or each direction's own. Then the estimate with the least mean square is the mean over the
+/// slopes, and their quantiles are its interval.
+pub(crate) fn told(sides: &[(&Line, f64)]) -> Option<Told> {
+    by(sides, SLOPES, 1)
+}
+
+/// The same from fewer slopes and scales: how sure a direction is by itself, about.
+pub(crate) fn roughly(line: &Line, sign: f64) -> Option<Told> {
+    by(&[(line, sign)], SLOPES / 2, 2)
+}
+
+fn by(sides: &[(&Line, f64)], number: usize, every: usize) -> Option<Told> {
+    let excess = sides.iter().map(|(line, _)| line.excess);
+    let (least, most) =
+        excess.fold((f64::INFINITY, 0.0f64), |(low, high), one| (low.min(one), high.max(one)));
+    let ratio = (LATENESS[1] * most / LATENESS[0] / least).powf(1.0 / many(SCALES - 1));
+    let scales = (0..SCALES).map(|place| LATENESS[0] * least * ratio.powi(i32::try_from(place).unwrap_or(0)));
+    let scales: Vec<f64> = scales.collect();
+    let ways = |every: usize, kinds: &[Lateness]| -> Vec<(f64, Lateness)> {
+        let scales = scales.iter().step_by(every);
+        scales.flat_map(|scale| kinds.iter().map(move |kind| (*scale, *kind))).collect()
+    };
+    let (rough, fine) = (ways(3, &KINDS[1..2]), ways(every, &KINDS));
+    let (from, to) = range(sides, |slope| likelihood(sides, slope, &rough))?;
+    let slopes: Vec<f64> = (0..number).map(|n| from + (to - from) * many(n) / many(number - 1)).collect();
+    let logs: Vec<f64> = slopes.iter().map(|slope| likelihood(sides, *slope, &fine)).collect();
+    let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let densities: Vec<f64> = logs.iter().map(|log| (log - highest).exp()).collect();
+    highest.is_finite().then(|| summed(&slopes, &densities))
+}
+
+/// The range of slopes that count.
+fn range(sides: &[(&Line, f64)], log: impl Fn(f64) -> f64) -> Option<(f64, f64)> {
+    let weights: f64 = sides.iter().map(|(line, _)| line.unit().powi(-2)).sum();
+    let middle =
+        sides.iter().map(|(line, sign)| sign * line.start * line.unit().powi(-2)).sum::<f64>() / weights;
+    let starts = sides.iter().map(|(line, sign)| (sign * line.start - middle).abs() + 4.0 * line.unit());
+    let half = starts.fold(0.0, f64::max);
+    let (mut from, mut to) = (middle - half, middle + half);
+    for _ in 0..ROUNDS {
+        let width = (to - from) / many(ROUGH - 1);
+        let slopes: Vec<f64> = (0..ROUGH).map(|n| from + width * many(n)).collect();
+        let logs: Vec<f64> = slopes.iter().map(|slope| log(*slope)).collect();
+        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let counts = |value: &f64| *value > highest - NEGLIGIBLE;
+        let (first, last) = (logs.iter().position(counts)?, logs.iter().rposition(counts)?);
+        if !highest.is_finite() {
+            return None;
+        }
+        let open = first == 0 || last + 1 == ROUGH;
+        let narrow = last - first < ROUGH / 2;
+        let (low, high) = (slopes[first] - width, slopes[last] + width);
+        if open {
+            (from, to) = (low - (high - low) / 2.0, high + (high - low) / 2.0);
+            continue;
+        }
+        (from, to) = (low, high);
+        if !narrow {
+            break;
         }
     }
-    Some(draws)
+    Some((from, to))
+}
+
+/// The logarithm of the likelihood of a slope.
+fn likelihood(sides: &[(&Line, f64)], slope: f64, ways: &[(f64, Lateness)]) -> f64 {
+    let each: Vec<Vec<f64>> = sides
+        .iter()
+        .map(|(line, sign)| {
+            let at = line.at(sign * slope);
+            let late = ways.iter().map(|(scale, kind)| at.late(*scale, *kind) - many(ways.len()).ln());
+            std::iter::once(at.exact()).chain(late).collect()
+        })
+        .collect();
+    let prior = |place: usize| if place == 0 { EXACT.ln() } else { (1.0 - EXACT).ln() };
+    let own: f64 = each
+        .iter()
+        .map(|logs| sum_of_logs(logs.iter().enumerate().map(|(place, log)| prior(place) + log)))
+        .sum();
+    if sides.len() < 2 {
+        return own;
+    }
+    // What each way's share of the prior is, it is once for both.
+    let again = |place: usize| if place == 0 { 0.0 } else { many(ways.len()).ln() };
+    let alike = sum_of_logs((0..=ways.len()).map(|place| {
+        prior(place) + again(place) * many(sides.len() - 1) + each.iter().map(|logs| logs[place]).sum::<f64>()
+    }));
+    sum_of_logs([ALIKE.ln() + alike, (1.0 - ALIKE).ln() + own].into_iter())
+}
+
+fn sum_of_logs(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if highest.is_finite() {
+        highest + logs.map(|log| (log - highest).exp()).sum::<f64>().ln()
+    } else {
+        highest
+    }
+}
+
+/// Mean, variance and quantiles of a density that is straight between `slopes`.
+fn summed(slopes: &[f64], densities: &[f64]) -> Told {
+    let mut sums = vec![0.0];
+    let mut sum = 0.0;
+    for pair in densities.windows(2) {
+        sum += f64::midpoint(pair[0], pair[1]);
+        sums.push(sum);
+    }
+    let width = slopes[1] - slopes[0];
+    let quantile = |share: f64| {
+        let wanted = share * sum;
+        let right = sums.partition_point(|one| *one <= wanted).clamp(1, sums.len() - 1);
+        let (a, b, rest) = (densities[right - 1], densities[right], wanted - sums[right - 1]);
+        // The area below a straight line from a to b, solved for where it is the rest.
+        let root = (a * a + 2.0 * (b - a) * rest).max(0.0).sqrt();
+        slopes[right - 1] + width * (2.0 * rest / (a + root).max(1e-300)).min(1.0)
+    };
+    let draws: Vec<f64> = (0..DRAWS).map(|n| quantile((f64::from(n) + 0.5) / f64::from(DRAWS))).collect();
+    let mean = draws.iter().sum::<f64>() / many(draws.len());
+    let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / many(draws.len());
+    Told { mean, variance, draws }
 }
 
 /// The shape of the stamps' lateness.
@@ -71,150 +207,194 @@ enum Lateness {
     Normal,
 }
 
-struct Scaled {
+impl Lateness {
+    /// So many scales below the lowest of its floors a level may lie because of it.
+    fn reach(self) -> f64 {
+        match self {
+            Self::Stages(stages) => f64::from(stages) + 3.0 * f64::from(stages).sqrt() + 3.0,
+            Self::Normal => NORMAL_REACH + 4.0,
+        }
+    }
+}
+
+/// A direction's observations, made ready.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    groups: Vec<Vec<Point>>,
+    /// How many count with their height.
+    counted: f64,
+    /// The slope that is taken out, nanoseconds a second.
+    start: f64,
+    /// What is usually above the lowest, nanoseconds; and how far the observations lie from the middle of their group, seconds.
+    excess: f64,
+    spread: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    /// Seconds from the middle of the group.
     x: f64,
     height: f64,
+    /// Its weight where packets wait as long as usually.
     weight: f64,
-    scale: f64,
-    group: usize,
     /// It is higher than that.
     higher: bool,
 }
 
-struct Chain {
-    /// Moments about their group's middle in units of the spread, delays in units of the excess, with the start taken
-    /// out.
-    points: Vec<Scaled>,
-    /// How many of them count with their height.
-    counted: f64,
-    /// Slope; lateness, without any below 0; its stages; and the logarithm of what each group's level lies below the lowest it may be.
-    state: Vec<f64>,
-    steps: Vec<f64>,
-    value: f64,
-    unit: f64,
-    levels: Vec<f64>,
-    heights: Vec<f64>,
-    stream: Stream,
-    ordinal: u64,
+/// The heights above the lowest of their group for one slope.
+struct At<'a> {
+    line: &'a Line,
+    /// With the sum of the weights.
+    groups: Vec<(Vec<Point>, f64)>,
+    /// The sum of the heights by their weights.
+    sum: f64,
 }
 
-impl Chain {
-    fn new(observations: &[Observation], groups: usize, start: f64) -> Option<Self> {
+impl Line {
+    /// Of observations, with `start` for a first slope. `None` where there are too few.
+    pub(crate) fn of(observations: &[Observation], start: f64) -> Option<Self> {
+        let mut line = Self::about(observations, start)?;
+        // Which heights are high depends on the slope that is taken out.
+        for _ in 0..AGAIN {
+            let Told { mean, variance, .. } = by(&[(&line, 1.0)], SLOPES / 2, 3)?;
+            if (mean - line.start).powi(2) <= variance {
+                break;
+            }
+            line = Self::about(observations, mean)?;
+        }
+        Some(line)
+    }
+
+    /// With this slope taken out.
+    fn about(observations: &[Observation], start: f64) -> Option<Self> {
+        let groups = observations.iter().map(|one| one.group).max()? + 1;
         let mut middles = vec![(0.0, 0.0, f64::INFINITY); groups];
         for one in observations {
             let middle = &mut middles[one.group];
             *middle = (middle.0 + one.x, middle.1 + 1.0, middle.2.min(one.y - start * one.x));
         }
         let about = |one: &Observation| one.x - middles[one.group].0 / middles[one.group].1;
-        let spread = (observations.iter().map(|one| about(one).powi(2)).sum::<f64>()
-            / many(observations.len()))
-        .sqrt();
-        let mut above: Vec<f64> =
-            observations.iter().map(|one| one.y - start * one.x - middles[one.group].2).collect();
-        let excess = median(&mut above).max(0.5);
+        let squares = observations.iter().map(|one| about(one).powi(2)).sum::<f64>();
+        let spread = (squares / many(observations.len())).sqrt();
+        let above = |one: &Observation| one.y - start * one.x - middles[one.group].2;
+        let excess = median(&mut observations.iter().map(above).collect::<Vec<_>>()).max(0.5);
         if spread <= 0.0 || observations.len() < 6 {
             return None;
         }
-        let heights = || {
-            observations.iter().map(|one| (one.y - start * one.x - middles[one.group].2) / excess / one.scale)
-        };
-        let mut sorted: Vec<f64> = heights().collect();
+        let mut sorted: Vec<f64> = observations.iter().map(|one| above(one) / one.scale).collect();
         sorted.sort_by(f64::total_cmp);
         let place = usize::try_from(super::rounded(COUNTED * many(sorted.len()))).unwrap_or(0);
         let cut = sorted[place.min(sorted.len() - 1)];
-        let points: Vec<Scaled> = observations
-            .iter()
-            .zip(heights())
-            .map(|(one, height)| Scaled {
-                x: about(one) / spread,
+        let mut line = Self { groups: vec![Vec::new(); groups], counted: 0.0, start, excess, spread };
+        for one in observations {
+            let height = above(one) / one.scale;
+            line.groups[one.group].push(Point {
+                x: about(one),
                 height: height.min(cut) * one.scale,
-                weight: one.weight,
-                scale: one.scale,
-                group: one.group,
+                weight: one.weight / one.scale,
                 higher: height > cut,
-            })
+            });
+            line.counted += f64::from(u8::from(height <= cut));
+        }
+        Some(line)
+    }
+
+    /// By how much the slope may be off, about.
+    fn unit(&self) -> f64 {
+        self.excess / self.spread / self.counted.sqrt()
+    }
+
+    fn at(&self, slope: f64) -> At<'_> {
+        let mut sum = 0.0;
+        let more = slope - self.start;
+        let groups = self.groups.iter().filter(|group| !group.is_empty()).map(|group| {
+            let mut points: Vec<Point> =
+                group.iter().map(|point| Point { height: point.height - more * point.x, ..*point }).collect();
+            let lowest = points.iter().map(|point| point.height).fold(f64::INFINITY, f64::min);
+            points.iter_mut().for_each(|point| point.height -= lowest);
+            sum += points.iter().map(|point| point.weight * point.height).sum::<f64>();
+            let weight = points.iter().map(|point| point.weight).sum::<f64>();
+            (points, weight)
+        });
+        let groups = groups.collect();
+        At { line: self, groups, sum: sum.max(1e-6) }
+    }
+}
+
+impl At<'_> {
+    /// Packets that count beyond one for each level.
+    fn free(&self) -> f64 {
+        (self.line.counted - many(self.groups.len())).max(1.0)
+    }
+
+    /// The logarithm of the likelihood, levels and scale summed over, if no stamp is late.
+    fn exact(&self) -> f64 {
+        let weights: f64 = self.groups.iter().map(|group| group.1.ln()).sum();
+        libm::lgamma(self.free()) - self.free() * self.sum.ln() - weights
+    }
+
+    /// The same if stamps are late.
+    fn late(&self, scale: f64, kind: Lateness) -> f64 {
+        let usual = self.free() / self.sum;
+        let levels: Vec<Vec<(f64, f64)>> = self
+            .groups
+            .iter()
+            .map(|(points, weight)| levels(points, scale, kind, 1.0 / (usual * weight)))
             .collect();
-        let counted = many(points.iter().filter(|point| !point.higher).count());
-        let mut state = vec![0.0, 0.1, -0.5];
-        state.extend(middles.iter().map(|middle| -middle.1.ln()));
-        let mut chain = Self {
-            points,
-            counted,
-            steps: vec![0.3; state.len()],
-            state,
-            value: f64::NEG_INFINITY,
-            unit: excess / spread,
-            levels: vec![0.0; groups],
-            heights: vec![0.0; observations.len()],
-            stream: Stream::new(Seed([0x736b_6577, 0, 0, 0, 0, 0]), [0, 0]),
-            ordinal: 0,
+        // The logarithm of what is summed over, for the logarithm of the rate at which packets come down to the floor.
+        let log = |rate: f64| {
+            let inverse = rate.exp();
+            let each = levels.iter().map(|levels| {
+                let logs = levels.iter().map(|(log, area)| log - inverse * area);
+                sum_of_logs(logs)
+            });
+            self.line.counted * rate + each.sum::<f64>()
         };
-        chain.steps[0] = 2.0 / many(observations.len()).sqrt();
-        let state = chain.state.clone();
-        chain.value = chain.density(&state);
-        Some(chain)
-    }
-
-    /// The logarithm of the density of a state.
-    fn density(&mut self, state: &[f64]) -> f64 {
-        let (slope, late, stages, below) = (state[0], state[1], state[2], &state[3..]);
-        let within = |value: &f64| (-1.0..1.0).contains(value);
-        if !within(&late) || !within(&stages) || below.iter().any(|one| !(-20.0..4.0).contains(one)) {
-            return f64::NEG_INFINITY;
-        }
-        self.levels.fill(f64::INFINITY);
-        for (height, point) in self.heights.iter_mut().zip(&self.points) {
-            *height = point.height - slope * point.x;
-            let level = &mut self.levels[point.group];
-            *level = level.min(*height);
-        }
-        let mut log = 0.0;
-        for (level, below) in self.levels.iter_mut().zip(below) {
-            *level -= below.exp();
-            log += below;
-        }
-        let above = self.heights.iter().zip(&self.points);
-        let lateness = LATENESS[0] * (LATENESS[1] / LATENESS[0]).powf(late);
-        let kind = kind(stages);
-        // The logarithm of a product of many is taken of a few factors at a time.
-        let (mut sum, mut logs, mut product) = (0.0, 0.0, 1.0f64);
-        for (height, point) in above {
-            let excess = height - self.levels[point.group];
-            if late < 0.0 {
-                sum += point.weight * excess / point.scale;
-                continue;
-            }
-            let (share, area) = passed(excess / lateness, kind);
-            sum += point.weight * area * lateness / point.scale;
-            if !point.higher {
-                product *= share;
-                if product < 1e-150 {
-                    logs += product.ln();
-                    product = 1.0;
+        let mut rate = usual.ln();
+        let mut best = log(rate);
+        for way in [STEP, -STEP] {
+            loop {
+                let next = log(rate + way);
+                if next <= best {
+                    break;
                 }
+                (rate, best) = (rate + way, next);
             }
         }
-        log + logs + product.ln() - self.counted * sum.ln()
+        let mut sum = 1.0;
+        for way in [STEP, -STEP] {
+            let mut there = rate + way;
+            loop {
+                let less = best - log(there);
+                sum += (-less).exp();
+                if less > NEGLIGIBLE {
+                    break;
+                }
+                there += way;
+            }
+        }
+        best + (sum * STEP).ln()
     }
+}
 
-    /// Moves each part of the state once.
-    fn round(&mut self, learning: bool) {
-        for part in 0..self.state.len() {
-            let mut next = self.state.clone();
-            let block = self.stream.block(self.ordinal);
-            self.ordinal += 1;
-            next[part] += self.steps[part] * normal([block[0], block[1]]);
-            let value = self.density(&next);
-            let taken = value - self.value > unit(block[2]).ln();
-            if taken {
-                (self.state, self.value) = (next, value);
-            }
-            if learning {
-                self.steps[part] *= if taken { 1.12 } else { 0.92 };
-                self.steps[part] = self.steps[part].clamp(1e-9, 3.0);
-            }
+/// For each of some heights of a group's level, the logarithm of its share and of what the heights of the points are like there but for
+/// the waiting, and what they add up to with the lateness taken off: `below` is how far it usually lies below the lowest if no stamp is late.
+fn levels(points: &[Point], scale: f64, kind: Lateness, below: f64) -> Vec<(f64, f64)> {
+    let (low, high) = (HIGHEST * scale, kind.reach() * scale + 8.0 * below);
+    let ratio = (high / low).powf(1.0 / many(LEVELS - 1));
+    let mut depth = low / ratio;
+    let mut found = Vec::with_capacity(LEVELS);
+    for _ in 0..LEVELS {
+        depth *= ratio;
+        let (mut areas, mut logs) = (0.0, 0.0);
+        for point in points {
+            let (log, area) = kind.passed((point.height + depth) / scale);
+            areas += point.weight * area;
+            logs += if point.higher { 0.0 } else { log };
         }
+        found.push((logs + (depth * ratio.ln()).ln(), areas * scale));
     }
+    found
 }
 
 /// A number between 0 and 1, of a word that may be any.
@@ -228,22 +408,55 @@ pub(super) fn normal(words: [u32; 2]) -> f64 {
     (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
 }
 
-/// The kind of lateness that a number from -1 to 1 stands for.
-fn kind(number: f64) -> Lateness {
-    let place = super::rounded(((number + 1.0) / 2.0 * many(KINDS.len())).floor());
-    KINDS[usize::try_from(place).unwrap_or(0).min(KINDS.len() - 1)]
-}
+/// The logarithm of each kind's distribution, and the area below it, by steps.
+type Table = Vec<(f64, f64)>;
+static TABLES: LazyLock<[Table; KINDS.len()]> = LazyLock::new(|| {
+    KINDS.map(|kind| {
+        let steps = super::rounded(TABULATED[1] / TABLE) + 2;
+        (0..steps).map(|step| kind.computed(step as f64 * TABLE)).collect()
+    })
+});
 
-/// The distribution of the lateness at `z`, and the area below it from 0 to `z`.
-fn passed(z: f64, kind: Lateness) -> (f64, f64) {
-    match kind {
-        Lateness::Stages(stages) => staged(z, stages),
-        Lateness::Normal => {
-            let t = z - NORMAL_REACH;
-            let share = 0.5 * libm::erfc(-t * std::f64::consts::FRAC_1_SQRT_2);
-            let density = (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
-            (share.max(1e-150), (t * share + density).max(0.0))
+impl Lateness {
+    /// The logarithm of the distribution of the lateness at `z`, and the area below the distribution from 0 to `z`.
+    fn passed(self, z: f64) -> (f64, f64) {
+        if z >= TABULATED[1] {
+            return (0.0, z - self.mean());
         }
+        if z < TABULATED[0] {
+            return self.computed(z);
+        }
+        let table = match self {
+            Self::Stages(1) => &TABLES[0],
+            Self::Stages(2) => &TABLES[1],
+            Self::Stages(_) => &TABLES[2],
+            Self::Normal => &TABLES[3],
+        };
+        let place = z / TABLE;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 16 to 512")]
+        let left = place as usize;
+        let (part, a, b) = (place - left as f64, table[left], table[left + 1]);
+        (a.0 + part * (b.0 - a.0), a.1 + part * (b.1 - a.1))
+    }
+
+    fn mean(self) -> f64 {
+        match self {
+            Self::Stages(stages) => f64::from(stages),
+            Self::Normal => NORMAL_REACH,
+        }
+    }
+
+    fn computed(self, z: f64) -> (f64, f64) {
+        let (share, area) = match self {
+            Self::Stages(stages) => staged(z, stages),
+            Self::Normal => {
+                let t = z - NORMAL_REACH;
+                let share = 0.5 * libm::erfc(-t * std::f64::consts::FRAC_1_SQRT_2);
+                let density = (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
+                (share.max(1e-150), (t * share + density).max(0.0))
+            }
+        };
+        (share.ln(), area)
     }
 }
 

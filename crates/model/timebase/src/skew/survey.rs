@@ -2,7 +2,7 @@
 
 use romer_units::random::{Seed, Stream};
 
-use super::changes::{Segment, segments};
+use super::changes::{Segment, finer, segments};
 use super::estimator::coarse;
 use super::floors::{Floor, Floors, drop_outliers, first_slope, join, lowest};
 use super::many;
@@ -127,6 +127,7 @@ impl Survey {
         drop_outliers(&mut floors, first, grain);
         let cuts = segments(&floors, first, grain);
         let base = consensus(&cuts).ok_or(TooLittle::FewPlaces)?;
+        let cuts = finer(&cuts, &floors, first, grain, |cut| is_slewed(cut, base));
         let mut survey = Self {
             slope: first + base,
             length: length(&floors),
@@ -153,10 +154,7 @@ impl Survey {
     /// Joins segments to groups, and finds what lies between; gives of each transition the parts that it has, if it is not
     /// one.
     fn group(&mut self, cuts: &[Segment], base: f64) -> Vec<Vec<Transition>> {
-        let moves = |cut: &Segment| {
-            let away = (cut.slope - base).abs();
-            away > SLEWED.0 && away > SLEWED.1 * cut.error
-        };
+        let moves = |cut: &Segment| is_slewed(cut, base);
         let mut last: Option<Segment> = None;
         let mut moved: Vec<Segment> = Vec::new();
         let mut split = Vec::new();
@@ -348,6 +346,12 @@ impl Survey {
         }
         all
     }
+}
+
+/// Whether the rate of a segment is another than that of most.
+fn is_slewed(cut: &Segment, base: f64) -> bool {
+    let away = (cut.slope - base).abs();
+    away > SLEWED.0 && away > SLEWED.1 * cut.error
 }
 
 /// Segments as they can be believed at the ends of the run: few floors lie nearly on a line of any slope by chance, and are
