@@ -1560,7 +1560,8 @@ export interface components {
             actual_delay_ns: components["schemas"]["Summary"];
             /**
              * Format: double
-             * @description With the exact order: in how long delays become independent of each other; `null` where it cannot be told.
+             * @description With the exact order, and of correlated delays: in how long they become independent of each other; `null` where it
+             *     cannot be told.
              * @default null
              */
             correlation_time_ns: number | null;
@@ -1578,8 +1579,8 @@ export interface components {
             duplicates_created: number;
             /**
              * Format: double
-             * @description With the exact order: how many independent delays would tell as much of their mean; `null` where it cannot be
-             *     told.
+             * @description With the exact order, and of correlated delays: how many independent ones would tell as much of their mean; `null` where
+             *     it cannot be told, and of a law without a variance.
              * @default null
              */
             effective_values: number | null;
