@@ -85,6 +85,8 @@ fn trace(format: &str, fault: &str) -> Vec<u8> {
         "empty" => Vec::new(),
         "comments" => b"# nothing\n# at all\n".into(),
         "header" => b"delay,loss\n1,0,0,0,1\n".into(),
+        "millis" => b"port,loss,duplication,reorder_distance,delay_ms\n1,0,0,0,30\n".into(),
+        "unitless" => b"port,loss,duplication,reorder_distance,delay\n1,0,0,0,30\n".into(),
         "columns" => with("1,0,0,0"),
         "port" => with("3,0,0,0,1"),
         "negative" => with("1,0,0,0,-1"),

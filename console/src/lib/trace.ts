@@ -48,7 +48,11 @@ export function phamFaults(text: string): LineFault[] {
     if (line.includes(';')) return fault(`has semicolons; write ${COLUMNS.join(',')} with commas and decimal points`);
     const fields = line.split(',').map((field) => field.trim());
     if (fields.length !== COLUMNS.length) return fault(`has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}; write ${COLUMNS.join(',')}`);
-    if (head && fields[0] === 'port') return;
+    if (head && /^\p{Alphabetic}/u.test(fields[0] ?? '')) {
+      const other = fields.findIndex((field, place) => field !== COLUMNS[place]);
+      if (other === COLUMNS.length - 1 && fields[other]?.startsWith('delay')) return fault(`has a last column of another unit than microseconds, or of none (delay_us or delay_ms?); write the delays in microseconds, under ${COLUMNS.join(',')}`);
+      return other < 0 ? undefined : fault(`begins with other words; write the columns ${COLUMNS.join(',')}`);
+    }
     entries++;
     const wrong = FIELDS.findIndex((look, place) => look(fields[place] ?? '') !== null);
     if (wrong >= 0) return fault(`${COLUMNS[wrong]} is ${shown(fields[wrong] ?? '')}; ${FIELDS[wrong]?.(fields[wrong] ?? '')}`);

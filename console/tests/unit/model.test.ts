@@ -358,6 +358,13 @@ describe('traces', () => {
     expect(phamFaults('port,loss,duplication,reorder_distance,delay_us\n1,0,0,0,10\n')).toEqual([]);
     expect(phamFaults('1,0,0,0,10\n3,0,0,0,10\n1,0,0\n1,2,0,0,1\n1,0,0,x,1').map((fault) => fault.line)).toEqual([2, 3, 4, 5]);
     expect(phamFaults('')).toHaveLength(1);
+    const under = (columns: string) => phamFaults(`${columns}\n1,0,0,0,30\n`);
+    for (const last of ['delay_ms', 'delay']) {
+      const faults = under(`port,loss,duplication,reorder_distance,${last}`);
+      expect(faults.map((fault) => fault.line)).toEqual([1]);
+      expect(faults[0]?.why).toContain('delay_us or delay_ms?');
+    }
+    expect(under('port,loss,reorder_distance,duplication,delay_us')[0]?.why).toContain('begins with other words');
   });
   it('say what to write, as the server does', () => {
     const why = (line: string) => phamFaults(line)[0]?.why;

@@ -67,6 +67,9 @@ impl Arrivals {
 
 /// The smallest and the largest frame that is taken.
 pub(crate) const SIZES: std::ops::RangeInclusive<u32> = 18..=65_575;
+/// The latest time of an arrival, nanoseconds, and in samples the earliest below 0: 146 years. Whatever is added to it on the
+/// way still is a time.
+const LATEST: Nanos = 1 << 62;
 /// The longest line that is looked at.
 const LONGEST_LINE: usize = 256;
 const FORM: &str = "time_ns,port,size";
@@ -120,7 +123,7 @@ fn arrival_of_sample(text: &str) -> Result<Option<Arrival>, String> {
         return Ok(None);
     }
     // What waited at a port when the emulator began has come before its time began.
-    arrival_from(Nanos::MIN, &format!("{time},{port},{size}")).map(Some)
+    arrival_from(-LATEST, &format!("{time},{port},{size}")).map(Some)
 }
 
 fn arrival(text: &str) -> Result<Arrival, String> {
@@ -139,11 +142,10 @@ fn arrival_from(first: Nanos, text: &str) -> Result<Arrival, String> {
     else {
         return Err(format!("is {:?}; write {FORM}, such as 1000,a,64", shown(text)));
     };
-    let time = time
-        .parse::<Nanos>()
-        .ok()
-        .filter(|time| *time >= first)
-        .ok_or_else(|| format!("has the time {:?}; write whole nanoseconds from 0", shown(time)))?;
+    let time =
+        time.parse::<Nanos>().ok().filter(|time| (first..=LATEST).contains(time)).ok_or_else(|| {
+            format!("has the time {:?}; write whole nanoseconds from {first} to {LATEST}", shown(time))
+        })?;
     let port = match port {
         "a" => Port::A,
         "b" => Port::B,
@@ -189,6 +191,9 @@ mod tests {
             ("1,a,64,9\n", "write time_ns,port,size"),
             ("1,a,64\n-1,a,64\n", "line 2 has the time"),
             ("1.5,a,64\n", "whole nanoseconds"),
+            ("4611686018427387904,a,64\n4611686018427387905,a,64\n", "line 2 has the time"),
+            ("9223372036854775807,a,64\n", "from 0 to 4611686018427387904"),
+            ("18446744073709551615,a,64\n", "from 0 to 4611686018427387904"),
             ("1,c,64\n", "write a or b"),
             ("1,a,0\n", "from 18"),
             ("99999999999999999999,a,64\n", "the time"),

@@ -12,6 +12,10 @@ use thiserror::Error;
 
 /// Octets that are read at a time, and the largest block that a file may have.
 const BUFFER: usize = 4 << 20;
+/// The kinds of pcapng's blocks whose options are looked at: an interface's description, its statistics, a packet.
+const DESCRIPTION: u32 = 1;
+const STATISTICS: u32 = 5;
+const PACKET: u32 = 6;
 /// How a section of pcapng begins, and its mark of the order of octets, as big-endian numbers.
 const SECTION: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
@@ -332,24 +336,28 @@ impl State {
     }
 
     /// A block of a pcapng that the file has whole, and that still cannot be read, is not cut off but damaged, and so is
-    /// one of a length that no block has.
+    /// one of a length that no block has, or of another than it has.
     fn cut_block(&self, octets: &[u8]) -> Result<(), Fault> {
-        let word = |at: usize, is_big_endian: bool| {
-            let octets = *octets.get(at..)?.first_chunk()?;
-            Some(if is_big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
-        };
-        let is_section = word(0, true) == Some(SECTION);
-        let is_big_endian = if is_section { word(8, true) == Some(BYTE_ORDER) } else { self.is_big_endian };
-        let Some(length) = word(4, is_big_endian) else { return Ok(()) };
+        let is_section = word(octets, 0, true) == Some(SECTION);
+        let is_big_endian =
+            if is_section { word(octets, 8, true) == Some(BYTE_ORDER) } else { self.is_big_endian };
+        let Some(length) = word(octets, 4, is_big_endian) else { return Ok(()) };
         if !length.is_multiple_of(4) {
             return Err(self.uneven(length));
         }
-        if usize::try_from(length).is_ok_and(|length| length <= octets.len()) {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length <= octets.len() {
             return Err(
                 self.fault("what is in its block is longer than the block; is the file damaged?".into())
             );
         }
-        Ok(())
+        match own_end(octets, length, is_big_endian) {
+            Ok(None) => Ok(()),
+            Ok(Some(end)) => Err(self.fault(format!(
+                "its block has {length} octets by its beginning, which the file has not, and {end} by its contents; is the file damaged?"
+            ))),
+            Err(Longer) => Err(self.fault("what is in its block is longer than the block; is the file damaged?".into())),
+        }
     }
 
     fn uneven(&self, length: impl std::fmt::Display) -> Fault {
@@ -383,6 +391,43 @@ impl State {
         self.record += 1;
         Ok(())
     }
+}
+
+/// What is in a block ends behind it.
+struct Longer;
+
+/// Where the block of pcapng that stands first ends by its contents: by the length of its packet and of its options, behind
+/// which its own length stands again. `None` where the file ends before that, or nothing can be told of this kind of block.
+fn own_end(octets: &[u8], length: usize, is_big_endian: bool) -> Result<Option<usize>, Longer> {
+    let number = |at| word(octets, at, is_big_endian).and_then(|number| usize::try_from(number).ok());
+    let fixed = match word(octets, 0, is_big_endian) {
+        Some(SECTION) => Some(24),
+        Some(DESCRIPTION) => Some(16),
+        Some(STATISTICS) => Some(20),
+        Some(PACKET) => number(20).and_then(|kept| kept.checked_next_multiple_of(4)?.checked_add(28)),
+        _ => None,
+    };
+    let Some(mut at) = fixed else { return Ok(None) };
+    loop {
+        let end = at.saturating_add(4);
+        if end > length {
+            return Err(Longer);
+        }
+        let Some(last) = number(at) else { return Ok(None) };
+        if last == end {
+            return Ok(Some(end));
+        }
+        // An option: its kind, and its length without the padding.
+        let option = octets.get(at + 2..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        let option = if is_big_endian { u16::from_be_bytes(option) } else { u16::from_le_bytes(option) };
+        at = end.saturating_add(usize::from(option).next_multiple_of(4));
+    }
+}
+
+/// The number of four octets that stands there.
+fn word(octets: &[u8], at: usize, is_big_endian: bool) -> Option<u32> {
+    let octets = *octets.get(at..)?.first_chunk()?;
+    Some(if is_big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
 }
 
 /// The UDP packet in a frame of this link, if it is a whole one.

@@ -125,6 +125,16 @@ fn a_block_that_the_file_has_whole_is_damaged_and_not_cut_off() {
     assert_eq!(walked(&file), Ok((3, false)));
     assert_eq!(walked(&file[..file.len() - 1]), Ok((2, true)));
 
+    // A length that the file has not, where the packet's own length says another, with packets after it and at the end.
+    let mut longer = file.clone();
+    longer[second + 4..second + 8].copy_from_slice(&4_096_u32.to_le_bytes());
+    for file in [&longer[..], &longer[..end]] {
+        let refused = walked(file).unwrap_err();
+        let lengths =
+            format!("4096 octets by its beginning, which the file has not, and {} by", end - second);
+        assert!(refused.starts_with("2: ") && refused.contains(&lengths), "{refused}");
+    }
+
     // More octets kept than the block has, with packets after it and at the end.
     file[second + 20..second + 24].copy_from_slice(&5_000_u32.to_le_bytes());
     for file in [&file[..], &file[..end]] {
@@ -137,4 +147,22 @@ fn a_block_that_the_file_has_whole_is_damaged_and_not_cut_off() {
     file[second + 4..second + 8].copy_from_slice(&length.to_le_bytes());
     let refused = walked(&file).unwrap_err();
     assert!(refused.starts_with("2: its block has") && refused.contains("multiple of 4"), "{refused}");
+}
+
+#[test]
+fn a_block_that_is_cut_anywhere_is_cut_off_and_not_damaged() {
+    let mut file = Vec::new();
+    pcapng::section(&mut file, "test");
+    pcapng::interface(&mut file, pcapng::ETHERNET, "a");
+    let described = file.len();
+    pcapng::packet(&mut file, 0, 5, &[2; 60], &["a comment with several words", "another"]);
+    for end in described + 1..file.len() {
+        assert_eq!(walked(&file[..end]), Ok((0, true)), "{end}");
+    }
+    // An option that goes on behind its block.
+    let mut longer = file.clone();
+    longer[described + 28 + 60 + 2] = 255;
+    longer.truncate(file.len() - 1);
+    let refused = walked(&longer).unwrap_err();
+    assert!(refused.starts_with("1: ") && refused.contains("longer than the block"), "{refused}");
 }

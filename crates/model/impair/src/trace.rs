@@ -206,7 +206,8 @@ fn fields<const N: usize>(number: usize, content: &str, names: &str) -> Result<[
 
 const PHAM: &str = "port,loss,duplication,reorder_distance,delay_us";
 
-/// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there.
+/// Reads seed 002's format: a trace for either port (a, then b). A first line with the columns' names may be there; then it
+/// is these, with the unit of the delay.
 ///
 /// # Errors
 /// [`TraceError`], with the line.
@@ -218,9 +219,7 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
     for (place, (number, content)) in told(text).enumerate() {
         let [port, lost, copies, displacement, delay] = fields::<5>(number, content, PHAM)?;
         if place == 0 && port.starts_with(|c: char| c.is_alphabetic()) {
-            if port != "port" {
-                return Err(line(number, format!("begins with other words; write the columns {PHAM}")));
-            }
+            header(&[&port, &lost, &copies, &displacement, &delay]).map_err(|why| line(number, why))?;
             continue;
         }
         let port = match port.as_str() {
@@ -267,6 +266,19 @@ pub fn read_pham(text: &str) -> Result<[Arc<Trace>; 2], TraceError> {
         }
     }
     Ok(ports.map(|entries| Arc::new(Trace::ByPacket(entries))))
+}
+
+/// Looks at the columns' names, which say the unit: the numbers below them would be read wrongly without complaint.
+fn header(names: &[&str; 5]) -> Result<(), String> {
+    let mut wanted = PHAM.split(',');
+    match names.iter().position(|name| wanted.next() != Some(*name)) {
+        None => Ok(()),
+        Some(4) if names[4].starts_with("delay") => Err(format!(
+            "has a last column of another unit than microseconds, or of none (delay_us or delay_ms?); write the delays in \
+             microseconds, under {PHAM}"
+        )),
+        Some(_) => Err(format!("begins with other words; write the columns {PHAM}")),
+    }
 }
 
 /// Microseconds, with a fraction if need be, to nanoseconds.
@@ -456,6 +468,22 @@ mod tests {
             assert!(told.contains(&format!("line {number}")) && told.contains(words), "{told}");
         }
         assert!(read_pham("1,0,0,0,5.001\n").is_ok());
+    }
+
+    #[test]
+    fn a_header_is_the_documented_one_with_its_unit_or_the_file_is_refused() {
+        let read = |header: &str| read_pham(&format!("# recorded\n{header}\n1,0,0,0,30\n"));
+        assert!(read("port, loss,duplication,reorder_distance,delay_us").is_ok());
+        for (header, words) in [
+            ("port,loss,duplication,reorder_distance,delay_ms", "delay_us or delay_ms?"),
+            ("port,loss,duplication,reorder_distance,delay", "delay_us or delay_ms?"),
+            ("port,loss,duplication,reorder_distance,jitter_us", "begins with other words"),
+            ("port,loss,reorder_distance,duplication,delay_us", "begins with other words"),
+            ("delay,loss,duplication,reorder_distance,delay_us", "begins with other words"),
+        ] {
+            let told = read(header).unwrap_err().to_string();
+            assert!(told.starts_with("line 2: ") && told.contains(words) && told.contains(PHAM), "{told}");
+        }
     }
 
     #[test]
