@@ -530,6 +530,51 @@ fn one_port_twice_and_more_than_fits_is_refused() {
 }
 
 #[test]
+fn a_tunnel_with_the_default_route_is_seen_by_its_interface_or_by_the_way_to_its_other_end() {
+    const NAME: &str =
+        "live::a_tunnel_with_the_default_route_is_seen_by_its_interface_or_by_the_way_to_its_other_end";
+    with_network(NAME, || {
+        let bench = Bench::new();
+        let network = &bench.far.networks()[0];
+        network.add_address("v0", "198.18.0.2".parse().unwrap(), 24).unwrap();
+        let options = bench.options(Path::default());
+        let namespace = options.ports[1].namespace().unwrap().to_owned();
+        let ip = |words: &str| {
+            let command = std::process::Command::new("ip")
+                .args(["-n", &namespace])
+                .args(words.split_whitespace())
+                .output()
+                .expect("iproute2 is needed for this test");
+            command.status.success().then_some(()).ok_or(command.stderr)
+        };
+        let mut seen = 0;
+        for (tunnel, is_refused) in [
+            ("vxlan id 7 dstport 4789 remote 198.18.0.9 dev v0", true),
+            ("vxlan id 7 dstport 4789 remote 198.18.0.9", true),
+            ("vxlan id 7 dstport 4789 remote 127.0.0.9", false),
+            ("geneve id 7 remote 198.18.0.9", true),
+            ("gre local 198.18.0.2 remote 198.18.0.9", true),
+            ("gretap local 198.18.0.2 remote 198.18.0.9", true),
+            ("ipip local 198.18.0.2 remote 198.18.0.9", true),
+            ("sit local 198.18.0.2 remote 198.18.0.9", true),
+        ] {
+            if ip(&format!("link add tt type {tunnel}")).is_err() {
+                // Not every kernel has every kind.
+                continue;
+            }
+            seen += 1;
+            ip("link set tt up").unwrap();
+            ip("route add default dev tt").unwrap();
+            let error = LiveBridge::start(&options).err().map(|error| error.to_string());
+            let told = error.as_ref().is_some_and(|error| error.contains("carries the default route"));
+            assert_eq!(told, is_refused, "{tunnel}: {error:?}");
+            ip("link delete tt").unwrap();
+        }
+        assert!(seen > 0, "the kernel has no tunnel of any kind");
+    });
+}
+
+#[test]
 fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
     with_network("live::the_port_of_the_default_route_is_taken_only_if_that_is_allowed", || {
         let bench = Bench::new();
@@ -539,7 +584,7 @@ fn the_port_of_the_default_route_is_taken_only_if_that_is_allowed() {
         let mut options = bench.options(Path::default());
         let error = LiveBridge::start(&options).unwrap_err().to_string();
         let refusal = format!(
-            "port {} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan",
+            "port {} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan, a tunnel",
             bench.far.port_name(0)
         );
         assert_eq!(error, refusal);

@@ -3,6 +3,7 @@
 //! All calls block until the kernel has answered.
 
 mod shaping;
+mod tunnel;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -56,6 +57,9 @@ pub struct Link {
     pub controller: Option<u32>,
     /// Index of the interface of the same namespace that carries its frames, as of a VLAN, a macvlan or a tunnel.
     pub lower: Option<u32>,
+    /// Where the other end of a tunnel is, to which its frames go by the route there (VXLAN, Geneve, GRE, IP in IP, VTI);
+    /// `None` where it has none, or several.
+    pub remote: Option<IpAddr>,
 }
 
 /// What a link has carried since it was made, frames with their check sequences.
@@ -470,6 +474,7 @@ fn read_link(message: &LinkMessage) -> Option<Link> {
         alias: None,
         controller: None,
         lower: None,
+        remote: None,
     };
     let mut is_elsewhere = false;
     for attribute in &message.attributes {
@@ -486,9 +491,19 @@ fn read_link(message: &LinkMessage) -> Option<Link> {
                     LinkInfo::Kind(kind) => Some(kind_name(kind)),
                     _ => None,
                 });
+                for info in infos {
+                    if let LinkInfo::Data(data) = info {
+                        let (lower, remote) = tunnel::ends(data);
+                        link.lower = link.lower.or(lower);
+                        link.remote = remote.filter(|remote| !remote.is_unspecified());
+                    }
+                }
             }
             _ => {}
         }
+    }
+    if is_elsewhere {
+        link.remote = None;
     }
     if is_elsewhere || link.kind.as_deref() == Some("veth") {
         // Of a pair, what is named is the other end, which lies beside.

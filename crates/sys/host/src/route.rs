@@ -1,17 +1,20 @@
 //! By which interfaces a host reaches the world, in whatever table its routes stand.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 use crate::HostError;
 use crate::bridge_port::route_socket;
-use crate::netlink::{DUMP, Draft, attribute, attributes, exchange, u16_at, u32_at};
+use crate::netlink::{DUMP, Draft, REQUEST, attribute, attributes, exchange, u16_at, u32_at};
 
 /// `RTM_GETROUTE`, and the length of `struct rtmsg`.
 const GET_ROUTE: u16 = 26;
 const ROUTE: usize = 12;
 /// `RTN_UNICAST`: a route that packets are sent by.
 const UNICAST: u8 = 1;
+/// `RTA_DST`.
+const DESTINATION: u16 = 1;
 /// `RTA_OIF` and `RTA_MULTIPATH`, and the length of `struct rtnexthop`.
 const INTERFACE: u16 = 4;
 const SEVERAL: u16 = 9;
@@ -29,6 +32,39 @@ pub fn default_routes() -> Result<BTreeSet<u32>, HostError> {
         found.extend(interfaces(body));
     })?;
     Ok(found)
+}
+
+/// The index of the interface by which packets to `address` leave this thread's network namespace; `None` where no route
+/// leads there.
+///
+/// # Errors
+/// The system gives no netlink socket, or no answer.
+pub fn interface_towards(address: IpAddr) -> Result<Option<u32>, HostError> {
+    let socket = route_socket()?;
+    let (family, octets) = match address {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    let mut fixed = [0; ROUTE];
+    fixed[0] = u8::try_from(family).unwrap_or_default();
+    fixed[1] = u8::try_from(8 * octets.len()).unwrap_or_default();
+    let mut request = Draft::new(GET_ROUTE, REQUEST, &fixed);
+    request.attribute(DESTINATION, &octets);
+    let mut found = None;
+    let answer = exchange(socket.as_fd(), &request.finish(), |body| {
+        let attributes = body.get(ROUTE..).unwrap_or_default();
+        found = attribute(attributes, INTERFACE).and_then(|value| u32_at(value, 0));
+    });
+    match answer {
+        Err(HostError::System { source, .. }) if is_no_way(&source) => Ok(None),
+        answer => answer.map(|()| found),
+    }
+}
+
+/// Whether the kernel says that no route leads there, or none that packets may take.
+fn is_no_way(error: &std::io::Error) -> bool {
+    let refusals = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL];
+    error.raw_os_error().is_some_and(|number| refusals.contains(&number))
 }
 
 /// The interfaces of one route, if it is such a route.
@@ -50,6 +86,13 @@ fn interfaces(body: &[u8]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_way_to_an_address_is_found() {
+        for address in ["127.0.0.1", "127.9.8.7", "::1"] {
+            assert_eq!(interface_towards(address.parse().unwrap()).unwrap(), Some(1), "{address}");
+        }
+    }
 
     #[test]
     fn routes_to_everything_and_to_halves_of_it_are_told_from_others() {

@@ -3,25 +3,40 @@
 use std::collections::BTreeSet;
 
 use romer_host::link::{Link, Network};
-use romer_host::route::default_routes;
+use romer_host::route::{default_routes, interface_towards};
 use romer_host::{HostError, netns};
 use romer_port::PortName;
 
 /// The first of the ports by which its namespace reaches the world: by a route to everything, or to half of it, over the
-/// interface, the bridge that it is in, or what else its frames are carried for: a VLAN, a macvlan, a tunnel.
+/// interface, the bridge that it is in, or what else its frames are carried for: a VLAN, a macvlan, a tunnel that is bound to
+/// it or whose other end is reached by it.
 pub(super) fn default_route_among(ports: &[PortName; 2]) -> Result<Option<&PortName>, HostError> {
     for port in ports {
-        let with_default = match port.namespace() {
-            Some(namespace) => netns::with_namespace(namespace, default_routes)??,
-            None => default_routes()?,
-        };
         let network = Network::open(port.namespace())?;
         let index = network.link(port.interface())?.index;
-        if !above(index, &network.links()?).is_disjoint(&with_default) {
+        let mut links = network.links()?;
+        let mut look = || {
+            links.iter_mut().try_for_each(carried_by)?;
+            default_routes()
+        };
+        let with_default = match port.namespace() {
+            Some(namespace) => netns::with_namespace(namespace, look)??,
+            None => look()?,
+        };
+        if !above(index, &links).is_disjoint(&with_default) {
             return Ok(Some(port));
         }
     }
     Ok(None)
+}
+
+/// Of a tunnel that is bound to no interface: finds the one by which its other end is reached from this thread's network
+/// namespace.
+fn carried_by(link: &mut Link) -> Result<(), HostError> {
+    if let (None, Some(remote)) = (link.lower, link.remote) {
+        link.lower = interface_towards(remote)?;
+    }
+    Ok(())
 }
 
 /// An interface, and all those whose frames pass through it.
@@ -60,6 +75,7 @@ mod tests {
             alias: None,
             controller,
             lower,
+            remote: None,
         }
     }
 
