@@ -77,16 +77,24 @@ pub enum LiveError {
     SamePort(PortName),
     /// The host reaches the world by this interface.
     #[error(
-        "port {0} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan"
+        "port {0} carries the default route of its host, itself or through what it carries: a bridge, a VLAN, a macvlan, a tunnel"
     )]
     DefaultRoute(PortName),
     /// What the scenario holds does not fit.
-    #[error("the scenario holds {} of frames at its rates and in its queues, and there is room for {}", size(*needed), size(*limit))]
+    #[error(
+        "the scenario holds at least {} of frames at its rates and in its queues, which are {frames} or more, and there is room for {slots} ({})",
+        size(*needed),
+        size(*limit)
+    )]
     Buffer {
-        /// Octets that are needed.
+        /// Octets of frames that are held, those of a rate in packets the shortest.
         needed: u64,
-        /// Octets that there may be.
+        /// How many frames they are, those of a rate in bits the longest.
+        frames: u64,
+        /// Octets of memory that there may be.
         limit: u64,
+        /// Frames that have room in it.
+        slots: u32,
     },
     /// Somebody else has changed the scenario.
     #[error("the scenario is at revision {revision}")]

@@ -12,7 +12,7 @@ use crate::chain::Chain;
 use crate::decision::Decision;
 use crate::generator::Generator;
 use crate::laws::Law;
-use crate::packet::Headers;
+use crate::packet::{Headers, Port};
 use crate::trace::Trace;
 
 /// A model, or one for each state of a Markov chain.
@@ -301,6 +301,12 @@ impl Path {
         mixed
     }
 
+    /// Whether it makes copies of packets.
+    fn duplicates(&self) -> bool {
+        self.duplicate.all().any(|copy| copy.decision.ratio() > 0.0)
+            || self.trace.as_ref().is_some_and(|trace| trace.duplicates())
+    }
+
     /// The longest that this path holds a packet before the rate queue, as good as always: what a buffer is made for.
     pub fn longest_hold(&self) -> Nanos {
         let delay = self.delay.all().map(|delay| {
@@ -415,6 +421,17 @@ pub struct TimelineStep {
     pub setting: Setting,
 }
 
+/// What is held of one direction, before the rates' queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The longest of a packet.
+    pub longest: Nanos,
+    /// Octets at once, at the rates that are stated in bits.
+    pub octets: u64,
+    /// Packets at once, at the rates that are stated in packets.
+    pub packets: u64,
+}
+
 /// All that the engine is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -448,16 +465,33 @@ impl Config {
         self.paths().map(|path| path.longest_hold()).max().unwrap_or(0)
     }
 
-    /// The octets that a port must be able to hold for one way at `bits` bits a second: the longest hold at that rate, twice
-    /// where packets are duplicated.
-    pub fn held_octets(&self, bits: u64) -> u64 {
-        let hold = u128::from(self.longest_hold().unsigned_abs());
-        let copies = self.paths().any(|path| {
-            path.duplicate.all().any(|copy| copy.decision.ratio() > 0.0)
-                || path.trace.as_ref().is_some_and(|trace| trace.duplicates())
-        });
-        let held = hold * u128::from(bits) / 8_000_000_000 * if copies { 2 } else { 1 };
-        u64::try_from(held).unwrap_or(u64::MAX)
+    /// What must be held of that which arrives at `port`, before the rates' queues: of each path the longest hold at its
+    /// rate, twice where packets are duplicated. Each path counts by the longest hold and the highest rate that it ever has.
+    pub fn held(&self, port: Port) -> Held {
+        let settings = || self.settings().map(|setting| &setting.paths[port.index()]);
+        let flows = settings().map(Vec::len).max().unwrap_or(0);
+        let mut held = Held::default();
+        for flow in 0..flows {
+            let mut one = Held::default();
+            let (mut bits, mut packets, mut copies) = (0, 0, false);
+            for path in settings().filter_map(|paths| paths.get(flow)?.as_ref()) {
+                one.longest = one.longest.max(path.longest_hold());
+                copies |= path.duplicates();
+                match path.rate.map(|rate| rate.limit) {
+                    Some(Rate::Bits(rate)) => bits = bits.max(rate),
+                    Some(Rate::Packets(rate)) => packets = packets.max(rate),
+                    None => {}
+                }
+            }
+            let at = |rate: u64, unit: u128| {
+                let hold = u128::from(one.longest.unsigned_abs()) * if copies { 2 } else { 1 };
+                u64::try_from(hold * u128::from(rate) / unit).unwrap_or(u64::MAX)
+            };
+            held.longest = held.longest.max(one.longest);
+            held.octets = held.octets.saturating_add(at(bits, 8_000_000_000));
+            held.packets = held.packets.saturating_add(at(packets, 1_000_000_000));
+        }
+        held
     }
 
     /// The octets that the rates' queues hold, of both ways together, at the time when they hold the most.

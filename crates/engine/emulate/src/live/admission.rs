@@ -1,6 +1,6 @@
 //! How much room frames need: delay times rate, known before the first packet.
 
-use romer_impair::Config;
+use romer_impair::{Config, Nanos, Port};
 use romer_port::Arena;
 use romer_units::Duration;
 
@@ -39,11 +39,10 @@ impl Room {
         let frame_octets = usize::try_from(mtu).unwrap_or(usize::MAX).saturating_add(AROUND);
         let slot = Arena::slot_octets_for(frame_octets) as u64;
         let most = i64::try_from(MOST_OCTETS / slot).unwrap_or(i64::MAX);
-        let hold = config.longest_hold().max(least_hold.as_nanos());
-        let unlimited = hold.saturating_mul(4).saturating_mul(PACKETS_PER_SECOND / 1_000);
-        let long = needed(config) / frame_octets.max(1) as u64;
-        let short = config.queue_octets() / SHORTEST;
-        let stated = i64::try_from(long.max(short)).unwrap_or(i64::MAX);
+        let holds = Port::BOTH.map(|port| config.held(port).longest.max(least_hold.as_nanos()));
+        let unlimited =
+            holds.into_iter().fold(0, Nanos::saturating_add).saturating_mul(2 * PACKETS_PER_SECOND / 1_000);
+        let stated = i64::try_from(Need::of(config).most_frames()).unwrap_or(i64::MAX);
         let wanted = (unlimited / 1_000_000).saturating_add(LEAST).saturating_add(stated);
         let slots = u32::try_from(wanted.min(most)).unwrap_or(u32::MAX);
         let room = Self { slots, frame_octets, octets: u64::from(slots) * slot };
@@ -56,54 +55,79 @@ impl Room {
     /// # Errors
     /// [`LiveError::Buffer`].
     pub fn check(&self, config: &Config) -> Result<(), LiveError> {
-        let needed = needed(config);
-        // At its rate, frames of the longest length; shorter ones share the slots, and are more.
-        let limit = self.octets.max(u64::from(self.slots) * SHORTEST);
-        if needed > limit { Err(LiveError::Buffer { needed, limit }) } else { Ok(()) }
+        let need = Need::of(config);
+        // At a rate in bits, frames of the longest length; shorter ones are more.
+        let frames = need.frames_of(self.frame_octets as u64);
+        if frames <= u64::from(self.slots) {
+            return Ok(());
+        }
+        let needed = need.octets.saturating_add(need.packets.saturating_mul(SHORTEST));
+        Err(LiveError::Buffer { needed, frames, limit: self.octets, slots: self.slots })
     }
 
     /// What a user should know where frames come without a stated rate and would be held longer than there is room
-    /// for, or where a queue takes more short frames than there is room for.
+    /// for, or where more short frames come at a rate, or wait in its queue, than there is room for.
     pub(super) fn notes(&self, config: &Config) -> impl Iterator<Item = String> {
-        let queue = config.queue_octets();
-        let short = (queue / SHORTEST > u64::from(self.slots)).then(|| {
+        let need = Need::of(config);
+        let slots = u64::from(self.slots);
+        let short = (need.most_frames() > slots).then(|| {
             format!(
-                "the queues of the rates hold {queue} octets, and there is room for {} frames: where frames are shorter than {} \
-                 octets in the mean, some are lost to the queue before it is full",
-                self.slots,
-                queue.div_ceil(u64::from(self.slots).max(1))
+                "up to {} octets are held at the rates and in their queues, and there is room for {slots} frames: where \
+                 frames are shorter than {} octets in the mean, some are lost to the queue",
+                need.octets,
+                need.octets.div_ceil(slots.saturating_sub(need.packets).max(1))
             )
         });
         self.note_of_hold(config).into_iter().chain(short)
     }
 
     fn note_of_hold(&self, config: &Config) -> Option<String> {
-        let hold = config.longest_hold();
-        let most = packets_per_second(self.slots, hold);
+        let holds = Port::BOTH.map(|port| config.held(port).longest);
+        let [a, b] = holds;
+        let most = i64::from(self.slots).saturating_mul(1_000_000_000) / a.saturating_add(b).max(1);
+        let way = match (a, b) {
+            (_, 0) => "from a to b",
+            (0, _) => "from b to a",
+            _ => "each way",
+        };
         (most < PACKETS_PER_SECOND).then(|| {
             format!(
-                "frames are held up to {}, and there is room for {}: above {most} packets a second each way they are \
-                 lost to the queue",
-                Duration::from_nanos(hold),
+                "frames are held up to {}, and there is room for {}: above {most} packets a second {way} they are lost to \
+                 the queue",
+                Duration::from_nanos(a.max(b)),
                 self.slots
             )
         })
     }
 }
 
-/// Packets a second each way at which frames held so long fill so many slots.
-fn packets_per_second(slots: u32, hold: i64) -> i64 {
-    i64::from(slots / 2).saturating_mul(1_000_000_000) / hold.max(1)
+/// What a scenario holds at the rates that it states, of both directions together, and in their queues.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    /// At rates in bits, and in queues.
+    octets: u64,
+    /// At rates in packets.
+    packets: u64,
 }
 
-/// Octets that a scenario holds at the rates that it states, both ways.
-fn needed(config: &Config) -> u64 {
-    let rates = config.paths().filter_map(|path| match path.rate?.limit {
-        romer_units::Rate::Bits(bits) => Some(bits),
-        romer_units::Rate::Packets(packets) => Some(packets.saturating_mul(SHORTEST * 8)),
-    });
-    let held = rates.max().map_or(0, |bits| config.held_octets(bits).saturating_mul(2));
-    held.saturating_add(config.queue_octets())
+impl Need {
+    fn of(config: &Config) -> Self {
+        let [a, b] = Port::BOTH.map(|port| config.held(port));
+        Self {
+            octets: a.octets.saturating_add(b.octets).saturating_add(config.queue_octets()),
+            packets: a.packets.saturating_add(b.packets),
+        }
+    }
+
+    /// Frames, those of which the octets are known as long as that.
+    const fn frames_of(self, octets: u64) -> u64 {
+        (self.octets / octets).saturating_add(self.packets)
+    }
+
+    /// Frames, if they are the shortest.
+    const fn most_frames(self) -> u64 {
+        self.frames_of(SHORTEST)
+    }
 }
 
 #[cfg(test)]
@@ -145,9 +169,86 @@ mod tests {
         let error =
             Room::for_scenario(&scenario(10_000_000_000, Some(100_000_000_000)), 1_500, Duration::ZERO)
                 .unwrap_err();
-        let LiveError::Buffer { needed, limit } = error else { panic!("{error}") };
+        let LiveError::Buffer { needed, limit, .. } = error else { panic!("{error}") };
         assert!(needed > 125_000_000_000 && limit <= MOST_OCTETS, "{needed} {limit}");
         assert!(Room::for_scenario(&scenario(100_000_000, Some(100_000_000)), 1_500, Duration::ZERO).is_ok());
+    }
+
+    /// The same one way only.
+    fn one_way(config: &Config) -> Config {
+        let mut config = config.clone();
+        config.base.paths[1] = vec![Some(Arc::new(Path::default()))];
+        config
+    }
+
+    /// Held so long, at so many packets a second.
+    fn in_packets(delay: i64, packets: u64) -> Config {
+        let mut config = scenario(delay, Some(1));
+        let path = config.base.paths[0][0].clone().unwrap();
+        let rate = path.rate.map(|rate| RateLimit { limit: Rate::Packets(packets), ..rate });
+        let path = Arc::new(Path { rate, ..(*path).clone() });
+        config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
+        config
+    }
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn each_direction_counts_by_its_own_delay_and_rate() {
+        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        // 0.58 GiB one way, and twice that both ways.
+        let both = scenario(SECOND / 2, Some(10_000_000_000));
+        let error = room(&both).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the scenario holds at least 1.1 GiB of frames at its rates and in its queues, which are 819220 or more, and \
+             there is room for 524288 (1.0 GiB)"
+        );
+        assert!(room(&one_way(&both)).is_ok());
+        // A delay one way and a high rate the other are no product.
+        let mut apart = one_way(&scenario(10 * SECOND, Some(1_000_000)));
+        apart.base.paths[1] = scenario(0, Some(100_000_000_000)).base.paths[1].clone();
+        assert!(room(&apart).is_ok());
+        // Each flow has a rate of its own.
+        let mut flows = one_way(&both);
+        let path = flows.base.paths[0][0].clone();
+        flows.base.paths[0].push(path);
+        assert!(matches!(room(&flows), Err(LiveError::Buffer { .. })));
+    }
+
+    #[test]
+    fn a_packet_of_a_rate_in_packets_takes_a_slot() {
+        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let one = one_way(&in_packets(10 * SECOND, 100_000));
+        let LiveError::Buffer { frames, slots, .. } = room(&one).unwrap_err() else { panic!() };
+        assert!((1_000_000..1_000_100).contains(&frames) && slots == 524_288, "{frames} {slots}");
+        let fits = one_way(&in_packets(10 * SECOND, 50_000));
+        let notes: Vec<String> = room(&fits).unwrap().notes(&fits).collect();
+        assert!(
+            matches!(&notes[..], [note] if note.contains("above 52428 packets a second from a to b")),
+            "{notes:?}"
+        );
+        let both = in_packets(10 * SECOND, 25_000);
+        let notes: Vec<String> = room(&both).unwrap().notes(&both).collect();
+        assert!(
+            matches!(&notes[..], [note] if note.contains("above 26214 packets a second each way")),
+            "{notes:?}"
+        );
+    }
+
+    #[test]
+    fn short_frames_at_a_rate_have_room_or_a_note_says_which_have() {
+        let room = |config: &Config| Room::for_scenario(config, 1_500, Duration::ZERO);
+        let fits = scenario(SECOND / 100, Some(1_000_000_000));
+        let found = room(&fits).unwrap();
+        assert!(u64::from(found.slots) >= 2 * 1_250_000 / SHORTEST, "{found:?}");
+        assert_eq!(found.notes(&fits).count(), 0);
+        let long = one_way(&scenario(4 * SECOND / 10, Some(10_000_000_000)));
+        let notes: Vec<String> = room(&long).unwrap().notes(&long).collect();
+        assert!(
+            matches!(&notes[..], [note] if note.contains("room for 524288 frames: where frames are shorter than 954 octets")),
+            "{notes:?}"
+        );
     }
 
     /// A scenario whose rate has a queue of so many octets each way.
