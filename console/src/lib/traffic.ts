@@ -74,7 +74,7 @@ export function seedOf(text: string): { seed: number[] | null; fault: string | n
   const words = text.trim().split(/[\s,]+/);
   const numbers = words.map((word) => (/^\d{1,10}$/.test(word) ? Number(word) : Number.NaN));
   if (numbers.length !== 6 || numbers.some((number) => !(number <= 0xffffffff))) return { seed: null, fault: 'write six numbers from 0 to 4294967295, with commas between them' };
-  if (numbers.every((number) => number === 0)) return { seed: null, fault: 'a generator never leaves a state of zeros: write others, or none for a random seed' };
+  if (numbers.every((number) => number === 0)) return { seed: null, fault: 'six zeros stand for no seed: write others, or none for a random seed' };
   return { seed: numbers, fault: null };
 }
 

@@ -222,8 +222,7 @@ fn config(arguments: &ImpairmentArgs) -> Config {
         ..Path::default()
     };
     let path = Arc::new(path);
-    let seed = arguments.seed.filter(|seed| seed.0 != [0; 6]);
-    let mut config = Config { seed: Some(seed.unwrap_or_else(random_seed)), ..Config::default() };
+    let mut config = Config { seed: Some(arguments.seed.unwrap_or_else(random_seed)), ..Config::default() };
     config.base.paths = [vec![Some(Arc::clone(&path))], vec![Some(path)]];
     config
 }
@@ -260,7 +259,9 @@ impl From<LiveError> for Failure {
             )),
             LiveError::Port { source, .. } => {
                 let do_what = match &**source {
-                    PortError::Offload { .. } => "; take another, as what its frames pass through",
+                    PortError::Offload { .. } => {
+                        "; take the interface that carries it, where it is a VLAN, a macvlan or a tunnel, or another"
+                    }
                     PortError::NoXdp { .. } => "",
                     PortError::Memory { .. } => "; ask for less delay or a shorter queue",
                     _ => "; `ip link` shows what there is",

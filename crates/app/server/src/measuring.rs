@@ -395,7 +395,10 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
     };
     let interval = field::<Duration>("interval", asked.interval.as_ref())?;
     if asked.seed == Some([0; 6]) {
-        return Err(wrong("seed", "a generator never leaves a state of zeros: write others, or none"));
+        return Err(wrong(
+            "seed",
+            "six zeros stand for no seed: write others, or leave it out for a random one",
+        ));
     }
     let seed = Seed(asked.seed.unwrap_or_else(romer_measure::random_words));
     let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use romer_impair::{Admission, Cause, Engine, Headers, Limits, Nanos, Outcome, Packet, Port};
 use romer_record::emulation::{EMULATION, Emulation};
 use romer_scenario::Scenario;
+use romer_units::counted_as;
 use romer_units::random::Seed;
 
 use crate::arrivals::{Arrival, Arrivals};
@@ -169,10 +170,12 @@ pub fn run(
     });
     let mut warnings = scenario.notes.clone();
     if arrivals.out_of_order > 0 {
-        warnings.push(format!(
-            "{} arrivals stood after later ones and were put in order of time",
-            arrivals.out_of_order
-        ));
+        let stood = counted_as(
+            arrivals.out_of_order,
+            "arrival stood after a later one and was",
+            "arrivals stood after later ones and were",
+        );
+        warnings.push(format!("{stood} put in order of time"));
     }
     warnings.extend(arrivals.notes.iter().cloned());
     if !scenario.config.flows.is_empty() && !arrivals.has_headers() {

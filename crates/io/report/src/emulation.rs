@@ -7,7 +7,7 @@ use crate::ReportError;
 use crate::escape::{lines, markup};
 use crate::figure::{Figure, emulated};
 use crate::html::{chart, page};
-use crate::number::{count, maybe_time, percent};
+use crate::number::{count, maybe_time, percent, rounded};
 use crate::svg::{Chart, alone};
 
 /// All that the page shows.
@@ -188,12 +188,12 @@ fn table(document: &Emulation, body: &mut String) {
         }
     }
     let depth = |way: &EmulatedDirection| match way.queue_depth.median.zip(way.queue_depth.max) {
-        Some((median, most)) => format!("{median:.0}, {most:.0}"),
+        Some((median, most)) => format!("{}, {}", rounded(median), rounded(most)),
         None => "–".into(),
     };
     rows.push(("held when a packet arrived, itself not counted: median, most".into(), Box::new(depth)));
     let alike = |way: &EmulatedDirection| match way.correlation_time_ns.zip(way.effective_values) {
-        Some((time, values)) => format!("{}, {values:.0}", maybe_time(Some(time), true)),
+        Some((time, values)) => format!("{}, {}", maybe_time(Some(time), true), rounded(values)),
         None => "–".into(),
     };
     if both.iter().any(|way| way.effective_values.is_some()) {

@@ -4,7 +4,7 @@ use romer_record::fidelity::{Fidelity, FidelityDirection, FidelityFigure, Fideli
 
 use crate::escape;
 use crate::figure::capital;
-use crate::number::{NO_BREAK, percent, time};
+use crate::number::{NO_BREAK, percent, rounded, time};
 use crate::text::{TextStyle, wrap};
 
 /// The widest that prose is set.
@@ -22,10 +22,10 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
             lines.extend(table(direction, style.unicode, width));
             lines.extend(direction.distribution.iter().map(|distribution| {
                 format!(
-                    "  distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {:.0} independent values)",
+                    "  distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {} independent values)",
                     percent(distribution.ks_distance),
                     distribution.p_value,
-                    distribution.effective_values
+                    rounded(distribution.effective_values)
                 )
             }));
         }

@@ -125,6 +125,11 @@ pub fn count(value: u64) -> String {
     in_threes(&value.to_string())
 }
 
+/// A number of things that is no whole one, without its fraction.
+pub(crate) fn rounded(value: f64) -> String {
+    in_threes(&format!("{value:.0}"))
+}
+
 fn in_threes(digits: &str) -> String {
     if digits.len() < 5 {
         return digits.to_owned();
@@ -163,6 +168,12 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_things_have_their_digits_in_threes() {
+        assert_eq!((count(200_000), count(1_234)), ("200,000".into(), "1234".into()));
+        assert_eq!((rounded(12_874.6), rounded(0.4)), ("12,875".into(), "0".into()));
+    }
 
     #[test]
     fn times_have_three_digits_and_the_unit_that_suits() {

@@ -25,8 +25,8 @@ pub struct Seed(pub [u32; 6]);
 impl FromStr for Seed {
     type Err = QuantityError;
 
-    /// Reads `1,2,3,4,5,6`: six numbers from 0 to 4294967295, not all 0 (from which a recurrence such as seed 002's
-    /// combined generator never comes away).
+    /// Reads `1,2,3,4,5,6`: six numbers from 0 to 4294967295, not all 0, which stand for no seed (a scenario that has them
+    /// asks for a random one, and a recurrence such as seed 002's combined generator never comes away from them).
     ///
     /// # Errors
     /// Other than six numbers, one beyond the range, or six zeros.
@@ -45,8 +45,8 @@ impl FromStr for Seed {
             (Some(_), _) => Err(wrong()),
             (None, [0, 0, 0, 0, 0, 0]) => Err(QuantityError::OutOfRange {
                 text: text.chars().take(80).collect(),
-                allowed: "a generator never leaves a state of zeros: write six numbers that are not all 0, or none for \
-                          a random seed"
+                allowed: "six zeros stand for no seed: write six numbers that are not all 0, or leave the seed out for a \
+                          random one"
                     .into(),
             }),
             (None, words) => Ok(Self(words)),
