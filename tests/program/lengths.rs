@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::lab::Lab;
+use crate::common::lab::{FAR, Lab};
 use crate::common::measuring::{Measuring, not_received};
 use crate::common::process;
 use crate::common::{at, count};
@@ -43,10 +43,7 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
         // Of a hundred a second one or two had left. A busy machine may lose one itself.
         assert!((1..10).contains(&astray) && lost <= 2, "{target} {options:?}: {document:#}");
         let warnings = at(&document, "/warnings").to_string();
-        assert!(
-            warnings.contains("the path refused them, as longer than one of its links takes"),
-            "{warnings}"
-        );
+        assert!(warnings.contains("one of the path's links takes less than they are long"), "{warnings}");
         let events = at(&document, "/events").as_array().unwrap();
         let event = events.iter().find(|event| event["kind"] == "path-error").unwrap();
         assert_eq!(event["mtu"], 1_300, "{event}");
@@ -57,6 +54,26 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
             assert!(detail.ends_with(&format!("choose a --size of at most {most}")), "{detail}");
         }
     }
+}
+
+#[test]
+fn what_a_link_took_that_takes_more_again_is_what_is_told() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    let mut measuring = Measuring::begin(&lab, FAR, &["--size", "1200B"]);
+    let takes = |octets: &str| {
+        process::run(lab.command("A", "ip").args(["link", "set", "t0", "mtu", octets])).with_code(0);
+    };
+    takes("900");
+    measuring.await_told(&["it takes packets of 900 octets"]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    takes("1500");
+    measuring.await_more();
+    let document = measuring.end();
+    let events = at(&document, "/events").as_array().unwrap();
+    let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
+    let detail = event["detail"].as_str().unwrap();
+    assert!(event["mtu"] == 900 && detail.ends_with("choose a --size of at most 872B"), "{event}");
 }
 
 #[test]
@@ -104,10 +121,7 @@ fn replies_that_the_way_back_returns_as_too_long_are_told_with_what_passes_and_a
         let event = events.iter().find(|event| event["kind"] == "not-sent").unwrap();
         assert_eq!((&event["side"], &event["mtu"]), (&"responder".into(), &1_300.into()), "{event}");
         let warnings = at(&document, "/warnings").to_string();
-        assert!(
-            warnings.contains("the path refused them, as longer than one of its links takes"),
-            "{warnings}"
-        );
+        assert!(warnings.contains("one of the path's links takes less than they are long"), "{warnings}");
     }
 }
 

@@ -78,7 +78,7 @@ pub fn examine(options: &Options) -> Doctor {
         clocks::source(&clocks::read_clock(), &rights),
         sockets::buffer(sockets::receive_buffer(), &rights),
         sockets::port(&sockets::try_port(), &rights),
-        sockets::control_port(sockets::try_control_port()),
+        sockets::control_port(sockets::try_control_port(), sockets::control_port_holder().as_ref()),
         limits::folder(disk),
         laboratory::judge(&trial, &rights),
         rights::judge(capabilities(), &rights),

@@ -45,7 +45,7 @@ pub(crate) struct PortState {
 pub(crate) fn try_port() -> PortState {
     let (ipv4, ipv6) = (bind(Ipv4Addr::UNSPECIFIED.into()), bind(Ipv6Addr::UNSPECIFIED.into()));
     let taken = ipv4 == Bound::Taken || ipv6 == Bound::Taken;
-    PortState { ipv4, ipv6, holder: if taken { holder_of(STAMP_PORT) } else { None } }
+    PortState { ipv4, ipv6, holder: if taken { holder_of("udp", STAMP_PORT) } else { None } }
 }
 
 fn bind(address: IpAddr) -> Bound {
@@ -60,10 +60,10 @@ fn bind(address: IpAddr) -> Bound {
     }
 }
 
-/// The process that has a UDP socket at `port`.
-fn holder_of(port: u16) -> Option<(u32, String)> {
-    let tables =
-        ["/proc/net/udp", "/proc/net/udp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+/// The process that has a socket of `protocol` (udp, tcp) at `port`.
+fn holder_of(protocol: &str, port: u16) -> Option<(u32, String)> {
+    let tables = ["", "6"]
+        .map(|six| std::fs::read_to_string(format!("/proc/net/{protocol}{six}")).unwrap_or_default());
     let sockets: HashSet<String> = tables.iter().flat_map(|table| sockets_at(table, port)).collect();
     let processes = Path::new("/proc").read_dir().ok()?;
     let mut numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -138,7 +138,7 @@ fn taken(holder: Option<&(u32, String)>) -> Finding {
         Some((process, name)) if name == "romer" => good(
             PORT,
             format!("A romer has UDP port 862 (process {process})."),
-            "STAMP senders are answered here already.",
+            "STAMP senders that reach it are answered here already.",
         ),
         holder => limited(
             PORT,
@@ -164,8 +164,13 @@ pub(crate) fn try_control_port() -> Bound {
     }
 }
 
-/// What the control channel's port means.
-pub(crate) fn control_port(bound: Bound) -> Finding {
+/// The process that has the control channel's port.
+pub(crate) fn control_port_holder() -> Option<(u32, String)> {
+    holder_of("tcp", CONTROL_PORT)
+}
+
+/// What the control channel's port means, and who has it where that is known.
+pub(crate) fn control_port(bound: Bound, holder: Option<&(u32, String)>) -> Finding {
     const OTHER: &str = "romer respond --control 0.0.0.0:8863";
     let needs = "romer respond needs another port for its control channel, which senders must then be told.";
     match bound {
@@ -174,12 +179,25 @@ pub(crate) fn control_port(bound: Bound) -> Finding {
             "TCP port 8862 is free.",
             "romer respond can hold the conversation by which its log reaches the sender.",
         ),
-        Bound::Taken => limited(
-            CONTROL,
-            "TCP port 8862 is taken: by a romer that responds already, or by another program.",
-            needs,
-            OTHER,
-        ),
+        Bound::Taken => match holder {
+            Some((process, name)) if name == "romer" => good(
+                CONTROL,
+                format!("A romer has TCP port 8862 (process {process})."),
+                "It holds the conversation by which its log reaches senders.",
+            ),
+            Some((process, name)) => limited(
+                CONTROL,
+                format!("TCP port 8862 is taken by {name} (process {process})."),
+                needs,
+                OTHER,
+            ),
+            None => limited(
+                CONTROL,
+                "TCP port 8862 is taken, by a process that this user may not see.",
+                needs,
+                OTHER,
+            ),
+        },
         Bound::Forbidden => missing(CONTROL, "This user may not bind TCP port 8862.", needs, OTHER),
         Bound::Absent => missing(CONTROL, "TCP port 8862 cannot be bound over IPv4.", needs, OTHER),
     }
@@ -259,16 +277,22 @@ mod tests {
 
     #[test]
     fn the_control_port_has_a_mend_whenever_it_cannot_be_had() {
-        assert_eq!(control_port(Bound::Free).mend, None);
+        let holder = |name: &str| (77, name.to_owned());
+        assert_eq!(control_port(Bound::Free, None).mend, None);
+        assert_eq!(control_port(Bound::Taken, Some(&holder("romer"))).mend, None);
+        let other = control_port(Bound::Taken, Some(&holder("nginx")));
+        assert!(other.found.contains("nginx (process 77)") && other.mend.unwrap().contains("--control"));
         for bound in [Bound::Taken, Bound::Forbidden, Bound::Absent] {
-            assert!(control_port(bound).mend.unwrap().contains("--control"));
+            assert!(control_port(bound, None).mend.unwrap().contains("--control"));
         }
     }
 
     #[test]
     fn whoever_has_a_port_is_found() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (process, _) = holder_of(socket.local_addr().unwrap().port()).unwrap();
+        let (process, _) = holder_of("udp", socket.local_addr().unwrap().port()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert_eq!(holder_of("tcp", listener.local_addr().unwrap().port()).unwrap().0, process);
         assert_eq!(process, std::process::id());
         assert_eq!(
             sockets_at("head\n 1: 00000000:035E 0:0 07 0:0 0:0 0 0 0 4242 2\n", 862),

@@ -171,7 +171,7 @@ const fn words(cause: Cause) -> &'static str {
         Cause::Mapping => "a NAT had forgotten the mapping that they were sent to",
         Cause::TooLong => "the MTU of the interface that they came to had become too small for them",
         Cause::Refused => {
-            "the path refused them, as longer than one of its links takes (ICMP), and an event says what that takes"
+            "one of the path's links takes less than they are long (ICMP), and an event says how much"
         }
         Cause::Unread => {
             "they arrived, and the kernel there dropped them because its program did not read them in time"

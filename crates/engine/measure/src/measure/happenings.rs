@@ -47,6 +47,8 @@ struct Way {
     /// The last look before its source changed.
     before_change: Option<Instant>,
     mtu: Option<u32>,
+    /// The least that the way was known to take when probes had been refused for their length.
+    refused_over: Option<u32>,
     not_sent: Episode,
     path_errors: Episode,
     unresolved: Episode,
@@ -497,7 +499,10 @@ impl Happenings {
             // What was refused for its length is longer than the kernel knows the path to take now.
             let is_for_length = why == HostError::TOO_LONG && not_sent != self.ways[index].not_sent.count;
             let known = is_for_length.then(|| host_info::route_to(shared.target).ok()).flatten();
-            let known = known.map(|route| route.mtu);
+            // By the time of this look the way may take more again.
+            let least = self.ways[index].refused_over;
+            let known = known.map(|route| least.map_or(route.mtu, |least| least.min(route.mtu)));
+            self.ways[index].refused_over = known.or(least);
             let heard = known.and_then(|_| host_info::too_long_heard().ok());
             self.grow(
                 index,
@@ -611,6 +616,7 @@ impl Way {
             source: route.as_ref().map(|route| route.source),
             before_change: None,
             mtu: route.as_ref().map(|route| route.mtu),
+            refused_over: None,
             not_sent: Episode::default(),
             path_errors: Episode::default(),
             unresolved: Episode::default(),

@@ -78,6 +78,8 @@ struct Connection {
     session: Option<Granted>,
     /// The interface by which this end reaches the sender, as far as is known.
     interface: Option<String>,
+    /// The least that the way was known to take when probes or replies had been refused for their length.
+    refused_over: Option<u32>,
     /// What its session's new connection brought, until the address is proved.
     moved: Option<Moved>,
     closing: bool,
@@ -236,6 +238,7 @@ impl Controlling {
                 outbox: Vec::new(),
                 session: None,
                 interface: None,
+                refused_over: None,
                 moved: None,
                 closing: false,
             });
@@ -490,7 +493,9 @@ impl Controlling {
             format!("the responder did not send {those}: it stood still when they were due")
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
-            mtu = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
+            let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);
+            // By the time of this look the way may take more again.
+            mtu = [takes_now, connection.refused_over].into_iter().flatten().min();
             let takes = shorter_by(peer, mtu, host_info::too_long_heard().ok());
             format!("the responder's host did not send {those}: too long for the way to {peer}{takes}")
         } else {
@@ -504,6 +509,7 @@ impl Controlling {
             format!("the responder's host did not send {those}: {why}{hint}")
         };
         let event = self.occurrences.note_between(EventKind::NotSent, detail, [since, until]);
+        self.connections[index].refused_over = mtu.or(self.connections[index].refused_over);
         self.connections[index].server.on_event(Event { mtu, ..event })
     }
 

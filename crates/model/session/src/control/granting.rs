@@ -67,13 +67,18 @@ pub(super) fn refused(code: RefusalCode, message: String, granted: Option<u64>) 
     Refused { code, message, granted, retry_after_seconds: None }
 }
 
-/// Why `request` is not granted; `None` where it is. `busy` says that no further session can be opened, `one_way` that
-/// sessions of one way can.
-pub(super) fn refusal(request: &Request, limits: &Limits, busy: bool, one_way: bool) -> Option<Refused> {
+/// Why `request` is not granted; `None` where it is. `busy` says why no further session can be opened, `one_way` that sessions
+/// of one way can.
+pub(super) fn refusal(
+    request: &Request,
+    limits: &Limits,
+    busy: Option<&str>,
+    one_way: bool,
+) -> Option<Refused> {
     check(request, limits, one_way).err().or_else(|| {
-        busy.then(|| Refused {
+        busy.map(|why| Refused {
             code: RefusalCode::Busy,
-            message: "all sessions are taken".into(),
+            message: why.into(),
             granted: None,
             retry_after_seconds: Some(10),
         })

@@ -489,7 +489,14 @@ impl Server {
                 None,
             ))));
         }
-        if let Some(refused) = refusal(&request, &self.limits, busy || self.is_full, self.key.is_some()) {
+        let why_busy = if busy {
+            Some("all sessions are taken")
+        } else if self.is_full {
+            Some("this address has as many sessions as one may have (a quarter of all)")
+        } else {
+            None
+        };
+        if let Some(refused) = refusal(&request, &self.limits, why_busy, self.key.is_some()) {
             actions.push(Action::Send(Message::Refused(refused)));
             return;
         }

@@ -558,6 +558,7 @@ fn a_peer_that_has_all_it_may_have_is_told_so() {
     let refused = say(&mut server, &Message::Request(request()));
     let [Action::Send(Message::Refused(refused))] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!((refused.code, refused.retry_after_seconds), (RefusalCode::Busy, Some(10)));
+    assert!(refused.message.starts_with("this address has as many sessions"), "{refused:?}");
 }
 
 #[test]
