@@ -11,9 +11,10 @@ const SCALES: usize = 8;
 /// not wait at all; two is what the ends of a path give), or by a normal error.
 const KINDS: [Lateness; 4] =
     [Lateness::Stages(1), Lateness::Stages(2), Lateness::Stages(4), Lateness::Normal];
-/// The prior that no stamp is late; and where some are, that those of both directions are in the same way.
+/// The prior that no stamp is late; and that those of both directions are late, or not, in the same way: each direction has a stamp
+/// of each host.
 const EXACT: f64 = 0.5;
-const ALIKE: f64 = 0.5;
+const ALIKE: f64 = 0.9;
 /// So many deviations below the mean no normal error lies.
 const NORMAL_REACH: f64 = 4.0;
 /// The share of the floors whose height counts; of the higher ones only that they are higher. Where now and then no packet
