@@ -21,7 +21,7 @@ pub struct ClassLoad {
     pub name: String,
     /// What it offers, share of the outgoing line.
     pub offered: f64,
-    /// Its share, for weighted service; any unit. Where it is octets in each pass of the scheduler, [`pitfall`] knows it.
+    /// Its share, for weighted service; any unit. Where it is octets in each pass of the scheduler, pitfalls such as that of figure 1-5 can be told.
     pub weight: f64,
     /// Octets of its frames with check sequence, in the mean.
     pub octets: f64,
