@@ -99,7 +99,6 @@ mod tests {
             ),
             (format!("{sweep}frame_sizes = [64, 12]\n"), (6, 20), "\"12\" is not a frame size"),
             (format!("{sweep}frame_sizes = [64, \"128\"]\n"), (6, 20), "frame_sizes has a number in quotes"),
-            (format!("{sweep}repeat = \"3\"\n"), (6, 10), "repeat has a number in quotes; write it without"),
             (format!("{sweep}[dut]\nage = 3\n"), (7, 7), "a label is a text; write it in quotes"),
             (format!("{sweep}frame_size = [64]\n"), (6, 1), "did you mean frame_sizes?"),
             (format!("{sweep}frame-size = [64]\n"), (6, 1), "did you mean frame-sizes?"),

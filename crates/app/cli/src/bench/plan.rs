@@ -279,8 +279,9 @@ fn option(
         let DeValue::String(text) = value else { return false };
         !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit())
     };
-    let parts = value.get_ref().as_array().into_iter().flatten();
-    let quoted = parts.chain([value]).find(|part| is_number(part.get_ref()));
+    // A text alone is as it would be on the command line, and the page writes it so.
+    let mut parts = value.get_ref().as_array().into_iter().flatten();
+    let quoted = parts.find(|part| is_number(part.get_ref()));
     if let Some(quoted) = quoted.filter(|_| NUMBERS.contains(&name.as_str())) {
         return Err(fault(quoted.span(), &format!("{key} has a number in quotes"), "write it without them"));
     }
