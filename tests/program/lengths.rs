@@ -56,6 +56,58 @@ fn what_a_router_returns_as_too_long_is_told_with_what_passes_and_is_not_lost() 
     }
 }
 
+/// Has the router drop what is of more than 1,000 octets and comes in by `interface`, and tell nobody.
+fn drop_long(lab: &Lab, interface: &str) {
+    let rules = format!(
+        "add table inet long; \
+         add chain inet long forward {{ type filter hook forward priority 0; }}; \
+         add rule inet long forward iifname \"{interface}\" meta length > 1000 drop"
+    );
+    process::run(lab.command("R", "nft").arg(rules)).with_code(0);
+}
+
+#[test]
+fn packets_that_a_router_drops_for_their_length_in_silence_are_told_with_the_lengths_that_pass() {
+    let imix = ["--traffic", "imix:simple", "--interval", "5ms", "--duration", "2s", "--json", "-"];
+    for (interface, direction, way) in
+        [("r0", "round-trip", "forward"), ("r1", "round-trip", "reverse"), ("r1", "both", "reverse")]
+    {
+        let lab = Lab::router();
+        let _responder = lab.respond(&[]);
+        drop_long(&lab, interface);
+        let asked = [&["measure", BEHIND, "--direction", direction], &imix[..]].concat();
+        let run = process::run(&mut lab.romer("A", &asked)).with_code(0);
+        let document: Value = serde_json::from_str(&run.stdout).unwrap();
+        let findings = at(&document, "/findings").as_array().unwrap();
+        let by_length: Vec<&Value> =
+            findings.iter().filter(|one| one["pattern"]["kind"] == "loss-by-length").collect();
+        let [finding] = by_length[..] else { panic!("{findings:#?}") };
+        assert_eq!(finding["direction"], way, "{finding}");
+        assert!(count(finding, "/pattern/longest_arrived_bytes") <= 972, "{finding}");
+        assert!(count(finding, "/pattern/shortest_lost_bytes") > 972, "{finding}");
+    }
+}
+
+#[test]
+fn where_all_packets_are_of_one_length_and_none_passes_it_is_said_that_shorter_ones_did() {
+    let lab = Lab::router();
+    let _responder = lab.respond(&[]);
+    drop_long(&lab, "r0");
+    let said = |size: &str| {
+        let asked =
+            ["measure", BEHIND, "--size", size, "--interval", "10ms", "--duration", "500ms", "--json", "-"];
+        let document: Value =
+            serde_json::from_str(&process::run(&mut lab.romer("A", &asked)).with_code(0).stdout).unwrap();
+        at(&document, "/warnings").to_string()
+    };
+    let words = "packets of 1400 B of payload came through on the way there, while the search for the route, which sends 44 B, was answered: \
+                 something may drop packets for their length; see what becomes of --size 548B";
+    let warnings = said("1400B");
+    assert!(warnings.contains(words), "{warnings}");
+    let warnings = said("548B");
+    assert!(!warnings.contains("for their length"), "{warnings}");
+}
+
 #[test]
 fn what_a_link_took_that_takes_more_again_is_what_is_told() {
     let lab = Lab::path();

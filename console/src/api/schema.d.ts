@@ -935,7 +935,7 @@ export interface components {
              *     from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
              *     `size-silent` (nothing of a size came any more, while others did),
              *     `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-             *     `tester-overloaded`, `clock-set`, `resumed`.
+             *     `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
              */
             kind: string;
             /** @description In words. */
@@ -1870,7 +1870,7 @@ export interface components {
             at_ns: number | null;
             /**
              * @description Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
-             *     ways are not known.
+             *     ways are not known, and for losses by length where nobody knows on which way they were.
              */
             direction: components["schemas"]["Way"];
             /**
@@ -2773,6 +2773,29 @@ export interface components {
             /**
              * Format: double
              * @description Its packets among all that came more than once: how strong it is.
+             */
+            strength_ratio: number;
+        } | {
+            /** @constant */
+            kind: "loss-by-length";
+            /**
+             * Format: uint32
+             * @description The longest packet that arrived, octets of the payload of UDP.
+             */
+            longest_arrived_bytes: number;
+            /**
+             * Format: uint64
+             * @description Packets so long, or longer.
+             */
+            packets: number;
+            /**
+             * Format: uint32
+             * @description The shortest that was lost among those longer than that, likewise.
+             */
+            shortest_lost_bytes: number;
+            /**
+             * Format: double
+             * @description They among all that were lost: how strong it is.
              */
             strength_ratio: number;
         } | {

@@ -126,6 +126,11 @@ impl Words {
                 counted(*packets, "packet", "packets"),
                 counted(*copies, "copy", "copies")
             ),
+            Pattern::LossByLength { longest_arrived_bytes, shortest_lost_bytes, packets, .. } => format!(
+                "all packets of {shortest_lost_bytes}{NO_BREAK}B of payload and more were lost, {} of them, while up to \
+                 {longest_arrived_bytes}{NO_BREAK}B arrived: something on the way drops packets for their length.",
+                count(*packets),
+            ),
             Pattern::CoalescedArrivals { within_ns, mean_packets, strength_ratio, .. } => format!(
                 "packets that were sent apart arrive together: {} of them within {} of the one before, in groups of \
                  {mean_packets:.1} on average.",
@@ -270,6 +275,17 @@ mod tests {
                 },
                 "packets that were sent apart arrive together: 66.0 % of them within 100 µs of the one before, in groups of \
                  3.0 on average.",
+            ),
+            (
+                None,
+                Pattern::LossByLength {
+                    longest_arrived_bytes: 594,
+                    shortest_lost_bytes: 1472,
+                    packets: 1,
+                    strength_ratio: 0.9,
+                },
+                "all packets of 1472 B of payload and more were lost, 1 of them, while up to 594 B arrived: something on the way drops \
+                 packets for their length.",
             ),
         ] {
             assert_eq!(say(at, pattern), sentence);

@@ -13,7 +13,7 @@ use crate::document::Way;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Where it was found: `forward`, `reverse` or `round_trip`. A round trip is looked at where the delays of its two
-    /// ways are not known.
+    /// ways are not known, and for losses by length where nobody knows on which way they were.
     pub direction: Way,
     /// When it begins, after the first departure of that direction; `null` where it holds throughout.
     pub at_ns: Option<i64>,
@@ -102,6 +102,17 @@ pub enum Pattern {
         /// How many copies too many.
         copies: u64,
         /// Its packets among all that came more than once: how strong it is.
+        strength_ratio: f64,
+    },
+    /// All packets beyond a length were lost, as where something on the way drops what is too long for it.
+    LossByLength {
+        /// The longest packet that arrived, octets of the payload of UDP.
+        longest_arrived_bytes: u32,
+        /// The shortest that was lost among those longer than that, likewise.
+        shortest_lost_bytes: u32,
+        /// Packets so long, or longer.
+        packets: u64,
+        /// They among all that were lost: how strong it is.
         strength_ratio: f64,
     },
     /// Packets that were sent apart arrive together.

@@ -50,6 +50,9 @@ pub(crate) struct RespondArgs {
     #[arg(long)]
     pub(crate) stateful: bool,
     /// Answer only what arrives with this TTL or hop limit, or more: 255 is from the same network [default: any]
+    ///
+    /// A sender's search for the route, whose packets arrive with few hops left, is refused as well: its summary shows a
+    /// route without an end.
     #[arg(long, value_name = "N", value_parser = values::ttl, allow_hyphen_values = true)]
     pub(crate) min_ttl: Option<u8>,
     /// How the times in replies are written

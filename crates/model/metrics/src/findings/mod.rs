@@ -7,6 +7,7 @@
 //! | grids of delay and of its differences | the characteristic function's peaks, then counts on the points and between them (`grids`) | a density with one peak |
 //! | steps of delay, changes of route | cumulative sums of the signs about the median (`steps`), with TTL | the same sums of a stream of that dependence without a step |
 //! | bursts of duplicates | runs of consecutive numbers (`copies`) | duplicates that are independent of each other |
+//! | loss by length | the longest packet that arrived, against those longer that were lost (`lengths`) | losses that have nothing to do with lengths |
 //! | coalesced arrivals | gaps near nothing against those a little longer (`arrivals`) | a density of gaps that is smooth near nothing |
 //!
 //! Each test bounds the probability of a false alarm over all that it looks through, at [`FALSE_ALARM`]. Long streams are
@@ -15,12 +16,13 @@
 mod arrivals;
 mod copies;
 mod grids;
+mod lengths;
 mod periods;
 mod steps;
 
-use romer_record::Passage;
 use romer_record::document::{DelayKind, Way};
 use romer_record::finding::{Finding, Pattern};
+use romer_record::{Fate, Passage};
 
 use crate::sample::{delay, nearest, received};
 use crate::summary::Value as _;
@@ -98,7 +100,7 @@ impl Series {
 }
 
 /// What stands out in the ways of a stream, those that hold throughout first, then in order of time. The round trip is
-/// looked at where the delays of neither way are known.
+/// looked at where the delays of neither way are known, and for its losses where nobody knows on which way they were.
 /// The delays of the ways are of the kind `kind`; those of the round trip are absolute.
 pub fn findings(
     forward: &[Passage],
@@ -116,11 +118,19 @@ pub struct Look<'a> {
     way: Way,
     passages: &'a [Passage],
     absolute: bool,
+    /// Of the round trip where delays of its ways are known, but not on which of them its losses were.
+    losses_alone: bool,
 }
 
 impl Look<'_> {
     /// What stands out in it.
     pub fn findings(self) -> Vec<Finding> {
+        if self.losses_alone {
+            return lengths::lost_by_length(self.passages)
+                .into_iter()
+                .map(|found| found.of(self.way))
+                .collect();
+        }
         of_way(self.way, self.passages, self.absolute)
     }
 }
@@ -136,10 +146,11 @@ pub fn looks<'a>(
     let absolute = kind == DelayKind::Absolute;
     let mut looks: Vec<Look<'_>> = [(Way::Forward, forward), (Way::Reverse, reverse)]
         .into_iter()
-        .map(|(way, passages)| Look { way, passages, absolute })
+        .map(|(way, passages)| Look { way, passages, absolute, losses_alone: false })
         .collect();
-    if !known(forward) && !known(reverse) {
-        looks.push(Look { way: Way::RoundTrip, passages: round_trip, absolute: true });
+    let losses_alone = known(forward) || known(reverse);
+    if !losses_alone || forward.iter().any(|passage| passage.fate == Fate::Unknown) {
+        looks.push(Look { way: Way::RoundTrip, passages: round_trip, absolute: true, losses_alone });
     }
     looks
 }
@@ -160,6 +171,7 @@ fn of_way(way: Way, passages: &[Passage], absolute: bool) -> Vec<Finding> {
     }
     found.extend(steps::changes(&series, passages));
     found.extend(copies::bursts(passages));
+    found.extend(lengths::lost_by_length(passages));
     found.extend(arrivals::coalesced(passages));
     found.into_iter().map(|found: Found| found.of(way)).collect()
 }
