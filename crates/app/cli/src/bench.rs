@@ -43,6 +43,8 @@ use stream::StreamArgument;
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1_024, 1_280, 1_518];
 /// How long a device settles where nothing is said (RFC 2544 section 23).
 const SETTLE: Duration = Duration::from_secs(2);
+/// How long a command that sets or resets the device may take, where nothing is said: as long as a large one reboots.
+const CASE_TIME: Duration = Duration::from_secs(600);
 /// How long each test of the tester itself sends, where trials are not shorter.
 const SELF_TEST: Duration = Duration::from_millis(500);
 
@@ -405,6 +407,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         repeats: arguments.trials.repeat.unwrap_or(1),
         settle,
         patience: arguments.trials.patience,
+        case_time: arguments.trials.case_time.unwrap_or(CASE_TIME),
         cases,
         reset: reset_command(arguments, wanted)?,
         claims,

@@ -56,6 +56,12 @@ pub enum BenchError {
         /// How it ended.
         why: String,
     },
+    /// A signal came while the device was brought into the case of this name, before there was anything to find out.
+    #[error(
+        "the benchmark was interrupted (--case {0}): its command was ended with all that it had started; nobody knows in which state it \
+         left the device"
+    )]
+    Interrupted(String),
     /// What was kept does not follow from the plan.
     #[error(
         "the benchmark cannot go on (trial {0} of those that were kept): it is not the one that the plan asks for; begin \
@@ -107,6 +113,7 @@ impl BenchError {
             | Self::Host(_) => 4,
             Self::Silent(_) => 5,
             Self::Thread(_) => 1,
+            Self::Interrupted(_) => 130,
         }
     }
 }

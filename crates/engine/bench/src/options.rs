@@ -197,6 +197,8 @@ pub struct BenchOptions {
     pub settle: Duration,
     /// How long a device that has stopped answering is waited for.
     pub patience: Duration,
+    /// How long the command of a case, or the one that resets the device, may take.
+    pub case_time: Duration,
     /// The cases, at least one.
     pub cases: Vec<Case>,
     /// What resets the device, for a shell, where that is what is to be found out.

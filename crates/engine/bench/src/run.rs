@@ -129,17 +129,19 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Benchmark, BenchError> {
     check(options)?;
-    run_on(open(options)?, options, past, stop, watcher)
+    run_on(open(options, stop)?, options, past, stop, watcher)
 }
 
 /// The tester. A device may forward, and so answer for its next hop, only when it is in a case: where nobody answers, it
 /// is brought into the first that has a command, and asked again.
-fn open(options: &BenchOptions) -> Result<Tester, BenchError> {
+fn open(options: &BenchOptions, stop: &AtomicBool) -> Result<Tester, BenchError> {
     let opened = Tester::open(options);
     let case = options.cases.iter().find(|case| case.command.is_some());
     match (&opened, case) {
         (Err(BenchError::NextHop { .. }), Some(case)) => {
-            cases::set(case)?;
+            if !cases::set(case, options.case_time, stop)? {
+                return Err(BenchError::Interrupted(case.name.clone()));
+            }
             Tester::open(options)
         }
         _ => opened,
@@ -312,7 +314,8 @@ impl<B: Bed> Running<'_, B> {
     fn resumed(&mut self, past: &Past) -> Result<(), BenchError> {
         let last = self.kept.last().map(|kept| kept.trial.at_ns.saturating_add(kept.trial.duration_ns));
         let away = (self.offset - Duration::from_nanos(last.unwrap_or(0))).as_secs_f64();
-        let since = match (last, past.entries.is_empty()) {
+        let proven = past.entries.iter().any(|entry| matches!(entry, BenchmarkEntry::SelfTest { .. }));
+        let since = match (last, !proven) {
             (Some(_), _) => "the last trial that was kept of it",
             (None, false) => "its beginning, with the tester's own tests",
             (None, true) => "its beginning; nothing was found out before",
@@ -415,20 +418,34 @@ impl<B: Bed> Running<'_, B> {
             return self.bed.trial(options, ask, manner, stop);
         };
         let case = Case { name: Ask::RESET.into(), command: Some(command.clone()) };
-        let wait = Duration::from_nanos(ask.length().as_nanos() / RESET_AFTER).to_std();
-        std::thread::scope(|scope| {
+        let wait = Duration::from_nanos(ask.length().as_nanos() / RESET_AFTER);
+        let (record, was_reset) = std::thread::scope(|scope| {
             let resetting =
                 std::thread::Builder::new().name("bench-reset".into()).spawn_scoped(scope, || {
-                    std::thread::sleep(wait);
-                    cases::set(&case).map_err(BenchError::of_reset)
+                    let begins = cases::wait(wait, stop);
+                    let ended = !begins || cases::set(&case, options.case_time, stop)?;
+                    Ok(ended)
                 });
             let resetting = resetting.map_err(|_| BenchError::Thread("bench-reset"))?;
             let record = self.bed.trial(options, ask, manner, stop);
-            resetting.join().map_err(|_| BenchError::Thread("bench-reset"))??;
-            // What was reset may have forgotten its case.
-            self.case = None;
-            record
-        })
+            let ended = resetting.join().map_err(|_| BenchError::Thread("bench-reset"))?;
+            Ok::<_, BenchError>((record, ended.map_err(BenchError::of_reset)?))
+        })?;
+        if !was_reset {
+            self.cut_off("the command that resets the device (--reset)")?;
+        }
+        // What was reset may have forgotten its case.
+        self.case = None;
+        record
+    }
+
+    /// Tells that a command was ended with the benchmark.
+    fn cut_off(&mut self, command: &str) -> Result<(), BenchError> {
+        let text = format!(
+            "{command} was running when the benchmark was interrupted, and was ended with all that it had started: nobody knows in \
+             which state it left the device"
+        );
+        self.event("command-ended", text)
     }
 
     /// What of a latency is the tester's own and is taken out of it.
@@ -487,10 +504,15 @@ impl<B: Bed> Running<'_, B> {
         loop {
             let changed = self.case != Some(ask.case);
             if changed && let Some(case) = self.options.cases.get(ask.case) {
-                cases::set(case)?;
+                if !cases::set(case, self.options.case_time, self.stop)? {
+                    self.cut_off(&format!("the command of case {}", case.name))?;
+                    return Ok(false);
+                }
                 self.case = Some(ask.case);
             }
-            std::thread::sleep(self.options.settle.to_std());
+            if !cases::wait(self.options.settle, self.stop) {
+                return Ok(false);
+            }
             match self.forwards()? {
                 Standing::Forwards => return Ok(true),
                 Standing::Ends => return Ok(false),

@@ -334,6 +334,7 @@ fn options(procedure: Procedure) -> BenchOptions {
         repeats: 1,
         settle: Duration::ZERO,
         patience: Duration::from_secs(5),
+        case_time: Duration::from_secs(600),
         cases: vec![Case { name: "as it is".into(), command: None }],
         reset: None,
         claims: Claims::default(),

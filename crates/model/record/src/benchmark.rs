@@ -633,7 +633,7 @@ pub struct BenchmarkEvent {
     /// from a port of the tester), `stream-silent` (nothing of a stream came while others lived), `stream-back`,
     /// `size-silent` (nothing of a size came any more, while others did),
     /// `device-unsteady` (it was away in a trial as often as that was made), `device-gone`, `trial-repeated`,
-    /// `tester-overloaded`, `clock-set`, `resumed`.
+    /// `tester-overloaded`, `command-ended` (that of a case or a reset, with the benchmark), `clock-set`, `resumed`.
     pub kind: String,
     /// In words.
     pub text: String,

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration as StdDuration, Instant};
 
 use romer_units::Duration;
 
@@ -83,6 +84,54 @@ pub fn end(id: u32, patience: Duration, still: impl FnOnce() -> bool) -> Result<
         subject: id.to_string(),
         source: std::io::Error::from_raw_os_error(libc::ETIMEDOUT),
     })
+}
+
+/// Ends every process of the group that `leader` leads, which was started with a group of its own and has not been waited
+/// for: asks them to (`SIGTERM`), and after `patience` makes them (`SIGKILL`). What has left the group goes on.
+///
+/// # Errors
+/// None of them is ours to end (`EPERM`).
+pub fn end_group(leader: u32, patience: Duration) -> Result<(), HostError> {
+    /// How often it is looked whether they have ended.
+    const LOOK: StdDuration = StdDuration::from_millis(5);
+    signal_group(leader, libc::SIGTERM)?;
+    let end = Instant::now() + patience.to_std();
+    while Instant::now() < end && group_runs(leader) {
+        std::thread::sleep(LOOK);
+    }
+    signal_group(leader, libc::SIGKILL)
+}
+
+fn signal_group(leader: u32, signal: libc::c_int) -> Result<(), HostError> {
+    let group = libc::pid_t::try_from(leader).ok().filter(|group| *group > 1);
+    // Of no group, our own would be taken.
+    let Some(group) = group else { return Ok(()) };
+    // SAFETY: the call takes plain numbers.
+    if unsafe { libc::killpg(group, signal) } == 0 {
+        return Ok(());
+    }
+    let error = HostError::last_on("end process group", leader.to_string());
+    if error.errno() == Some(libc::ESRCH) { Ok(()) } else { Err(error) }
+}
+
+/// Whether any process of this group has not ended.
+fn group_runs(group: u32) -> bool {
+    let Ok(entries) = Path::new("/proc").read_dir() else { return false };
+    let mut ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    ids.any(|id| state_and_group(id).is_some_and(|(state, of)| of == group && !matches!(state, 'Z' | 'X')))
+}
+
+/// Whether a signal has stopped the process `id`, as who wants to read from a terminal that is not its own is.
+pub fn is_stopped(id: u32) -> bool {
+    state_and_group(id).is_some_and(|(state, _)| state == 'T')
+}
+
+/// The state of the process `id`, a letter, and the number of its group.
+fn state_and_group(id: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(1)?.parse().ok()?))
 }
 
 fn signal_process(process: BorrowedFd<'_>, signal: libc::c_int, id: u32) -> Result<(), HostError> {
@@ -193,6 +242,31 @@ mod tests {
             assert_eq!(start_time(child.id()), None, "a process that ended has no start");
             child.wait().unwrap();
             assert!(!end(child.id(), Duration::from_secs(1), || true).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_group_is_ended_with_all_that_its_leader_has_started() {
+        for script in
+            ["sleep 1000 & echo $!; wait", "trap '' TERM; sleep 1000 & echo $!; while :; do wait; done"]
+        {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).process_group(0).stdout(std::process::Stdio::piped());
+            let mut leader = command.spawn().unwrap();
+            let mut line = String::new();
+            let said = leader.stdout.take().unwrap();
+            std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).unwrap();
+            let child: u32 = line.trim().parse().unwrap();
+            assert!(group_runs(leader.id()) && start_time(child).is_some() && !is_stopped(leader.id()));
+            end_group(leader.id(), Duration::from_millis(100)).unwrap();
+            leader.wait().unwrap();
+            let end = Instant::now() + StdDuration::from_secs(60);
+            while start_time(child).is_some() && Instant::now() < end {
+                std::thread::sleep(StdDuration::from_millis(1));
+            }
+            assert_eq!(start_time(child), None, "{script}");
+            assert!(!group_runs(leader.id()));
+            end_group(leader.id(), Duration::ZERO).unwrap();
         }
     }
 

@@ -150,6 +150,9 @@ pub(crate) struct BenchTrialArgs {
     /// A state of the device, and the shell command that brings it there; may be repeated
     #[arg(long = "case", value_name = "NAME=COMMAND", value_parser = values::parsed::<CaseArgument>)]
     pub(crate) cases: Vec<CaseArgument>,
+    /// How long the command of a case, or that of --reset, may take before it is ended and the benchmark with it [default: 10m]
+    #[arg(long, value_name = "D", value_parser = bench_values::time, allow_hyphen_values = true)]
+    pub(crate) case_time: Option<Duration>,
     /// The shell command that resets the device, of the procedure reset: a fifth of --trial after its beginning
     #[arg(long, value_name = "COMMAND")]
     pub(crate) reset: Option<String>,

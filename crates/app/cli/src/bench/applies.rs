@@ -36,7 +36,7 @@ const OWN_FRAMES: &str = "a self-test sends frames of 64 octets in one stream of
 const NO_DEVICE: &str = "a self-test has no device";
 
 /// All of them; an option that is not here goes with every procedure.
-const TABLE: [Applies; 28] = [
+const TABLE: [Applies; 29] = [
     Applies {
         flag: "--frame-sizes",
         given: |a| a.load.frame_sizes.is_some(),
@@ -78,6 +78,12 @@ const TABLE: [Applies; 28] = [
         why: "a self-test makes each test once, and again only where it was not held",
     },
     Applies { flag: "--case", given: |a| !a.trials.cases.is_empty(), of: tests_a_device, why: NO_DEVICE },
+    Applies {
+        flag: "--case-time",
+        given: |a| a.trials.case_time.is_some(),
+        of: tests_a_device,
+        why: NO_DEVICE,
+    },
     Applies {
         flag: "--dut-label",
         given: |a| !a.trials.labels.is_empty(),
@@ -231,7 +237,7 @@ mod tests {
     use crate::bench::options;
 
     /// Every option of `romer bench`, a value for it that is not what is so without it, and words that it needs beside it.
-    const SAMPLES: [(&str, &[&str]); 46] = [
+    const SAMPLES: [(&str, &[&str]); 47] = [
         ("tx", &["--tx=x"]),
         ("rx", &["--rx=y"]),
         ("source", &["--source=198.18.0.9"]),
@@ -252,6 +258,7 @@ mod tests {
         ("settle", &["--settle=5s"]),
         ("patience", &["--patience=7s"]),
         ("case", &["--case=a=true"]),
+        ("case-time", &["--case-time=7s"]),
         ("reset", &["--reset=reload"]),
         ("dut-label", &["--dut-label=model=R"]),
         ("skip-self-test", &["--skip-self-test"]),
@@ -324,7 +331,7 @@ mod tests {
         let arguments = parsed(&all);
         assert_eq!(arguments.wish, Some(Wish::Procedure(procedure)));
         let options = options(&arguments, procedure).map_err(|failure| failure.text().to_owned())?;
-        Ok(format!("{:?} {}", options.asked(), options.patience))
+        Ok(format!("{:?} {} {}", options.asked(), options.patience, options.case_time))
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     if !(Duration::from_nanos(1)..=LONGEST).contains(&time) {
         let shown: String = text.chars().take(40).collect();
         return Err(format!(
-            "{shown:?} is not a time of a trial; write one above 0 and up to 24h, such as 10s"
+            "{shown:?} is no time that can be waited for; write one above 0 and up to 24h, such as 10s"
         ));
     }
     Ok(time)
