@@ -203,6 +203,18 @@ fn together(way: Way, a: &Subject<'_>, b: &Subject<'_>) -> Option<Independence> 
     Some(Independence { pairs: pairs.len() as u64, rank_correlation, p_value, independent: p_value >= LEVEL })
 }
 
+/// A probability as prose has it: two digits tell enough of one that says nothing, three of one that does, and of the least
+/// only that it is small.
+fn probability(p: f64) -> String {
+    if p < 0.001 {
+        "p below 0.001".into()
+    } else if p < LEVEL {
+        format!("p {p:.3}")
+    } else {
+        format!("p {p:.2}")
+    }
+}
+
 fn words(
     way: Way,
     kind: DelayKind,
@@ -212,17 +224,17 @@ fn words(
 ) -> String {
     let mut text = match independence {
         Some(found) if found.independent => format!(
-            "{}: nothing shows that the delays of A and B depend on each other (rank correlation {:.2}, p {:.2}).",
+            "{}: nothing shows that the delays of A and B depend on each other (rank correlation {:.2}, {}).",
             way.name(),
             found.rank_correlation,
-            found.p_value
+            probability(found.p_value)
         ),
         Some(found) => format!(
-            "{}: the delays of A and B depend on each other (rank correlation {:.2}, p {:.1e}), so that the sum is not what \
+            "{}: the delays of A and B depend on each other (rank correlation {:.2}, {}), so that the sum is not what \
              they have in series.",
             way.name(),
             found.rank_correlation,
-            found.p_value
+            probability(found.p_value)
         ),
         None => format!("{}: that the delays of A and B are independent could not be tested.", way.name()),
     };
@@ -241,17 +253,18 @@ fn words(
     match (test, figure.and_then(|figure| figure.difference_ns)) {
         (Some(test), Some(_)) if test.held => {
             text.push_str(&format!(
-                " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, p {:.2}).",
-                test.distance, test.p_value
+                " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, {}).",
+                test.distance,
+                probability(test.p_value)
             ));
         }
         (Some(test), Some(difference)) => {
             let side = if difference < 0.0 { "shorter" } else { "longer" };
             text.push_str(&format!(
-                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, p {:.3}): the \
+                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, {}): the \
                  {name} is {} {side}.",
                 test.distance,
-                test.p_value,
+                probability(test.p_value),
                 time(difference.abs(), true)
             ));
         }
@@ -316,4 +329,18 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::probability;
+
+    #[test]
+    fn a_probability_is_a_plain_number_and_the_least_is_a_bound() {
+        let shown = [0.0, 1.0e-9, 0.001, 0.0499, 0.05, 0.437, 1.0].map(probability);
+        assert_eq!(
+            shown,
+            ["p below 0.001", "p below 0.001", "p 0.001", "p 0.050", "p 0.05", "p 0.44", "p 1.00"]
+        );
+    }
 }

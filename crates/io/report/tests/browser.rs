@@ -88,6 +88,30 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
 })();
 ";
 
+/// Enlarges ever less of the first chart, and writes down the marks along the time axis each time: where each stands, and
+/// what is written there; and so for the other charts as they are.
+const MARKS: &str = r"
+const told = [];
+const noted = (box) => told.push([...box.querySelectorAll('svg text.along')].map((text) =>
+  [text.getAttribute('text-anchor') === 'middle' ? text.getAttribute('x') : '', text.textContent.replace('\u2212', '-').replace(/\u202f/g, '')].join(' ')).join(','));
+const boxes = [...document.querySelectorAll('.live')], first = boxes[0];
+for (const box of boxes) noted(box);
+for (let share = 0.9; share > 0.01; share *= 0.93) {
+  first.dispatchEvent(new MouseEvent('dblclick', { bubbles: true }));
+  const r = first.getBoundingClientRect();
+  const mouse = (type, at) => first.dispatchEvent(new PointerEvent(type, { pointerType: 'mouse', clientX: r.left + at * r.width, clientY: r.top + 60, bubbles: true }));
+  mouse('pointerdown', 0.08); mouse('pointerup', 0.08 + share * 0.9);
+  noted(first);
+}
+document.documentElement.dataset.marks = told.join('|');
+";
+
+/// Keeps what is saved, in the page.
+const SAVED: &str = r"
+URL.createObjectURL = (blob) => { blob.text().then((text) => { document.documentElement.dataset.saved = text; }); return '#'; };
+for (const button of document.querySelectorAll('#data button')) if (button.textContent.includes('CSV')) button.click();
+";
+
 /// The page with other scripts let in, beside its own: one before all else, and one behind.
 fn with_scripts(page: &str, first: &str, last: &str) -> String {
     let policy = between(page, "<meta http-equiv=\"Content-Security-Policy\"", ">");
@@ -167,6 +191,89 @@ fn on_paper_nothing_is_cut_and_the_colours_are_those_for_white_whatever_the_scre
     });
     assert_eq!(colours[0], colours[1]);
     assert!(colours[0].starts_with("#fff,#1668b8,"), "{}", colours[0]);
+}
+
+#[test]
+fn every_mark_of_an_axis_says_where_it_stands_however_broad_the_window_and_small_the_stretch() {
+    for size in ["1920,900", "1000,900", "390,844"] {
+        let page = html::report(&[make(&good()).stream()]).unwrap();
+        let (dom, said) = opened(&with_scripts(&page, FRAMES, MARKS), size);
+        assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        let charts: Vec<&str> = between(&dom, "data-marks=\"", "\"").split('|').collect();
+        assert!(charts.len() > 60, "{charts:?}");
+        for chart in charts {
+            let marks: Vec<(&str, &str)> = chart.split(',').filter_map(|mark| mark.split_once(' ')).collect();
+            assert!(!marks.is_empty(), "{size}: an axis without a mark");
+            // Shares and times along a logarithmic axis carry their units.
+            let numbers: Vec<(Option<f64>, f64)> = marks
+                .iter()
+                .filter_map(|(place, text)| Some((place.parse().ok(), text.parse().ok()?)))
+                .collect();
+            assert!(numbers.windows(2).all(|pair| pair[1].1 > pair[0].1), "{size}: {chart}");
+            // Those whose middle is the place stand as far apart as their numbers.
+            let placed: Vec<(f64, f64)> =
+                numbers.iter().filter_map(|(place, number)| Some(((*place)?, *number))).collect();
+            let [first, .., last] = placed[..] else { continue };
+            let slope = (last.0 - first.0) / (last.1 - first.1);
+            for (place, number) in placed {
+                let off = (place - first.0 - slope * (number - first.1)).abs();
+                assert!(
+                    off < 0.02 * (last.0 - first.0),
+                    "{size}: {number} is {off} beside its place in {chart}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
+    let (first, second) = (make(&good()), make(&bad()));
+    let subjects = [("before", &first), ("after", &second)]
+        .map(|(name, made)| romer_report::comparison::Subject { name, stream: made.stream() });
+    let pages = [
+        html::overlay(&subjects, "delay_ns.p95".parse().unwrap(), "").unwrap(),
+        html::report(&[first.stream(), second.stream()]).unwrap(),
+    ];
+    let [overlaid, one_below_the_other] = pages.map(|page| {
+        let (dom, said) = opened(&with_scripts(&page, FRAMES, SAVED), "1000,900");
+        assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        let saved = between(&dom, "data-saved=\"", "\"").replace("&quot;", "\"").replace("&amp;", "&");
+        let mut table = csv::Reader::from_reader(saved.as_bytes());
+        let names =
+            ["path", "figure", "series", "kind", "x", "y", "x_to", "y_to", "shade", "x_axis", "y_axis"];
+        assert_eq!(table.headers().unwrap(), &csv::StringRecord::from(names.to_vec()));
+        // A line of another number of fields is an error.
+        table.records().map(Result::unwrap).collect::<Vec<_>>()
+    });
+    let series = |rows: &[csv::StringRecord], figure: &str| {
+        let mut all: Vec<(String, String)> =
+            rows.iter().filter(|row| &row[1] == figure).map(|row| (row[0].into(), row[2].into())).collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    let runs: Vec<String> = series(&overlaid, "delay-forward").into_iter().map(|(_, name)| name).collect();
+    assert!(matches!(&runs[..], [a, b] if a.contains("before") && b.contains("after")), "{runs:?}");
+    let paths: Vec<(String, String)> = series(&one_below_the_other, "delay-one-way");
+    assert_eq!(paths.len(), 4, "two ways of each: {paths:?}");
+    // What stands on a logarithmic axis is saved as it is.
+    let median = first.measurement.forward.jitter_ns.delay_difference.median.unwrap();
+    let jitter: Vec<f64> = one_below_the_other
+        .iter()
+        .filter(|row| row[0] == paths[0].0 && &row[1] == "jitter" && &row[2] == "between delays")
+        .map(|row| {
+            assert_eq!((&row[9], &row[10]), ("jitter, ns", "% with no more"));
+            row[4].parse().unwrap()
+        })
+        .collect();
+    let (least, most) = jitter.iter().fold((f64::MAX, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
+    assert!(least < median && median < most, "{median} in {least} to {most}");
+    let losses: Vec<_> = one_below_the_other.iter().filter(|row| &row[1] == "loss").collect();
+    assert!(!losses.is_empty());
+    assert!(
+        losses.iter().all(|row| &row[3] == "bars" && row.iter().skip(4).take(5).all(|cell| !cell.is_empty()))
+    );
 }
 
 #[test]

@@ -121,12 +121,13 @@ pub fn delay_impairment(nanos: f64) -> f64 {
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
-/// The mean opinion score that goes with R (G.107, annex B).
+/// The mean opinion score that goes with R (G.107, annex B). The polynomial dips below 1 for R under 6.5, where no opinion
+/// is: that is 1, too.
 pub fn mos(r: f64) -> f64 {
     match r {
         none if none <= 0.0 => 1.0,
         all if all >= 100.0 => 4.5,
-        r => 1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6,
+        r => (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0),
     }
 }
 
@@ -163,6 +164,7 @@ mod tests {
             assert_eq!(rating(r), said);
         }
         assert_eq!((mos(-3.0), mos(100.0), rating(49.9)), (1.0, 4.5, Rating::NotRecommended));
+        assert!((0..=70).all(|tenths| mos(f64::from(tenths) / 10.0) >= 1.0), "the scale begins at 1");
     }
 
     #[test]
@@ -195,6 +197,7 @@ mod tests {
             delay: delay.map(Duration::from_nanos),
             ttl: None,
             tos: None,
+            left_about: None,
             departure_error: None,
         };
         (0..).zip(delays).map(one).collect()

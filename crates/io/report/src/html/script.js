@@ -19,9 +19,14 @@
     return e;
   };
   const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
-  const number = (value, span) => {
+  // As many digits as a tenth of the span asks for, and as tell marks a step apart.
+  const digitsOf = (span, step) => {
     let digits = 0;
-    while (digits < 9 && span * 10 ** digits < 4.999) digits += 1;
+    while (digits < 9 && (span * 10 ** digits < 4.999 || step * 10 ** digits < 0.999)) digits += 1;
+    return digits;
+  };
+  const number = (value, span, step = span) => {
+    const digits = digitsOf(span, step);
     const [whole, part] = Math.abs(value).toFixed(digits).split('.');
     const shown = group(whole) + (part ? '.' + part : '');
     return value < 0 && Number(shown.replace(/\u202f/g, '')) !== 0 ? '\u2212' + shown : shown;
@@ -31,10 +36,15 @@
       if (nanos >= 0.9995 * size) return Number((nanos / size).toPrecision(3)) + '\u00a0' + unit;
     return Number(nanos.toPrecision(3)) + '\u00a0ns';
   };
-  const label = (axis, value, span) => {
+  const label = (axis, value, span, step) => {
     if (axis.labels === 'decades') return time(10 ** value);
     if (axis.labels === 'shares') return Number((100 * 10 ** value).toPrecision(2)) + '\u00a0%';
-    return number(value, span);
+    return number(value, span, step);
+  };
+  // The end of an axis is no round place: it has the digits that put it where it is, to a hundredth of the axis.
+  const ending = (axis, value, span, step) => {
+    const near = (one) => Math.abs(Number(value.toFixed(digitsOf(span, one))) - value) <= span / 100;
+    return label(axis, value, span, [step, step / 10, step / 100].find(near) || step / 100);
   };
   // What the tip says: the number with its unit.
   const told = (axis, value, span) => label(axis, value, span) + (axis.labels === 'numbers' && axis.unit ? '\u00a0' + axis.unit : '');
@@ -67,12 +77,17 @@
       make('path', { d: `M${left} ${py(y)}H${right}`, class: 'grid' }, svg);
       make('text', { x: left - 7, y: py(y) + 4, 'text-anchor': 'end' }, svg, label(figure.y, y, y1 - y0));
     }
-    const marks = ticks(figure.x, x0, x1, width / 105);
-    const end = marks.length && figure.x.labels === 'numbers' && px(x1) - px(marks[marks.length - 1]) > 52;
-    for (const x of end ? [...marks, x1] : marks) {
+    const marks = ticks(figure.x, x0, x1, width / 105), last = marks[marks.length - 1];
+    const step = marks.length > 1 ? marks[1] - marks[0] : x1 - x0;
+    const named = marks.map((x) => [x, label(figure.x, x, x1 - x0, step)]);
+    if (marks.length && figure.x.labels === 'numbers') {
+      const text = ending(figure.x, x1, x1 - x0, step), room = 7.2 * (text.length + named[named.length - 1][1].length / 2);
+      if (px(x1) - px(last) > Math.max(52, room)) named.push([x1, text]);
+    }
+    for (const [x, text] of named) {
       make('path', { d: `M${px(x)} ${bottom}v4`, class: 'axis' }, svg);
       const anchor = px(x) > right - 24 ? 'end' : px(x) < left + 12 && bare ? 'start' : 'middle';
-      make('text', { x: Math.min(px(x) + (anchor === 'end' ? 8 : 0), width - 4), y: bottom + 17, 'text-anchor': anchor }, svg, label(figure.x, x, x1 - x0));
+      make('text', { x: Math.min(px(x) + (anchor === 'end' ? 8 : 0), width - 4), y: bottom + 17, 'text-anchor': anchor, class: 'along' }, svg, text);
     }
     make('path', { d: `M${left} ${bottom}H${right}`, class: 'axis' }, svg);
     make('text', { x: right, y: height - 5, 'text-anchor': 'end' }, svg, figure.x.title);
@@ -114,6 +129,8 @@
   const zoom = (state, a, b) => {
     const { figure } = state;
     const [from, to] = a < b ? [a, b] : [b, a];
+    // Drawn beside the axis, or finer than its numbers: there is nothing to show.
+    if (to - from <= (state.whole[1] - state.whole[0]) / 1e7) { hover(state, null); return; }
     let low = state.whole[2], high = state.whole[3];
     const seen = figure.layers.filter((l) => l.kind === 'points').flatMap((l) => l.points.filter(([x]) => x >= from && x <= to).map(([, y]) => y));
     if (seen.length > 1) {
@@ -259,9 +276,25 @@
     plain('button', { type: 'button' }, data, 'Measurement (JSON)').addEventListener('click', () =>
       save('measurement.json', 'application/json', JSON.stringify(read('document'), null, 2)));
     plain('button', { type: 'button' }, data, 'What the charts draw (CSV)').addEventListener('click', () => {
-      const rows = ['figure,series,x,y'];
-      for (const figure of figures) for (const layer of figure.layers) for (const point of layer.points)
-        rows.push([figure.name, layer.kind + ' ' + layer.ink, ...[].concat(point)].join(','));
+      const cell = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+      const exact = (axis, value) => {
+        if (value === undefined) return '';
+        const factor = { decades: 1, shares: 100 }[axis.labels];
+        return factor ? Number((factor * 10 ** value).toPrecision(6)) : value;
+      };
+      const axisOf = (axis) => cell(axis.title.replace(' (logarithmic)', { decades: ', ns', shares: ', %' }[axis.labels] || ''));
+      const rows = ['path,figure,series,kind,x,y,x_to,y_to,shade,x_axis,y_axis'];
+      for (const { figure, box } of states) for (const layer of figure.layers) {
+        const heading = box.closest('article')?.querySelector('h1');
+        const named = figure.legend.find(([, ink]) => ink === layer.ink);
+        const head = [heading ? heading.textContent : '', figure.name, named ? named[0] : '', layer.kind].map(cell);
+        const axes = [axisOf(figure.x), axisOf(figure.y)];
+        for (const point of layer.points) {
+          const [x, a, b, c, shade = ''] = [].concat(point);
+          const [y, to, top] = layer.kind === 'bars' ? [b, a, c] : [a];
+          rows.push([...head, exact(figure.x, x), exact(figure.y, y), exact(figure.x, to), exact(figure.y, top), shade, ...axes].join(','));
+        }
+      }
       save('charts.csv', 'text/csv', rows.join('\n') + '\n');
     });
   }

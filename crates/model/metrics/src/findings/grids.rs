@@ -47,8 +47,9 @@ const OFFSET_PART: f64 = 200.0;
 /// The share of values near the points below which a grid is of no use to know.
 const NEAR: f64 = 0.5;
 
-/// The grids of delays and of their differences. A grid of the delays has one of the differences besides; it is told
-/// once.
+/// The grids of delays and of their differences. A grid of the delays has one of the differences of any two besides; it is
+/// told once. Where departures and the beat of arrivals are of one clock, their distances repeat, and the delays keep to
+/// steps as well that are a part of the beat: then both are told.
 pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
     let delays = &series.delay[..series.delay.len().min(TELLING)];
     let differences: Vec<f64> = delays
@@ -58,14 +59,11 @@ pub(super) fn grids(series: &Series, absolute: bool) -> Vec<Found> {
         .map(|(delay, _)| delay[1] - delay[0])
         .collect();
     let of_delay = grid(delays, GridOf::Delay, absolute, series.resolution, |_, _| true);
-    let ipdv = || {
-        grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
-            let any = near(of_any_two(delays), step, offset);
-            near(differences.iter().copied(), step, offset) - any >= OWN * (1.0 - any)
-        })
-    };
-    let of_both = of_delay.is_none().then(ipdv).flatten();
-    of_delay.into_iter().chain(of_both).collect()
+    let of_differences = grid(&differences, GridOf::Ipdv, true, series.resolution, |step, offset| {
+        let any = near(of_any_two(delays), step, offset);
+        near(differences.iter().copied(), step, offset) - any >= OWN * (1.0 - any)
+    });
+    of_delay.into_iter().chain(of_differences).collect()
 }
 
 /// The share of differences that lie near a point of the grid, of those above half a step: delays that stay where they are

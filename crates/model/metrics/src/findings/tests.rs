@@ -44,6 +44,7 @@ fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec
             delay: delay.map(|delay| Duration::from_nanos(nearest(delay))),
             ttl: delay.map(|_| 60),
             tos: None,
+            left_about: None,
             departure_error: None,
         }
     };
@@ -154,6 +155,29 @@ fn grids_of_the_differences_are_those_of_the_thesis() {
         let Some((GridOf::Ipdv, found_step, found_offset, strength)) = grid else { panic!("{found:?}") };
         assert!((found_step - step).abs() < 0.02 && (found_offset - offset).abs() < 0.05, "{grid:?}");
         assert!(strength > 0.95, "{grid:?}");
+    }
+}
+
+#[test]
+fn a_beat_of_arrivals_is_told_also_where_one_clock_makes_the_delays_repeat() {
+    // Exactly 45.2 ms apart, before a beat of exactly 10 ms: the delays keep to multiples of 0.4 ms, which tells nothing of
+    // the medium.
+    for seed in 0..10 {
+        let mut chance = Chance::new(5, seed);
+        let delays: Vec<_> = (0..4_000)
+            .map(|number| {
+                let at = f64::from(number) * 45.2;
+                let slot = ((at + 3.0) / 10.0).ceil() + (2.0 * chance.exponential()).floor();
+                Some((slot * 10.0 - at + 0.03 * chance.normal()) * MS)
+            })
+            .collect();
+        let found = found(&passages(45.2 * MS, delays));
+        let beat = found.iter().find_map(|one| match one.pattern {
+            Pattern::DelayGrid { of: GridOf::Ipdv, step_ns, offset_ns, .. } => Some((step_ns, offset_ns?)),
+            _ => None,
+        });
+        let Some((step, offset)) = beat else { panic!("seed {seed}: {found:?}") };
+        assert!((step - 10.0 * MS).abs() < 0.02 * MS && (offset - 4.8 * MS).abs() < 0.05 * MS, "{beat:?}");
     }
 }
 
