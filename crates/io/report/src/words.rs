@@ -286,8 +286,14 @@ impl Words {
             text = text.replace("; the round trip does not depend on the other clock", "");
         }
         if let Some([low, high]) = clock.offset_bounds_ns {
+            // What drifts or is set lies elsewhere later.
+            let [begin, lies] = if clock.skew_ppm.is_some() || !clock.events.is_empty() {
+                ["At the first packet the", "lay"]
+            } else {
+                ["The", "lies"]
+            };
             text.push_str(&format!(
-                " The responder's clock minus this one lies within {} (causality alone, no symmetry assumed).",
+                " {begin} responder's clock minus this one {lies} within {} (causality alone, no symmetry assumed).",
                 bounds([low, high], self.unicode)
             ));
         }
