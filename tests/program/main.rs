@@ -27,6 +27,7 @@ mod model;
 mod nat;
 mod neighbours;
 mod offline;
+mod queue;
 mod recorded;
 mod refused;
 mod route;

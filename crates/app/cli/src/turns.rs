@@ -29,6 +29,8 @@ pub(crate) fn start(text: &str) -> Result<Start, String> {
         let fits = (Duration::ZERO..=Duration::from_secs(366 * 86_400)).contains(&length);
         return if fits {
             Ok(Start::In(length))
+        } else if length < Duration::ZERO {
+            Err("it lies in the past; write how long from now, such as +10s".into())
         } else {
             Err("it lies more than a year ahead; write less".into())
         };
@@ -165,6 +167,7 @@ mod tests {
         for text in ["", "10s", "+", "+10", "+9999d", "09:00", "2026-13-01T00:00:00Z", "2026-11-22"] {
             assert!(start(text).is_err(), "{text}");
         }
+        assert!(start("+-3s").unwrap_err().contains("in the past"));
     }
 
     #[test]

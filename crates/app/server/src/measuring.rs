@@ -36,6 +36,7 @@ const LONGEST: Duration = Duration::from_secs(7 * 86_400);
 /// command line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = crate::api::may_be_left_out)]
 pub(crate) struct Asked {
     /// Where to: `HOST`, `HOST:CONTROLPORT`, `[IPV6]:CONTROLPORT`; one to eight.
     pub(crate) targets: Vec<String>,

@@ -57,6 +57,12 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     if text.len() > 300 {
         return Err(format!("{} is too long for a host name; write at most 253 characters", quoted(text)));
     }
+    if text.contains("://") {
+        return Err(format!(
+            "{} is the address of a page; write a host name or an address, and a port behind a colon where it is not the usual one",
+            quoted(text)
+        ));
+    }
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest
             .split_once(']')
@@ -258,6 +264,7 @@ mod tests {
             ("host:0", "port"),
             ("host:70000", "port"),
             ("host:x", "port"),
+            ("http://192.0.2.1/", "the address of a page"),
             (":862", "no host"),
             ("[::1", "bracket"),
             ("ho\u{1b}[31mst", "\\u{1b}"),

@@ -169,7 +169,7 @@ impl Server {
         }
         let octets = u64::from(piece.length);
         let full = self.octets + octets > pace.room();
-        if full || self.early(piece, now, pace, draws) {
+        if self.early(piece, now, pace, draws, full) || full {
             return Some(Gone { place, time: now, lost: Some(Cause::Queue), rated: true });
         }
         self.octets += octets;
@@ -322,7 +322,7 @@ impl Server {
     }
 
     /// Whether RED drops this one.
-    fn early(&mut self, piece: &Piece, now: Nanos, pace: Pace<'_>, draws: &mut Draws) -> bool {
+    fn early(&mut self, piece: &Piece, now: Nanos, pace: Pace<'_>, draws: &mut Draws, full: bool) -> bool {
         let Pace::Limit(limit) = pace else { return false };
         let Discipline::Red { low, high, probability, weight } = limit.discipline else { return false };
         let red = &mut self.red;
@@ -334,6 +334,11 @@ impl Server {
             red.average *= libm::pow(1.0 - weight, frames);
         } else {
             red.average += weight * (cast::count(self.octets) - red.average);
+        }
+        if full {
+            // It is lost in any case: of that the average is to know, and the gap between two losses ends.
+            red.since_drop = 0;
+            return false;
         }
         let (low, high) = (cast::count(low), cast::count(high));
         let base = if red.average < low {

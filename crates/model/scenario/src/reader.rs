@@ -127,8 +127,15 @@ impl<'t> Reader<'t> {
 
     fn unknown(&self, key: &Spanned<DeString<'_>>, known: &[&str]) -> ScenarioError {
         let found = key.get_ref().as_ref();
-        let advice = nearest(found, known.iter().copied()).map_or_else(
-            || format!("known are {}", known.join(", ")),
+        // A key may have been asked for more than once.
+        let mut listed: Vec<&str> = Vec::new();
+        for key in known {
+            if !listed.contains(key) {
+                listed.push(key);
+            }
+        }
+        let advice = nearest(found, listed.iter().copied()).map_or_else(
+            || format!("known are {}", listed.join(", ")),
             |near| format!("did you mean {near}?"),
         );
         let shown: String = found.chars().take(60).collect();

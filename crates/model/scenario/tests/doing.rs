@@ -107,3 +107,25 @@ fn red_as_it_is_by_default_holds_a_shorter_queue_than_tail_drop_and_spares_burst
         assert!(outcomes.iter().all(|outcome| outcome.lost.is_none()));
     }
 }
+
+#[test]
+fn what_finds_the_queue_of_red_full_moves_its_average_too() {
+    // 1 ms for each frame of 1,000 octets, ten of which fit.
+    let scenario = r#"
+[a_to_b.rate]
+limit = "8Mbit"
+layer = "l2"
+queue = { bytes = "10000B", discipline = "red", low = "3000B", high = "4500B", probability = 0.1, weight = 0.05 }
+"#;
+    // Of a hundred at once ten find room, by which the average has come to some 2,000. The others bring it beyond twice `high`,
+    // above which all is lost, also what comes when there is room again.
+    let after_a_burst = |burst: usize| {
+        let arrivals = std::iter::repeat_n(0, burst).chain([2_500_000]);
+        let outcomes = run(scenario, arrivals.map(|arrival| (arrival, 1_000, Headers::default())));
+        let carried = outcomes.iter().filter(|outcome| outcome.lost.is_none()).count();
+        assert!((9..=11).contains(&carried), "{carried}");
+        outcomes.last().unwrap().lost
+    };
+    assert_eq!(after_a_burst(100), Some(Cause::Queue));
+    assert_eq!(after_a_burst(10), None);
+}

@@ -308,6 +308,8 @@ fn a_key_that_is_missing_beside_one_that_looks_like_it_is_told_as_missing() {
     }
     let mistyped = read("a_to_b.loss={model=\"gilbert-elliott\", p=0.1, rr=0.1}").unwrap_err();
     assert!(mistyped.contains("unknown key \"rr\"; did you mean r?"), "{mistyped}");
+    let of_another = read("a_to_b.loss={probability=0.1, p=0.3}").unwrap_err();
+    assert!(of_another.ends_with("unknown key \"p\"; known are model, probability"), "{of_another}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
-use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
+use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficError, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::compact;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
@@ -183,8 +183,15 @@ pub fn check_sizes(options: &MeasureOptions) -> Result<(), MeasureError> {
 
 /// The schedule of `request`.
 pub(super) fn checked(request: &Request) -> Result<Schedule, MeasureError> {
-    Schedule::new(request)
-        .map_err(|error| MeasureError::Usage(format!("there is no such schedule (traffic): {error}")))
+    Schedule::new(request).map_err(|error| {
+        let place = match error {
+            TrafficError::IntervalNotPositive { .. } | TrafficError::IntervalOfModel { .. } => "--interval",
+            TrafficError::NothingToBundle { .. } | TrafficError::BundleOutOfRange { .. } => "--bundle",
+            TrafficError::SizeOfModel { .. } => "--size",
+            _ => "traffic",
+        };
+        MeasureError::Usage(format!("there is no such schedule ({place}): {error}"))
+    })
 }
 
 /// The payload of a probe that nobody asked to be of another size.

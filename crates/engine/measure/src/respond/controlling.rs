@@ -369,6 +369,8 @@ impl Controlling {
             })
         });
         let comes = request.direction == Way::Forward;
+        // A round trip's probes come, too.
+        let rate = if request.stream.is_some() { 0 } else { request.rate() };
         let peer = self.connections[index].peer;
         self.connections[index].session = Some(Granted {
             number,
@@ -385,6 +387,7 @@ impl Controlling {
             peer,
             probes: comes.then(|| (probes(Heading::Forward), request.count)),
             sends,
+            rate,
         });
     }
 

@@ -29,7 +29,7 @@ use super::asking::Asking;
 use super::patience::{self, Patience};
 use super::refusals::{Refusals, Refused};
 use super::sending::Path;
-use super::{OneWay, RespondOptions, Totals};
+use super::{OneWay, RespondOptions, Totals, receive_buffer};
 use crate::ThreadOptions;
 use crate::card::{Card, Unplaced};
 use crate::circumstances::{clock_error, clock_information, random};
@@ -57,6 +57,8 @@ pub(super) enum Order {
         probes: Option<(compact::Session, u64)>,
         /// Probes will be sent, by a socket like this.
         sends: Option<Box<SocketOptions>>,
+        /// Packets a second that will come to the test sockets.
+        rate: u64,
     },
     /// The session's sender is at `peer` now: expect its association, by a new token, from there.
     Move { session: u32, token: Token, peer: IpAddr },
@@ -107,6 +109,8 @@ struct Session {
     ssid: u16,
     address: Option<SocketAddr>,
     highest: u64,
+    /// Packets a second that come of it.
+    rate: u64,
     lost: u64,
     drops_before: u64,
     flush: bool,
@@ -461,13 +465,14 @@ impl Reflecting {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Open { session, token, ssid, peer, probes, sends } => {
+            Order::Open { session, token, ssid, peer, probes, sends, rate } => {
                 self.tokens.insert(token, (session, peer));
                 let drops_before = self.kernel_drops();
                 let state = Session {
                     ssid,
                     address: None,
                     highest: 0,
+                    rate,
                     lost: 0,
                     drops_before,
                     flush: false,
@@ -483,6 +488,7 @@ impl Reflecting {
                 if let Some((probes, most)) = probes {
                     self.expected.expect(session, peer, probes, most);
                 }
+                self.make_room();
             }
             Order::Move { session, token, peer } => {
                 self.tokens.retain(|_, (owner, _)| *owner != session);
@@ -506,8 +512,18 @@ impl Reflecting {
                         self.proved.remove(&(address, ssid));
                         self.proved_addresses.remove(&address);
                     }
+                    self.make_room();
                 }
             }
+        }
+    }
+
+    /// Has the test sockets hold what the sessions send in a second, and not much besides.
+    fn make_room(&self) {
+        let granted = self.sessions.values().map(|session| session.rate).fold(0, u64::saturating_add);
+        for port in &self.ports {
+            // What the system refuses stays as it is: what finds the socket full is counted.
+            let _ = port.socket.ask_receive_buffer(receive_buffer(granted));
         }
     }
 

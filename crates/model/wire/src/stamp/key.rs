@@ -112,7 +112,7 @@ pub struct KeyFile {
 
 impl KeyFile {
     /// Reads the content of a key file: one line feed at the end is dropped; what is left is hex if it is
-    /// nothing but hex digits, and else the key itself. Reading the file, looking at its mode, and
+    /// nothing but hex digits, and else the key itself, to which a line feed belongs without which it would be too short. Reading the file, looking at its mode, and
     /// overwriting `content` afterwards is the caller's.
     ///
     /// # Errors
@@ -122,7 +122,14 @@ impl KeyFile {
         let written = stripped.unwrap_or(content);
         let (key, form) = match hex(written)? {
             Some(octets) => (Key::new(&octets)?, KeyForm::Hex),
-            None => (Key::new(written)?, KeyForm::Raw),
+            None => match Key::new(written) {
+                // A key of just so many octets that ends in this one, by chance.
+                Err(KeyError::TooShort(_)) if stripped.is_some() && Key::new(content).is_ok() => {
+                    let key = Key::new(content)?;
+                    return Ok(Self { key, form: KeyForm::Raw, line_feed_stripped: false });
+                }
+                key => (key?, KeyForm::Raw),
+            },
         };
         Ok(Self { key, form, line_feed_stripped: stripped.is_some() })
     }

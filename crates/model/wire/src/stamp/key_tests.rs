@@ -82,6 +82,10 @@ fn a_key_file_is_read_as_the_table_of_bad_inputs_has_it() {
     assert_eq!(read(upper.as_bytes()), Ok((tag, KeyForm::Hex, false)));
     assert_eq!(read(b""), Err(KeyError::TooShort(0)));
     assert_eq!(read(b"\n"), Err(KeyError::TooShort(0)));
+    // Of thirty-two drawn octets the last is a line feed once in 256 times, and a part of the key.
+    let drawn = [&raw[..31], b"\n"].concat();
+    assert_eq!(read(&drawn), Ok((Key::new(&drawn).unwrap().tag(&[]), KeyForm::Raw, false)));
+    assert_eq!(read(&drawn[1..]), Err(KeyError::TooShort(30)));
     // Thirty-two digits are sixteen octets, though thirty-two octets would have been enough.
     assert_eq!(read(&hex[..32]), Err(KeyError::TooShort(16)));
 }

@@ -252,6 +252,14 @@ impl StampingSocket {
         Ok(value)
     }
 
+    /// Asks for so many octets of receive buffer from here on, as [`SocketOptions::receive_buffer`] does at first.
+    ///
+    /// # Errors
+    /// None that an open socket gives.
+    pub fn ask_receive_buffer(&self, octets: u32) -> Result<(), HostError> {
+        enlarge_receive_buffer(self.as_fd(), octets)
+    }
+
     /// Waits until datagrams or transmit events can be read, or `timeout` has passed (`None`: without end).
     ///
     /// # Errors
