@@ -97,6 +97,14 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     assert!(!chance.contains("send evenly"), "{chance}");
     let even = of_classes(["name=a,pace=constant", "name=b,pace=constant"]);
     assert!(even.contains("the streams a, b send evenly"), "{even}");
+    // What would be tried and cannot be offered is told in the document as in words.
+    let judged =
+        ["--discipline", "strict", "--capacity", "90Mbit", "--stream", "name=a", "--stream", "name=b"];
+    let wide = ["--line-rate", "100Mbit", "--dry-run", "--json", "-"];
+    let found = process::run(process::romer(classes).args(judged).args(wide)).with_code(0).document();
+    schema::assert_valid(&found, "benchmark-forecast");
+    let [note] = &at(&found, "/notes").as_array().unwrap()[..] else { panic!("{found:#}") };
+    assert!(note.as_str().unwrap().contains("are left out"), "{note}");
     let unfilled = ["bench", "policing", "--profile", "10pps,20", "--settle", "1s"];
     let unfilled = process::run(process::romer(unfilled).args(&asked[2..])).with_code(2);
     assert!(unfilled.stderr.contains("the bucket would not be full again (--settle 1s)"), "{unfilled:?}");

@@ -116,9 +116,19 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
         bench(&lab, &arguments)
     };
     let sound = judged(&["--loads", "15%"]).document();
-    let warned = at(&sound, "/warnings").as_array().unwrap().clone();
-    let is_told = |pair: &str| warned.iter().any(|one| one.as_str().unwrap().contains(pair));
-    assert!(is_told("no load tells the classes first and second apart"), "{warned:?}");
+    let open = |found: &Value| {
+        let all = at(found, "/verdicts").as_array().unwrap().clone();
+        all.into_iter().find(|one| one["subject"] == "classes first and second" && one["holds"].is_null())
+    };
+    if trials(&sound).iter().all(is_valid) {
+        let found = open(&sound).unwrap()["found"].as_str().unwrap().to_owned();
+        assert!(found.starts_with("no load tells them apart: "), "{found}");
+        assert!(found.contains(" of the capacity together would tell (--loads "), "{found}");
+        // Who wants verdicts is told that this is none.
+        let ended = judged(&["--loads", "15%", "--require-verdicts"]).with_code(6);
+        let told = "error: a claim is not decided (--require-verdicts; as it is, ";
+        assert!(ended.stderr.starts_with(told) && ended.stderr.lines().count() == 1, "{ended:?}");
+    }
     lab.filter(
         "R",
         "table ip test { chain c { type filter hook forward priority 0 ; ip dscp ef meta priority set 1:20 ; \
@@ -126,10 +136,10 @@ fn two_neighbouring_classes_that_were_swapped_are_named_without_a_load_being_cho
     );
     let ended = judged(&[]);
     let found = ended.document();
-    let warned = at(&found, "/warnings").as_array().unwrap();
     if trials(&found).iter().all(is_valid) {
-        assert!(!warned.iter().any(|one| one.as_str().unwrap().contains("apart")), "{warned:?}");
+        assert_eq!(open(&found), None);
         assert_eq!(ended.code, Some(6), "{ended:?}");
+        assert!(ended.stderr.starts_with("error: a claim is broken (as it is, "), "{ended:?}");
         let verdicts = verdicts(&found);
         let named =
             verdicts.iter().any(|(subject, holds)| subject.starts_with("classes first and second") && !holds);

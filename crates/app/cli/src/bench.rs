@@ -25,7 +25,7 @@ use romer_method::arrangement::Pace;
 use romer_method::policing::Profile;
 use romer_method::priority::Discipline;
 use romer_port::PortName;
-use romer_record::benchmark::{Benchmark, BenchmarkEntry};
+use romer_record::benchmark::{Benchmark, BenchmarkEntry, Judgement};
 use romer_server::PlanFault;
 use romer_store::StoreError;
 use romer_units::{Duration, FrameSize};
@@ -141,7 +141,8 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     let kept = kept.open()?;
     kept.finish(&document, &page)?;
     if prose && !arguments.output.json_to_stdout() {
-        output::print(&words::summary(&document, output::sheet(arguments.output.color)));
+        let required = arguments.claims.require_verdicts;
+        output::print(&words::summary(&document, required, output::sheet(arguments.output.color)));
         output::print(&words::kept(kept.folder(), &document));
     }
     if let Some(file) = &arguments.output.json {
@@ -153,7 +154,6 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
     if let Some(folder) = &arguments.svg {
         shown::figures(&document, folder, arguments.output.force)?;
     }
-    let broken = document.verdicts.iter().filter(|verdict| verdict.holds == Some(false)).count();
     if stop.load(std::sync::atomic::Ordering::Acquire) {
         return Ok(130);
     }
@@ -188,12 +188,28 @@ fn procedure(arguments: &BenchArgs, name: ProcedureName) -> Result<u8, Failure> 
             ),
         ));
     }
-    // What the device was held to is a stated limit.
-    let unknown = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count();
-    if broken > 0 || (arguments.claims.require_verdicts && unknown > 0) {
-        return Ok(6);
-    }
+    hold(&document.verdicts, arguments.claims.require_verdicts)?;
     report::hold(&document.limits, "the measured value")
+}
+
+/// Tells which claim is broken, or where they are all to be decided, which is not: what the device was held to is a stated limit.
+fn hold(claims: &[Judgement], all: bool) -> Result<(), Failure> {
+    let kinds = [
+        (Some(false), "a claim is broken (", "are BROKEN"),
+        (None, "a claim is not decided (--require-verdicts; ", "are NOT KNOWN"),
+    ];
+    for (holds, what, are) in kinds.into_iter().filter(|(holds, ..)| all || holds.is_some()) {
+        let mut such = claims.iter().filter(|claim| claim.holds == holds);
+        let count = such.clone().count();
+        if let Some(Judgement { case, subject, expected, found, .. }) = such.next() {
+            let text = format!(
+                "{what}{case}, {subject}): {expected}; found: {found}; {count} of {} {are}",
+                claims.len()
+            );
+            return Err(Failure::with_code(6, romer_report::escape::terminal(&text)));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what most trials tell nothing of the device for.
@@ -546,6 +562,9 @@ fn claims(arguments: &BenchArgs, name: ProcedureName) -> Result<Claims, Failure>
     }
     if name == ProcedureName::Priority && given.discipline.is_none() {
         return Err(need("--discipline", "how the scheduler is to serve the streams"));
+    }
+    if name == ProcedureName::Priority && given.capacity.is_none() {
+        return Err(need("--capacity", "what the line of the scheduler carries"));
     }
     let discipline = given.discipline.map(|discipline| match discipline {
         DisciplineName::Strict => Discipline::Strict,

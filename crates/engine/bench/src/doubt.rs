@@ -4,8 +4,11 @@ use romer_record::benchmark::Trial;
 use romer_units::Duration;
 
 use crate::stood::Stood;
-use crate::tester::real;
+use crate::tester::{MOST_FRAMES, real};
 use crate::verdicts::TOLERANCE;
+
+/// A trial is so long at the most, seconds.
+const LONGEST: f64 = 86_400.0;
 
 /// What may have taken the classes of a trial from what they are owed, beside a fault.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +22,8 @@ pub(crate) struct Doubt {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
     pub(crate) found: bool,
-    /// ... or could without the standstills, ...
+    /// ... or could without the standstills.
     pub(crate) without_standstills: bool,
-    /// ... or could without these and by chance.
-    pub(crate) by_chance: bool,
 }
 
 impl Doubt {
@@ -33,13 +34,13 @@ impl Doubt {
     }
 
     /// What was found, with what may be said of it, and whether the claim holds; `None`: nobody knows. `chance` is how far that
-    /// may take it, and `beyond` how far it is beyond the tolerance, shares of the capacity.
+    /// may take it, a share of the capacity; `fails` whether it fails without the standstills and this part of that chance.
     pub(crate) fn judge(
         &self,
         found: String,
         holds: Holds,
         chance: f64,
-        beyond: f64,
+        fails: impl Fn(f64) -> bool,
     ) -> (String, Option<bool>) {
         if holds.found {
             let known = if chance > TOLERANCE {
@@ -53,8 +54,8 @@ impl Doubt {
         if holds.without_standstills {
             return (self.stood.told(found, None), None);
         }
-        if holds.by_chance {
-            let few = self.few(chance, beyond);
+        if !fails(1.0) {
+            let few = self.few(chance, fails);
             let and = if self.stood.share() > 0.0 {
                 format!(", and {}", self.stood.words())
             } else {
@@ -65,18 +66,64 @@ impl Doubt {
         (self.stood.told(found, Some(false)), Some(false))
     }
 
-    /// That there are too few frames, and how many would do.
-    fn few(&self, chance: f64, beyond: f64) -> String {
-        // What chance does grows with the root of their number.
-        let more = chance / beyond.max(TOLERANCE / 2.0);
-        let times = (more * more).max(1.0);
-        let seconds = (self.length.as_secs_f64() * times).ceil();
+    /// That there are too few frames, and how many would do: so many that what was found would be a fault for certain, if it stays as it
+    /// is; or where chance alone takes a scheduler without fault beyond the tolerance, that it no longer takes it half as far.
+    fn few(&self, chance: f64, fails: impl Fn(f64) -> bool) -> String {
+        /// From one number of frames that is tried to the next.
+        const STEP: f64 = 1.05;
+        let tells = |part: f64| fails(part) || (chance > TOLERANCE && part * chance <= TOLERANCE / 2.0);
+        let (frames, seconds) = (real(self.frames), self.length.as_secs_f64());
+        // What chance does grows with the root of their number, so that its share of the capacity falls with it.
+        let times = std::iter::successors(Some(STEP), |times| Some(times * STEP));
+        let mut times =
+            times.take_while(|times| frames * times <= real(MOST_FRAMES) && seconds * times <= LONGEST);
+        let would = times.find(|times| tells(1.0 / times.sqrt())).map_or_else(
+            || "it is too near to the 5 % that classes are judged to for any trial to tell".into(),
+            |times| {
+                format!(
+                    "some {:.0} frames would tell (--trial {}s)",
+                    (frames * times).ceil(),
+                    (seconds * times).ceil()
+                )
+            },
+        );
         format!(
             "of {} frames chance alone takes a class of a scheduler without fault up to {:.1} % of the capacity away from what it is \
-             owed (further once in a million trials); some {:.0} frames would tell (--trial {seconds}s)",
+             owed (further once in a million trials); {would}",
             self.frames,
             chance * 100.0,
-            real(self.frames) * times
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_frames_are_asked_for_as_would_tell_and_more_than_there_are() {
+        let trial = Trial {
+            duration_ns: 1_000_000_000,
+            offered: romer_record::benchmark::Load { frames: 258, ..Default::default() },
+            ..Trial::default()
+        };
+        let doubt = Doubt::of(&trial, Stood::default());
+        let holds = Holds { found: false, without_standstills: false };
+        // So far beyond the tolerance, where chance takes it so far.
+        let told =
+            |chance: f64, beyond: f64| doubt.judge("x".into(), holds, chance, |part| beyond > part * chance);
+        for (chance, beyond) in [(0.024, 0.02), (0.024, 0.0239), (0.06, 0.03), (0.4, 0.1), (0.06, 0.001)] {
+            let (text, holds) = told(chance, beyond);
+            assert_eq!(holds, None, "{text}");
+            let some = text.split("; some ").nth(1).unwrap().split(" frames would tell").next().unwrap();
+            let enough = if chance > TOLERANCE { TOLERANCE / 2.0 } else { 0.0 };
+            let times = chance / f64::max(beyond, enough);
+            let (wanted, some) = (258.0 * times * times, some.parse::<f64>().unwrap());
+            assert!(some > 258.0 && some >= wanted && some <= wanted * 1.06 + 1.0, "{wanted}: {text}");
+            assert!(text.contains("s)") && !text.contains("(--trial 1s)"), "{text}");
+        }
+        let (text, _) = told(0.04, 0.000_001);
+        assert!(text.ends_with("for any trial to tell") && !text.contains("--trial"), "{text}");
+        assert_eq!(told(0.02, 0.03).1, Some(false));
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes of frames, and streams, of which nothing, or next to nothing, comes out, although others do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use romer_record::benchmark::{Judgement, SizeResult, StreamResult, Trial};
 
@@ -33,6 +33,10 @@ enum What<'t> {
     Stream(&'t str),
 }
 
+/// What else may lose all of the long frames of a mixture, and none of the others: where these come at one load alone, and nothing shows
+/// that the device has room for more, nobody can tell it from what drops them.
+const MAY_BE_FULL: &str = "; at one load alone a queue that has room for one such frame may do so, too, which a lower load would tell (--loads)";
+
 /// What was lost of it, and in how many of its trials.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dropped {
@@ -61,12 +65,16 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
         let of = found.entry(What::Size(trial.frame_size.unwrap_or_default())).or_default();
         of.add(trial.offered.frames, trial.carried.frames);
     }
+    let mut perhaps_full = BTreeSet::new();
     for trial in trials {
         let few = trial.per_stream.iter().flat_map(|stream| of_a_mixture(stream, true));
         let has_room = has_room(trial, few.map(load_of), trials);
         let rows = trial.per_stream.iter().flat_map(|stream| apart_in_a_mixture(stream, has_room));
         for row in rows.filter(|row| !may_be_load_of_a_row(row.least_octets, trial, trials)) {
             let came = row.offered - row.lost;
+            if !has_room && at_one_load(trials) {
+                perhaps_full.insert(What::Size(row.least_octets));
+            }
             found.entry(What::Size(row.least_octets)).or_default().add(row.offered, came);
         }
     }
@@ -91,12 +99,20 @@ pub(crate) fn dropped(case: &str, trials: &[&Trial], tried: &[&Trial]) -> Vec<Ju
             mixture: None,
             subject,
             expected: "come out as others do".into(),
-            found: words(&of, trials_of(what, trials)) + &open.map(words_of_others).unwrap_or_default(),
+            found: words(&of, trials_of(what, trials))
+                + &open.map(words_of_others).unwrap_or_default()
+                + if perhaps_full.contains(&what) { MAY_BE_FULL } else { "" },
             holds: if open.is_some() { None } else { Some(false) },
         }
     };
     let certain = found.into_iter().map(|of| judgement(of, None));
     certain.chain(open.into_iter().map(|(what, of, others)| judgement((what, of), Some(others)))).collect()
+}
+
+/// Whether all trials are at one load.
+fn at_one_load(trials: &[&Trial]) -> bool {
+    let loads = || trials.iter().map(|trial| trial.intended_load.percent);
+    loads().fold(f64::INFINITY, f64::min) >= NO_LOWER * loads().fold(0.0, f64::max)
 }
 
 /// What of others was lost, of so many, so that nobody knows.

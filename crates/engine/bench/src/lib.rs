@@ -33,6 +33,7 @@ mod simulated;
 mod soft;
 mod stood;
 mod tester;
+mod untested;
 mod verdicts;
 mod warnings;
 

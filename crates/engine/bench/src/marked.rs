@@ -7,64 +7,122 @@ use romer_record::benchmark::{Judgement, StreamResult, Trial};
 use crate::claims::{Field, MarkingClaim};
 use crate::options::BenchOptions;
 use crate::stood::within;
+use crate::verdicts::stopped_in_profile;
 
 /// Of what a policer is to remark, so many of a thousand may be lost.
 const LOST: f64 = 0.001;
 
 /// The claims of markings against what the valid trials of a case show.
 pub(crate) fn markings(options: &BenchOptions, case: &str, trials: &[&Trial]) -> Vec<Judgement> {
-    // Of what no trial has tested nothing is claimed; there is a warning of it.
+    // What no trial has tested is told by itself.
     if trials.is_empty() {
         return Vec::new();
     }
     let of_all = options.claims.markings.iter().filter(|claim| claim.is_of(case));
     let of_all = of_all.map(|claim| marking(options, case, claim, trials));
     let of_excess = options.claims.excess.iter().filter(|claim| claim.is_of(case));
-    of_all.chain(of_excess.filter_map(|claim| excess(options, case, claim, trials))).collect()
+    of_all.chain(of_excess.map(|claim| excess(options, case, claim, trials))).collect()
+}
+
+/// What a claim is about.
+pub(crate) fn subject(claim: &MarkingClaim) -> String {
+    format!("{} {}", claim.field.words(), claim.sent)
+}
+
+/// What is expected of it.
+pub(crate) fn expected(out: &str) -> String {
+    format!("comes out as {out}")
 }
 
 fn marking(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
     let mut came = came_as(options, claim, trials);
     let right = came.remove(&claim.out).unwrap_or(0);
-    let beyond = options.claims.excess_of(case, &claim.sent).filter(|_| claim.field == Field::CodePoint);
-    let beyond = beyond.and_then(|claim| Some((&claim.out, came.remove(&claim.out)?)));
-    let holds = right > 0 && came.is_empty();
+    let excess = options.claims.excess_of(case, &claim.sent).filter(|_| claim.field == Field::CodePoint);
+    let as_excess = excess.and_then(|excess| Some((&excess.out, came.remove(&excess.out)?)));
+    // Where the policer stopped nothing that is in profile, what it made of other frames is no matter of those in profile.
+    let others = if excess.is_some() && in_profile(options, claim, trials) == [0; 2] {
+        std::mem::take(&mut came)
+    } else {
+        BTreeMap::new()
+    };
     let mut found = told(right, &came);
-    if let Some((out, count)) = beyond {
+    for (out, count) in &others {
+        found.push_str(&format!("; {count} as {out}, which were out of profile"));
+    }
+    if let Some((out, count)) = as_excess {
         found.push_str(&format!("; {count} as {out}, as what is out of profile is to"));
     }
-    judgement(case, format!("{} {}", claim.field.words(), claim.sent), &claim.out, found, holds)
+    let holds = if !came.is_empty() {
+        Some(false)
+    } else if right > 0 {
+        Some(true)
+    } else {
+        // What does not come at all is lost, and told as that.
+        found = if as_excess.is_some() || !others.is_empty() {
+            format!("no frame came that was in profile; {found}")
+        } else {
+            NONE.into()
+        };
+        None
+    };
+    judgement(case, subject(claim), &claim.out, found, holds)
 }
 
-/// Of what a policer does not pass as it conforms; `None` where it passed all.
-fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Option<Judgement> {
+/// That nothing came by which a claim could be judged.
+const NONE: &str = "no frame of it came out, which decides nothing of what it comes out as";
+
+/// Of what a policer does not pass as it conforms.
+fn excess(options: &BenchOptions, case: &str, claim: &MarkingClaim, trials: &[&Trial]) -> Judgement {
     let mut came = came_as(options, claim, trials);
     if let Ok(sent) = claim.sent.parse() {
         came.remove(&options.claims.conforming(case, sent).to_string());
     }
     let right = came.remove(&claim.out).unwrap_or(0);
-    let lost: u64 = trials.iter().map(|trial| lost(options, claim, trial)).sum();
-    let wrong = lost + came.values().sum::<u64>();
-    if right + wrong == 0 {
-        return None;
+    let mut lost: u64 = trials.iter().map(|trial| lost(options, claim, trial)).sum();
+    // What it stopped of those in profile is told of these.
+    let [certain, perhaps] = in_profile(options, claim, trials);
+    let others: u64 = came.values().sum();
+    if certain > 0 && others <= certain + perhaps {
+        came.clear();
+        lost = lost.saturating_sub(certain - others.min(certain));
+    }
+    let subject = subject(claim) + ", out of profile";
+    if right + lost + came.values().sum::<u64>() == 0 {
+        let found = "no frame was out of profile, so that this was not tested; other loads would (--loads)";
+        return judgement(case, subject, &claim.out, found.into(), None);
     }
     let mut found = told(right, &came);
     if lost > 0 {
         found.push_str(&format!(", {lost} did not come"));
     }
     let holds = right > 0 && came.is_empty() && within(lost, right + lost, LOST);
-    Some(judgement(case, format!("code point {}, out of profile", claim.sent), &claim.out, found, holds))
+    judgement(case, subject, &claim.out, found, Some(holds))
 }
 
-fn judgement(case: &str, subject: String, out: &str, found: String, holds: bool) -> Judgement {
+/// How many frames in profile the policers of those streams stopped that are sent as the claim says: for certain, and perhaps besides.
+fn in_profile(options: &BenchOptions, claim: &MarkingClaim, trials: &[&Trial]) -> [u64; 2] {
+    let of_trial = |trial: &Trial| {
+        let own: Vec<&StreamResult> = sent_so(options, claim, trial).collect();
+        let shares = own.iter().any(|stream| stream.policed.is_none());
+        let of_streams = own.iter().filter_map(|stream| stream.policed);
+        of_streams
+            .chain(trial.policed.filter(|_| shares))
+            .map(|one| stopped_in_profile(&one))
+            .collect::<Vec<_>>()
+    };
+    let all = trials.iter().flat_map(|trial| of_trial(trial));
+    all.fold([0; 2], |[a, b], [certain, perhaps]| [a + certain, b + perhaps])
+}
+
+fn judgement(case: &str, subject: String, out: &str, found: String, holds: Option<bool>) -> Judgement {
     Judgement {
         case: case.into(),
         frame_size: None,
         mixture: None,
         subject,
-        expected: format!("comes out as {out}"),
+        expected: expected(out),
         found,
-        holds: Some(holds),
+        holds,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::verdicts::{undecided, verdicts};
 use crate::warnings::warnings;
 use crate::{BenchError, cases, frames, self_test};
 
+mod again;
 mod presence;
 mod sizes;
 mod streams;
@@ -565,7 +566,7 @@ impl<B: Bed> Running<'_, B> {
             overall,
             verdicts,
             soft_spots,
-            events: self.events,
+            events: again::once(self.events),
             calibration: calibration
                 .map(|baseline| Baseline { subtracted: options.subtract_baseline, ..baseline }),
             self_test,

@@ -52,7 +52,7 @@ const MOST_DRAINED: i64 = 4;
 /// Octets with check sequence of the longest frame that an interface takes with the usual MTU of 1500, and a tag.
 const LONGEST_USUAL: u32 = 1_522;
 /// The most frames of a trial that are kept: their records take some 50 octets each.
-const MOST_FRAMES: u64 = 40_000_000;
+pub(crate) const MOST_FRAMES: u64 = 40_000_000;
 /// The clocks of stamps and of schedules may drift by so much against each other before one of them was set.
 const CLOCK_SET: i64 = 50_000;
 

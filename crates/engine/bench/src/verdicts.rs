@@ -15,6 +15,7 @@ use crate::options::{BenchOptions, Field, MarkingClaim};
 use crate::run::whole;
 use crate::stood::{Stood, holds, within};
 use crate::tester::real;
+use crate::untested::untested;
 
 /// How far a class may be from its expectation, as a share of the line's capacity.
 pub(crate) const TOLERANCE: f64 = 0.05;
@@ -44,6 +45,7 @@ pub(crate) fn verdicts(options: &BenchOptions, kept: &[Kept]) -> Vec<Judgement> 
         for one in &valid {
             verdicts.extend(priorities(options, one, stood(one)));
         }
+        verdicts.extend(untested(options, number, kept));
     }
     verdicts
 }
@@ -131,8 +133,7 @@ fn policing(options: &BenchOptions, trial: &Trial, stood: Stood) -> Vec<Judgemen
     buckets(trial).flat_map(|(stream, policed)| bucket(options, trial, (stream, &policed), stood)).collect()
 }
 
-/// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds (there is a
-/// warning of it). What was lost while the device stood still may not have been the policer's doing.
+/// Both sides of a policer's decisions, each where there were some: what was not tested is no claim that holds. What was lost while the device stood still may not have been the policer's doing.
 fn bucket(
     options: &BenchOptions,
     trial: &Trial,
@@ -240,8 +241,8 @@ fn open(together: &PolicedTogether) -> u64 {
     whole(TOLERANCE * real(together.nominal)).saturating_add(together.edge)
 }
 
-/// Which side of a policer's decisions no trial of a case has tested.
-pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'static str> {
+/// Which side of a policer's decisions no trial of a case has tested, and what is expected of it.
+pub(crate) fn side_untested(policed: impl Iterator<Item = Policed>) -> Option<(&'static str, &'static str)> {
     let [mut passed, mut stopped, mut any] = [false; 3];
     for one in policed {
         any = true;
@@ -251,10 +252,24 @@ pub(crate) fn untested(policed: impl Iterator<Item = Policed>) -> Option<&'stati
         stopped |= one.excess_passed + one.excess_stopped + edge > 0;
     }
     match (any, passed, stopped) {
-        (true, false, _) => Some(IN),
-        (true, _, false) => Some(OUT),
+        (true, false, _) => Some((IN, "passes")),
+        (true, _, false) => Some((OUT, "is dropped or remarked")),
         _ => None,
     }
+}
+
+/// Of how many frames in profile it is certain that a policer stopped them, by dropping or remarking them, and how many more may be
+/// in profile; nobody, where those that are certain are no more than it may be wrong about.
+pub(crate) fn stopped_in_profile(policed: &Policed) -> [u64; 2] {
+    let together = policed.together.unwrap_or_default();
+    let judged = policed.conforming_passed
+        + policed.conforming_stopped
+        + policed.excess_passed
+        + policed.excess_stopped;
+    let stopped = policed.conforming_stopped.max(together.missing);
+    let is_right = within(policed.conforming_stopped, judged, WRONG)
+        && within(together.missing, judged + policed.at_the_edge, WRONG);
+    if is_right { [0; 2] } else { [stopped, together.edge] }
 }
 
 /// Each class of a scheduler against what it is owed, and classes that fare better than others that come before them.
@@ -282,16 +297,12 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         let [low, high] = verdict.expected.map(|share| format!("{:.1}", share * 100.0));
         let owed = if low == high { low } else { format!("{low} to {high}") };
         let within = |more: f64| verdict.is_within(TOLERANCE + more);
-        let holds = Holds {
-            found: within(0.0),
-            without_standstills: within(stood.share()),
-            by_chance: within(stood.share() + chance),
-        };
-        let beyond = verdict.off - TOLERANCE - stood.share();
+        let holds = Holds { found: within(0.0), without_standstills: within(stood.share()) };
+        let fails = |part: f64| !within(stood.share() + part * chance);
         verdicts.push(judgement(
             format!("class {}", verdict.name),
             format!("carries {owed} % of the capacity by {by} (it offers {:.1} %)", class.offered * 100.0),
-            doubt.judge(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, beyond),
+            doubt.judge(format!("{:.1} %", verdict.carried * 100.0), holds, *chance, fails),
         ));
     }
     // A scheduler is not explained by what nobody knows to be wrong with it.
@@ -315,14 +326,11 @@ fn priorities(options: &BenchOptions, kept: &Kept, stood: Stood) -> Vec<Judgemen
         // A class that is served first and offers no more than it is owed carries all of it, whatever chance leaves to others.
         let has_room = discipline == Discipline::Strict && judged[high].expected[0] >= classes[high].offered;
         let chance = [chances[high], if has_room { 0.0 } else { chances[low] }];
-        let holds = Holds {
-            found: false,
-            without_standstills: !is_still([stood.share(); 2]),
-            by_chance: !is_still(chance.map(|chance| stood.share() + chance)),
-        };
+        let holds = Holds { found: false, without_standstills: !is_still([stood.share(); 2]) };
+        let fails = |part: f64| is_still(chance.map(|chance| stood.share() + part * chance));
         let subject = format!("classes {} and {}", classes[high].name, classes[low].name);
         let worst = chance[0].max(chance[1]);
-        verdicts.push(judgement(subject, expected, doubt.judge(found, holds, worst, TOLERANCE)));
+        verdicts.push(judgement(subject, expected, doubt.judge(found, holds, worst, fails)));
     }
     let explained: Vec<&str> = explained.into_iter().map(Pitfall::words).collect();
     if !explained.is_empty() {

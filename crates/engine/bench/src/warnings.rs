@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use romer_method::priority::tells_apart;
 use romer_method::{Ask, Frames};
-use romer_record::benchmark::Policed;
 use romer_units::{Duration, counted, counted_as};
 
 use crate::classes::classes;
@@ -13,7 +11,7 @@ use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
 use crate::self_test::{NEARLY, Proof, unaccounted};
 use crate::tester::FEW_AT_ONCE;
-use crate::verdicts::{TOLERANCE, buckets, untested};
+use crate::verdicts::TOLERANCE;
 
 /// All of it, of a benchmark that has ended.
 pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
@@ -75,16 +73,6 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             least.octets()
         ));
     }
-    for (number, case) in options.cases.iter().enumerate() {
-        let mut claims = options.claims.markings.iter().chain(&options.claims.excess);
-        let claimed = claims.any(|claim| claim.is_of(&case.name));
-        if claimed && !kept.iter().any(|kept| kept.case == number && kept.trial.invalid.is_none()) {
-            warnings.push(format!(
-                "case {}: no trial tells anything of it, so that nothing is claimed of its markings",
-                case.name
-            ));
-        }
-    }
     let even = options.in_step();
     if !even.is_empty() {
         warnings.push(format!(
@@ -100,8 +88,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings.extend(too_short(kept));
     warnings.extend(too_long(options, kept));
     warnings.extend(no_reset(kept));
-    warnings.extend(not_told_apart(options, kept));
-    warnings.extend(of_buckets(options, kept));
+    warnings.extend(one_bucket(options));
     // What could not leave while a link was down leaves when it is back; the device was away then, not the host.
     let there = kept.iter().filter(|kept| !kept.trial.device_away && kept.trial.invalid.is_none());
     let bursts = there.map(|kept| kept.trial.longest_catch_up).max().unwrap_or(0);
@@ -114,33 +101,15 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
     warnings
 }
 
-/// What is to be known of the buckets that a policer is judged by: that streams share one, and what no frame has tested.
-fn of_buckets(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let shares = |stream: &&StreamOptions| stream.profile.is_none();
-    let sharing = options.streams.iter().filter(shares).count();
-    if options.claims.profile.is_some() && sharing > 1 {
-        warnings.push(format!(
+/// That streams share the bucket that a policer is judged by.
+fn one_bucket(options: &BenchOptions) -> Option<String> {
+    let sharing = options.streams.iter().filter(|stream| stream.profile.is_none()).count();
+    (options.claims.profile.is_some() && sharing > 1).then(|| {
+        format!(
             "{sharing} streams are judged as one bucket together, whatever their markings; where the device has a bucket for each \
              class, give each stream its own (--stream profile=)"
-        ));
-    }
-    for (number, case) in options.cases.iter().enumerate() {
-        let here = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
-        let mut by_bucket: BTreeMap<Option<&str>, Vec<Policed>> = BTreeMap::new();
-        for (bucket, policed) in here.flat_map(|kept| buckets(&kept.trial)) {
-            by_bucket.entry(bucket).or_default().push(policed);
-        }
-        for (bucket, policed) in by_bucket {
-            let Some(side) = untested(policed.into_iter()) else { continue };
-            let of = bucket.map_or_else(String::new, |stream| format!(" of stream {stream}"));
-            warnings.push(format!(
-                "case {}: no frame{of} was {side}, so that nothing is claimed of those that would be; choose other loads",
-                case.name
-            ));
-        }
-    }
-    warnings
+        )
+    })
 }
 
 /// That trials lost frames at rates which the tester has not proved, and why these are the device's all the same.
@@ -206,30 +175,6 @@ fn no_reset(kept: &[Kept]) -> Option<String> {
             counted(whole as u64, "trial")
         )
     })
-}
-
-/// Classes next to each other of which no valid trial of a case would show that the device takes one for the other.
-fn not_told_apart(options: &BenchOptions, kept: &[Kept]) -> Vec<String> {
-    let Some((discipline, capacity)) = options.claims.scheduler else { return Vec::new() };
-    let mut warnings = Vec::new();
-    for (number, case) in options.cases.iter().enumerate() {
-        let valid = kept.iter().filter(|kept| kept.case == number && kept.trial.invalid.is_none());
-        let offered: Vec<_> =
-            valid.map(|kept| classes(options, &kept.frames, &kept.trial.per_stream, capacity)).collect();
-        let Some(first) = offered.first() else { continue };
-        for place in 1..first.len() {
-            let pair = (place - 1, place);
-            if !offered.iter().any(|classes| tells_apart(discipline, classes, pair, TOLERANCE)) {
-                warnings.push(format!(
-                    "case {}: no load tells the classes {} and {} apart: a scheduler that took one for the other would carry the same of \
-                     both; choose loads (--loads) at which they compete, where what is offered up to the second is more than the \
-                     capacity",
-                    case.name, first[pair.0].name, first[pair.1].name
-                ));
-            }
-        }
-    }
-    warnings
 }
 
 /// That the classes carried more than the capacity that they are judged by. A frame that was under way already when a trial began

@@ -236,6 +236,26 @@ pub fn tells_apart(
     apart.into_iter().any(|apart| apart.abs() > CLEARLY * tolerance)
 }
 
+/// The least that the classes together must offer, in the proportions in which they do, for that to tell two of them apart
+/// ([`tells_apart`]), a multiple of the capacity, which is 1, to a tenth of it; no more than `most`. `None`: that would not either.
+pub fn told_apart_at(
+    discipline: Discipline,
+    classes: &[ClassLoad],
+    pair: (usize, usize),
+    tolerance: f64,
+    most: f64,
+) -> Option<f64> {
+    let sum: f64 = classes.iter().map(|class| class.offered).sum();
+    let all =
+        (10..=100_u8).map(|tenths| f64::from(tenths) / 10.0).take_while(|all| *all <= most && sum > 0.0);
+    let tells = |all: f64| {
+        let scaled =
+            classes.iter().map(|class| ClassLoad { offered: class.offered * all / sum, ..class.clone() });
+        tells_apart(discipline, &scaled.collect::<Vec<_>>(), pair, tolerance)
+    };
+    all.into_iter().find(|all| tells(*all))
+}
+
 /// The loads, as multiples of the capacity, at which each class competes with the next for what those before them leave:
 /// half of what the lesser of the two offers has no room, so that it shows which of them is served first. `shares`: of the load,
 /// the most important class first.
@@ -341,6 +361,16 @@ mod tests {
                 assert!(tells_apart(Discipline::Strict, &of(shares, load), pair, 0.02), "{shares:?} {load}");
             }
         }
+        // Two with next to nothing are not told apart where they compete with the third, and by weight never.
+        let small = of(&[0.96, 0.02, 0.02], 1.0);
+        let at = |discipline, classes: &[ClassLoad], pair, most| {
+            told_apart_at(discipline, classes, pair, 0.05, most)
+        };
+        assert_eq!(at(Discipline::Strict, &of(&thirds, 0.5), (0, 1), 4.0), Some(1.6));
+        assert_eq!(at(Discipline::Strict, &of(&thirds, 0.5), (0, 1), 1.5), None);
+        assert_eq!(at(Discipline::Strict, &small, (1, 2), 4.0), None);
+        let near = classes(&[(0.5, 5.0), (0.5, 4.6)]);
+        assert_eq!(at(Discipline::Weighted, &near, (0, 1), 10.0), None);
         // By weight it takes more than the capacity, and weights that differ.
         let weighted = |load: f64, weights: [f64; 2]| {
             let classes = classes(&weights.map(|weight| (load / 2.0, weight)));

@@ -42,7 +42,8 @@ use crate::values;
     after_help = "Examples:\n  romer lab up router\n  romer lab run A -- romer bench load-sweep --tx romerA/t0 --rx romerB/t1 \
         --frame-sizes 64,512,1518 --loads 10%..90%:20% --line-rate 10Mbit --trial 2s --repeat 3 \
         --case none=true --json -\n  romer bench throughput --tx eth1 --rx eth2 --source 198.18.0.2 \
-        --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s"
+        --destination 198.19.0.2 --line-rate 1000Mbit --trial 60s\n  romer bench self-test --tx eth1 --rx eth2 --source 198.18.0.2 \
+        --destination 198.18.0.3 --line-rate 1000Mbit"
 )]
 pub(crate) struct BenchArgs {
     /// throughput, load-sweep, latency, frame-loss, back-to-back, recovery, reset, policing, priority, self-test; or a plan, FILE.toml
@@ -181,10 +182,10 @@ pub(crate) struct BenchClaimArgs {
     #[arg(long, value_name = "RATE,DEPTH", value_parser = bench_values::profile, allow_hyphen_values = true)]
     pub(crate) profile: Option<Profile>,
     /// How a scheduler serves the streams, the most important first
-    #[arg(long, value_name = "HOW", requires = "capacity")]
+    #[arg(long, value_name = "HOW")]
     pub(crate) discipline: Option<DisciplineName>,
     /// What its line carries, of frames with check sequence (layer 2)
-    #[arg(long, value_name = "RATE", requires = "discipline", value_parser = bench_values::line_rate, allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE", value_parser = bench_values::line_rate, allow_hyphen_values = true)]
     pub(crate) capacity: Option<LineRate>,
     /// With which code point frames come out, in all cases (IN=OUT) or in one (CASE:IN=OUT), such as remark:cs0=ef; with --profile, those in profile; may be repeated, as all --expect-...
     #[arg(long = "expect-marking", value_name = "[CASE:]IN=OUT", value_parser = bench_values::marking)]

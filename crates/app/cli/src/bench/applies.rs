@@ -196,6 +196,13 @@ pub(super) fn ineffective(arguments: &BenchArgs, name: ProcedureName) -> Option<
     if arguments.load.exceed_ratio.is_some() && arguments.load.search != Some(SearchName::Mlr) {
         return Some(("--exceed-ratio".to_owned(), "only --search mlr forgives bad trials"));
     }
+    let claims = &arguments.claims;
+    let marked =
+        [&claims.markings, &claims.vlans, &claims.priorities, &claims.ecns].iter().any(|all| !all.is_empty());
+    if claims.require_verdicts && !marked && !matches!(name, Policing | Priority) {
+        let why = "no claim is asked for that could be left open (--expect-marking and its like)";
+        return Some(("--require-verdicts".to_owned(), why));
+    }
     let streams = &arguments.load.streams;
     let has_own = |stream: &StreamArgument| stream.options.profile.is_some();
     if arguments.claims.profile.is_some() && !streams.is_empty() && streams.iter().all(has_own) {
@@ -273,7 +280,7 @@ mod tests {
         ("expect-priority", &["--expect-priority=untagged=3"]),
         ("expect-ecn", &["--expect-ecn=not-ect=ce"]),
         ("excess-marking", &["--excess-marking=cs0=cs1"]),
-        ("require-verdicts", &["--require-verdicts"]),
+        ("require-verdicts", &["--require-verdicts", "--expect-marking=cs0=cs0"]),
         ("limit", &["--limit=loss_ratio<=1%"]),
         ("html", &["--html=x"]),
         ("svg", &["--svg=x"]),
@@ -376,6 +383,46 @@ mod tests {
         }
         // What a self-test has no use for alone is more than twenty.
         assert!(refusals > 80, "{refusals}");
+    }
+
+    #[test]
+    fn verdicts_are_required_of_claims_only() {
+        for procedure in [Latency, LoadSweep, Throughput, Reset] {
+            let text = asked(procedure, &["--require-verdicts"]).unwrap_err();
+            assert!(
+                text.starts_with("an argument does not apply (--require-verdicts): no claim is asked for"),
+                "{text}"
+            );
+            assert!(asked(procedure, &["--require-verdicts", "--expect-ecn=not-ect=not-ect"]).is_ok());
+        }
+        assert!(
+            asked(Policing, &["--require-verdicts"]).is_ok()
+                && asked(Priority, &["--require-verdicts"]).is_ok()
+        );
+    }
+
+    #[test]
+    fn a_scheduler_is_of_the_procedure_priority_whatever_else_is_said_of_it() {
+        for words in
+            [&["--capacity=1Mbit"][..], &["--capacity=1Mbit", "--discipline=fifo"], &["--discipline=fifo"]]
+        {
+            let text = asked(Latency, words).unwrap_err();
+            assert!(
+                text.starts_with("an argument does not apply (--")
+                    && text.contains("only the procedure priority"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_self_test_of_the_manual_has_all_that_it_needs() {
+        let manual = include_str!("../../../../../docs/BENCHMARK.md");
+        let (_, command) = manual.split_once("`romer bench self-test --tx ").unwrap();
+        let command = command.split_once('`').unwrap().0;
+        for flag in ["--rx ", "--source ", "--destination "] {
+            assert!(command.contains(flag), "{command}");
+        }
     }
 
     #[test]

@@ -158,7 +158,9 @@ impl Line {
 }
 
 /// The results: a table, and what there is to say of them.
-pub(super) fn summary(document: &Benchmark, sheet: Sheet) -> String {
+///
+/// `required`: that a claim is not known makes the exit code another.
+pub(super) fn summary(document: &Benchmark, required: bool, sheet: Sheet) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{} ({})", document.procedure, document.criterion);
     if let Some(found) = &document.self_test {
@@ -194,7 +196,7 @@ pub(super) fn summary(document: &Benchmark, sheet: Sheet) -> String {
     for columns in tables {
         text.push_str(&table(document, columns));
     }
-    text.push_str(&set(&remarks(document), sheet));
+    text.push_str(&set(&remarks(document, required), sheet));
     text
 }
 
@@ -263,7 +265,7 @@ fn table(document: &Benchmark, columns: &[&str]) -> String {
 }
 
 /// What there is to say of the results.
-fn remarks(document: &Benchmark) -> String {
+fn remarks(document: &Benchmark, required: bool) -> String {
     let mut text = String::new();
     streams(&mut text, document);
     for verdict in &document.verdicts {
@@ -315,19 +317,20 @@ fn remarks(document: &Benchmark) -> String {
         let _ = writeln!(text, "event: {}", event.text);
     }
     warnings(&mut text, document);
-    text.push_str(&not_known(document));
+    text.push_str(&not_known(document, required));
     text
 }
 
 /// That some claims are neither broken nor shown to hold, and what that does to the exit code.
-fn not_known(document: &Benchmark) -> String {
+fn not_known(document: &Benchmark, required: bool) -> String {
     let all = document.verdicts.len() as u64;
     let open = document.verdicts.iter().filter(|verdict| verdict.holds.is_none()).count() as u64;
     if open == 0 {
         return String::new();
     }
+    let only = if required { " (--require-verdicts)" } else { " with --require-verdicts only" };
     format!(
-        "{open} of {} NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6 with --require-verdicts only\n",
+        "{open} of {} NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6{only}\n",
         counted_as(all, "claim is", "claims are")
     )
 }
@@ -463,6 +466,15 @@ mod tests {
     }
 
     fn told(procedure: &str, verdicts: Vec<Option<bool>>, self_test: Option<SelfTest>) -> String {
+        told_where(false, procedure, verdicts, self_test)
+    }
+
+    fn told_where(
+        required: bool,
+        procedure: &str,
+        verdicts: Vec<Option<bool>>,
+        self_test: Option<SelfTest>,
+    ) -> String {
         let judged = |holds| Judgement { case: "as it is".into(), holds, ..Judgement::default() };
         let result = |quantity: &str| BenchmarkResult {
             quantity: quantity.into(),
@@ -484,7 +496,7 @@ mod tests {
             self_test,
             ..Benchmark::default()
         };
-        summary(&document, Sheet::default())
+        summary(&document, required, Sheet::default())
     }
 
     #[test]
@@ -493,6 +505,11 @@ mod tests {
         assert_eq!(
             last(vec![Some(true), None, None]),
             "2 of 3 claims are NOT KNOWN: neither broken nor shown to hold, which makes the exit code 6 with --require-verdicts only"
+        );
+        let required = told_where(true, "priority", vec![Some(true), None], None);
+        assert!(
+            required.ends_with("nor shown to hold, which makes the exit code 6 (--require-verdicts)\n"),
+            "{required}"
         );
         assert!(last(vec![None]).starts_with("1 of 1 claim is NOT KNOWN: "));
         assert!(!last(vec![Some(true), Some(false)]).contains("NOT KNOWN"));

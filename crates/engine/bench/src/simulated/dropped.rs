@@ -247,6 +247,27 @@ fn a_size_that_begins_to_be_dropped_within_a_trial_is_no_absence_of_the_device()
     assert_eq!(named(&document), [("frames of 64 octets".to_owned(), found)]);
 }
 
+#[test]
+fn a_size_that_is_dropped_in_each_trial_of_a_search_is_one_event() {
+    let asked = BenchOptions {
+        name: "throughput",
+        frames: sizes(&[64, 512]),
+        ..options(Procedure::Throughput(goal(0.0)))
+    };
+    let mut keeper = Keeper::default();
+    let mut hand = Hand(&mut keeper.entries, &keeper.stop, None);
+    let drops = Simulated::with(Device { drops_size: Some(64), ..carries(1.0, 100) });
+    let document = run_on(drops, &asked, None, &keeper.stop, &mut hand).unwrap();
+    let is_silent = |entry: &&BenchmarkEntry| matches!(entry, BenchmarkEntry::Event(event) if event.kind == "size-silent");
+    let kept = keeper.entries.iter().filter(is_silent).count();
+    assert!(kept > 3, "{kept}");
+    let [event] = &document.events[..] else { panic!("{:?}", document.events) };
+    let told = format!(
+        "frames of 64 octets: none came to the end of {kept} trials, nor after these (case as it is, 1.0 % to 100.0 %"
+    );
+    assert!(event.text.starts_with(&told), "{event:?}");
+}
+
 /// A trial of a second of frames of so many octets at so many percent of 10 Mbit/s, of which this share comes.
 fn trial(octets: u32, percent: f64, share: f64) -> Trial {
     let bps = percent * 1e5;

@@ -40,7 +40,12 @@ fn what_is_beyond_a_profile_may_come_out_with_a_code_point_of_its_own() {
     // Without a word of what exceeds, frames that were remarked are wrong ones; with it, others are.
     assert_eq!(broken(&policed(Some(8), &["cs0=cs0"], &[])), ["code point cs0"]);
     let other = policed(Some(10), &["cs0=cs0"], &["cs0=cs1"]);
-    assert_eq!(broken(&other), ["code point cs0", "code point cs0, out of profile"]);
+    assert_eq!(broken(&other), ["code point cs0, out of profile"], "one fault has one name");
+    let known = other.verdicts.iter().find(|one| one.subject == "code point cs0").unwrap();
+    assert!(
+        known.holds == Some(true) && known.found.contains(" as af11, which were out of profile"),
+        "{known:?}"
+    );
     // What is to be remarked is not to be dropped.
     let dropping = policed(None, &[], &["cs0=cs1"]);
     assert_eq!(broken(&dropping), ["code point cs0, out of profile"]);
@@ -98,16 +103,87 @@ fn each_stream_may_have_a_bucket_of_its_own() {
     let trial = &document.trials[0];
     assert!(trial.policed.is_none() && trial.per_stream.iter().all(|stream| stream.policed.is_some()));
     let warned = |document: &Benchmark, what: &str| document.warnings.iter().any(|one| one.contains(what));
-    assert!(
-        !warned(&document, "as one bucket together")
-            && warned(&document, "no frame of stream b was out of profile")
-    );
+    assert!(!warned(&document, "as one bucket together"));
+    let open = document.verdicts.iter().find(|one| one.holds.is_none()).unwrap();
+    assert_eq!(open.subject, "out of profile, stream b");
+    assert!(open.found.starts_with("no frame of stream b was out of profile"), "{open:?}");
     // The other has the one that is everybody's.
     let document = judged([Some(1_000.0), None], Some(Profile { rate: 2_000.0, ..BUCKET }));
     assert!(document.trials[0].policed.is_some() && document.trials[0].per_stream[1].policed.is_none());
     assert_eq!(broken(&document).len(), 1, "{:#?}", document.verdicts);
     assert!(!warned(&document, "as one bucket together"));
     assert!(warned(&judged([None, None], Some(BUCKET)), "2 streams are judged as one bucket together"));
+}
+
+#[test]
+fn what_is_wrong_in_profile_is_not_told_of_what_is_beyond_it() {
+    // It makes AF11 of what is in profile, and CS1 of what is not, as it is to.
+    let claims = Claims {
+        profile: Some(BUCKET),
+        markings: vec![claimed(None, Field::CodePoint, "cs0=cs0")],
+        excess: vec![claimed(None, Field::CodePoint, "cs0=cs1")],
+        ..Claims::default()
+    };
+    let policer = Some(Policer { rate: 1_000.0, depth: 20.0, remark: Some(8) });
+    let device = Device { policer, remarks: [(0, 10)].into(), ..carries(1.0, 100) };
+    let asked = BenchOptions { claims: claims.clone(), name: "policing", ..sweep(&[0.4]) };
+    let document = run(&asked, Simulated::with(device));
+    let named = broken(&document);
+    assert!(
+        named.contains(&"code point cs0") && !named.contains(&"code point cs0, out of profile"),
+        "{named:?}"
+    );
+    // Where nothing is beyond, nobody knows what would become of it.
+    let light = BenchOptions { claims, name: "policing", ..sweep(&[0.1]) };
+    let document = run(&light, Simulated::with(Device { policer, ..carries(1.0, 100) }));
+    let open: Vec<&str> =
+        document.verdicts.iter().filter(|one| one.holds.is_none()).map(|one| one.subject.as_str()).collect();
+    assert_eq!(open, ["code point cs0, out of profile", "out of profile"], "{:?}", document.verdicts);
+}
+
+#[test]
+fn what_does_not_come_at_all_is_lost_and_no_wrong_marking() {
+    let tag = Tag::new(TagProtocol::Customer, 5, false, 10);
+    let streams = vec![
+        StreamOptions { name: "tagged".into(), tag, share: 0.5, ..StreamOptions::default() },
+        StreamOptions { name: "plain".into(), share: 0.5, ..StreamOptions::default() },
+    ];
+    let claim = |field, text| claimed(None, field, text);
+    let markings = vec![
+        claim(Field::Vlan, "10=10"),
+        claim(Field::Priority, "5=5"),
+        claim(Field::Ecn, "not-ect=not-ect"),
+    ];
+    let claims = Claims { markings, ..Claims::default() };
+    let asked = BenchOptions { streams, claims, ..sweep(&[0.2, 0.4]) };
+    let mute = Some((0..9, 0, 0..i64::MAX));
+    let document = run(&asked, Simulated { mute, ..Simulated::with(carries(1.0, 100)) });
+    assert_eq!(broken(&document), ["stream tagged"], "{:#?}", document.verdicts);
+    for subject in ["VLAN 10", "priority 5"] {
+        let one = document.verdicts.iter().find(|one| one.subject == subject).unwrap();
+        assert!(one.holds.is_none() && one.found.starts_with("no frame of it came out"), "{one:?}");
+    }
+}
+
+#[test]
+fn claims_of_a_case_of_which_no_trial_tells_anything_are_not_known() {
+    let claims = Claims {
+        profile: Some(BUCKET),
+        scheduler: Some((romer_method::priority::Discipline::Strict, 1e6)),
+        markings: vec![
+            claimed(None, Field::CodePoint, "cs0=cs0"),
+            claimed(Some("b"), Field::CodePoint, "cs0=ef"),
+        ],
+        excess: vec![claimed(None, Field::CodePoint, "cs0=cs1")],
+    };
+    let asked = BenchOptions { claims, ..sweep(&[0.4]) };
+    let open = crate::verdicts::verdicts(&asked, &[]);
+    let subjects: Vec<&str> = open.iter().map(|one| one.subject.as_str()).collect();
+    assert_eq!(
+        subjects,
+        ["code point cs0", "code point cs0, out of profile", "the policer", "the scheduler"]
+    );
+    assert!(open.iter().all(|one| one.holds.is_none() && one.found.starts_with("no trial tells anything")));
 }
 
 /// A trial in which ten frames came of each stream, of which these changed so: what went in, what came out, and how many.
