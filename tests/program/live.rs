@@ -144,7 +144,51 @@ fn the_manual_has_a_page_for_each_command_and_completions_for_each_shell() {
     for plan in plans {
         schema::assert_follows(&toml::from_str(plan).unwrap(), &schema, "plan");
     }
+    schema_and_program_take_the_same(&schema);
     for file in ["romer.bash", "_romer", "romer.fish"] {
         assert!(text(file).contains("departure-jitter"), "{file}");
+    }
+}
+
+/// That the published schema of plans refuses what the program refuses, and nothing else.
+fn schema_and_program_take_the_same(schema: &Value) {
+    let matches = |pattern: &str, text: &str| {
+        let words = ["-c", "printf '%s\\n' \"$2\" | grep -Eq -- \"$1\"", "sh", pattern, text];
+        Command::new("sh").args(words).status().unwrap().success()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    for (line, is_taken) in [
+        ("expect_vlan = '10=4094'", true),
+        ("expect_vlan = '10=4095'", false),
+        ("expect_vlan = ['10=20', '10=x']", false),
+        ("expect_vlan = ['x:10=untagged']", true),
+        ("expect_vlan = 10", false),
+        ("expect_priority = '5=8'", false),
+        ("expect_priority = '5=07'", true),
+        ("expect_ecn = 'ect0=CE'", true),
+        ("expect_ecn = 'ect0=ect9'", false),
+        ("expect_marking = 'cs0=EF'", true),
+        ("expect_marking = 'cs0=63'", true),
+        ("expect-marking = ['cs0=64']", false),
+        // A number alone may stand in quotes, as the console's page writes it; in a list it may not.
+        ("repeat = '3'", true),
+        ("repeat = 3", true),
+        ("frame_sizes = '64'", true),
+        ("frame_sizes = ['64']", false),
+        ("frame_sizes = [64, 128]", true),
+    ] {
+        let plan = format!(
+            "procedure = 'load-sweep'\ntx = 'a'\nrx = 'b'\nsource = '198.18.0.2'\ndestination = '198.19.0.2'\n{line}\n\
+             [[case]]\nname = 'x'\ncommand = 'true'\n[[stream]]\nvlan = '10'\npcp = 5\necn = 'ect0'\nports = '5001'\n"
+        );
+        std::fs::write(&file, &plan).unwrap();
+        let ended = process::run(romer(["bench"]).arg(&file).arg("--dry-run"));
+        let faults = schema::faults(&toml::from_str(&plan).unwrap(), schema, matches);
+        assert_eq!(
+            (ended.code == Some(0), faults.is_empty()),
+            (is_taken, is_taken),
+            "{line}: {faults:?} {ended:?}"
+        );
     }
 }

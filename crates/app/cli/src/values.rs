@@ -197,6 +197,10 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let plain = !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     match digits.parse::<f64>() {
         Ok(number) if plain && number <= unit => Ok(number / unit),
+        // Who leaves the sign out most often means percent.
+        Ok(number) if plain && number <= 100.0 && text == digits => {
+            Err(format!("{} is not a share from 0 to 1; write {digits}% or {}", shown(text), number / 100.0))
+        }
         _ => Err(format!("{} is not a share from 0 to 1; write 1% or 0.01", shown(text))),
     }
 }

@@ -265,6 +265,17 @@ pub(super) fn check_markings(
             )));
         }
     }
+    if let Some(refused) = contradiction(&claims.markings).or_else(|| contradiction(&claims.excess)) {
+        let flags = refused.map(|claim| {
+            if claims.excess.contains(claim) { "--excess-marking" } else { flag_of(claim.field) }
+        });
+        let [one, other] = refused;
+        return Err(Failure::usage(format!(
+            "two claims contradict each other ({} {one}, {} {other}): frames that are sent so in one case come out as one or the other; \
+             leave one of them out",
+            flags[0], flags[1]
+        )));
+    }
     let same = claims.excess.iter().find(|excess| {
         let of = |case: &&Case| excess.is_of(&case.name);
         let conforming = |case: &Case| {
@@ -283,6 +294,20 @@ pub(super) fn check_markings(
         ))),
         None => Ok(()),
     }
+}
+
+/// Two claims of the same frames in the same case that cannot both hold.
+fn contradiction(claims: &[MarkingClaim]) -> Option<[&MarkingClaim; 2]> {
+    let is_against = |one: &MarkingClaim, other: &MarkingClaim| {
+        let same_case = match (&one.case, &other.case) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        same_case && (one.field, &one.sent) == (other.field, &other.sent) && one.out != other.out
+    };
+    let mut pairs =
+        claims.iter().enumerate().flat_map(|(n, one)| claims[..n].iter().map(move |other| [other, one]));
+    pairs.find(|[one, other]| is_against(one, other))
 }
 
 /// The option that claims something of a field.
@@ -323,6 +348,41 @@ mod tests {
         };
         assert_eq!(excess("cs1", Vec::new()), Ok(()));
         assert!(excess("cs0", Vec::new()).unwrap_err().contains("(--excess-marking cs0=cs0): both come out"));
+    }
+
+    #[test]
+    fn claims_that_cannot_both_hold_are_refused() {
+        let cases = ["a", "b"].map(|name| Case { name: name.into(), command: None });
+        let check = |claims: &Claims| {
+            check_markings(claims, &cases, &[StreamOptions::default()]).map_err(|one| one.text().to_owned())
+        };
+        for field in [Field::CodePoint, Field::Vlan, Field::Priority, Field::Ecn] {
+            let sent = field.of_stream(&StreamOptions::default());
+            let two = |of: [Option<&str>; 2], outs: [&str; 2]| {
+                let claim = |place: usize| MarkingClaim {
+                    case: of[place].map(str::to_owned),
+                    field,
+                    sent: sent.clone(),
+                    out: outs[place].into(),
+                };
+                check(&Claims { markings: vec![claim(0), claim(1)], ..Claims::default() })
+            };
+            let told = two([None, Some("b")], ["1", "2"]).unwrap_err();
+            let flag = flag_of(field);
+            let refused = format!("two claims contradict each other ({flag} {sent}=1, {flag} b:{sent}=2): ");
+            assert!(told.starts_with(&refused), "{told}");
+            assert_eq!(two([Some("a"), Some("b")], ["1", "2"]), Ok(()), "each is of a case of its own");
+            assert_eq!(two([None, None], ["1", "1"]), Ok(()));
+        }
+        let claim = |out: &str| MarkingClaim {
+            case: None,
+            field: Field::CodePoint,
+            sent: "cs0".into(),
+            out: out.into(),
+        };
+        let told =
+            check(&Claims { excess: vec![claim("cs1"), claim("cs2")], ..Claims::default() }).unwrap_err();
+        assert!(told.contains("(--excess-marking cs0=cs1, --excess-marking cs0=cs2)"), "{told}");
     }
 
     #[test]

@@ -195,10 +195,6 @@ fn assemble(
     };
     let alone = |word: OsString| read(begin.iter().cloned().chain([word]));
     for one in found {
-        // Options that need others are not judged alone.
-        if matches!(one.option.as_str(), "discipline" | "capacity") {
-            continue;
-        }
         if let Err(failure) = alone(words(one)) {
             let text = failure.text().to_owned();
             let (why, mend) = text.rsplit_once("; ").unwrap_or((&text, "see `romer bench --help`"));

@@ -1,6 +1,8 @@
 //! The schema of plans, made of the options of `romer bench`, so that editors know keys, values and what they mean.
 
 use clap::{Arg, ArgAction, CommandFactory, ValueEnum};
+use romer_bench::options::Field;
+use romer_units::{Dscp, Ecn};
 use serde_json::{Map, Value, json};
 
 use super::plan::{JOINED, NUMBERS, is_in_a_plan};
@@ -41,11 +43,11 @@ fn of_option(name: &str, option: &Arg) -> Value {
     let mut schema = if matches!(option.get_action(), ArgAction::SetTrue) {
         json!({ "type": "boolean" })
     } else if matches!(option.get_action(), ArgAction::Append) || JOINED.contains(&name) {
-        json!({ "anyOf": [value(name), { "type": "array", "items": value(name) }] })
+        json!({ "anyOf": [alone(name), { "type": "array", "items": value(name) }] })
     } else {
         let known: Vec<String> =
             option.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-        if known.is_empty() { value(name) } else { json!({ "type": "string", "enum": known }) }
+        if known.is_empty() { alone(name) } else { json!({ "type": "string", "enum": known }) }
     };
     if let Some(help) = option.get_help() {
         schema["description"] = help.to_string().into();
@@ -79,13 +81,51 @@ fn list(description: &str, items: &Value) -> Value {
     json!({ "type": "array", "items": items, "description": description })
 }
 
-/// What an option takes: as a key of a table, but a number that has no unit stands in no quotes.
+/// What an option takes that has one value: as a key of a table, and of a claim what can be claimed.
+fn alone(option: &str) -> Value {
+    match claimed(option) {
+        Some(value) => json!({ "type": "string", "pattern": format!("^([^:]*:)?{value}={value}$") }),
+        None => scalar(),
+    }
+}
+
+/// What it takes as one of several: a number that has no unit stands in no quotes then.
 fn value(option: &str) -> Value {
-    let mut schema = scalar();
+    let mut schema = alone(option);
     if NUMBERS.contains(&option) {
         schema["pattern"] = "[^0-9]".into();
     }
     schema
+}
+
+/// What frames go in and come out with of which an option claims something, as a pattern.
+fn claimed(option: &str) -> Option<String> {
+    let tag = |numbers: &str| format!("({}|[+]?0*({numbers}))", Field::UNTAGGED);
+    match option {
+        "expect-vlan" => Some(tag("[0-9]{1,3}|[1-3][0-9]{3}|40[0-8][0-9]|409[0-4]")),
+        "expect-priority" => Some(tag("[0-7]")),
+        "expect-ecn" => {
+            let known =
+                Ecn::ALL.into_iter().flat_map(|ecn| [any_case(&ecn.to_string()), ecn.bits().to_string()]);
+            Some(format!("({})", known.collect::<Vec<_>>().join("|")))
+        }
+        "expect-marking" | "excess-marking" => {
+            let named = (0..64).filter_map(Dscp::new).map(|dscp| dscp.to_string());
+            let names: Vec<String> =
+                named.filter(|name| name.parse::<u8>().is_err()).map(|name| any_case(&name)).collect();
+            Some(format!("({}|[+]?0*([0-9]|[1-5][0-9]|6[0-3]))", names.join("|")))
+        }
+        _ => None,
+    }
+}
+
+/// A name, in letters of either case.
+fn any_case(name: &str) -> String {
+    let letter = |letter: char| match letter {
+        'a'..='z' => format!("[{letter}{}]", letter.to_ascii_uppercase()),
+        other => other.to_string(),
+    };
+    name.chars().map(letter).collect()
 }
 
 /// What a key of a table takes: a text, or a number without a unit.
