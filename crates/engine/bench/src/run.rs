@@ -566,7 +566,7 @@ impl<B: Bed> Running<'_, B> {
             overall,
             verdicts,
             soft_spots,
-            events: again::once(self.events),
+            events: again::once(&self.events),
             calibration: calibration
                 .map(|baseline| Baseline { subtracted: options.subtract_baseline, ..baseline }),
             self_test,

@@ -4,7 +4,7 @@ use romer_record::benchmark::BenchmarkEvent;
 
 /// The events, of which those that a size is dropped are told once of each size and case, where the first was, with how many there were
 /// and at which loads.
-pub(super) fn once(events: Vec<BenchmarkEvent>) -> Vec<BenchmarkEvent> {
+pub(super) fn once(events: &[BenchmarkEvent]) -> Vec<BenchmarkEvent> {
     let mut told: Vec<BenchmarkEvent> = Vec::new();
     for (number, event) in events.iter().enumerate() {
         let Some((about, _)) = dropped(event) else {
