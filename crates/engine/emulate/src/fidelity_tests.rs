@@ -25,6 +25,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         delay: None,
         ttl: None,
         tos: None,
+        left_about: None,
         departure_error: None,
     };
     let sent: Vec<Passage> = (0..packets).map(template).collect();

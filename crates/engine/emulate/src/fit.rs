@@ -411,6 +411,7 @@ mod tests {
                 delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
                 ttl: None,
                 tos: None,
+                left_about: None,
                 departure_error: None,
             };
             if arrivals.is_empty() {

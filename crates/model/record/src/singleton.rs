@@ -35,6 +35,12 @@ impl<C: Clock> Stamps<C> {
             None => self.told,
         }
     }
+
+    /// The stamp that tells best when the packet was on the wire, whichever was chosen: a program that stands still takes its
+    /// own stamp of an arrival long after, and the kernel does not.
+    pub fn nearest(&self) -> Option<Timestamp<C>> {
+        self.kernel.or(self.nic).or(self.user).or(self.told)
+    }
 }
 
 /// One probe and what became of it: the row of the packet log. A probe whose reflection came back more than once
@@ -118,8 +124,11 @@ pub struct Passage {
     pub size: u32,
     /// What became of it.
     pub fate: Fate,
-    /// When it left; `None` where that stamp is missing.
+    /// When it left, by the chosen stamp; `None` where that is missing.
     pub departure: Option<Timestamp<Departure>>,
+    /// When it left by another stamp, the nearest to the wire that there is, where the chosen one is missing. It is in no figure:
+    /// it tells what was going on when the packet left.
+    pub left_about: Option<Timestamp<Departure>>,
     /// When it arrived; `None` where it did not, or the stamp is missing.
     pub arrival: Option<Timestamp<Arrival>>,
     /// The delay as the timebase gives it; `None` where either stamp is missing.
@@ -130,4 +139,11 @@ pub struct Passage {
     pub tos: Option<u8>,
     /// How long after its scheduled moment it really left.
     pub departure_error: Option<Duration>,
+}
+
+impl Passage {
+    /// When it left, as well as it is known: by the chosen stamp or, where that is missing, by another.
+    pub fn left(&self) -> Option<Timestamp<Departure>> {
+        self.departure.or(self.left_about)
+    }
 }

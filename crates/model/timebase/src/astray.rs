@@ -97,7 +97,7 @@ pub fn astray(
     };
     for (passage, due) in due(passages).filter(|(passage, _)| passage.fate == Fate::Lost) {
         let down = due.and_then(|due| within(&down, due));
-        if passage.departure.is_some_and(has_moved) {
+        if passage.left().is_some_and(has_moved) {
             astray.insert(passage.sequence, Cause::Address);
         } else if let Some(down) = down {
             let cause =
@@ -182,7 +182,7 @@ fn before_mapping(passages: &[Passage], [from, until]: [i64; 2]) -> Vec<u64> {
     });
     let longest = near.max_by_key(|(begin, last, _)| last.saturating_sub(*begin));
     let Some((_, _, end)) = longest else { return Vec::new() };
-    let left = |(passage, _): &(&Passage, Option<i64>)| passage.departure.map(Timestamp::as_nanos);
+    let left = |(passage, _): &(&Passage, Option<i64>)| passage.left().map(Timestamp::as_nanos);
     let last = firsts.get(end).or(firsts.last()).and_then(left);
     let closed = |one: &&(&Passage, Option<i64>)| {
         let before = last.zip(left(one)).map(|(last, left)| last.saturating_sub(left));
@@ -300,6 +300,7 @@ pub(crate) mod tests {
             delay: None,
             ttl: None,
             tos: None,
+            left_about: None,
             departure_error: None,
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn due(passages: &[Passage]) -> impl Iterator<Item = (&Passage, Optio
     let mut taking = passages.iter().find_map(took);
     let left = passages.iter().filter(|passage| passage.copy == 0);
     left.filter_map(move |passage| {
-        let left = passage.departure?.as_nanos();
+        let left = passage.left()?.as_nanos();
         taking = took(passage).or(taking);
         let arrived = passage.arrival.map(Timestamp::as_nanos);
         Some((passage, arrived.or_else(|| taking.map(|taking| left.saturating_add(taking)))))

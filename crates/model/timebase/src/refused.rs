@@ -24,7 +24,7 @@ pub fn refused(passages: &[Passage], events: &[Event], sending: Side, headers: u
             (EventKind::PathError, Some(first)) if sending == Side::Sender => {
                 let length = event.until_ns.map_or(0, |until| until.saturating_sub(event.at_ns));
                 let known = event.clock_ns.saturating_add(length);
-                let before = |one: &&Passage| one.departure.is_some_and(|left| left.as_nanos() <= known);
+                let before = |one: &&Passage| one.left().is_some_and(|left| left.as_nanos() <= known);
                 let before = as_long.filter(|one| one.sequence >= first).filter(before);
                 let until_one_came = before.take_while(|one| one.fate != Fate::Arrived);
                 all.extend(until_one_came.filter(|one| one.fate == Fate::Lost).map(|one| one.sequence));
@@ -32,7 +32,7 @@ pub fn refused(passages: &[Passage], events: &[Event], sending: Side, headers: u
             (EventKind::NotSent, _) if event.side == sending && !has_changed => {
                 let from = event.clock_ns.saturating_sub(KNOWN_WITHIN_NS);
                 let before = |one: &&Passage| {
-                    one.departure.is_some_and(|left| (from..=event.clock_ns).contains(&left.as_nanos()))
+                    one.left().is_some_and(|left| (from..=event.clock_ns).contains(&left.as_nanos()))
                 };
                 let before: Vec<&Passage> = as_long.filter(before).collect();
                 let last = before.iter().rev().take_while(|one| one.fate == Fate::Lost);

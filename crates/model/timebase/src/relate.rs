@@ -3,7 +3,7 @@
 use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
 use romer_record::{Fate, Passage, RoundTrip, Stamps};
-use romer_units::{Clock, Duration, Place, Responder, Sender, Timestamp};
+use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
 use crate::numbers::{self, Numbering, ReplyNumbers};
@@ -66,14 +66,26 @@ pub struct Related {
 
 impl Related {
     /// Where the two clocks are not known to be one, a one-way delay is known above the least one only; what is more than
-    /// `waiting_time` even so is late, whatever the clocks' offset.
+    /// `waiting_time` even so is late, whatever the clocks' offset. Of a packet without the chosen stamp of its departure
+    /// another tells, with what was taken out for the clocks of the one before it.
     pub fn find_late(&mut self, waiting_time: Duration) {
         if self.delay_kind != DelayKind::Variable {
             return;
         }
-        for passage in self.forward.iter_mut().chain(&mut self.reverse) {
-            if passage.fate == Fate::Arrived && passage.delay.is_some_and(|delay| delay > waiting_time) {
-                passage.fate = Fate::Late;
+        for passages in [&mut self.forward, &mut self.reverse] {
+            let apart = |one: &Passage| {
+                Some(clocks::across(one.departure?, one.arrival?) - i128::from(one.delay?.as_nanos()))
+            };
+            let mut taken_out = passages.iter().find_map(apart);
+            for passage in passages {
+                taken_out = apart(passage).or(taken_out);
+                let raw = passage.left_about.zip(passage.arrival).zip(taken_out);
+                let by_other =
+                    || raw.and_then(|((left, came), out)| length(clocks::across(left, came) - out));
+                let took = passage.delay.or_else(by_other);
+                if passage.fate == Fate::Arrived && took.is_some_and(|took| took > waiting_time) {
+                    passage.fate = Fate::Late;
+                }
             }
         }
     }
@@ -83,9 +95,10 @@ impl Related {
 /// [`assemble`](romer_record::assemble) gives them, on the two clocks.
 ///
 /// Copies are numbered by arrival. Rows that share their `forward_copy` are duplicates made on the way back, and
-/// are one arrival in `forward`. A passage without one of its stamps has no delay, but its fate is known: a
-/// round trip that took longer than `waiting_time` on the sender's clock, without the time at the responder, is
-/// [`Fate::Late`], and so is a one-way passage, where the clocks allow to say it.
+/// are one arrival in `forward`. A passage without one of its stamps has no delay, but its fate is known, by the stamps of
+/// each end that are nearest to the wire, whichever were chosen: a round trip that took longer than `waiting_time` on the
+/// sender's clock, without the time at the responder, is [`Fate::Late`], and so is a one-way passage, where the clocks allow to
+/// say it.
 ///
 /// A probe that did not return is lost in `round_trip`. Where it was lost needs the far log, or a reflector that counts its
 /// replies ([`ReplyNumbers`]): without either, or where a partial log does not have the probe, or a whole one does not tell of
@@ -325,6 +338,7 @@ pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
+        left_about: None,
         departure_error: None,
     }
 }
@@ -346,8 +360,6 @@ fn number_copies(passages: &mut [Passage]) {
 struct Replies {
     /// Their passages; a reply's first copy is numbered 0. They have the numbers that the replies share out.
     passages: Vec<Passage>,
-    /// Replies without the selected stamp of their departure, by the place of their first passage, with any other.
-    others: Vec<(usize, Option<i64>)>,
     /// The departure of the last, so far as it is known, and whether one left before the one before it.
     last: Option<i64>,
     out_of_order: bool,
@@ -367,15 +379,10 @@ impl Replies {
         probe.saturating_add(self.extra)
     }
 
-    /// Takes in the reply whose passages begin at `from`. Where its departure is not known by the selected stamp, it is
-    /// `any`.
-    fn end(&mut self, from: usize, any: Option<i64>) {
-        let selected = self.passages[from].departure.map(nanos);
-        if selected.is_none() {
-            self.others.push((from, any));
-        }
+    /// Takes in the reply whose passages begin at `from`.
+    fn end(&mut self, from: usize) {
         // One whose departure is not known keeps its place behind the one before it.
-        let departed = selected.or(any).or(self.last);
+        let departed = self.passages[from].left().map(nanos).or(self.last);
         self.out_of_order |= departed < self.last;
         self.last = departed;
     }
@@ -386,13 +393,10 @@ impl Replies {
             return self.passages;
         }
         let mut replies: Vec<(Option<i64>, &[Passage])> = Vec::new();
-        let mut others = self.others.iter().peekable();
-        let (mut place, mut before) = (0, None);
+        let mut before = None;
         for reply in self.passages.chunk_by(|_, next| next.copy > 0) {
-            let other = others.next_if(|other| other.0 == place).and_then(|other| other.1);
-            before = reply[0].departure.map(nanos).or(other).or(before);
+            before = reply[0].left().map(nanos).or(before);
             replies.push((before, reply));
-            place += reply.len();
         }
         let numbers: Vec<u64> = replies.iter().map(|(_, reply)| reply[0].sequence).collect();
         replies.sort_by_key(|reply| reply.0);
@@ -404,17 +408,11 @@ impl Replies {
     }
 }
 
-/// A moment's stamps, with the place that was selected.
-#[derive(Clone, Copy)]
-struct Moment<'a, C: Clock> {
-    stamps: &'a Stamps<C>,
-    place: Option<Place>,
-}
-
-impl<C: Clock> Moment<'_, C> {
-    fn selected(&self) -> Option<Timestamp<C>> {
-        self.stamps.at(self.place)
-    }
+/// When a packet left: by the stamp of the selected `place`, and by another where that is missing.
+fn left<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> [Option<Timestamp<Departure>>; 2] {
+    let selected = stamps.at(place);
+    let other = if selected.is_none() { stamps.nearest() } else { None };
+    [selected, other].map(|stamp| stamp.map(Timestamp::renamed))
 }
 
 #[derive(Debug)]
@@ -426,11 +424,10 @@ struct Stream {
 }
 
 impl Stream {
-    /// The fate of a packet that arrived, by the selected stamps of its departure and arrival or, where one of them
-    /// is missing, by the user's. That it came too late can be said on one clock only.
-    fn arrived<D: Clock, A: Clock>(&self, departure: Moment<'_, D>, arrival: Moment<'_, A>) -> Fate {
-        let selected = departure.selected().zip(arrival.selected());
-        let stamps = selected.or(departure.stamps.user.zip(arrival.stamps.user));
+    /// The fate of a packet that arrived, by the stamps of its departure and arrival that are nearest to the wire: a program
+    /// that read it late is not the path. That it came too late can be said on one clock only.
+    fn arrived<D: Clock, A: Clock>(&self, departure: &Stamps<D>, arrival: &Stamps<A>) -> Fate {
+        let stamps = departure.nearest().zip(arrival.nearest());
         let on_one_clock = stamps.filter(|_| self.relation == ClockRelation::Shared);
         let late = on_one_clock.is_some_and(|(departure, arrival)| {
             clocks::longer(departure.renamed(), arrival.renamed(), self.waiting_time)
@@ -449,13 +446,7 @@ impl Stream {
                 arrival: row.t2.at(self.selection.t2).map(Timestamp::renamed),
                 ttl: row.forward_ttl,
                 tos: row.forward_tos,
-                ..self.departed(
-                    row,
-                    self.arrived(
-                        Moment { stamps: &row.t1, place: self.selection.t1 },
-                        Moment { stamps: &row.t2, place: self.selection.t2 },
-                    ),
-                )
+                ..self.departed(row, self.arrived(&row.t1, &row.t2))
             });
         }
         if passages.len() == from {
@@ -483,10 +474,12 @@ impl Stream {
     /// The passage of a probe from its departure on.
     fn departed(&self, row: &RoundTrip, fate: Fate) -> Passage {
         let departure = row.t1.at(self.selection.t1);
+        let [_, left_about] = left(&row.t1, self.selection.t1);
         let after_user = departure.zip(row.t1.user).map(|(best, user)| elapsed(user, best));
         let error = after_user.zip(row.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
         Passage {
             departure: departure.map(Timestamp::renamed),
+            left_about,
             departure_error: error.and_then(length),
             ..bare(row.sequence, row.size, fate)
         }
@@ -500,14 +493,12 @@ impl Stream {
     }
 
     /// Whether the reflection came back after the waiting time, the time that it lay at the responder taken off: a
-    /// responder that stood still is not the path. That is known by the user stamps also where the selected ones are missing.
+    /// responder that stood still is not the path. Of each moment the stamp that is nearest to the wire tells.
     fn is_late(&self, row: &RoundTrip) -> bool {
-        let selected = row.t1.at(self.selection.t1).zip(row.t4.at(self.selection.t4));
-        let stamps: Option<(Timestamp<Sender>, _)> = selected.or(row.t1.user.zip(row.t4.user));
-        let there = row.t2.at(self.selection.t2).zip(row.t3.at(self.selection.t3));
-        let there: Option<(Timestamp<Responder>, _)> = there.or(row.t2.user.zip(row.t3.user));
+        let away = row.t1.nearest().zip(row.t4.nearest());
+        let there = row.t2.nearest().zip(row.t3.nearest());
         let lay = there.map_or(0, |(t2, t3)| elapsed(t2, t3).max(0));
-        stamps.is_some_and(|(t1, t4)| elapsed(t1, t4) - lay > i128::from(self.waiting_time.as_nanos()))
+        away.is_some_and(|(t1, t4)| elapsed(t1, t4) - lay > i128::from(self.waiting_time.as_nanos()))
     }
 
     /// The passages of a probe that the responder sent by itself.
@@ -515,10 +506,12 @@ impl Stream {
         let from = passages.len();
         let first = &probe[0];
         let departure = first.t3.at(self.selection.t3);
+        let [_, left_about] = left(&first.t3, self.selection.t3);
         let after_user = departure.zip(first.t3.user).map(|(best, user)| elapsed(user, best));
         let error = after_user.zip(first.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
         let left = |row: &RoundTrip, fate| Passage {
             departure: departure.map(Timestamp::renamed),
+            left_about,
             departure_error: error.and_then(length),
             ..bare(row.sequence, row.size, fate)
         };
@@ -536,10 +529,7 @@ impl Stream {
 
     /// The fate of a packet that came from the responder.
     fn returned(&self, row: &RoundTrip) -> Fate {
-        self.arrived(
-            Moment { stamps: &row.t3, place: self.selection.t3 },
-            Moment { stamps: &row.t4, place: self.selection.t4 },
-        )
+        self.arrived(&row.t3, &row.t4)
     }
 
     /// The replies to one probe: one for each arrival that was replied to.
@@ -561,31 +551,26 @@ impl Stream {
         let rows = || probe.iter().filter(|row| row.forward_copy == arrival && replied(row));
         let Some(first) = rows().next() else { return };
         let sequence = replies.number(first.sequence);
-        let departure = first.t3.at(self.selection.t3).map(Timestamp::renamed);
+        let [departure, left_about] = left(&first.t3, self.selection.t3);
         let passages = &mut replies.passages;
         let from = passages.len();
         passages.extend(rows().filter(|row| row.returned).map(|row| Passage {
             sequence,
             departure,
+            left_about,
             arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
             ttl: row.reverse_ttl,
             tos: row.reverse_tos,
             ..bare(row.sequence, row.size, self.returned(row))
         }));
         if passages.len() == from {
-            passages.push(Passage { departure, ..bare(sequence, first.size, Fate::Lost) });
+            passages.push(Passage { departure, left_about, ..bare(sequence, first.size, Fate::Lost) });
         }
         number_copies(&mut passages[from..]);
         if self.far_log == FarLog::None {
             replies.numbers.extend(first.reply_number);
         }
-        replies.end(from, self.departed_there(first));
-    }
-
-    /// When the reply left, for the order of replies: the selected stamp or else any of that moment.
-    fn departed_there(&self, row: &RoundTrip) -> Option<i64> {
-        let any = row.t3.at(self.selection.t3).or(row.t3.kernel).or(row.t3.user).or(row.t3.told);
-        any.map(nanos)
+        replies.end(from);
     }
 }
 

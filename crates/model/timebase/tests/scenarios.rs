@@ -218,6 +218,7 @@ fn passage((sequence, probe): (u64, &Probe)) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
+        left_about: None,
         departure_error: None,
     }
 }

@@ -366,6 +366,7 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
                 delay: None,
                 ttl: None,
                 tos: None,
+                left_about: None,
                 departure_error: None,
             }
         });
@@ -398,6 +399,7 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
             delay: None,
             ttl: None,
             tos: None,
+            left_about: None,
             departure_error: None,
         })
         .collect();

@@ -11,9 +11,9 @@ pub(super) fn under_way(related: &Related, waiting: Duration) -> usize {
 }
 
 fn count(passages: &[Passage], waiting: Duration) -> usize {
-    let Some(last) = passages.iter().filter_map(|passage| passage.departure).max() else { return 0 };
+    let Some(last) = passages.iter().filter_map(Passage::left).max() else { return 0 };
     let is_under_way = |passage: &&Passage| {
-        passage.fate == Fate::Lost && passage.departure.is_some_and(|departure| last - departure < waiting)
+        passage.fate == Fate::Lost && passage.left().is_some_and(|left| last - left < waiting)
     };
     passages.iter().filter(is_under_way).count()
 }
@@ -35,6 +35,7 @@ mod tests {
             delay: None,
             ttl: None,
             tos: None,
+            left_about: None,
             departure_error: None,
         }
     }

@@ -178,6 +178,7 @@ fn passage(entry: &Entry) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
+        left_about: None,
         departure_error: None,
     }
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod figures;
+mod unstamped;
 mod world;
 
 use std::collections::BTreeSet;
@@ -45,23 +46,25 @@ fn not_replied(world: &World) -> u64 {
     there.filter(|(_, reply)| reply.is_none()).count() as u64
 }
 
-/// On two clocks a delay is known above the least one only: what is longer than the waiting time even so is late.
-fn judged(mut packets: Vec<Packet>, shared: bool) -> Vec<Packet> {
-    let delays = |packet: &Packet| packet.copies.iter().filter_map(|copy| copy.delay).min();
-    let least = packets.iter().filter_map(delays).min().unwrap_or(0);
-    for packet in packets.iter_mut().filter(|_| !shared) {
-        packet.late = is_late(packet.copies.first().and_then(|copy| copy.delay).map(|delay| delay - least));
-    }
-    packets
+/// The packets, with what the first copy of each took, whether that is stamped or not. On two clocks a delay is known above the
+/// least one only, if any is: what is longer than the waiting time even so is late.
+fn judged(packets: Vec<(Packet, Option<i64>)>, shared: bool) -> Vec<Packet> {
+    let delays = |(packet, _): &(Packet, _)| packet.copies.iter().filter_map(|copy| copy.delay).min();
+    let least = if shared { Some(0) } else { packets.iter().filter_map(delays).min() };
+    let judge = |(packet, took): (Packet, Option<i64>)| {
+        let late = is_late(took.zip(least).map(|(took, least)| took - least));
+        Packet { late, ..packet }
+    };
+    packets.into_iter().map(judge).collect()
 }
 
 fn forward(world: &World, shared: bool) -> Truth {
     let packet = |(number, probe, left): (u64, &Probe, i64)| {
         let came: Vec<Came> = probe.there.iter().map(|(came, _)| came.clone()).collect();
         let copies = copies(&came, |one| probe.stamped.then_some(one.at - left));
-        let late = shared && is_late(copies.first().map(|copy| copy.at - left));
+        let took = copies.first().map(|copy| copy.at - left);
         let (departed, behind) = (probe.stamped.then_some(left), probe.stamped.then_some(left - probe.due));
-        Packet { number, departed, behind, copies, late, unanswered: false }
+        (Packet { number, departed, behind, copies, late: false, unanswered: false }, took)
     };
     Truth {
         packets: judged(sent(world).map(packet).collect(), shared),
@@ -89,9 +92,9 @@ fn reverse(world: &World, shared: bool) -> Truth {
     let points: BTreeSet<u8> = there.map(|(came, _)| came.tos >> 2).collect();
     let packet = |(reply, number): (&&Reply, &u64)| {
         let copies = copies(&reply.came, |one| reply.stamped.then_some(one.at - reply.left));
-        let late = shared && is_late(copies.first().map(|copy| copy.at - reply.left));
+        let took = copies.first().map(|copy| copy.at - reply.left);
         let departed = reply.stamped.then_some(reply.left);
-        Packet { number: *number, departed, behind: None, copies, late, unanswered: false }
+        (Packet { number: *number, departed, behind: None, copies, late: false, unanswered: false }, took)
     };
     Truth {
         packets: judged(replies.iter().zip(&numbers).map(packet).collect(), shared),

@@ -1,0 +1,110 @@
+//! Packets whose departure the kernel did not stamp, as of a busy host: they have no delay, but what became of them is told as
+//! of all others.
+
+use romer_measure::evaluate::evaluate;
+use romer_record::document::{Measurement, Packets, Traffic, Way};
+use romer_record::event::{Event, EventKind, Side};
+use romer_record::manifest::{ClockRelation, StampRequest, Stream};
+use romer_record::{RoundTrip, Stamps};
+use romer_units::{Clock, Timestamp};
+
+use crate::world::{WAITING, World};
+
+const MS: i64 = 1_000_000;
+/// How far the far end's clock is ahead where it is another.
+const AHEAD: i64 = 3_600_000 * MS;
+/// The receiving program stands still between these.
+const STANDS: [i64; 2] = [2_500 * MS, 7_500 * MS];
+/// Its kernel holds what comes up to here, and drops the rest.
+const FULL: i64 = 4_000 * MS;
+
+fn at<C: Clock>(kernel: Option<i64>, user: i64) -> Stamps<C> {
+    Stamps {
+        kernel: kernel.map(Timestamp::from_nanos),
+        user: Some(Timestamp::from_nanos(user)),
+        ..Stamps::default()
+    }
+}
+
+/// One a millisecond for 10 s, 1 ms on the way. Every fourth departure is stamped, or but every fourth, and the path loses every
+/// hundredth. Gives the rows, and how many found a full socket.
+fn rows(way: Way, mostly: bool, ahead: i64) -> (Vec<RoundTrip>, u64) {
+    let mut dropped = 0;
+    let row = |n: i64| {
+        let (left, came) = (n * MS, (n + 1) * MS);
+        let read = if (STANDS[0]..STANDS[1]).contains(&came) { STANDS[1] } else { came };
+        let is_lost = n % 100 == 7;
+        let is_dropped = (FULL..STANDS[1]).contains(&came);
+        dropped += u64::from(is_dropped && !is_lost);
+        let comes = !is_lost && !is_dropped;
+        let stamped = ((n % 4 == 0) != mostly).then_some(left);
+        let row = RoundTrip { way, sequence: n.unsigned_abs(), size: 14, ..RoundTrip::default() };
+        let (there, here) = (ahead, 0);
+        match way {
+            Way::Reverse => RoundTrip {
+                t3: at(stamped.map(|left| left + there), left - MS / 10 + there),
+                t4: if comes { at(Some(came + here), read + here) } else { Stamps::default() },
+                returned: comes,
+                ..row
+            },
+            _ => RoundTrip {
+                t1: at(stamped.map(|left| left + here), left - MS / 10 + here),
+                t2: if comes { at(Some(came + there), read + there) } else { Stamps::default() },
+                seen_by_responder: comes,
+                ..row
+            },
+        }
+    };
+    let rows = (0..10_000).map(row).collect();
+    (rows, dropped)
+}
+
+fn told(way: Way, mostly: bool, relation: ClockRelation, request: StampRequest) -> (Measurement, u64) {
+    let ahead = if relation == ClockRelation::Shared { 0 } else { AHEAD };
+    let (rows, dropped) = rows(way, mostly, ahead);
+    let side = if way == Way::Reverse { Side::Sender } else { Side::Responder };
+    let by = if side == Side::Responder { ahead } else { 0 };
+    let overflow = Event {
+        at_ns: FULL,
+        until_ns: Some(STANDS[1]),
+        kind: EventKind::ReceiveOverflow,
+        side,
+        detail: String::new(),
+        clock_ns: FULL + by,
+        step: None,
+        datagrams: Some(dropped),
+        mtu: None,
+        sequence: None,
+        noticed_late_ns: None,
+    };
+    let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
+    let traffic = Traffic { direction: way, waiting_time_ns: 2_000 * MS, ..any.traffic.clone() };
+    let stream =
+        Stream { traffic, clock_relation: relation, stamp_request: request, events: vec![overflow], ..any };
+    assert!(stream.traffic.waiting_time_ns > WAITING.as_nanos());
+    (evaluate(&stream, &rows, false).measurement, dropped)
+}
+
+/// A program that stands still at the far end, or here, makes none late that the kernel had in time, and none of those that the
+/// kernel dropped is the path's loss.
+#[test]
+fn what_the_kernel_had_in_time_came_and_what_it_dropped_went_astray_with_a_stamp_or_without() {
+    for way in [Way::Forward, Way::Reverse] {
+        for mostly in [false, true] {
+            for (relation, request) in [
+                (ClockRelation::Shared, StampRequest::Best),
+                (ClockRelation::Shared, StampRequest::Kernel),
+                (ClockRelation::Unknown, StampRequest::Best),
+                (ClockRelation::Unknown, StampRequest::Kernel),
+            ] {
+                let (document, dropped) = told(way, mostly, relation, request);
+                let direction = if way == Way::Reverse { &document.reverse } else { &document.forward };
+                let Packets { sent, received, lost, late, astray, .. } = direction.packets.clone();
+                let what = format!("{way:?} {mostly} {relation:?} {request:?}: {:?}", document.warnings);
+                assert!(late.is_none_or(|late| late == 0), "{late:?}, {what}");
+                assert_eq!((lost, astray), (Some(100), Some(dropped)), "{what}");
+                assert_eq!((sent, received), (Some(10_000), Some(9_900 - dropped)), "{what}");
+            }
+        }
+    }
+}
