@@ -68,14 +68,16 @@ impl Overflows {
     }
 
     fn take_one(&mut self, at_ns: i64, dropped: u32) {
-        let more = dropped.wrapping_sub(std::mem::replace(&mut self.dropped, dropped));
+        let more = dropped.wrapping_sub(self.dropped);
         let before = self.last_ns.replace(at_ns).unwrap_or(at_ns);
-        if more > 0 {
+        // A datagram that was waiting when the total was looked at tells of less.
+        if (1..=u32::MAX / 2).contains(&more) {
+            self.dropped = dropped;
             self.add(Overflow { between: [before.min(at_ns), at_ns], count: more.into() });
         }
     }
 
-    /// Nothing more is read: what was dropped since the last datagram is told by the socket's `total`, up to `now_ns`.
+    /// What was dropped since the last datagram, after which none came, is told by the socket's `total`, up to `now_ns`.
     pub(crate) fn end(&mut self, total: u32, now_ns: i64) {
         self.take_one(now_ns, total);
     }
@@ -117,6 +119,11 @@ mod tests {
         assert!(overflows.found().is_empty(), "each is told once");
         overflows.end(14, 1_000 * MS);
         assert_eq!(overflows.found(), [Overflow { between: [900 * MS, 1_000 * MS], count: 2 }]);
+        // What had waited then tells of less, and what came after it of more.
+        for (at, dropped) in [(990, 13), (1_001, 14), (1_500, 20)] {
+            overflows.take_one(at * MS, dropped);
+        }
+        assert_eq!(overflows.found(), [Overflow { between: [1_001 * MS, 1_500 * MS], count: 6 }]);
         // What goes on is one event.
         let start = romer_host::clock::monotonic_now();
         let mut one = Overflow { between: [0, 1], count: 1 }.event(Side::Responder, start);

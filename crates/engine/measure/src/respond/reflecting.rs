@@ -23,6 +23,7 @@ use romer_wire::stamp::ErrorEstimate;
 use romer_wire::stamp::tlv::{FollowUp, TimestampMethod};
 
 use self::associating::Owner;
+use self::backlog::Backlog;
 use self::unclaimed::Unclaimed;
 use super::arriving::{Expected, Taken};
 use super::asking::Asking;
@@ -192,6 +193,7 @@ pub(super) struct Reflecting {
     expected: Expected,
     unplaced: Unplaced<u32>,
     events: TransmitEvents,
+    backlog: Backlog,
     reply: Box<[u8]>,
     error: ErrorEstimate,
     stateful: bool,
@@ -202,6 +204,7 @@ pub(super) struct Reflecting {
 
 impl Reflecting {
     pub(super) fn new(sockets: Vec<StampingSocket>, options: &RespondOptions, links: Links) -> Self {
+        let backlog = Backlog::new(links.notes.clone());
         let key = (u64::from_ne_bytes(random()), u64::from_ne_bytes(random()));
         let limiter = Limiter::new(options.rate, LIMITER_SETS, key, clock::monotonic_now());
         let rules = Rules {
@@ -238,6 +241,7 @@ impl Reflecting {
             expected: Expected::default(),
             unplaced: Unplaced::default(),
             events: TransmitEvents::new(256),
+            backlog,
             reply: vec![0; 65_535].into(),
             error,
             stateful: options.stateful,
@@ -261,6 +265,7 @@ impl Reflecting {
                 self.collect_stamps(index);
             }
             self.obey_orders();
+            self.backlog.catch_up();
             self.settle();
             self.flush_sessions();
             let now = clock::monotonic_now();
@@ -287,7 +292,7 @@ impl Reflecting {
             *descriptor = port.socket.as_fd();
         }
         let flushing = self.sessions.values().any(|session| session.flush);
-        let longest = if flushing { FLUSH_LOOK } else { HOUSEKEEPING };
+        let longest = if flushing || self.backlog.waits() { FLUSH_LOOK } else { HOUSEKEEPING };
         let watched = &descriptors[..self.ports.len().min(MAX_WAITED)];
         // A refusal leaves the sockets to be looked at, which do not block.
         let _ = wait_any(watched, Some(&self.links.waker), Some(longest));
@@ -553,6 +558,13 @@ impl Reflecting {
             .map(|(id, _)| *id)
             .collect();
         if !done.is_empty() {
+            let now_ns = clock::realtime_now().as_nanos();
+            for port in &mut self.ports {
+                // No datagram tells of what was dropped after the last.
+                if let Ok(total) = port.socket.kernel_drops() {
+                    port.overflows.end(total, now_ns);
+                }
+            }
             self.tell_overflows();
         }
         for session in done {
@@ -563,7 +575,7 @@ impl Reflecting {
                 }
                 let kernel_drops = drops.saturating_sub(state.drops_before);
                 let note = Note::Flushed { session, lost: state.lost, kernel_drops };
-                if self.links.notes.try_send(note).is_ok() {
+                if self.backlog.catch_up() && self.links.notes.try_send(note).is_ok() {
                     state.flush = false;
                     self.links.control_waker.wake();
                 }
@@ -613,6 +625,7 @@ impl Reflecting {
 }
 
 mod associating;
+mod backlog;
 mod cards;
 mod refusing;
 mod replying;

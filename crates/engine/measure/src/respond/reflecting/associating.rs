@@ -46,7 +46,7 @@ impl Reflecting {
         if let (Owner::Unproved(..), Some(state)) = (owner, self.sessions.get_mut(&session)) {
             record.sequence = state.number(record.sequence);
         }
-        if self.links.notes.try_send(Note::Record { session, record, first }).is_err()
+        if !self.backlog.tell(Note::Record { session, record, first })
             && let Some(state) = self.sessions.get_mut(&session)
         {
             state.lost += 1;
