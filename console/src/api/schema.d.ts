@@ -2373,6 +2373,12 @@ export interface components {
              */
             events: components["schemas"]["Event"][];
             /**
+             * @description The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
+             *     did not arrive there, or was not sent. `null` where it keeps none.
+             * @default null
+             */
+            far_log_complete: boolean | null;
+            /**
              * @description Patterns in the packets that chance does not explain.
              * @default []
              */
@@ -2394,8 +2400,8 @@ export interface components {
             /** @description Circumstances. */
             metadata: components["schemas"]["Metadata"];
             /**
-             * @description The run was cut short, nothing was sent in it, or this target of several did not answer: the statistics are those of a
-             *     part.
+             * @description The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
+             *     log did not come back whole: the statistics are those of a part.
              */
             partial: boolean;
             /** @description From responder to sender. */

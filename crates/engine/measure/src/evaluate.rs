@@ -288,7 +288,9 @@ fn concluded(
     } = gathered;
     let cut_short = stream.cut_short.or(killed.then_some(CutShort::Killed));
     let nothing = !any && stream.traffic.count != Some(0);
-    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing;
+    let far_log_complete = stream.far_log.then_some(stream.far_log_complete);
+    let lacks = far_log_complete == Some(false) && stream.traffic.direction.is_one_way();
+    let partial = cut_short.is_some() || stream.unreachable.is_some() || nothing || lacks;
     let clock_warnings = clocks(&mut related);
     related.find_late(Duration::from_nanos(stream.traffic.waiting_time_ns));
     let impossible =
@@ -305,6 +307,7 @@ fn concluded(
         ended: stream.ended.clone(),
         partial,
         cut_short,
+        far_log_complete,
         traffic: stream.traffic.clone(),
         calibration,
         limits: Vec::new(),

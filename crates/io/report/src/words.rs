@@ -37,6 +37,7 @@ impl Words {
             Some(CutShort::NoWay) => "this host had no way to the far end any more",
             Some(CutShort::Killed) => "the program of the run was killed",
             None if m.sent_nothing() => "nothing was sent",
+            None if m.far_log_complete == Some(false) => "the far end's log did not come back whole",
             None => "it did not end as asked",
         }
     }

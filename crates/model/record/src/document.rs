@@ -95,13 +95,17 @@ pub struct Measurement {
     pub started: String,
     /// When the last reflection was waited for, UTC (RFC 3339).
     pub ended: Option<String>,
-    /// The run was cut short, nothing was sent in it, or this target of several did not answer: the statistics are those of a
-    /// part.
+    /// The run was cut short, nothing was sent in it, this target of several did not answer, or, of one-way probes, the far end's
+    /// log did not come back whole: the statistics are those of a part.
     pub partial: bool,
     /// Why it ended before it was to; `null` where it did not. Of a run that was cut short counts may be known in part only:
     /// `received_at_least` of the packets says so.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
+    /// The far end's own log of what came to it and left it came back whole: of what it does not tell, it is known then that it
+    /// did not arrive there, or was not sent. `null` where it keeps none.
+    #[serde(default)]
+    pub far_log_complete: Option<bool>,
     /// What was sent.
     pub traffic: Traffic,
     /// The tool's own baseline on this machine, where `romer calibrate` has found it.

@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_record::event::{Event, EventKind};
 use romer_session::control::{End, Message};
 use romer_store::LogSender;
-use romer_units::{Duration, Monotonic, Timestamp};
+use romer_units::{Duration, Monotonic, Timestamp, counted};
 use romer_wire::stamp::Key;
 
 use super::far::{Conversation, Told};
@@ -21,8 +21,12 @@ use crate::occurrences::told_by_far_end;
 
 /// Events of a stream up to which those are kept that its far end tells at its end.
 const LATE_EVENTS: usize = 2_000;
-/// How long the log may take to come back once the far end was told to stop.
+/// A far end that was told to stop, and has told nothing more of its log for so long, is not waited for any longer.
 const LOG: StdDuration = StdDuration::from_secs(30);
+/// Nor is one that tells more and more of it for so long.
+const WHOLE_LOG: StdDuration = StdDuration::from_secs(600);
+/// How often it is said how far a log has come that takes long.
+const SAY: StdDuration = StdDuration::from_secs(5);
 /// A far end that has said nothing for so long is asked for a sign of life. The question shows whether the connection is known
 /// on the way still: where it is not, a reset comes back.
 const LISTEN: StdDuration = StdDuration::from_millis(500);
@@ -60,7 +64,14 @@ pub(super) fn bring_home(
         let (manifest, late) = (&stream.manifest, &mut late[place]);
         // What is asked of a far end that this host has no way to, or that another stream asked in vain, nobody answers.
         let may_resume = stream.has_way && !vain.contains(&conversation.address());
+        let (mut records, mut said) = (0_u64, Instant::now());
         let mut keep = |told: Told| {
+            records += u64::try_from(told.entries.len()).unwrap_or(u64::MAX);
+            if !told.entries.is_empty() && said.elapsed() >= SAY {
+                said = Instant::now();
+                let so_far = counted(records, "record");
+                observer.on_note(number, &format!("the far end's log is coming back, {so_far} so far"));
+            }
             // Nothing is in a hurry any more.
             told.entries.iter().for_each(|entry| log.append_patiently(number, entry));
             let relation = manifest.clock_relation;
@@ -119,7 +130,7 @@ pub(super) fn bring_home(
     }
 }
 
-/// Hears a far end that was told to stop to its last word: the totals, or `None` where they did not come within [`LOG`]. A
+/// Hears a far end that was told to stop to its last word: the totals, or `None` where nothing of its log came for [`LOG`]. A
 /// connection that is no more, or over which nothing is heard for [`QUIET`], is replaced by another if `may_resume`, over which
 /// the session goes on; where that cannot be made, a broken one is mourned for [`LAST`].
 fn last_word(
@@ -129,11 +140,18 @@ fn last_word(
     keep: &mut impl FnMut(Told),
     resumptions: &mut Vec<Resumption>,
 ) -> Option<End> {
-    let deadline = Instant::now() + LOG;
+    let begun = Instant::now();
+    let mut told_at = begun;
     let mut amiss_since: Option<Instant> = None;
     loop {
-        let left = deadline.checked_duration_since(Instant::now())?;
-        if let Some(end) = conversation.hear_last(LISTEN.min(left), keep) {
+        let left = LOG.checked_sub(told_at.elapsed()).filter(|_| begun.elapsed() < WHOLE_LOG)?;
+        let mut take = |told: Told| {
+            if !told.entries.is_empty() {
+                told_at = Instant::now();
+            }
+            keep(told);
+        };
+        if let Some(end) = conversation.hear_last(LISTEN.min(left), &mut take) {
             return Some(end);
         }
         let is_silent = conversation.unanswered().is_some_and(|silent| silent > QUIET.to_std());

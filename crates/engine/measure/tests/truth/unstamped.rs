@@ -1,5 +1,5 @@
 //! Packets whose departure the kernel did not stamp, as of a busy host: they have no delay, but what became of them is told as
-//! of all others.
+//! of all others. And packets that the far end's log does not tell of, which did not come back whole.
 
 use romer_measure::evaluate::evaluate;
 use romer_record::document::{Measurement, Packets, Traffic, Way};
@@ -107,4 +107,23 @@ fn what_the_kernel_had_in_time_came_and_what_it_dropped_went_astray_with_a_stamp
             }
         }
     }
+}
+
+#[test]
+fn a_log_that_did_not_come_back_whole_is_told_and_makes_one_way_figures_those_of_a_part() {
+    let any = crate::manifest(&World::new(romer_units::random::Seed([1; 6]), true), true);
+    let told = |way: Way, far_log: bool, far_log_complete: bool| {
+        let traffic = Traffic { direction: way, ..any.traffic.clone() };
+        let stream = Stream { traffic, far_log, far_log_complete, ..any.clone() };
+        let rows = rows(if way == Way::Both { Way::Forward } else { way }, true, 0).0;
+        let document = evaluate(&stream, &rows, false).measurement;
+        (document.far_log_complete, document.partial)
+    };
+    for way in [Way::Forward, Way::Reverse, Way::Both] {
+        assert_eq!(told(way, true, true), (Some(true), false), "{way:?}");
+        assert_eq!(told(way, true, false), (Some(false), true), "{way:?}");
+    }
+    // Of round trips this end knows what came back.
+    assert_eq!(told(Way::RoundTrip, true, false), (Some(false), false));
+    assert_eq!(told(Way::RoundTrip, false, false), (None, false));
 }
