@@ -1,9 +1,13 @@
 //! Packets that nftables drops or doubles between the hosts: how many is known from its counters, where from the
-//! side of the rule.
+//! side of the rule. And those that a host dropped last, after which no packet tells of it.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, FAR_V6, Lab};
+use crate::common::lab::{FAR, FAR_V6, Lab, kept};
+use crate::common::measuring::{Measuring, not_received};
+use crate::common::process::{self, Process};
 use crate::common::{at, count};
 
 fn measured(lab: &Lab, probes: u64, target: &str) -> Value {
@@ -129,4 +133,25 @@ fn copies_are_counted_in_the_direction_that_made_them_and_are_not_received_twice
     assert_eq!(count(&document, "/forward/packets/duplicated"), 0);
     assert_eq!(count(&document, "/reverse/packets/duplicated"), 20);
     assert_eq!(count(&document, "/round_trip/packets/received"), 100);
+}
+
+#[test]
+fn what_found_the_responders_socket_full_up_to_the_end_is_not_lost() {
+    let lab = Lab::path();
+    // Without the right to more, its socket has the room that the system gives everybody.
+    let without_rights = ["--bounding-set=-net_admin", "--inh-caps=-net_admin", process::PROGRAM, "respond"];
+    let mut responder = Process::start(lab.command("B", "setpriv").args(without_rights));
+    assert!(responder.line().starts_with("responding: "));
+    let measuring = Measuring::closely(&lab, FAR, &["--direction", "forward"]);
+    responder.signal("STOP");
+    std::thread::sleep(Duration::from_secs(4));
+    measuring.process.signal("INT");
+    // Nothing is sent any more when it goes on.
+    std::thread::sleep(Duration::from_secs(2));
+    responder.signal("CONT");
+    measuring.process.wait().with_code(130);
+    let document = kept(&measuring.home);
+    let [lost, astray] = not_received(&document, "forward");
+    // Those that a busy machine drops in its queues besides.
+    assert!(astray > 1_000 && lost * 20 < astray, "{document:#}");
 }

@@ -42,6 +42,9 @@ const LIMITER_SETS: usize = 1_024;
 const PENDING: usize = 16_384;
 /// Longest time between two looks while a session waits for its last stamps.
 const FLUSH_LOOK: Duration = Duration::from_millis(5);
+/// How long what waits at the sockets is read before a session ends whose packets may be among it: longer than the kernel holds at
+/// the most, where others send so much that there is always something.
+const READ_OUT: Duration = Duration::from_secs(1);
 /// Longest time between two looks at the orders, the clock's quality and the totals.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
@@ -117,6 +120,8 @@ struct Session {
     flush: bool,
     /// Not before then: a card tells of a departure a little after the kernel.
     flush_after: Timestamp<Monotonic>,
+    /// Then at the latest, though there is still something to be read.
+    flush_by: Timestamp<Monotonic>,
     /// How probes are sent to its address, if any are.
     sends: Option<Box<SocketOptions>>,
     /// By what they are sent, and beside which port of ours.
@@ -260,14 +265,15 @@ impl Reflecting {
             self.wait();
             run.turn(before, clock::monotonic_now());
             let asked = self.links.asking.asked();
+            let mut is_read = true;
             for index in 0..self.ports.len() {
-                self.receive(index, &mut batch);
+                is_read &= self.receive(index, &mut batch);
                 self.collect_stamps(index);
             }
             self.obey_orders();
             self.backlog.catch_up();
             self.settle();
-            self.flush_sessions();
+            self.flush_sessions(is_read);
             let now = clock::monotonic_now();
             if now - housekeeping > HOUSEKEEPING {
                 housekeeping = now;
@@ -298,11 +304,12 @@ impl Reflecting {
         let _ = wait_any(watched, Some(&self.links.waker), Some(longest));
     }
 
-    fn receive(&mut self, index: usize, batch: &mut ReceiveBatch) {
+    /// Reads what has come to the test socket at `index`. Gives whether that was all.
+    fn receive(&mut self, index: usize, batch: &mut ReceiveBatch) -> bool {
         // A peer that sends without pause must not keep us from the stamps and the orders.
         for _ in 0..8 {
             match self.ports[index].socket.receive_batch(batch) {
-                Ok(0) | Err(_) => return,
+                Ok(0) | Err(_) => return true,
                 Ok(_) => {
                     // What is granted is ordered before the grant is told: whoever answers the grant with a datagram
                     // must find the order obeyed.
@@ -314,6 +321,7 @@ impl Reflecting {
                 }
             }
         }
+        false
     }
 
     /// Tells what found a test socket full.
@@ -482,6 +490,7 @@ impl Reflecting {
                     drops_before,
                     flush: false,
                     flush_after: clock::monotonic_now(),
+                    flush_by: clock::monotonic_now(),
                     sends,
                     sender: None,
                     heard: 0,
@@ -503,6 +512,7 @@ impl Reflecting {
             Order::Flush { session } => {
                 if let Some(state) = self.sessions.get_mut(&session) {
                     state.flush = true;
+                    state.flush_by = clock::monotonic_now() + READ_OUT;
                     if !self.links.cards.is_empty() {
                         state.flush_after = clock::monotonic_now() + patience::CARD;
                     }
@@ -532,14 +542,17 @@ impl Reflecting {
         }
     }
 
-    /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time.
-    fn flush_sessions(&mut self) {
+    /// Ends what waits for a stamp of a session that has stopped, once the stamps had their time and what had come by then is
+    /// read, as it is where nothing waits at the sockets (`is_read`).
+    fn flush_sessions(&mut self, is_read: bool) {
         if !self.sessions.values().any(|session| session.flush) {
             return;
         }
         let now = clock::monotonic_now();
         self.give_up_waiting(now);
-        let due = |session: &Session| session.flush && session.flush_after <= now;
+        let due = |session: &Session| {
+            session.flush && session.flush_after <= now && (is_read || session.flush_by <= now)
+        };
         let ending = |id: u32| self.sessions.get(&id).is_some_and(due);
         if self.unplaced.any(ending) {
             self.settle_all();
