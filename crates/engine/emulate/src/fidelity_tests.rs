@@ -25,8 +25,7 @@ fn measured(text: &str, packets: u64) -> Vec<Passage> {
         delay: None,
         ttl: None,
         tos: None,
-        left_about: None,
-        departure_error: None,
+        leaving: romer_record::Leaving::Unknown,
     };
     let sent: Vec<Passage> = (0..packets).map(template).collect();
     let config = config(text);

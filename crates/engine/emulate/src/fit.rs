@@ -411,8 +411,7 @@ mod tests {
                 delay: arrival.map(|arrival| Duration::from_nanos(arrival - at(number))),
                 ttl: None,
                 tos: None,
-                left_about: None,
-                departure_error: None,
+                leaving: romer_record::Leaving::Unknown,
             };
             if arrivals.is_empty() {
                 passages.push(row(0, None));

@@ -298,8 +298,7 @@ fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
                 delay: Some(Duration::from_nanos(arrived.received - left.sent) - flight.baseline),
                 ttl: None,
                 tos: Some(arrived.tos),
-                left_about: None,
-                departure_error: None,
+                leaving: romer_record::Leaving::Unknown,
             });
             copy += 1;
         }
@@ -314,8 +313,7 @@ fn passages(flight: &Flight, number: usize, left: &[Left]) -> Vec<Passage> {
                 delay: None,
                 ttl: None,
                 tos: None,
-                left_about: None,
-                departure_error: None,
+                leaving: romer_record::Leaving::Unknown,
             });
         }
     }

@@ -80,7 +80,7 @@ pub(crate) fn spacings_of(arrived: &[&Passage]) -> Vec<i64> {
 
 /// How long after its scheduled moment each packet really left.
 pub fn departure_errors(passages: &[Passage]) -> Vec<i64> {
-    sent(passages).filter_map(|passage| passage.departure_error).map(|error| error.as_nanos()).collect()
+    sent(passages).filter_map(Passage::departure_error).map(|error| error.as_nanos()).collect()
 }
 
 /// Times from the first copy of a packet to each further one (RFC 5560), in order of sequence.

@@ -197,8 +197,7 @@ mod tests {
             delay: delay.map(Duration::from_nanos),
             ttl: None,
             tos: None,
-            left_about: None,
-            departure_error: None,
+            leaving: romer_record::Leaving::Unknown,
         };
         (0..).zip(delays).map(one).collect()
     }

@@ -29,7 +29,7 @@ mod singleton;
 pub mod voice;
 
 pub use assemble::{assemble, assemble_as};
-pub use singleton::{Fate, Passage, RoundTrip, Stamps};
+pub use singleton::{Fate, Leaving, Passage, RoundTrip, Stamps};
 
 /// The JSON schema of every document, by the name that stands in its `schema` field (`romer/NAME/1`).
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {

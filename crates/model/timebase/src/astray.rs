@@ -300,8 +300,7 @@ pub(crate) mod tests {
             delay: None,
             ttl: None,
             tos: None,
-            left_about: None,
-            departure_error: None,
+            leaving: romer_record::Leaving::Unknown,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use romer_record::document::{ClockState, DelayKind, MissingStamps, Way};
 use romer_record::manifest::ClockRelation;
-use romer_record::{Fate, Passage, RoundTrip, Stamps};
+use romer_record::{Fate, Leaving, Passage, RoundTrip, Stamps};
 use romer_units::{Clock, Departure, Duration, Place, Timestamp};
 
 use crate::clocks::{self, elapsed, length};
@@ -79,7 +79,7 @@ impl Related {
             let mut taken_out = passages.iter().find_map(apart);
             for passage in passages {
                 taken_out = apart(passage).or(taken_out);
-                let raw = passage.left_about.zip(passage.arrival).zip(taken_out);
+                let raw = passage.left_about().zip(passage.arrival).zip(taken_out);
                 let by_other =
                     || raw.and_then(|((left, came), out)| length(clocks::across(left, came) - out));
                 let took = passage.delay.or_else(by_other);
@@ -338,8 +338,7 @@ pub(crate) const fn bare(sequence: u64, size: u32, fate: Fate) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        left_about: None,
-        departure_error: None,
+        leaving: Leaving::Unknown,
     }
 }
 
@@ -415,6 +414,11 @@ fn left<C: Clock>(stamps: &Stamps<C>, place: Option<Place>) -> [Option<Timestamp
     [selected, other].map(|stamp| stamp.map(Timestamp::renamed))
 }
 
+/// The two as one: of a packet without the chosen stamp there is no error.
+fn leaving(about: Option<Timestamp<Departure>>, error: Option<Duration>) -> Leaving {
+    about.map(Leaving::About).or(error.map(Leaving::After)).unwrap_or_default()
+}
+
 #[derive(Debug)]
 struct Stream {
     selection: Selection,
@@ -479,8 +483,7 @@ impl Stream {
         let error = after_user.zip(row.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
         Passage {
             departure: departure.map(Timestamp::renamed),
-            left_about,
-            departure_error: error.and_then(length),
+            leaving: leaving(left_about, error.and_then(length)),
             ..bare(row.sequence, row.size, fate)
         }
     }
@@ -511,8 +514,7 @@ impl Stream {
         let error = after_user.zip(first.wake_error_ns).map(|(after, wake)| after + i128::from(wake));
         let left = |row: &RoundTrip, fate| Passage {
             departure: departure.map(Timestamp::renamed),
-            left_about,
-            departure_error: error.and_then(length),
+            leaving: leaving(left_about, error.and_then(length)),
             ..bare(row.sequence, row.size, fate)
         };
         passages.extend(probe.iter().filter(|row| row.returned).map(|row| Passage {
@@ -557,14 +559,18 @@ impl Stream {
         passages.extend(rows().filter(|row| row.returned).map(|row| Passage {
             sequence,
             departure,
-            left_about,
+            leaving: leaving(left_about, None),
             arrival: row.t4.at(self.selection.t4).map(Timestamp::renamed),
             ttl: row.reverse_ttl,
             tos: row.reverse_tos,
             ..bare(row.sequence, row.size, self.returned(row))
         }));
         if passages.len() == from {
-            passages.push(Passage { departure, left_about, ..bare(sequence, first.size, Fate::Lost) });
+            passages.push(Passage {
+                departure,
+                leaving: leaving(left_about, None),
+                ..bare(sequence, first.size, Fate::Lost)
+            });
         }
         number_copies(&mut passages[from..]);
         if self.far_log == FarLog::None {

@@ -317,9 +317,9 @@ fn a_negative_delay_on_a_shared_clock_is_kept() {
 #[test]
 fn the_departure_error_is_that_of_waking_and_of_the_way_to_the_wire() {
     let found = related(&assemble(&one(11_000, 12_000, 15_000)), ClockRelation::Shared, FarLog::Complete);
-    assert_eq!(found.forward[0].departure_error, Some(Duration::from_nanos(1_007)));
-    assert_eq!(found.round_trip[0].departure_error, Some(Duration::from_nanos(1_007)));
-    assert_eq!(found.reverse[0].departure_error, None, "the responder has no schedule");
+    assert_eq!(found.forward[0].departure_error(), Some(Duration::from_nanos(1_007)));
+    assert_eq!(found.round_trip[0].departure_error(), Some(Duration::from_nanos(1_007)));
+    assert_eq!(found.reverse[0].departure_error(), None, "the responder has no schedule");
 }
 
 #[test]

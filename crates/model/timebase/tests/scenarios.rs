@@ -218,8 +218,7 @@ fn passage((sequence, probe): (u64, &Probe)) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        left_about: None,
-        departure_error: None,
+        leaving: romer_record::Leaving::Unknown,
     }
 }
 

@@ -366,8 +366,7 @@ fn calibration_packets_are_those_that_were_sent_first_and_not_those_that_came() 
                 delay: None,
                 ttl: None,
                 tos: None,
-                left_about: None,
-                departure_error: None,
+                leaving: romer_record::Leaving::Unknown,
             }
         });
         all.filter(|passage| lines || passage.fate == Fate::Arrived).collect()
@@ -399,8 +398,7 @@ fn of_few_windows_it_is_said_what_khlifis_mean_is_made_of() {
             delay: None,
             ttl: None,
             tos: None,
-            left_about: None,
-            departure_error: None,
+            leaving: romer_record::Leaving::Unknown,
         })
         .collect();
     let warnings = |method: &str| {

@@ -35,8 +35,7 @@ mod tests {
             delay: None,
             ttl: None,
             tos: None,
-            left_about: None,
-            departure_error: None,
+            leaving: romer_record::Leaving::Unknown,
         }
     }
 

@@ -178,8 +178,7 @@ fn passage(entry: &Entry) -> Passage {
         delay: None,
         ttl: None,
         tos: None,
-        left_about: None,
-        departure_error: None,
+        leaving: romer_record::Leaving::Unknown,
     }
 }
 

@@ -287,7 +287,7 @@ pub(crate) fn steps(sorted: &[f64]) -> Vec<(f64, f64)> {
 
 /// How far the spacing of packets is from what it should be: the sender's own error, and what the path adds.
 pub(super) fn spacing(passages: &Passages<'_>, changes: &Changes) -> Option<Figure> {
-    let error = passages.forward.iter().filter(|p| p.copy == 0).filter_map(|p| p.departure_error);
+    let error = passages.forward.iter().filter(|p| p.copy == 0).filter_map(Passage::departure_error);
     let error = sorted(error.map(|error| error.as_nanos().saturating_abs()).collect());
     let [there, back] = &changes.0;
     let rows = [

@@ -124,8 +124,7 @@ pub(crate) fn make(path: &Path) -> Made {
             delay: (fate == Fate::Arrived).then(|| Duration::from_nanos(delay - whole(shown))),
             ttl: Some(63),
             tos: Some(0),
-            left_about: None,
-            departure_error: Some(Duration::from_nanos(error)),
+            leaving: romer_record::Leaving::After(Duration::from_nanos(error)),
         };
         let fate = |lost| if lost { Fate::Lost } else { Fate::Arrived };
         let hidden = if path.shared { [0.0, 0.0] } else { path.base_ns };

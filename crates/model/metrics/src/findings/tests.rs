@@ -44,8 +44,7 @@ fn passages(interval: f64, delays: impl IntoIterator<Item = Option<f64>>) -> Vec
             delay: delay.map(|delay| Duration::from_nanos(nearest(delay))),
             ttl: delay.map(|_| 60),
             tos: None,
-            left_about: None,
-            departure_error: None,
+            leaving: romer_record::Leaving::Unknown,
         }
     };
     (0..).zip(delays).map(one).collect()

@@ -16,8 +16,7 @@ pub(crate) fn arrived(sequence: u64, departure: i64, arrival: i64) -> Passage {
         delay: Some(Duration::from_nanos(arrival - departure)),
         ttl: Some(64),
         tos: Some(184),
-        left_about: None,
-        departure_error: Some(Duration::from_nanos(5)),
+        leaving: romer_record::Leaving::After(Duration::from_nanos(5)),
     }
 }
 

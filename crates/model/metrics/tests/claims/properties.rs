@@ -6,7 +6,7 @@ use romer_metrics::{
     loss_pattern, pdv, reordering, stddev_population, summary, wilson_interval,
 };
 use romer_record::document::{DelayKind, Direction, LISTED, Summary};
-use romer_record::{Fate, Passage};
+use romer_record::{Fate, Leaving, Passage};
 use romer_units::{Arrival, Departure, Dscp, Duration, Ecn, Timestamp};
 
 use crate::common::{arrived, gone, passages};
@@ -67,7 +67,7 @@ proptest! {
             departure: Some(Timestamp::<Departure>::from_nanos(*departure)),
             arrival: Some(Timestamp::<Arrival>::from_nanos(*arrival)),
             delay: Some(Duration::from_nanos(*delay)),
-            departure_error: Some(Duration::from_nanos(*delay)),
+            leaving: Leaving::After(Duration::from_nanos(*delay)),
             ..arrived(sequence, 0, 0)
         };
         let passages: Vec<Passage> = (0..).zip(&times).map(wild).collect();
