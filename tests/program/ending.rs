@@ -68,6 +68,15 @@ fn a_responder_that_is_told_to_end_does_so_with_its_totals() {
         assert!(received.parse::<u32>().unwrap() > 10, "{ended:?}");
     }
     let quiet = Process::start(lab.romer("B", ["respond"]).args(["--quiet", "--listen", "198.18.0.3:862"]));
+    // It does not say when it is ready.
+    let listens = || {
+        let sockets = process::run(lab.command("B", "ss").args(["-ltnH", "sport = :8862"])).with_code(0);
+        !sockets.stdout.is_empty()
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !listens() && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     lab.measure(&["--count", "1", FAR]);
     quiet.signal("TERM");
     let ended = quiet.wait().with_code(0);

@@ -87,16 +87,19 @@ fn what_would_be_done_is_a_document_and_no_trial_beyond_it_is_promised() {
     // A scheduler's streams are of chance, and those that are not are told.
     let mut classes = asked;
     classes[1] = "priority";
-    let of_classes = |streams: [&str; 2]| {
+    let of_classes = |streams: [&str; 2], json: &[&str]| {
         let judged =
             ["--discipline", "fifo", "--capacity", "1Mbit", "--stream", streams[0], "--stream", streams[1]];
-        process::run(process::romer(classes).args(judged).arg("--dry-run")).with_code(0).stdout
+        process::run(process::romer(classes).args(judged).arg("--dry-run").args(json)).with_code(0)
     };
-    let chance = of_classes(["name=a", "name=b"]);
+    let chance = of_classes(["name=a", "name=b"], &[]).stdout;
     assert!(chance.contains("stream a: udp") && chance.contains(", poisson"), "{chance}");
     assert!(!chance.contains("send evenly"), "{chance}");
-    let even = of_classes(["name=a,pace=constant", "name=b,pace=constant"]);
+    let evenly = ["name=a,pace=constant", "name=b,pace=constant"];
+    let even = of_classes(evenly, &[]).stdout;
     assert!(even.contains("the streams a, b send evenly"), "{even}");
+    let found = of_classes(evenly, &["--json", "-"]).document();
+    assert!(at(&found, "/notes").to_string().contains("the streams a, b send evenly"), "{found:#}");
     // What would be tried and cannot be offered is told in the document as in words.
     let judged =
         ["--discipline", "strict", "--capacity", "90Mbit", "--stream", "name=a", "--stream", "name=b"];

@@ -355,6 +355,7 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
                 .map_err(|source| BenchError::Port { port: port.clone(), source: Box::new(source) })?;
         }
     }
+    let claims = claims(arguments, wanted)?;
     look_at_ports(arguments)?;
     let is_v6 = |address: &Option<IpAddr>| address.is_some_and(|address| address.is_ipv6());
     let lab = Lab::of(&tx, &rx, is_v6(&arguments.source) || is_v6(&arguments.destination));
@@ -376,7 +377,6 @@ fn options(arguments: &BenchArgs, wanted: ProcedureName) -> Result<BenchOptions,
         (None, Some(sizes)) => sizes.0.iter().copied().map(Frames::Size).collect(),
         (None, None) => SIZES.into_iter().filter_map(FrameSize::new).map(Frames::Size).collect(),
     };
-    let claims = claims(arguments, wanted)?;
     let virtual_line = romer_port::look_at(&tx).is_ok_and(|link| link.virtual_line);
     let (loads, left_out) =
         asked::default_loads(wanted, &claims, load.line_rate, (&streams, &frames), !virtual_line);

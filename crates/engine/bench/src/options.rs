@@ -266,6 +266,17 @@ impl BenchOptions {
         if self.claims.scheduler.is_some() && even.len() > 1 { even } else { Vec::new() }
     }
 
+    /// What is to be said of those, where there are any.
+    pub fn in_step_words(&self) -> Option<String> {
+        let even = self.in_step();
+        (!even.is_empty()).then(|| {
+            format!(
+                "the streams {} send evenly: the phases between them decide which finds a queue full; leave out their pace",
+                even.join(", ")
+            )
+        })
+    }
+
     /// The line, where frames really take their time on it; `None` for interfaces of software.
     pub const fn real_line(&self) -> Option<LineRate> {
         if self.virtual_line { None } else { Some(self.line) }

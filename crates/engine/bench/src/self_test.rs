@@ -239,7 +239,7 @@ fn prove(
     proving.find_highest()?;
     let Proving { mut proof, trials, off, .. } = proving;
     let off = off.into_values().reduce(f64::max);
-    proof.found.claims = claims(&proof.found, off, proof.baseline.as_ref());
+    proof.found.claims = claims(&proof.found, off, proof.baseline.as_ref(), options.subtract_baseline);
     Ok((proof, trials))
 }
 
@@ -458,7 +458,7 @@ fn baseline_of(latency: &Summary) -> Baseline {
     }
 }
 
-fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>) -> Vec<String> {
+fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>, subtracted: bool) -> Vec<String> {
     let mut claims = Vec::new();
     match found.highest_pps {
         Some(pps) => claims.push(format!(
@@ -477,9 +477,10 @@ fn claims(found: &SelfTest, off: Option<f64>, baseline: Option<&Baseline>) -> Ve
     }
     if let Some(baseline) = baseline {
         claims.push(format!(
-            "a latency holds {:.0} ns of the tester's own in the median, {:.0} ns at the least",
+            "a latency holds {:.0} ns of the tester's own in the median, {:.0} ns at the least{}",
             baseline.median_ns.unwrap_or_default(),
-            baseline.least_ns.unwrap_or_default()
+            baseline.least_ns.unwrap_or_default(),
+            if subtracted { "; the median is subtracted from every latency that is told" } else { "" }
         ));
     }
     claims
@@ -493,9 +494,21 @@ mod tests {
     fn gaps_that_are_not_met_bound_jitter_and_not_the_rate() {
         let missed = SelfTestItem { name: "gap-200us".into(), ..SelfTestItem::default() };
         let found = SelfTest { tests: vec![missed], highest_pps: Some(14_881.0), ..SelfTest::default() };
-        let claims = claims(&found, Some(127_052.0), None);
-        assert!(claims[0].starts_with("up to 14881 frames"), "{claims:?}");
-        assert!(claims[1].ends_with("rests on it: gap-200us"), "{claims:?}");
-        assert!(claims[2].starts_with("a jitter of up to 127052 ns may be the tester's own"), "{claims:?}");
+        let told = claims(&found, Some(127_052.0), None, false);
+        assert!(told[0].starts_with("up to 14881 frames"), "{told:?}");
+        assert!(told[1].ends_with("rests on it: gap-200us"), "{told:?}");
+        assert!(told[2].starts_with("a jitter of up to 127052 ns may be the tester's own"), "{told:?}");
+    }
+
+    #[test]
+    fn a_baseline_that_is_subtracted_is_told_to_be() {
+        let baseline = Baseline { median_ns: Some(8_692.0), least_ns: Some(7_001.0), ..Baseline::default() };
+        let told =
+            |subtracted| claims(&SelfTest::default(), None, Some(&baseline), subtracted).pop().unwrap();
+        assert!(
+            told(true)
+                .ends_with("7001 ns at the least; the median is subtracted from every latency that is told")
+        );
+        assert!(told(false).ends_with("8692 ns of the tester's own in the median, 7001 ns at the least"));
     }
 }

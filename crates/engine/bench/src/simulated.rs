@@ -573,6 +573,9 @@ fn the_testers_overload_is_never_the_devices_loss() {
     let document = run(&blind, lossy);
     assert!(document.warnings.iter().any(|warning| warning.contains("--skip-self-test")));
     assert!(value(&document, "loss_ratio") > 0.009);
+    // One that was to be made and did not come to its end is another matter.
+    let warned = crate::warnings::warnings(&sweep(&[0.8]), None, &[]);
+    assert!(warned[0].contains("its test was interrupted"), "{warned:?}");
 }
 
 /// What of a document does not depend on when it was made.

@@ -17,10 +17,13 @@ use crate::verdicts::TOLERANCE;
 pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Kept]) -> Vec<String> {
     let mut warnings = options.notes.clone();
     match proof {
-        None => warnings.push(
-            "the tester was not tested (--skip-self-test): nothing says how much of a loss or a latency is its own"
-                .into(),
-        ),
+        None => {
+            let why =
+                if options.self_test.is_none() { "--skip-self-test" } else { "its test was interrupted" };
+            warnings.push(format!(
+                "the tester was not tested ({why}): nothing says how much of a loss or a latency is its own"
+            ));
+        }
         Some(proof) if proof.found.tests.iter().any(|test| !test.held) => {
             warnings.push("the tester is not in all what it is asked for: see its claims".into());
         }

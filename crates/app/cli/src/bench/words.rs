@@ -43,13 +43,8 @@ pub(super) fn dry_run(options: &BenchOptions, forecast: &Forecast, sheet: Sheet)
     for stream in forecast.document(options).streams {
         let _ = writeln!(text, "stream {stream}");
     }
-    let even = options.in_step();
-    if !even.is_empty() {
-        let _ = writeln!(
-            text,
-            "the streams {} send evenly: the phases between them decide which finds a queue full; leave out their pace",
-            even.join(", ")
-        );
+    if let Some(words) = options.in_step_words() {
+        let _ = writeln!(text, "{words}");
     }
     text.push('\n');
     if asks.is_empty() {
