@@ -1,7 +1,7 @@
 # What people and CI call. Each target installs what it misses (see scripts/need) and then does its work.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench guest nic-guest lint audit soak console schema manual
+.PHONY: help build demo test page rootless bench guest nic-guest lint audit soak console schema manual
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -22,13 +22,6 @@ LONG_API_CASES ?= 1000
 # What the generator asks of each operation of the console's interface.
 API_CASES ?= 5
 
-# The tests of the console's page and interface.
-define page
-	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
-	@$(TIMED) 'the page in a browser' scripts/console browser
-	@$(TIMED) 'the interface, by its description' scripts/api-fuzz $(API_CASES)
-endef
-
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
@@ -44,7 +37,16 @@ test: ## run every test; as root, those that meet the kernel once more without p
 	@scripts/venv
 	@$(TIMED) 'programs of others' scripts/peers
 	@$(TIMED) 'cargo test' scripts/tests
-	$(page)
+	@echo '== the console beside the tests without privileges: what is said of it comes at the end'
+	@scripts/beside '$(MAKE) --no-print-directory page' '$(MAKE) --no-print-directory rootless'
+
+# The tests of the console's page and interface.
+page:
+	@$(TIMED) 'the page: what is built of it, its types and logic' scripts/console check
+	@$(TIMED) 'the page in a browser' scripts/console browser
+	@$(TIMED) 'the interface, by its description' scripts/api-fuzz $(API_CASES)
+
+rootless:
 	@[ "$$(id -u)" != 0 ] || $(TIMED) 'tests without privileges' scripts/rootless-tests
 
 bench: ## measure the tool's own error and what it holds, other programs beside it (results in validation/)
@@ -88,7 +90,7 @@ soak: ## the tests with long counts, then every fuzz target for FUZZ_MINUTES
 console: ## prove that the console's page is built from its sources, go through its screens with a browser, ask its interface
 	@scripts/need linker ip curl
 	@$(CARGO) build --locked --package romer
-	$(page)
+	@$(MAKE) --no-print-directory page
 
 schema: ## write docs/schema/*.json from the types
 	@$(CARGO) xtask schema
