@@ -260,7 +260,7 @@ impl BenchOptions {
 
     /// Streams that send evenly, where there are several of them and the device is held to a way of serving them: who of them
     /// finds a full queue is then decided by the phases between them rather than by the device.
-    pub fn in_step(&self) -> Vec<&str> {
+    fn in_step(&self) -> Vec<&str> {
         let even = self.streams.iter().filter(|stream| stream.pace == Pace::Constant);
         let even: Vec<&str> = even.map(|stream| stream.name.as_str()).collect();
         if self.claims.scheduler.is_some() && even.len() > 1 { even } else { Vec::new() }
@@ -271,7 +271,8 @@ impl BenchOptions {
         let even = self.in_step();
         (!even.is_empty()).then(|| {
             format!(
-                "the streams {} send evenly: the phases between them decide which finds a queue full; leave out their pace",
+                "the streams {} send evenly: which of them finds a queue full is decided by the phases between them, so that \
+                 one queue for all may look like a scheduler; pace=poisson does not have that",
                 even.join(", ")
             )
         })

@@ -529,7 +529,10 @@ impl<B: Bed> Running<'_, B> {
     }
 
     fn event(&mut self, kind: &str, text: String) -> Result<(), BenchError> {
-        let event = BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text };
+        self.keep(BenchmarkEvent { at_ns: self.now(), kind: kind.into(), text, dropped: None })
+    }
+
+    fn keep(&mut self, event: BenchmarkEvent) -> Result<(), BenchError> {
         self.watcher.keep(&BenchmarkEntry::Event(event.clone()))?;
         self.events.push(event);
         Ok(())

@@ -76,14 +76,7 @@ pub(crate) fn warnings(options: &BenchOptions, proof: Option<&Proof>, kept: &[Ke
             least.octets()
         ));
     }
-    let even = options.in_step();
-    if !even.is_empty() {
-        warnings.push(format!(
-            "the streams {} send evenly: which of them finds a queue full is decided by the phases between them, so that one queue \
-             for all may look like a scheduler; pace=poisson does not have that",
-            even.join(", ")
-        ));
-    }
+    warnings.extend(options.in_step_words());
     for stream in unfit(options) {
         warnings.push(stream);
     }

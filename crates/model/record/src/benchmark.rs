@@ -637,4 +637,18 @@ pub struct BenchmarkEvent {
     pub kind: String,
     /// In words.
     pub text: String,
+    /// What is dropped, where `size-silent` tells of one trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<DroppedFrames>,
+}
+
+/// Frames that a device drops which is there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DroppedFrames {
+    /// Which, in words: of so many octets, or of a mixture.
+    pub frames: String,
+    /// The case.
+    pub case: String,
+    /// The load that was asked for, percent of the line.
+    pub load_percent: f64,
 }

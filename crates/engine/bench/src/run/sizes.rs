@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use romer_method::{Ask, Frames};
+use romer_record::benchmark::{BenchmarkEvent, DroppedFrames};
 use romer_units::{Duration, FrameSize};
 
 use super::Running;
 use super::presence::PROMPT;
 use crate::BenchError;
 use crate::bed::Bed;
-use crate::document::frames_words;
+use crate::document::{asked_load, frames_words};
 use crate::frames::{flows, sizes_of};
 use crate::options::{BenchOptions, StreamOptions};
 use crate::tester::TrialRecord;
@@ -94,6 +95,13 @@ impl<B: Bed> Running<'_, B> {
             self.load_words(ask)
         );
         record.size_silent = true;
-        self.event("size-silent", text)
+        let load_percent = asked_load(self.options, ask).percent;
+        let dropped = DroppedFrames { frames, case: case.into(), load_percent };
+        self.keep(BenchmarkEvent {
+            at_ns: self.now(),
+            kind: "size-silent".into(),
+            text,
+            dropped: Some(dropped),
+        })
     }
 }
