@@ -93,6 +93,7 @@ fn options(folder: &Path, count: u64, interval: Duration, octets: u32) -> Result
         location: Location::Folder { path: folder.to_path_buf(), force: false },
         threads: ThreadOptions::default(),
         live_delays: false,
+        at: None,
         report_every: Duration::from_secs(3_600),
     })
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use romer_measure::evaluate::Evaluated;
 use romer_measure::measure::{self, MeasureOptions, Outcome, ProbeSize, StreamOptions};
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &MeasureArgs) -> Result<u8, Failure> {
     if !turns.repeat() {
         return turns
             .wait(&interrupted)
-            .map_or(Ok(130), |()| conclude(&once(arguments, &interrupted)?, arguments));
+            .map_or(Ok(130), |at| conclude(&once(arguments, at, &interrupted)?, arguments));
     }
     again_and_again(&mut turns, arguments, &interrupted)
 }
@@ -91,9 +92,9 @@ fn again_and_again(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<u8, Failure> {
     let mut worst = 0;
-    while turns.wait(interrupted).is_some() {
+    while let Some(at) = turns.wait(interrupted) {
         let number = turns.number();
-        let code = match once(arguments, interrupted) {
+        let code = match once(arguments, at, interrupted) {
             Err(failure) if failure.is_usage() => return Err(failure),
             Err(failure) => failure.of_run(&format!("run {number}")).tell(),
             Ok(outcome) => {
@@ -112,8 +113,13 @@ fn name(number: u64, outcome: &Outcome) -> String {
     format!("run {number}, begun at {began}, kept in {}", outcome.folder.display())
 }
 
-fn once(arguments: &MeasureArgs, interrupted: &Arc<AtomicBool>) -> Result<Outcome, Failure> {
-    let options = options(arguments)?;
+/// One run, whose first probes leave at `at`.
+fn once(
+    arguments: &MeasureArgs,
+    at: Option<SystemTime>,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Outcome, Failure> {
+    let options = MeasureOptions { at, ..options(arguments)? };
     let talk =
         Talk { quiet: arguments.output.quiet, stream: arguments.stream, color: arguments.output.color };
     let outcome = if arguments.tui {
@@ -270,6 +276,7 @@ fn options(arguments: &MeasureArgs) -> Result<MeasureOptions, Failure> {
         calibration: crate::calibrate::of_this_machine(arguments.subtract_baseline)?,
         threads: arguments.threads.into(),
         live_delays: arguments.live_delays || arguments.tui,
+        at: None,
         report_every: if arguments.stream { arguments.stream_interval } else { Duration::from_millis(250) },
     })
 }

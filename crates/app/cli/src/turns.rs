@@ -11,6 +11,8 @@ use crate::output;
 
 /// How often the clock is looked at while waiting.
 const LOOK: StdDuration = StdDuration::from_millis(50);
+/// So long before its time a run is made ready: names are looked up, far ends greeted, routes looked for.
+const READY: StdDuration = StdDuration::from_secs(2);
 
 /// When to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub(crate) struct Turns {
     next: u64,
     /// Runs that were begun.
     made: u64,
+    /// The time of the first was asked for.
+    is_asked: bool,
     quiet: bool,
 }
 
@@ -81,6 +85,7 @@ impl Turns {
             times: arguments.times.or(every.is_none().then_some(1)),
             next: 0,
             made: 0,
+            is_asked: arguments.start.is_some(),
             quiet,
         })
     }
@@ -95,9 +100,10 @@ impl Turns {
         self.made
     }
 
-    /// Waits for the next turn; `None` after the last, or where `interrupted` was set meanwhile. Turns whose time has
-    /// passed while the one before them went on are missed, and said; they do not count.
-    pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<()> {
+    /// Waits until the next turn is to be made ready, and gives its time where one was asked for; `None` after the last, or where
+    /// `interrupted` was set meanwhile. Turns whose time has passed while the one before them went on are missed, and said; they
+    /// do not count.
+    pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<Option<SystemTime>> {
         if self.times.is_some_and(|times| self.made >= times) {
             return None;
         }
@@ -125,9 +131,9 @@ impl Turns {
             if interrupted.load(Ordering::Acquire) {
                 return None;
             }
-            match time.duration_since(SystemTime::now()) {
+            match time.duration_since(SystemTime::now() + READY) {
                 Ok(left) if !left.is_zero() => std::thread::sleep(left.min(LOOK)),
-                _ => return Some(()),
+                _ => return Some((due > 0 || self.is_asked).then_some(time)),
             }
         }
     }
@@ -155,6 +161,7 @@ mod tests {
             times,
             next: 0,
             made: 0,
+            is_asked: false,
             quiet: true,
         }
     }

@@ -13,7 +13,7 @@ use romer_record::document::{self, Measurement, StreamInterval, Way};
 use romer_record::emulation::Leg;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_store::{CalibrationFile, Runs};
-use romer_traffic::{Request, Schedule, Trace, TrafficError, TrafficModel};
+use romer_traffic::{Request, Schedule, Trace, TrafficModel};
 use romer_units::random::Seed;
 use romer_units::{Dscp, Duration, Ecn};
 use schemars::JsonSchema;
@@ -365,6 +365,7 @@ fn options(asked: &Asked, runs: &Runs) -> Result<MeasureOptions, Problem> {
         comment,
         calibration: calibration(),
         location: runs.location(&name),
+        at: None,
         report_every: Duration::from_millis(500),
         live_delays: !asked.log_at_end,
         threads: romer_measure::ThreadOptions::default(),
@@ -403,17 +404,8 @@ fn request(asked: &Asked) -> Result<Request, Problem> {
     }
     let seed = Seed(asked.seed.unwrap_or_else(romer_measure::random_words));
     let request = Request { interval, bundle: asked.bundle, seed, trace, ..Request::new(model, limit) };
-    Schedule::new(&request).map_err(|error| wrong(asked_in(&error), &error.to_string()))?;
+    Schedule::new(&request).map_err(|error| wrong(error.about(), &error.to_string()))?;
     Ok(request)
-}
-
-/// The field that a schedule which cannot be is about.
-const fn asked_in(error: &TrafficError) -> &'static str {
-    match error {
-        TrafficError::IntervalNotPositive { .. } | TrafficError::IntervalOfModel { .. } => "interval",
-        TrafficError::NothingToBundle { .. } | TrafficError::BundleOutOfRange { .. } => "bundle",
-        _ => "traffic",
-    }
 }
 
 /// A size that probes cannot have: the command line's words without its option.

@@ -165,6 +165,7 @@ fn options(
         ecn: Ecn::NotEct,
         threads: ThreadOptions::default(),
         live_delays: false,
+        at: None,
         report_every: Duration::from_secs(3_600),
     })
 }

@@ -21,7 +21,8 @@ use romer_timebase::{
 };
 use romer_units::{Dscp, Duration, Ecn, Place, counted};
 use standstill::{Standstill, late_departures};
-use under_way::under_way;
+use under_way::leave_astray;
+use without_delay::without_delay;
 
 use figures::Figures;
 pub(crate) use workers::Workers;
@@ -33,6 +34,7 @@ mod numbers;
 mod standstill;
 mod under_way;
 mod unheard;
+mod without_delay;
 mod workers;
 
 /// Points that are kept of each series of stamp differences.
@@ -298,6 +300,8 @@ fn concluded(
     let (calibration, calibration_warnings) = apply(&mut related, &selection, stream.calibration.as_ref());
     let events = dated(stream, &related);
     let astray = mark_astray(stream, &events, &selection, &mut related);
+    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
+    let under_way = if killed { leave_astray(&mut related, waiting) } else { 0 };
     let figures = Figures::of(stream, &related, differences);
     let mut measurement = Measurement {
         schema: MEASUREMENT.into(),
@@ -332,11 +336,12 @@ fn concluded(
     measurement.warnings.extend(astray);
     measurement.warnings.extend(late_departures(&measurement));
     measurement.warnings.extend(standstill.words());
-    let waiting = Duration::from_nanos(stream.traffic.waiting_time_ns);
-    if let Some(number) = killed.then(|| under_way(&related, waiting)).filter(|number| *number > 0) {
+    if under_way > 0 {
         measurement.warnings.push(format!(
-            "{number} of what is counted as lost left less than the waiting time before the program was killed: nobody waited \
-             for it"
+            "{under_way} left less than the waiting time before the program was killed and had not come: nobody waited for \
+             {}; {} astray, not lost",
+            if under_way == 1 { "it" } else { "them" },
+            if under_way == 1 { "it is" } else { "they are" }
         ));
     }
     measurement.voice = calls(stream, &related, &measurement);
@@ -474,12 +479,15 @@ fn warnings(
             .into(),
     );
     unheard::words(stream, related).into_iter().for_each(|words| warn(true, words));
+    // Where nothing arrived there are no delays for the clocks to be in.
+    let mut delays = related.forward.iter().chain(&related.reverse);
+    let any_delay = delays.any(|passage| passage.delay.is_some());
     warn(
-        stream.clock_relation == ClockRelation::Unknown && any,
+        stream.clock_relation == ClockRelation::Unknown && any_delay,
         "the two clocks' offset is not known: one-way delays are the part above the least one".into(),
     );
     warn(
-        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && any,
+        stream.clock_relation == ClockRelation::Unknown && related.clock.method == "none" && any_delay,
         "the clocks' difference in rate (tens of microseconds a second between free-running clocks) was not to be taken \
          out of the one-way delays, and is still in them"
             .into(),
@@ -514,10 +522,8 @@ fn warnings(
     );
     warn(
         stamps > 0,
-        format!(
-            "{} did not come, of packets that were lost or of others: the packets count, but are left out of the delays",
-            counted(stamps, "stamp")
-        ),
+        format!("{} did not come, of packets that were lost or of others", counted(stamps, "stamp")),
     );
+    without_delay(stream, related).into_iter().for_each(|words| warn(true, words));
     warnings
 }

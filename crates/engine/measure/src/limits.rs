@@ -118,10 +118,22 @@ fn template() -> Value {
     serde_json::to_value(direction).unwrap_or_default()
 }
 
-/// The names of an object's fields; empty for anything else.
+/// The names of an object's fields that are numbers or lead to some; empty for anything else.
 fn names(value: &Value) -> String {
-    let fields = value.as_object().into_iter().flatten();
+    let fields =
+        value.as_object().into_iter().flatten().filter(|(name, field)| leads_to_numbers(name, field));
     fields.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a limit can go on from the field of that name. What is not known yet (`null`) is a number, unless it is an interval,
+/// which has two.
+fn leads_to_numbers(name: &str, field: &Value) -> bool {
+    match field {
+        Value::Object(fields) => fields.iter().any(|(name, field)| leads_to_numbers(name, field)),
+        Value::Number(_) => true,
+        Value::Null => name != "delay_kind" && !name.ends_with("_interval"),
+        Value::Array(_) | Value::String(_) | Value::Bool(_) => false,
+    }
 }
 
 /// Whether the document has a number at `path`.
@@ -144,8 +156,16 @@ fn known(path: &[String]) -> Result<(), String> {
             }
         })?;
     }
-    let text = rest.last().is_some_and(|name| name == "delay_kind");
-    if value.is_object() || value.is_array() || text {
+    let last = rest.last().map_or("", String::as_str);
+    if !leads_to_numbers(last, value) {
+        let what =
+            if last.ends_with("_interval") { "an interval, which has two ends" } else { "not one number" };
+        let before = rest[..rest.len() - 1].iter().try_fold(&template, |value, name| value.get(name));
+        let others = before.map(names).filter(|names| !names.is_empty());
+        let instead = others.map_or(String::new(), |names| format!("; choose one of {names} instead"));
+        return Err(format!("{} is {what}{instead}", path.join(".")));
+    }
+    if value.is_object() {
         return Err(format!("{} is not one number; go on to one of {}", path.join("."), names(value)));
     }
     Ok(())
@@ -194,12 +214,35 @@ mod tests {
             ("forward.loss.ratio<0.5", "percent"),
             ("reverse.packets.lost<many", "no number"),
             ("forward.packets.lost.more<1", "too deep"),
+            ("forward.delay_ns.mean_interval<1ms", "an interval, which has two ends; choose one of count, "),
+            ("forward.delay_ns.p99_interval.0<1ms", "too deep"),
+            ("forward.loss.ratio_interval<1%", "two ends; choose one of ratio"),
+            ("forward.delay_kind<1", "is not one number; choose one of "),
+            ("forward.loss.periods<5", "is not one number; choose one of "),
+            ("forward.ttl.changes<1", "is not one number; choose one of "),
             ("<", "direction"),
             ("", "compares nothing"),
         ] {
             let why = text.parse::<Limit>().unwrap_err();
             assert!(why.contains(part), "{text:?}: {why}");
         }
+    }
+
+    #[test]
+    fn whatever_is_offered_can_be_taken() {
+        let mut paths: Vec<String> = DIRECTIONS.map(str::to_owned).into();
+        let mut numbers = 0;
+        while let Some(path) = paths.pop() {
+            let limit = ["1ns", "1%", "1"].map(|bound| format!("{path}<{bound}").parse::<Limit>());
+            if limit.iter().any(Result::is_ok) {
+                numbers += 1;
+                continue;
+            }
+            let why = limit.into_iter().find_map(Result::err).unwrap();
+            let offered = why.split_once("go on to one of ").unwrap_or_else(|| panic!("{why}")).1;
+            paths.extend(offered.split(", ").map(|name| format!("{path}.{name}")));
+        }
+        assert!(numbers > 60, "{numbers}");
     }
 
     proptest! {

@@ -39,7 +39,7 @@ pub enum EventKind {
     MtuChange,
     /// The way to the target changed.
     RouteChange,
-    /// Probes were not sent: the host refused them, or the program stood still when they were due.
+    /// Probes were not sent: the host refused them, or the program was two seconds late with them.
     NotSent,
     /// Routers or the far host reported errors about probes (ICMP).
     PathError,

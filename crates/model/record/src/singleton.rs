@@ -105,8 +105,8 @@ pub enum Fate {
     Late,
     /// It did not arrive.
     Lost,
-    /// It did not arrive, and that says nothing of the path: an end of it was not to be found under its address then, or its
-    /// interface was down.
+    /// It did not arrive, and that says nothing of the path: an end of it was not to be found under its address then, its
+    /// interface was down, or nobody waited for it to the end.
     Astray,
     /// It cannot be known: the reflection did not return, and nothing says which way it was lost.
     Unknown,

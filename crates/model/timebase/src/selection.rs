@@ -205,7 +205,8 @@ pub(crate) fn count_missing(missing: &mut MissingStamps, probe: &[RoundTrip], se
         if arrived_there(row) && lacks(&row.t2, selection.t2) {
             missing.responder_arrival += 1;
         }
-        if replied(row) && lacks(&row.t3, selection.t3) {
+        let left_there = replied(row) && !(row.way == Way::Reverse && row.not_sent);
+        if left_there && lacks(&row.t3, selection.t3) {
             missing.responder_departure += 1;
         }
     }

@@ -132,6 +132,18 @@ pub enum TrafficError {
     },
 }
 
+impl TrafficError {
+    /// What of a request the error is about: `interval`, `bundle`, `size` or `traffic`.
+    pub const fn about(&self) -> &'static str {
+        match self {
+            Self::IntervalNotPositive { .. } | Self::IntervalOfModel { .. } => "interval",
+            Self::NothingToBundle { .. } | Self::BundleOutOfRange { .. } => "bundle",
+            Self::SizeOfModel { .. } => "size",
+            _ => "traffic",
+        }
+    }
+}
+
 /// What else a user can do who wants another interval.
 fn more(model: &TrafficModel) -> &'static str {
     match model {

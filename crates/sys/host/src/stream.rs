@@ -4,7 +4,7 @@
 //! Nothing here is for packets: [`wait_many`] allocates.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use romer_units::Duration;
@@ -40,14 +40,29 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, HostError> {
 /// octets), so that the conversation goes on when the largest packet of an interface or of a path becomes smaller under way.
 const SEGMENT: u32 = 512;
 
+/// From where a connection is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// This address of the host; `None`: the one that the host takes by itself.
+    pub address: Option<IpAddr>,
+    /// Send and receive by this interface only (`SO_BINDTODEVICE`).
+    pub interface: Option<String>,
+}
+
 /// Connects to `address`, by segments that fit every path, both ways.
 ///
 /// # Errors
-/// Nobody answers within `timeout`, or refuses.
-pub fn connect(address: SocketAddr, timeout: std::time::Duration) -> io::Result<TcpStream> {
+/// Nobody answers within `timeout`, or refuses; or the host has no such origin.
+pub fn connect(address: SocketAddr, from: &Origin, timeout: std::time::Duration) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     // It bounds what the other end sends as well, which is told of it. Where it cannot be had, segments are as large as usual.
     let _ = socket.set_tcp_mss(SEGMENT);
+    if let Some(interface) = &from.interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    if let Some(own) = from.address {
+        socket.bind(&SocketAddr::new(own, 0).into())?;
+    }
     socket.connect_timeout(&address.into(), timeout)?;
     Ok(socket.into())
 }

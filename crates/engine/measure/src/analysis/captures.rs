@@ -179,7 +179,7 @@ pub(super) fn read(near: &Path, far: &Path, choice: Option<FlowChoice>) -> Resul
     )];
     if others > 0 && choice.is_none() {
         notes.push(format!(
-            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses another of {}",
+            "{others} more {} in both captures: the one with the most packets was taken; --flow N chooses of {}",
             if others == 1 { "flow is" } else { "flows are" },
             listed(&all)
         ));
@@ -276,11 +276,14 @@ impl Pair {
 
     /// The least of far minus near over the packets in both.
     fn least(&self) -> Option<i64> {
-        self.differences().min()
+        self.packets.iter().flat_map(|(near, far)| far.iter().map(|far| far.at_ns - near.at_ns)).min()
     }
 
-    fn differences(&self) -> impl Iterator<Item = i64> {
-        self.packets.iter().flat_map(|(near, far)| far.iter().map(|far| far.at_ns - near.at_ns))
+    /// When the near place had each packet that both have, with what the far clock showed beyond that.
+    fn moments(&self) -> Vec<(i64, i64)> {
+        let moment =
+            |(near, far): &(Captured, Vec<Captured>)| Some((near.at_ns, far.first()?.at_ns - near.at_ns));
+        self.packets.iter().filter_map(moment).collect()
     }
 
     /// Its rows: of packets that went from the one place to the other. Packets before the first and after the last that both captures have may have been outside the far one's time, and are left out.
@@ -323,7 +326,8 @@ impl Pair {
 
 /// Whether the first flow goes from the near place to the far one. The hops that are left say it; where there is no router
 /// between, that no packet arrives before it was sent: there and back together take longer than nothing, on whatever
-/// clocks.
+/// clocks. That is asked of packets that are neighbours in time, for clocks drift apart by more than a round trip in the length
+/// of a capture.
 fn is_forward([first, second]: &[Pair; 2]) -> bool {
     let hops = |pair: &Pair| {
         pair.packets.iter().find_map(|(near, far)| Some(i16::from(near.ttl) - i16::from(far.first()?.ttl)))
@@ -332,10 +336,38 @@ fn is_forward([first, second]: &[Pair; 2]) -> bool {
         (Some(hops), _) if hops != 0 => hops > 0,
         (_, Some(hops)) if hops != 0 => hops < 0,
         _ => {
-            let longest = second.differences().max();
-            first.least().zip(longest).is_none_or(|(there, back)| there.saturating_sub(back) >= 0)
+            let [first, second] = [first, second].map(Pair::moments);
+            there_and_back(&first, &second).is_none_or(|length| length >= 0)
         }
     }
+}
+
+/// The median of how long there and back take together, where both `there` and `back` are moments by the near clock, in order,
+/// with what the far clock shows beyond it: of each of `back` between two of `there`, with what these show at its moment on the
+/// line between them, so that the clocks' rates do not matter. Where no packet is between two others, the least of the one and the most of the other.
+fn there_and_back(there: &[(i64, i64)], back: &[(i64, i64)]) -> Option<i64> {
+    let mut lengths = Vec::new();
+    let mut next = 0;
+    for (at, ahead) in back {
+        while there.get(next).is_some_and(|(moment, _)| moment <= at) {
+            next += 1;
+        }
+        let Some([before, after]) =
+            next.checked_sub(1).and_then(|place| there.get(place..=next)).and_then(<[_]>::first_chunk)
+        else {
+            continue;
+        };
+        let (passed, apart) = (i128::from(at - before.0), i128::from(after.0 - before.0).max(1));
+        let moved = i128::from(after.1 - before.1) * passed / apart;
+        lengths.push(i128::from(before.1) + moved - i128::from(*ahead));
+    }
+    let middle = lengths.len() / 2;
+    if lengths.is_empty() {
+        let least = there.iter().map(|(_, ahead)| ahead).min()?;
+        return Some(least.saturating_sub(*back.iter().map(|(_, ahead)| ahead).max()?));
+    }
+    let (_, median, _) = lengths.select_nth_unstable(middle);
+    i64::try_from(*median).ok()
 }
 
 fn packet_rows(near: &Captured, far: &[Captured], sequence: u64, least: i64) -> Vec<RoundTrip> {
@@ -404,5 +436,29 @@ mod tests {
             assert!(text.parse::<FlowChoice>().unwrap_err().contains("is no flow; write"), "{text}");
         }
         assert!("[::1]:5-[::2]:6".parse::<FlowChoice>().is_ok());
+    }
+
+    #[test]
+    fn the_way_there_is_told_whatever_the_clocks_do() {
+        // 600 s, a packet each 100 ms and its answer after 4 ms of 10 there and back.
+        for (rate_ppm, step) in
+            [(0, 0), (30, 0), (-30, 0), (500, 0), (-500, 0), (3, 20_000_000), (3, -20_000_000)]
+        {
+            let clock = |at: i64| at / 1_000_000 * rate_ppm + if at > 300_000_000_000 { step } else { 0 };
+            let there: Vec<(i64, i64)> = (0..6_000)
+                .map(|n| n * 100_000_000)
+                .map(|at| (at, 6_000_000 + clock(at + 6_000_000)))
+                .collect();
+            let back: Vec<(i64, i64)> = (0..6_000)
+                .map(|n| n * 100_000_000 + 10_000_000)
+                .map(|at| (at, clock(at - 4_000_000) - 4_000_000))
+                .collect();
+            let length = there_and_back(&there, &back).unwrap();
+            assert!((9_900_000..10_100_000).contains(&length), "{rate_ppm} {step}: {length}");
+            let mirrored = there_and_back(&back, &there).unwrap();
+            assert!((-10_100_000..-9_900_000).contains(&mirrored), "{rate_ppm} {step}: {mirrored}");
+        }
+        assert_eq!(there_and_back(&[(0, 5), (10, 7)], &[(20, 3)]), Some(2));
+        assert_eq!(there_and_back(&[(0, 5)], &[]), None);
     }
 }

@@ -195,6 +195,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use romer_host::clock;
+    use romer_host::stream::Origin;
     use romer_record::document::Way;
     use romer_record::event::Side;
     use romer_record::log::{Entry, Far, FarSent};
@@ -312,7 +313,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
             let far_end = scope.spawn(|| far_end(&listener, cut));
-            let mut conversation = Conversation::begin(address, None).unwrap();
+            let mut conversation = Conversation::begin(address, &Origin::default(), None).unwrap();
             let (interval_ns, direction) = (10_000_000, Way::RoundTrip);
             let request =
                 Request { ssid: 5, interval_ns, count: 3, payload_octets: 44, direction, stream: None };

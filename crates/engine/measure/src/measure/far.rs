@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration as StdDuration, Instant};
 
+use romer_host::stream::Origin;
 use romer_record::event::Event;
 use romer_record::log::Entry;
 use romer_session::association::Token;
@@ -105,9 +106,10 @@ pub(super) struct Grant {
 }
 
 /// What another connection needs to go on with a session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WayOn {
     address: SocketAddr,
+    from: Origin,
     secret: Token,
     heard: u64,
 }
@@ -116,6 +118,7 @@ pub(super) struct WayOn {
 #[derive(Debug)]
 pub(super) struct Conversation {
     address: SocketAddr,
+    from: Origin,
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
     broken: bool,
@@ -140,6 +143,7 @@ impl Conversation {
     fn over(address: SocketAddr, stream: Box<dyn ByteStream>, local: Option<IpAddr>) -> Self {
         Self {
             address,
+            from: Origin::default(),
             stream,
             decoder: Decoder::default(),
             broken: false,
@@ -164,15 +168,16 @@ impl Conversation {
         }
     }
 
-    /// Connects and greets; with a key only who has it.
-    pub(super) fn begin(address: SocketAddr, key: Option<&Key>) -> Result<Self, Absent> {
+    /// Connects from there and greets; with a key only who has it.
+    pub(super) fn begin(address: SocketAddr, from: &Origin, key: Option<&Key>) -> Result<Self, Absent> {
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));
-        let stream = romer_host::stream::connect(address, CONNECT).map_err(|error| Absent::of(&error))?;
+        let stream =
+            romer_host::stream::connect(address, from, CONNECT).map_err(|error| Absent::of(&error))?;
         let _ = stream.set_nodelay(true);
         let local = stream.local_addr().ok().map(|local| local.ip());
         let features = FEATURES.map(str::to_owned).to_vec();
         let hello = Hello { version: VERSION, software: SOFTWARE.into(), clock: clock_identity(), features };
-        let mut conversation = Self::over(address, Box::new(stream), local);
+        let mut conversation = Self { from: from.clone(), ..Self::over(address, Box::new(stream), local) };
         conversation.say(&Message::Hello(hello)).map_err(unreachable)?;
         conversation.be_welcomed(key)?;
         Ok(conversation)
@@ -331,7 +336,12 @@ impl Conversation {
 
     /// What another connection needs to go on with the session; `None` where the far end cannot.
     pub(super) fn way_on(&self) -> Option<WayOn> {
-        Some(WayOn { address: self.address, secret: self.secret?, heard: self.inbox.heard() })
+        Some(WayOn {
+            address: self.address,
+            from: self.from.clone(),
+            secret: self.secret?,
+            heard: self.inbox.heard(),
+        })
     }
 
     /// This end's address of the connection.
@@ -361,7 +371,7 @@ impl Conversation {
         key: Option<&Key>,
         silent: StdDuration,
     ) -> Result<(Self, Token), Absent> {
-        let mut conversation = Self::begin(way_on.address, key)?;
+        let mut conversation = Self::begin(way_on.address, &way_on.from, key)?;
         let silent_ns = i64::try_from(silent.as_nanos()).unwrap_or(i64::MAX);
         let resume = Resume { secret: hex(way_on.secret), heard: way_on.heard, silent_ns };
         let unreachable = |error: io::Error| Absent::Unreachable(plain(&error));

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::time::Duration as StdDuration;
+use std::time::{Duration as StdDuration, SystemTime};
 
 use romer_host::clock;
 use romer_host::socket::Waker;
@@ -149,6 +149,9 @@ pub fn measure(
     if let Some(note) = prepared.shortcoming() {
         observer.on_note(0, &note);
     }
+    if let Some(at) = options.at {
+        wait_for(at, interrupted, observer);
+    }
     let began = clock::monotonic_now();
     let (partial, mut happenings) = exchange(options, &mut streams, &log, began, interrupted, observer)?;
     let key = options.key.as_ref();
@@ -157,6 +160,25 @@ pub fn measure(
     let folder = run.folder().to_path_buf();
     let (rows, not_kept) = close_log(log, &folder, options.direction)?;
     conclude(run, &streams, dead, &rows, partial, not_kept)
+}
+
+/// Waits until shortly before the first probes are to leave. That they leave later, because it took so long to make all ready, is
+/// said.
+fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observer) {
+    const LOOK: StdDuration = StdDuration::from_millis(50);
+    let lead = LEAD.to_std();
+    if let Ok(late) = (SystemTime::now() + lead).duration_since(at)
+        && late > lead
+    {
+        let late = Duration::from_std(late);
+        observer.on_note(0, &format!("the run begins {late} late: it took so long to make it ready"));
+    }
+    while let Ok(left) = at.duration_since(SystemTime::now() + lead)
+        && !left.is_zero()
+        && !interrupted.load(Ordering::Acquire)
+    {
+        std::thread::sleep(left.min(LOOK));
+    }
 }
 
 /// Sends and receives until everything is back, with times of events told from `began`. Gives whether it was
@@ -173,7 +195,7 @@ fn exchange(
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
-    let legs = legs(streams, &readers);
+    let legs = legs(streams, &readers, options.at);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
     let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
@@ -305,11 +327,14 @@ fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, MeasureError> {
 }
 
 /// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
-fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>]) -> Vec<Leg> {
+fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], at: Option<SystemTime>) -> Vec<Leg> {
     let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
     let error = crate::circumstances::clock_error();
-    let start = clock::monotonic_now() + LEAD;
-    let started = rfc3339_after(LEAD);
+    // At the time that was asked for, where that is still to come.
+    let left = at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
+    let lead = left.filter(|left| *left <= LEAD).unwrap_or(LEAD);
+    let start = clock::monotonic_now() + lead;
+    let started = rfc3339_after(lead);
     let mut legs = Vec::with_capacity(streams.len());
     let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
     for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
@@ -536,6 +561,6 @@ fn rfc3339_now() -> String {
 }
 
 fn rfc3339_after(later: Duration) -> String {
-    let time = std::time::SystemTime::now() + later.to_std();
+    let time = SystemTime::now() + later.to_std();
     humantime::format_rfc3339_micros(time).to_string()
 }

@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use romer_record::document::Way;
 use romer_record::manifest::{CalibrationUse, SkewRequest, StampRequest};
 use romer_record::voice::VoiceRequest;
 use romer_session::sender::{LONGEST_PAYLOAD, SHORTEST_PAYLOAD, STAMP_PAYLOAD};
 use romer_store::Location;
-use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficError, TrafficModel};
+use romer_traffic::{IpVersion, Payloads, Request, Schedule, TrafficModel};
 use romer_units::{Dscp, Duration, Ecn};
 use romer_wire::compact;
 use romer_wire::stamp::{AUTHENTICATED_BASE, Key};
@@ -89,6 +90,8 @@ pub struct MeasureOptions {
     pub calibration: Option<CalibrationUse>,
     /// Where the run is kept.
     pub location: Location,
+    /// When the first probes leave; `None`: as soon as all is ready.
+    pub at: Option<SystemTime>,
     /// Time between two interval lines.
     pub report_every: Duration,
     /// Have the far ends tell their stamps of one-way probes at every interval, so that whoever follows the log has their
@@ -184,13 +187,9 @@ pub fn check_sizes(options: &MeasureOptions) -> Result<(), MeasureError> {
 /// The schedule of `request`.
 pub(super) fn checked(request: &Request) -> Result<Schedule, MeasureError> {
     Schedule::new(request).map_err(|error| {
-        let place = match error {
-            TrafficError::IntervalNotPositive { .. } | TrafficError::IntervalOfModel { .. } => "--interval",
-            TrafficError::NothingToBundle { .. } | TrafficError::BundleOutOfRange { .. } => "--bundle",
-            TrafficError::SizeOfModel { .. } => "--size",
-            _ => "traffic",
-        };
-        MeasureError::Usage(format!("there is no such schedule ({place}): {error}"))
+        let about = error.about();
+        let option = if about == "traffic" { "" } else { "--" };
+        MeasureError::Usage(format!("there is no such schedule ({option}{about}): {error}"))
     })
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration as StdDuration, Instant};
 use romer_host::host_info;
 use romer_host::link::Network;
 use romer_host::socket::{SocketOptions, StampingSocket};
+use romer_host::stream::Origin;
 use romer_record::document::{Traffic, Way};
 use romer_record::event::{Event, EventKind, Side};
 use romer_record::manifest::{ClockRelation, CutShort, StampRequest, Stream};
@@ -155,6 +156,8 @@ pub(super) fn prepare(
     let (traffic, schedule) = schedule_of(stream, address, way, keyed)?;
     let payloads = payloads(stream, &schedule, way, address, mtu, keyed)?;
     let floor = floor(stream, &schedule, way, keyed);
+    // What is wrong with where probes are to leave from is told before anybody is called from there.
+    bind(options, local, &socket_options(options))?;
     let mut conversation =
         if options.stamp_only { None } else { greet(address, way, options, named, notes)? };
     let test_port = conversation.as_ref().map_or_else(
@@ -303,6 +306,25 @@ pub(super) fn socket_options(options: &MeasureOptions) -> SocketOptions {
     }
 }
 
+/// A socket for probes from `local`.
+fn bind(
+    options: &MeasureOptions,
+    local: SocketAddr,
+    socket_options: &SocketOptions,
+) -> Result<StampingSocket, MeasureError> {
+    StampingSocket::bind(local, socket_options).map_err(|error| {
+        let (place, mend) = match (&options.interface, options.source) {
+            (Some(interface), _) if error.errno() == Some(19) => (
+                format!("--interface {interface}"),
+                format!("name one of this host's interfaces: {}", interfaces()),
+            ),
+            (_, Some(source)) => (format!("--source {source}"), "name an address of this host".to_string()),
+            _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
+        };
+        MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
+    })
+}
+
 /// The socket that sends the probes, and the one that receives the reflections.
 fn open(
     options: &MeasureOptions,
@@ -313,21 +335,7 @@ fn open(
     let per_second = 1_000_000_000u64.checked_div(interval.as_nanos().unsigned_abs()).unwrap_or(0);
     let receive_buffer = SocketOptions::buffer_for(per_second);
     let socket_options = SocketOptions { receive_buffer, ..socket_options(options) };
-    let bind = || {
-        StampingSocket::bind(local, &socket_options).map_err(|error| {
-            let (place, mend) = match (&options.interface, options.source) {
-                (Some(interface), _) if error.errno() == Some(19) => (
-                    format!("--interface {interface}"),
-                    format!("name one of this host's interfaces: {}", interfaces()),
-                ),
-                (_, Some(source)) => {
-                    (format!("--source {source}"), "name an address of this host".to_string())
-                }
-                _ => (local.to_string(), "see whether the host has an address of this family".to_string()),
-            };
-            MeasureError::Host { what: "open a socket for the probes", place, source: Box::new(error), mend }
-        })
-    };
+    let bind = || bind(options, local, &socket_options);
     let mut socket = bind()?;
     // A reflector takes what comes from its own port for a loop. While this socket has that port, another has not.
     if socket.local_address().port() == target.port() {
@@ -347,7 +355,9 @@ fn greet(
     named: bool,
     notes: &mut Vec<String>,
 ) -> Result<Option<Conversation>, MeasureError> {
-    match Conversation::begin(address, options.key.as_deref()) {
+    // Where the probes leave from the conversation does, for the far end takes probes from its address alone.
+    let from = Origin { address: options.source, interface: options.interface.clone() };
+    match Conversation::begin(address, &from, options.key.as_deref()) {
         Ok(conversation) if way.is_one_way() && !conversation.welcome.has(control::ONE_WAY) => {
             Err(MeasureError::Refused {
                 address,

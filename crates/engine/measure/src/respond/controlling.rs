@@ -493,7 +493,11 @@ impl Controlling {
         let those = counted_as(count, one, several);
         let mut mtu = None;
         let detail = if errno == STOOD_STILL {
-            format!("the responder did not send {those}: it stood still when they were due")
+            let them = if count == 1 { "it" } else { "them" };
+            format!(
+                "the responder did not send {those}: it was 2 s late with {them}, for it stood still, or has too little of the \
+                 processor for so many (--realtime there helps, or a longer --interval)"
+            )
         } else if errno == HostError::TOO_LONG {
             let peer = connection.peer;
             let takes_now = host_info::route_to(SocketAddr::new(peer, 0)).ok().map(|route| route.mtu);

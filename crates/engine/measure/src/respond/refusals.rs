@@ -27,23 +27,38 @@ pub(super) struct Refused {
 /// Those of one session that are not told yet.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    present: Option<Refused>,
+    present: Option<Gathered>,
     /// Something has left since.
     goes_on: bool,
     /// Parts told of what is too long since something left.
     parts: u32,
 }
 
+/// With when the first and the last of them were refused: whoever is behind refuses them long after they were due.
+#[derive(Clone, Copy, Debug)]
+struct Gathered {
+    all: Refused,
+    first: Timestamp<Monotonic>,
+    last: Timestamp<Monotonic>,
+}
+
 impl Refusals {
-    /// One more, which was due at `at`, is refused. Gives those before it that it does not belong to.
-    pub(super) fn refuse(&mut self, errno: i32, at: Timestamp<Monotonic>) -> Option<Refused> {
-        let is_other = |one: &Refused| one.errno != errno || (self.goes_on && at - one.until > OVER);
+    /// One more, which was due at `at`, is refused; it is `now`. Gives those before it that it does not belong to.
+    pub(super) fn refuse(
+        &mut self,
+        errno: i32,
+        at: Timestamp<Monotonic>,
+        now: Timestamp<Monotonic>,
+    ) -> Option<Refused> {
+        let is_other = |one: &Gathered| one.all.errno != errno || (self.goes_on && now - one.last > OVER);
         let told = self.present.take_if(|one| is_other(one));
         self.goes_on = false;
-        let one = self.present.get_or_insert(Refused { count: 0, errno, since: at, until: at });
-        one.count += 1;
-        one.until = one.until.max(at);
-        told
+        let all = Refused { count: 0, errno, since: at, until: at };
+        let one = self.present.get_or_insert(Gathered { all, first: now, last: now });
+        one.all.count += 1;
+        one.all.until = one.all.until.max(at);
+        one.last = now;
+        told.map(|one| one.all)
     }
 
     /// Something has left.
@@ -55,17 +70,18 @@ impl Refusals {
     /// Those that are over at `now`, or go on for so long that a part is told.
     pub(super) fn over(&mut self, now: Timestamp<Monotonic>) -> Option<Refused> {
         if self.goes_on {
-            return self.present.take_if(|one| now - one.until > OVER || now - one.since > LONGEST);
+            let told = self.present.take_if(|one| now - one.last > OVER || now - one.first > LONGEST);
+            return told.map(|one| one.all);
         }
         let part = Duration::from_nanos(OVER.as_nanos() << self.parts.min(DOUBLED));
-        let told = self.present.take_if(|one| one.errno == HostError::TOO_LONG && now - one.since > part);
+        let told = self.present.take_if(|one| one.all.errno == HostError::TOO_LONG && now - one.first > part);
         self.parts += u32::from(told.is_some());
-        told
+        told.map(|one| one.all)
     }
 
     /// All that are not told.
-    pub(super) const fn take(&mut self) -> Option<Refused> {
-        self.present.take()
+    pub(super) fn take(&mut self) -> Option<Refused> {
+        self.present.take().map(|one| one.all)
     }
 }
 
@@ -81,7 +97,7 @@ mod tests {
     fn what_is_refused_every_now_and_then_is_told_once_when_it_is_over_with_when_it_was() {
         let mut refusals = Refusals::default();
         for ms in [2_000, 2_050, 2_300] {
-            assert_eq!(refusals.refuse(1, at(ms)), None);
+            assert_eq!(refusals.refuse(1, at(ms), at(ms)), None);
             refusals.sent();
             assert_eq!(refusals.over(at(ms + 10)), None);
         }
@@ -89,7 +105,7 @@ mod tests {
         assert_eq!(refusals.over(at(2_801)), Some(all));
         assert_eq!((refusals.over(at(9_000)), refusals.take()), (None, None), "it is told once");
         for ms in (0..4_200).step_by(100) {
-            assert_eq!(refusals.refuse(1, at(ms)), None);
+            assert_eq!(refusals.refuse(1, at(ms), at(ms)), None);
             refusals.sent();
             let told = refusals.over(at(ms + 50)).map(|one| (one.since, one.until));
             let parts = [(2_000, 0), (4_100, 2_100)];
@@ -99,18 +115,32 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_a_second_behind_and_leaves_out_every_other_is_told_of_in_parts() {
+        let mut refusals = Refusals::default();
+        let mut told = Vec::new();
+        for ms in 0..6_400 {
+            assert_eq!(refusals.refuse(125, at(ms - 1_000), at(ms)), None);
+            refusals.sent();
+            told.extend(refusals.over(at(ms)));
+        }
+        let parts: Vec<u64> = told.iter().map(|one| one.count).collect();
+        assert_eq!(parts, [2_002, 2_002, 2_002]);
+        assert_eq!((told[1].since, told[1].until), (at(1_002), at(3_003)), "as they were due");
+    }
+
+    #[test]
     fn what_is_too_long_is_told_though_nothing_leaves_in_parts_that_become_longer() {
         let mut refusals = Refusals::default();
         let mut told = Vec::new();
         for ms in (0..200_000).step_by(100) {
-            assert_eq!(refusals.refuse(HostError::TOO_LONG, at(ms)), None);
+            assert_eq!(refusals.refuse(HostError::TOO_LONG, at(ms), at(ms)), None);
             told.extend(refusals.over(at(ms)).map(|one| (one.until - one.since).as_nanos() / 1_000_000_000));
         }
         // The last is as long as the one before.
         assert_eq!(told, [0, 1, 2, 4, 8, 16, 32, 64, 64]);
         refusals.sent();
         assert!(refusals.over(at(300_000)).is_some());
-        assert_eq!(refusals.refuse(HostError::TOO_LONG, at(300_000)), None);
+        assert_eq!(refusals.refuse(HostError::TOO_LONG, at(300_000), at(300_000)), None);
         assert!(refusals.over(at(300_600)).is_some(), "they begin anew");
     }
 
@@ -118,14 +148,14 @@ mod tests {
     fn as_long_as_nothing_leaves_it_is_not_over_and_another_reason_is_another() {
         let mut refusals = Refusals::default();
         refusals.sent();
-        assert_eq!(refusals.refuse(101, at(0)), None);
+        assert_eq!(refusals.refuse(101, at(0), at(0)), None);
         // One a second, and none of them leaves.
-        assert_eq!((refusals.refuse(101, at(1_000)), refusals.over(at(1_900))), (None, None));
+        assert_eq!((refusals.refuse(101, at(1_000), at(1_000)), refusals.over(at(1_900))), (None, None));
         let no_route = Refused { count: 2, errno: 101, since: at(0), until: at(1_000) };
-        assert_eq!(refusals.refuse(1, at(2_000)), Some(no_route));
+        assert_eq!(refusals.refuse(1, at(2_000), at(2_000)), Some(no_route));
         refusals.sent();
         let forbidden = Refused { count: 1, errno: 1, since: at(2_000), until: at(2_000) };
-        assert_eq!(refusals.refuse(1, at(3_000)), Some(forbidden), "things had left for a second");
+        assert_eq!(refusals.refuse(1, at(3_000), at(3_000)), Some(forbidden), "things had left for a second");
         assert_eq!(refusals.take().map(|one| one.since), Some(at(3_000)));
     }
 }

@@ -294,7 +294,7 @@ impl Sending {
 
     /// One more probe does not leave; those that did not for another reason are told first.
     fn refuse(&mut self, errno: i32, at: Timestamp<Monotonic>) {
-        let others = self.refusals.refuse(errno, at);
+        let others = self.refusals.refuse(errno, at, clock::monotonic_now());
         self.tell_refused(others);
     }
 

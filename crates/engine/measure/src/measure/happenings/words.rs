@@ -23,8 +23,13 @@ pub(super) fn refusal(
     heard: Option<TooLongHeard>,
 ) -> String {
     match errno {
-        crate::threads::STOOD_STILL if count == 1 => "the program stood still when it was due".into(),
-        crate::threads::STOOD_STILL => "the program stood still when they were due".into(),
+        crate::threads::STOOD_STILL => {
+            let them = if count == 1 { "it" } else { "them" };
+            format!(
+                "the program was 2 s late with {them}: it stood still, or has too little of the processor for so many (--realtime \
+                 helps, or a longer --interval)"
+            )
+        }
         HostError::TOO_LONG => {
             let are = if count == 1 { "it is" } else { "they are" };
             format!("{are} too long for the way to {target}{}", shorter_by(target, mtu, heard))
@@ -74,8 +79,15 @@ mod tests {
         let told = |count| {
             format!("{}: {}", unsent(count), refusal(crate::threads::STOOD_STILL, count, V4, None, None))
         };
-        assert_eq!(told(1), "1 probe was not sent: the program stood still when it was due");
-        assert_eq!(told(2), "2 probes were not sent: the program stood still when they were due");
+        assert_eq!(
+            told(1),
+            "1 probe was not sent: the program was 2 s late with it: it stood still, or has too little of the processor for so many (--realtime helps, or a longer --interval)"
+        );
+        assert!(
+            told(2).starts_with("2 probes were not sent: the program was 2 s late with them: "),
+            "{}",
+            told(2)
+        );
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Reflecting {
         match sent {
             Ok(_) => state.refusals.sent(),
             Err(error) => {
-                let others = state.refusals.refuse(error.errno().unwrap_or(0), clock::monotonic_now());
+                let now = clock::monotonic_now();
+                let others = state.refusals.refuse(error.errno().unwrap_or(0), now, now);
                 if let Some(refused) = others {
                     // A queue that is full has more to tell than that; the records tell of each.
                     let _ = self.links.notes.try_send(Note::Refused { session, refused });
