@@ -288,13 +288,8 @@ impl Words {
         }
         if let Some([low, high]) = clock.offset_bounds_ns {
             // What drifts or is set lies elsewhere later.
-            let [begin, lies] = if clock.skew_ppm.is_some() || !clock.events.is_empty() {
-                ["At the first packet the", "lay"]
-            } else {
-                ["The", "lies"]
-            };
             text.push_str(&format!(
-                " {begin} responder's clock minus this one {lies} within {} (causality alone, no symmetry assumed).",
+                " At the first packet the responder's clock minus this one lay within {} (causality alone, no symmetry assumed).",
                 bounds([low, high], self.unicode)
             ));
         }

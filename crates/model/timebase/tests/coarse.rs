@@ -1,7 +1,10 @@
 //! Stamps that tell no less than a microsecond or a millisecond apart: what they leave open, the intervals hold, and a unit of
 //! theirs is no step of a clock.
 
-use romer_timebase::skew::{Estimate, Estimator, Heading, Method};
+use romer_record::document::ClockState;
+use romer_record::manifest::SkewRequest;
+use romer_record::{Fate, Leaving, Passage};
+use romer_timebase::skew::{Estimate, Estimator, Heading, InTurn, Method, correct, state, usable};
 use romer_units::Timestamp;
 use romer_units::random::{Seed, Stream};
 
@@ -95,14 +98,99 @@ fn stamps_of_a_microsecond_do_where_nothing_waits_and_the_clocks_drift_by_less_t
 }
 
 #[test]
-fn equal_delays_leave_open_what_a_nanosecond_does() {
+fn equal_delays_leave_open_what_a_nanosecond_does_where_stamps_tell_it() {
     let mut estimator = Estimator::new(Method::Best, None);
     for n in 0..1_000i64 {
-        let at = n * 20_000_000;
+        let at = n * 20_000_000 + n * n % 9_973;
         estimator.push(Heading::Forward, Timestamp::from_nanos(at), Timestamp::from_nanos(at + 5_000_000));
     }
     let [low, high] = estimator.estimate().skew.expect("a skew").interval_ppm;
     assert!(low < -5e-5 && high > 5e-5 && high - low < 1e-3, "{low} to {high}");
+}
+
+/// The clocks as the document has them, for packets of a minute or of another time at equal times, by stamps in whole units; skew (ppm) and
+/// offset (ns) at the first packet are drawn.
+fn documented(unit: f64, wait: f64, seconds: f64, ways: usize, seed: u32) -> (f64, f64, ClockState) {
+    let random = Stream::new(Seed([seed, 0x756e_6974, 0, 0, 0, 0]), [0, 0]);
+    let mut drawn = 0;
+    let mut some = || {
+        drawn += 1;
+        random.unit(drawn)
+    };
+    let (skew, ahead, way) = ((2.0 * some() - 1.0) * 30e-6, (2.0 * some() - 1.0) * 1e9, 50e3 + 1e6 * some());
+    #[expect(clippy::cast_possible_truncation, reason = "minutes")]
+    let whole = |moment: f64| ((moment / unit).floor() * unit) as i64;
+    let mut directions = [Vec::new(), Vec::new()];
+    let mut n = 0u32;
+    while f64::from(n) * 0.02 < seconds {
+        let left = 1e12 + f64::from(n) * 2e7;
+        let there = left + way - wait * (1.0 - some()).ln();
+        let back = there + 5e3 + way - wait * (1.0 - some()).ln();
+        let responder = |moment: f64| moment + skew * (moment - 1e12) + ahead;
+        let stamps = [[left, responder(there)], [responder(there + 5e3), back]];
+        for (passages, [departure, arrival]) in directions.iter_mut().zip(stamps).take(ways) {
+            passages.push(passage(u64::from(n), whole(departure), whole(arrival)));
+        }
+        n += 1;
+    }
+    let [mut forward, mut reverse] = directions;
+    let request = SkewRequest::default();
+    let (estimate, _) = usable(&request, &forward, &reverse, &InTurn);
+    let least = [
+        correct(&mut forward, Heading::Forward, &estimate, &InTurn),
+        correct(&mut reverse, Heading::Reverse, &estimate, &InTurn),
+    ];
+    (skew * 1e6, ahead, state(&request, &estimate, &forward, &reverse, least).0)
+}
+
+fn passage(sequence: u64, departure: i64, arrival: i64) -> Passage {
+    Passage {
+        sequence,
+        copy: 0,
+        size: 64,
+        fate: Fate::Arrived,
+        departure: Some(Timestamp::from_nanos(departure)),
+        arrival: Some(Timestamp::from_nanos(arrival)),
+        delay: None,
+        ttl: None,
+        tos: None,
+        leaving: Leaving::Unknown,
+    }
+}
+
+/// All packets, or nearly all, of a direction lie on one tick: nothing is known of the rate, and of the offset what a tick leaves.
+#[test]
+fn stamps_coarser_than_what_delays_vary_by_tell_no_rate_and_widen_the_bounds() {
+    for unit in [10e6, 15.625e6, 1e9] {
+        for (wait, ways) in [(20e3, 2), (20e3, 1), (1e6, 2), (1e6, 1)] {
+            for seed in 0..5 {
+                let (_, ahead, clock) = documented(unit, wait, 60.0, ways, seed);
+                assert!(!clock.identifiable, "{unit}, {wait}, {ways}, {seed}: {clock:?}");
+                let holds = |[low, high]: [i64; 2]| low as f64 <= ahead && ahead <= high as f64;
+                assert_eq!(clock.offset_bounds_ns.is_some(), ways == 2);
+                assert!(
+                    clock.offset_bounds_ns.is_none_or(holds),
+                    "{unit}, {wait}, {seed}: {ahead}, {clock:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The interval is wider by 1.8 units over the run, half of which a floor that moves by one cannot tilt a line by: none of ten misses.
+#[test]
+fn where_a_run_is_long_enough_for_such_stamps_the_rate_is_as_wide_as_they_leave_it() {
+    for seed in 0..10 {
+        let (ppm, ahead, clock) = documented(10e6, 1e6, 400.0, 2, seed);
+        let Some([low, high]) = clock.skew_interval_ppm else { continue };
+        assert!(
+            high - low > 2.0 * 10e6 / 400.0 / 1e3 && low <= ppm && ppm <= high,
+            "{seed}: {ppm}, {clock:?}"
+        );
+        assert!(clock.delay_error_ns >= Some(10e6), "{seed}: {clock:?}");
+        let [low, high] = clock.offset_bounds_ns.expect("bounds");
+        assert!(low as f64 <= ahead && ahead <= high as f64, "{seed}: {ahead}, {clock:?}");
+    }
 }
 
 #[test]

@@ -101,8 +101,8 @@ pub struct Estimate {
     pub events: Vec<ClockChange>,
     /// What is to be taken out of raw delays, forward and in reverse.
     pub corrections: [Correction; 2],
-    /// By how much a raw delay may be off because of what the stamps do not tell apart, nanoseconds; 0 where they tell
-    /// single nanoseconds.
+    /// By how much a raw delay may be off, at the most, because of what the stamps do not tell apart, nanoseconds; 0 where
+    /// they tell single nanoseconds.
     pub coarse_ns: f64,
 }
 
@@ -270,13 +270,15 @@ impl Estimator {
 
     /// What can be said now.
     pub fn estimate(&self) -> Estimate {
-        let grains = self.tracks.each_ref().map(|track| track.resolution.nanos() as f64);
-        let mut estimate = self.by_method(grains);
+        let [there, back] = self.tracks.each_ref().map(|track| &track.resolution);
+        let told = [there.told(Some(back)), back.told(Some(there))];
+        let mut estimate = self.by_method(told.map(|told| told.off as f64));
         // What each end's stamps do not tell is in every delay, whatever is taken out of it.
-        for (correction, grain) in estimate.corrections.iter_mut().zip(grains) {
-            correction.floor_error_ns += coarse(grain);
+        let most = told.map(|told| coarse(told.most as f64));
+        for (correction, most) in estimate.corrections.iter_mut().zip(most) {
+            correction.floor_error_ns += most;
         }
-        estimate.coarse_ns = grains.map(coarse).into_iter().fold(0.0, f64::max);
+        estimate.coarse_ns = most.into_iter().fold(0.0, f64::max);
         estimate
     }
 

@@ -18,6 +18,7 @@
 //! Times are whole nanoseconds; what decides the course of a hull is computed in 128-bit integers, so that nothing
 //! overflows or rounds for a hundred years.
 
+mod bounds;
 mod changes;
 mod classic;
 mod correction;

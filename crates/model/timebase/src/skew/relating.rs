@@ -5,6 +5,7 @@ use romer_record::manifest::SkewRequest;
 use romer_record::{Fate, Passage};
 use romer_units::Duration;
 
+use super::bounds::bounds;
 use super::{ChangeKind, Correction, Estimate, Estimator, Heading, Method, Skew};
 use romer_units::{Arrival, Departure, Timestamp};
 
@@ -114,8 +115,13 @@ fn push(estimator: &mut Estimator, heading: Heading, passages: &[Passage]) {
     }
 }
 
+/// The difference of a passage's stamps.
+pub(super) fn raw(passage: &Passage) -> Option<i128> {
+    stamps(passage).map(|(departure, arrival)| across(departure, arrival))
+}
+
 /// The moment of a passage on the sender's clock.
-fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
+pub(super) fn moment(passage: &Passage, heading: Heading) -> Option<i64> {
     match heading {
         Heading::Forward => passage.departure.map(Timestamp::as_nanos),
         Heading::Reverse => passage.arrival.map(Timestamp::as_nanos),
@@ -447,8 +453,8 @@ pub fn usable(
     (found, warnings)
 }
 
-/// What the document says of the clocks. The bounds of the offset are those of the moment of the first packet: after
-/// correction no packet may have arrived before it left, or before the least time that a way is known to take. Where that
+/// What the document says of the clocks, of passages whose delays are [corrected](correct). The bounds of the offset are those of the moment
+/// of the first packet: no packet may have arrived before it left, or before the least time that a way is known to take. Where that
 /// time contradicts the packets, it is not used, and a warning says so. `least` are the least corrected differences of both
 /// directions, as [`correct`] gives them.
 pub fn state(
@@ -467,7 +473,7 @@ pub fn state(
             })
         })
         .fold(estimate.coarse_ns, f64::max);
-    let (offset_bounds_ns, warning) = bounds(request, least, error);
+    let (offset_bounds_ns, warning) = bounds(request, estimate, [forward, reverse], least);
     let method = method_of(request);
     let clock = ClockState {
         method: shown(method),
@@ -480,45 +486,6 @@ pub fn state(
         events: estimate.events.iter().map(|event| told(event, estimate)).collect(),
     };
     (clock, warning)
-}
-
-/// The bounds of the offset, and a warning where the stated least time of a way has to be left out.
-fn bounds(
-    request: &SkewRequest,
-    [there, back]: [Option<i128>; 2],
-    error: f64,
-) -> (Option<[i64; 2]>, Option<String>) {
-    let stated = request.path_minimum_ns.unwrap_or(0);
-    let Some((there, back)) = there.zip(back) else {
-        let useless = (stated > 0).then(|| {
-            "the stated least time of a way is of no use (--path-minimum): it narrows the bounds of the clocks' offset, of \
-             which packets of one direction tell nothing"
-                .to_owned()
-        });
-        return (None, useless);
-    };
-    let error = i128::from(super::rounded(error));
-    let within = |stated: i64| {
-        let spare = i128::from(stated) - error;
-        let (low, high) = (i64::try_from(spare - back).ok()?, i64::try_from(there - spare).ok()?);
-        (low <= high).then_some([low, high])
-    };
-    if let Some(bounds) = within(stated) {
-        return (Some(bounds), None);
-    }
-    let without = within(0);
-    // Where they cross anyway, the clocks drifted, and nothing can be said against what was stated.
-    let contradicted = without.filter(|_| stated > 0).map(|_| {
-        let both = Duration::from_nanos(i64::try_from(there + back).unwrap_or(i64::MAX));
-        let each = Duration::from_nanos(i64::try_from((there + back) / 2).unwrap_or(i64::MAX));
-        format!(
-            "the stated least time of a way contradicts the packets (--path-minimum {}): the quickest there and the quickest \
-             back took {both} together, so that each way takes {each} at the most, or one of them less than was stated; the \
-             bounds of the clocks' offset are given without it",
-            Duration::from_nanos(stated)
-        )
-    });
-    (without, contradicted)
 }
 
 fn told(event: &super::ClockChange, estimate: &Estimate) -> ClockEvent {

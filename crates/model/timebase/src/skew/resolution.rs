@@ -12,8 +12,25 @@ const ODD: usize = 10;
 const REGULAR: u64 = 8;
 /// Unless the delays take so many different multiples of it.
 const SEVERAL: u64 = 3;
+/// The stamps of fewer packets have a great step in common by chance; those of so many none above a microsecond in one of 10^15.
+const FEWEST: u64 = 8;
 /// Delays by themselves tell a step of which they take as many multiples as this.
 const MANY: u64 = 16;
+
+/// What stamps leave open of a raw delay, nanoseconds; 1 at the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Up or down, if clocks are read to the nearest: half of what each end's stamps tell apart.
+    pub(crate) off: u64,
+    /// The most, if they are read to the last one that has passed: what the coarser end's tell apart.
+    pub(crate) most: u64,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self { off: 1, most: 1 }
+    }
+}
 
 /// The greatest length of which all differences of some values are multiples; 0 as long as there is no difference.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,25 +122,47 @@ impl Resolution {
         };
     }
 
-    /// By how much a raw delay may be off, up or down, because of what the stamps do not tell, nanoseconds: half of what
-    /// each end's tell apart. 1 at the least.
-    pub fn nanos(&self) -> u64 {
-        let Some([at, delay]) = self.ends else { return 1 };
+    /// What the stamps of this direction leave open. `other` is the opposite one, whose departures are by the clock of these arrivals,
+    /// and whose arrivals are by that of these departures.
+    pub(crate) fn told(&self, other: Option<&Self>) -> Told {
+        let Some([at, delay]) = self.ends.filter(|_| self.count >= FEWEST) else { return Told::default() };
         let [departures, arrivals, delays] = self.steps();
+        let theirs = other.filter(|other| other.count >= FEWEST).map(Self::steps);
         let span = |ends: (i64, i64)| ends.1.abs_diff(ends.0);
         let regular = |step: u64| span(at) / step.max(1) < self.count.saturating_mul(REGULAR);
-        let told = |step: u64| if regular(step) { 1 } else { step };
+        // Each clock by the stamps of both directions, if both are by the same unit.
+        let joined = |own: Step, place: usize| {
+            let mut all = own;
+            theirs.iter().for_each(|theirs| all.absorb(theirs[place]));
+            if all.step > 1 { all.step } else { own.step.max(1) }
+        };
+        // Of a clock that tells nothing but the times of sending, the other one's unit is taken, if that may be its own, too.
+        let [sender, came] = [joined(departures, 1), joined(arrivals, 0)];
+        let finer = |unit: u64, other: u64| {
+            if other > 1 && unit.is_multiple_of(other) && regular(unit) { other } else { unit }
+        };
+        let known = theirs.map_or(1, |theirs| theirs[1].step.max(1));
+        let [known, came] = [finer(known, came), if theirs.is_some() { finer(came, sender) } else { came }];
+        let (departures, delays) = (departures.step, delays.step);
         let takes = |times: u64| delays > 0 && span(delay) / delays >= times;
         // Where delays are on the grid of the departures, so are the arrivals.
         let both = common(delays, departures);
-        let both = if takes(SEVERAL) { both } else { told(both) };
-        let alone = if takes(MANY) { delays / 2 } else { 1 };
-        let each = u64::midpoint(told(departures), told(arrivals));
-        both.max(alone).max(each).max(1)
+        let both = if takes(SEVERAL) || !regular(both) { both.max(1) } else { 1 };
+        let alone = if takes(MANY) { delays } else { 1 };
+        // A program sends at equal times; nothing makes packets arrive at equal times, to what a clock tells apart.
+        let left = if regular(departures) { common(departures, known) } else { departures };
+        let [left, came] = [left, came].map(|step| step.max(both).max(1));
+        Told { off: u64::midpoint(left, came).max(alone / 2), most: left.max(came).max(alone) }
+    }
+
+    /// By how much a raw delay may be off, up or down, because of what the stamps do not tell, nanoseconds: half of what
+    /// each end's tell apart. 1 at the least.
+    pub fn nanos(&self) -> u64 {
+        self.told(None).off
     }
 
     /// The steps of departures, arrivals and delays that most classes have.
-    fn steps(&self) -> [u64; 3] {
+    fn steps(&self) -> Steps {
         let mut classes = *self.classes;
         let mut used = CLASSES;
         while used > 1 && self.count < EACH * u64::try_from(used).unwrap_or(u64::MAX) {
@@ -134,10 +173,13 @@ impl Resolution {
             }
         }
         [0, 1, 2].map(|place| {
-            let mut steps: Vec<u64> =
-                classes[..used].iter().map(|class| class[place].step).filter(|step| *step > 0).collect();
-            steps.sort_unstable();
-            steps.into_iter().skip(used / ODD).fold(0, common)
+            let mut steps: Vec<Step> =
+                classes[..used].iter().map(|class| class[place]).filter(|one| one.first.is_some()).collect();
+            // Those that have no step, because all is the same, say nothing odd.
+            steps.sort_unstable_by_key(|one| if one.step == 0 { u64::MAX } else { one.step });
+            let mut all = Step::default();
+            steps.into_iter().skip(used / ODD).for_each(|one| all.absorb(one));
+            all
         })
     }
 }
@@ -179,7 +221,27 @@ mod tests {
     #[test]
     fn equal_times_between_packets_are_no_unit_of_the_stamps() {
         assert_eq!(found(0, 30_000_000, [1; 2]), 1);
-        assert_eq!(found(0, 0, [1; 2]), 1, "nor are equal delays");
+    }
+
+    /// No packet takes as long as the next to the nanosecond: stamps that say so are coarser than what it waits.
+    #[test]
+    fn equal_times_between_arrivals_are() {
+        assert_eq!(found(0, 0, [1; 2]), 10_000_000);
+        assert_eq!(found(0, 900_000, [10_000_000; 2]), 10_000_000, "half of 20 ms, all delays on one tick");
+        assert_eq!(found(0, 30_000_000, [10_000_000; 2]), 10_000_000, "a few ticks");
+    }
+
+    #[test]
+    fn a_clock_that_tells_only_the_times_of_sending_is_taken_for_one_like_the_other() {
+        let mut ways = [Resolution::default(), Resolution::default()];
+        for n in 0..3_000i64 {
+            let left = n * 20_000_000;
+            let there = left + 5_000_000 + n / 1_500 * 1_000_000;
+            ways[0].push(left, there);
+            ways[1].push(there, left);
+        }
+        let told = [ways[0].told(Some(&ways[1])), ways[1].told(Some(&ways[0]))];
+        assert_eq!(told, [Told { off: 1_000_000, most: 1_000_000 }; 2]);
     }
 
     #[test]
