@@ -4,13 +4,14 @@
 //! afterwards: by CSS variables in a page, which then suits light and dark, and by plain colours in a file of its
 //! own. Thousands of circles become a few paths, which makes the file a tenth as large.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ReportError;
-use crate::figure::{Axis, Figure, Ink, Labels, Layer};
+use crate::figure::{Axis, Figure, Ink, Labels, Layer, peaks};
 use crate::number::{grouped, percent, time};
 
 /// A chart's proportions.
@@ -97,18 +98,34 @@ impl Ink {
     }
 }
 
-/// Draws a figure as an SVG element (in a page) or document.
-pub(crate) fn draw(figure: &Figure, shape: Shape, theme: Theme) -> Result<String, ReportError> {
+/// What figures take on the left for the labels of their vertical axes: as much as any whose horizontal axis is the same, so
+/// that they begin at the same place.
+pub(crate) fn rooms(figures: &[Figure]) -> Vec<u32> {
+    let own = |figure: &Figure| match figure.y.labels {
+        Labels::Nothing => TEXT / 2,
+        _ => label_width(&figure.y),
+    };
+    let axis = |figure: &Figure| (figure.x.title.clone(), figure.x.from.to_bits(), figure.x.to.to_bits());
+    let mut most: HashMap<_, u32> = HashMap::new();
+    for figure in figures {
+        let room = most.entry(axis(figure)).or_default();
+        *room = own(figure).max(*room);
+    }
+    figures.iter().map(|figure| most.get(&axis(figure)).copied().unwrap_or_default()).collect()
+}
+
+/// Draws a figure as an SVG element (in a page) or document, with so much `room` on its left ([`rooms`]).
+pub(crate) fn draw(figure: &Figure, room: u32, shape: Shape, theme: Theme) -> Result<String, ReportError> {
     let size = shape.size(figure.low);
     let mut svg = String::new();
-    paint(figure, shape, &mut svg)
+    paint(figure, room, shape, &mut svg)
         .map_err(|why| ReportError::Chart { chart: figure.name, why: why.to_string() })?;
     Ok(themed(&join_circles(&svg), size, theme, &figure.title))
 }
 
 type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), Failure<'a>> {
+fn paint<'a>(figure: &Figure, room: u32, shape: Shape, svg: &'a mut String) -> Result<(), Failure<'a>> {
     let (width, height) = shape.size(figure.low);
     let root = SVGBackend::with_string(svg, (width, height)).into_drawing_area();
     let labelled = figure.y.labels != Labels::Nothing;
@@ -117,7 +134,7 @@ fn paint<'a>(figure: &Figure, shape: Shape, svg: &'a mut String) -> Result<(), F
         .margin_right(TEXT * 3 / 2)
         .margin_bottom(TEXT + TEXT / 3)
         .x_label_area_size(TEXT + TEXT / 3)
-        .y_label_area_size(if labelled { label_width(&figure.y) } else { TEXT / 2 })
+        .y_label_area_size(room)
         .build_cartesian_2d(range(&figure.x), range(&figure.y))?;
     chart
         .configure_mesh()
@@ -210,7 +227,8 @@ fn draw_layer<'a>(
         Layer::Above(ink, marks) => {
             let style = ink.marker().filled();
             let size = 5 * i32::try_from(FINE).unwrap_or(2);
-            chart.draw_series(marks.iter().map(|x| {
+            // A mark is as broad as several points.
+            chart.draw_series(peaks(marks, most / 5).iter().map(|(x, _)| {
                 let tip = [(0, 0), (-size / 2, size), (size / 2, size)];
                 EmptyElement::at((*x, y1)) + Polygon::new(tip.to_vec(), style)
             }))?;

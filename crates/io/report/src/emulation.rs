@@ -6,7 +6,7 @@ use romer_record::emulation::{EmulatedDirection, EmulatedPacket, Emulation};
 use crate::ReportError;
 use crate::escape::{lines, markup};
 use crate::figure::{Figure, emulated};
-use crate::html::{chart, page};
+use crate::html::{charts as drawn_into, page};
 use crate::number::{count, maybe_time, percent, rounded};
 use crate::svg::{Chart, alone};
 
@@ -90,7 +90,7 @@ fn figures(run: &EmulationRun<'_>) -> Vec<Figure> {
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn charts(run: &EmulationRun<'_>) -> Result<Vec<Chart>, ReportError> {
-    figures(run).into_iter().map(alone).collect()
+    alone(figures(run))
 }
 
 /// The page, in the look of a measurement's report and under its rules: nothing is fetched, and what came from outside
@@ -103,9 +103,7 @@ pub fn report(run: &EmulationRun<'_>) -> Result<String, ReportError> {
     heading(run.document, &mut body);
     notes(run.document, &mut body);
     table(run.document, &mut body);
-    for figure in figures(run) {
-        chart(&figure, &mut drawn, &mut body)?;
-    }
+    drawn_into(&figures(run), &mut drawn, &mut body)?;
     scenario(run.document, &mut body);
     let footer = "Every number here can be computed again from the samples beside this page, and every fate from the \
                   scenario and its seed.";

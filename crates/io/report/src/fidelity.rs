@@ -20,14 +20,15 @@ pub fn text(fidelity: &Fidelity, style: &TextStyle) -> String {
         lines.extend(wrap(&escape::terminal(&words), width).into_iter().map(strong));
         if direction.verdict != FidelityVerdict::TooFew {
             lines.extend(table(direction, style.unicode, width));
-            lines.extend(direction.distribution.iter().map(|distribution| {
-                format!(
-                    "  distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {} independent values)",
+            if let Some(distribution) = &direction.distribution {
+                let words = format!(
+                    "distributions of delay at most {} apart (Kolmogorov-Smirnov, p = {:.3}, worth {} independent values)",
                     percent(distribution.ks_distance),
                     distribution.p_value,
                     rounded(distribution.effective_values)
-                )
-            }));
+                );
+                lines.extend(wrap(&words, width - 2).into_iter().map(|line| format!("  {line}")));
+            }
         }
         lines.push(String::new());
     }
@@ -44,15 +45,19 @@ fn table(direction: &FidelityDirection, unicode: bool, width: usize) -> Vec<Stri
     rows.extend(direction.figures.iter().map(|figure| cells(figure, unicode)));
     let widths: Vec<usize> =
         (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
-    let mut columns = 6;
-    let total = |columns: usize| 2 + widths[..columns].iter().sum::<usize>() + 2 * (columns - 1);
-    while columns > 4 && total(columns) > width {
-        columns -= 1;
+    let mut columns: Vec<usize> = (0..6).collect();
+    let total = |columns: &[usize]| columns.iter().map(|column| widths[*column] + 2).sum::<usize>();
+    // What was asked for and what was measured stay.
+    for dispensable in [5, 4, 2] {
+        if total(&columns) > width {
+            columns.retain(|column| *column != dispensable);
+        }
     }
     let line = |row: &[String; 6]| {
         let mut line = format!("  {:1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(&widths).take(columns).skip(1) {
-            line.push_str(&format!("{}{cell}", " ".repeat(width - cell.chars().count() + 2)));
+        for column in columns.iter().skip(1) {
+            let cell = &row[*column];
+            line.push_str(&format!("{}{cell}", " ".repeat(widths[*column] - cell.chars().count() + 2)));
         }
         line.trim_end().to_owned()
     };
@@ -111,6 +116,11 @@ mod tests {
             warnings: vec!["\x1b[31mred".into()],
         };
         let style = TextStyle { color: false, unicode: true, width: 120 };
+        for width in 40..120 {
+            let text = text(&fidelity, &TextStyle { width, ..style });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+            assert!(text.contains("20.0 ms") && text.contains("21.0 ms"), "{width}:\n{text}");
+        }
         let text = text(&fidelity, &style);
         assert!(text.starts_with("Forward: as asked for\n"), "{text}");
         let line = |begin: &str| text.lines().find(|line| line.trim_start().starts_with(begin)).unwrap();

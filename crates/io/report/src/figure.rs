@@ -24,8 +24,8 @@ use distributions::{Changes, Sorted, sorted};
 pub(crate) use distributions::{capital, delays, steps};
 use over_time::Spaced;
 pub(crate) use several::{Laid, overlaid};
-use thin::thin_marks;
-pub(crate) use thin::{Cloud, MOST_POINTS};
+pub(crate) use thin::{Cloud, MOST_POINTS, peaks};
+use thin::{thin_marks, thin_peaks};
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ pub(crate) enum Layer {
     Area(Ink, Vec<(f64, f64)>),
     /// Marks at the lower axis.
     Below(Ink, Vec<f64>),
-    /// Marks at the upper edge: values beyond it.
-    Above(Ink, Vec<f64>),
+    /// Marks at the upper edge, which stand for values beyond it; with these.
+    Above(Ink, Vec<(f64, f64)>),
     /// Rectangles with their opacity: left, right, bottom, top.
     Bars(Ink, Vec<([f64; 4], f64)>),
 }

@@ -147,6 +147,8 @@ impl LiveView {
             .streams
             .iter()
             .fold((0, 0), |(sent, back), one| (sent + one.latest.sent, back + one.latest.returned));
+        // Its end is when the last one is sent: what is on its way then takes longer.
+        let elapsed = self.expected_ns.map_or(elapsed, |all| elapsed.min(all));
         // Of what takes less than ten seconds, the tenths.
         let short = self.expected_ns.is_some_and(|all| all < 10_000_000_000);
         let seconds = |nanos: i64| {
@@ -318,6 +320,15 @@ mod tests {
         assert!(lines[1].contains("lost 5.00 %"), "{lines:?}");
         assert!(lines[1].contains("▁█▅▅") && lines[1].contains("round trip  1.50 µs"), "{lines:?}");
         assert!(lines[0].contains("4 of 10 s, 400 sent, 190 back"), "{lines:?}");
+    }
+
+    #[test]
+    fn no_more_time_is_told_than_a_measurement_takes() {
+        let mut view = LiveView::new(Way::RoundTrip, Some(600_000_000), 2_000_000_000);
+        let told = StreamInterval { elapsed_ns: 733_000_000, ..interval(0, 0, 60, 60, 1e6) };
+        view.take(&told);
+        let line = view.lines(&plain(80)).swap_remove(0);
+        assert!(line.contains("  0.6 of 0.6 s, 60 sent, 60 back"), "{line}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The charts as files of their own.
 
-use crate::chart::{Shape, Theme, draw};
+use crate::chart::{Shape, Theme, draw, rooms};
 use crate::figure::{Figure, figures};
 use crate::{ReportError, Stream};
 
@@ -22,11 +22,16 @@ pub struct Chart {
 /// # Errors
 /// [`ReportError::Chart`].
 pub fn charts(stream: &Stream<'_>) -> Result<Vec<Chart>, ReportError> {
-    figures(stream).into_iter().map(alone).collect()
+    alone(figures(stream))
 }
 
-/// A figure as a file of its own.
-pub(crate) fn alone(figure: Figure) -> Result<Chart, ReportError> {
-    let svg = draw(&figure, Shape::Wide, Theme::Alone)?;
+/// Figures as files of their own.
+pub(crate) fn alone(figures: Vec<Figure>) -> Result<Vec<Chart>, ReportError> {
+    let rooms = rooms(&figures);
+    figures.into_iter().zip(rooms).map(|(figure, room)| one(figure, room)).collect()
+}
+
+fn one(figure: Figure, room: u32) -> Result<Chart, ReportError> {
+    let svg = draw(&figure, room, Shape::Wide, Theme::Alone)?;
     Ok(Chart { name: figure.name, title: figure.title, caption: figure.caption, svg })
 }

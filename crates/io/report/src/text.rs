@@ -55,14 +55,16 @@ pub fn summary(measurements: &[Measurement], kept: Option<&Path>, style: &TextSt
         let target = crate::words::heading(measurements, index);
         page.stream(measurement, &target, &mut lines);
     }
-    if let Some(kept) = kept {
-        // On one line however long, so that it can be copied.
-        let margin = page.paint(&format!("{:MARGIN$}", "Kept in"), Paint::Faint);
-        lines.push(format!("{margin}{}", escape::terminal(&kept.to_string_lossy())));
-    }
     let mut text = lines.join("\n").replace(NO_BREAK, " ");
     text.push('\n');
-    text
+    kept.map_or_else(|| text.clone(), |kept| format!("{text}{}", place("Kept in", kept, style)))
+}
+
+/// A line that says where something is: `Kept in  /var/run`. It is one however long, so that the name can be copied.
+pub fn place(name: &str, path: &Path, style: &TextStyle) -> String {
+    let page = Page { style: *style, words: Words { unicode: style.unicode }, width: style.width };
+    let margin = page.paint(&format!("{name:MARGIN$}"), Paint::Faint);
+    format!("{margin}{}\n", escape::terminal(&path.to_string_lossy()))
 }
 
 #[derive(Clone, Copy)]

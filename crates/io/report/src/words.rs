@@ -467,6 +467,9 @@ fn whose(place: Place) -> &'static str {
 
 fn skew(clock: &ClockState) -> String {
     let Some(skew) = clock.skew_ppm.filter(|_| clock.identifiable) else { return String::new() };
+    if are_one(skew, clock.skew_interval_ppm) {
+        return " They run at exactly the same pace.".into();
+    }
     let by = clock.calibration_packets.map_or_else(String::new, |packets| {
         format!(", by the first {} packets of a direction, sent for calibration", count(packets))
     });
@@ -483,7 +486,10 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
     let half = (high - low) / 2.0;
     // Stamps that somebody made up exactly leave an interval of nothing: digits are those of the rate then, and no finer
     // than a thousandth.
-    let half = if half < 1e-6 { skew.abs().max(0.05) } else { half };
+    if are_one(skew, Some([low, high])) {
+        return format!("exactly as fast as {other}");
+    }
+    let half = if half < EXACT_PPM { skew.abs().max(0.05) } else { half };
     let show = |ppm: f64| digits(ppm, if half > 0.0 { half } else { skew });
     if low <= 0.0 && high >= 0.0 {
         return format!(
@@ -499,6 +505,14 @@ pub(crate) fn pace(skew: f64, interval: Option<[f64; 2]>, other: &str) -> String
         show(low),
         show(high)
     )
+}
+
+/// Clocks that differ by less than this are one: a microsecond in three years.
+const EXACT_PPM: f64 = 1e-8;
+
+/// Whether stamps that somebody made up say that two clocks are one.
+fn are_one(skew: f64, interval: Option<[f64; 2]>) -> bool {
+    interval.is_some_and(|[low, high]| high - low < 2.0 * EXACT_PPM) && skew.abs() < EXACT_PPM
 }
 
 /// A number with two significant digits of `fine`, and one after the point at the least.
@@ -583,6 +597,15 @@ mod tests {
         assert_eq!(
             say(-0.000_04, Some([-0.000_11, 0.000_03])),
             "at a pace that cannot be told from that of this one (faster by -0.000110 to 0.000030 ppm, 95 %)"
+        );
+        assert_eq!(
+            say(-1e-8, Some([-7.2e-7, 7e-7])),
+            "at a pace that cannot be told from that of this one (faster by -0.00000072 to 0.00000070 ppm, 95 %)"
+        );
+        assert_eq!(say(2e-11, Some([1e-11, 3e-11])), "exactly as fast as this one");
+        assert_eq!(
+            say(17.0, Some([17.0 - 1e-10, 17.0 + 1e-10])),
+            "faster than this one by 17.0 ppm (95 %: 17.0 to 17.0 ppm)"
         );
         assert_eq!(say(-17.0, None), "slower than this one by 17.0 ppm");
     }

@@ -93,7 +93,7 @@ const soon = () => new Promise((done) => requestAnimationFrame(() => requestAnim
 const MARKS: &str = r"
 const told = [];
 const noted = (box) => told.push([...box.querySelectorAll('svg text.along')].map((text) =>
-  [text.getAttribute('text-anchor') === 'middle' ? text.getAttribute('x') : '', text.textContent.replace('\u2212', '-').replace(/\u202f/g, '')].join(' ')).join(','));
+  [text.getAttribute('text-anchor') === 'middle' ? text.getAttribute('x') : '', text.textContent.replace('\u2212', '-').replace(/,/g, '')].join(' ')).join(','));
 const boxes = [...document.querySelectorAll('.live')], first = boxes[0];
 for (const box of boxes) noted(box);
 for (let share = 0.9; share > 0.01; share *= 0.93) {
@@ -226,6 +226,52 @@ fn every_mark_of_an_axis_says_where_it_stands_however_broad_the_window_and_small
     }
 }
 
+/// Where the charts begin, each by its horizontal axis; and what the tip says over the mark of the longest delay that is beyond an
+/// axis, and that delay.
+const EDGES: &str = r"
+const told = document.documentElement.dataset;
+const figures = JSON.parse(document.getElementById('figures').textContent);
+const place = (number) => document.querySelector(`figure[data-figure='${number}'] .live`);
+const frame = (number) => { const rect = place(number).querySelector('clipPath rect');
+  return ['x', 'width'].map((name) => Number(rect.getAttribute(name))); };
+told.lefts = figures.map((figure, number) => [figure.x.title, figure.x.to, frame(number)[0].toFixed(2)].join('=')).join('|');
+const number = figures.findIndex((figure) => figure.layers.some((layer) => layer.kind === 'above' && layer.points.length));
+const figure = figures[number], box = place(number), [left, width] = frame(number);
+const marks = figure.layers.filter((layer) => layer.kind === 'above').flatMap((layer) => layer.points);
+const most = marks.reduce((a, b) => (b[1] > a[1] ? b : a));
+const r = box.getBoundingClientRect();
+const at = left + (most[0] - figure.x.from) / (figure.x.to - figure.x.from) * (width - 1);
+box.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse', clientX: r.left + at + 2, clientY: r.top + 22 }));
+requestAnimationFrame(() => { told.beyond = box.querySelector('.tip-box').textContent; told.most = most[1]; told.end = figure.y.to; });
+";
+
+#[test]
+fn charts_of_the_same_time_begin_at_the_same_place_and_a_mark_beyond_the_scale_tells_its_value() {
+    for size in ["1280,900", "390,844"] {
+        let page = html::report(&[make(&bad()).stream()]).unwrap();
+        let (dom, said) = opened(&with_scripts(&page, FRAMES, EDGES), size);
+        assert!(!said.lines().any(|line| line.contains("CONSOLE")), "{said}");
+        let mut lefts: Vec<(String, &str)> = between(&dom, "data-lefts=\"", "\"")
+            .split('|')
+            .filter_map(|one| one.rsplit_once('=').map(|(axis, left)| (axis.to_owned(), left)))
+            .collect();
+        lefts.sort();
+        let pairs = lefts.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        assert!(pairs.clone().count() > 3, "{lefts:?}");
+        for pair in pairs {
+            assert_eq!(pair[0].1, pair[1].1, "{size}: {}", pair[0].0);
+        }
+        let value = |name: &str| between(&dom, &format!("data-{name}=\""), "\"").replace("&nbsp;", "\u{a0}");
+        let (tip, most, end) = (value("beyond"), value("most"), value("end"));
+        let [most, end] = [most, end].map(|text| text.parse::<f64>().unwrap());
+        assert!(most > end, "{most} is on the scale up to {end}");
+        let shown = tip.split_once('\u{25b2}').unwrap_or_else(|| panic!("{tip}")).1;
+        let shown =
+            shown.trim_start().split('\u{a0}').find_map(|part| part.replace(',', "").parse::<f64>().ok());
+        assert!((shown.unwrap() - most).abs() < 0.02 * most, "{tip}: {most}");
+    }
+}
+
 #[test]
 fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
     let (first, second) = (make(&good()), make(&bad()));
@@ -269,6 +315,8 @@ fn what_the_charts_draw_is_saved_with_the_names_and_units_that_they_have() {
         .collect();
     let (least, most) = jitter.iter().fold((f64::MAX, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
     assert!(least < median && median < most, "{median} in {least} to {most}");
+    let above: Vec<_> = one_below_the_other.iter().filter(|row| &row[3] == "above").collect();
+    assert!(!above.is_empty() && above.iter().all(|row| row[5].parse::<f64>().unwrap() > 0.0));
     let losses: Vec<_> = one_below_the_other.iter().filter(|row| &row[1] == "loss").collect();
     assert!(!losses.is_empty());
     assert!(
@@ -288,7 +336,7 @@ fn on_a_telephone_a_finger_points_two_enlarge_and_nothing_is_wider_than_the_scre
     let words = sampled.strip_prefix("true,true,false,").unwrap_or_else(|| panic!("{sampled}"));
     let (drawn, there) =
         words.strip_suffix(" points here are drawn").unwrap().split_once(" of about ").unwrap();
-    let number = |text: &str| text.replace('\u{202f}', "").parse::<u32>().unwrap();
+    let number = |text: &str| text.replace(',', "").parse::<u32>().unwrap();
     assert!(number(there) > 2 * number(drawn), "{words}");
 }
 
@@ -322,11 +370,8 @@ fn the_page_draws_in_a_browser_without_complaint_and_shows_the_documents_numbers
         };
         let row = between(article, "class=\"key round\">", "</tr>");
         let cell = between(row, "<td>", "<");
-        let shown: f64 = cell
-            .trim()
-            .replace(['\u{202f}', '\u{a0}', ' ', ','], "")
-            .parse()
-            .unwrap_or_else(|_| panic!("{cell:?}"));
+        let shown: f64 =
+            cell.trim().replace(['\u{a0}', ' ', ','], "").parse().unwrap_or_else(|_| panic!("{cell:?}"));
         let median = embedded["round_trip"]["delay_ns"]["median"].as_f64().unwrap() / unit;
         let digits = cell.split_once('.').map_or(0, |(_, part)| part.trim().len());
         let half = 0.5000001 * 10f64.powi(-i32::try_from(digits).unwrap());

@@ -138,7 +138,7 @@ fn a_chart_of_some_points_for_many_says_how_many_and_which() {
         let all: u64 = counts.iter().map(|(points, of)| of.unwrap_or(*points)).sum();
         assert_eq!(caption.contains("points are drawn"), drawn < all, "{title}");
         if drawn < all {
-            let number = |text: &str| text.replace('\u{202f}', "").parse::<u64>().unwrap();
+            let number = |text: &str| text.replace(',', "").parse::<u64>().unwrap();
             let words = caption.split_once(" points are drawn").unwrap().0;
             let mut words = words.rsplit([' ', '>']);
             let (of, _, points) = (words.next().unwrap(), words.next(), words.next().unwrap());
@@ -229,6 +229,34 @@ fn the_page_of_several_runs_judges_as_the_comparison_does() {
         // A capital begins it.
         assert!(page.contains(&words[1..]), "{words}");
     }
+}
+
+#[test]
+fn files_on_the_same_axes_are_named_once_and_have_no_command_of_their_own() {
+    let command = "romer report --overlay oa.csv ob.csv --html page.html";
+    let mut made = [make(&good()), make(&good())];
+    for (made, name) in made.iter_mut().zip(["oa.csv", "ob.csv"]) {
+        let m = &mut made.measurement;
+        (m.source, m.target, m.started) = (Some(name.into()), name.into(), String::new());
+        m.metadata.command = command.into();
+    }
+    let page_of = |made: &[common::Made; 2]| {
+        let subjects = ["oa.csv", "ob.csv"].into_iter().zip(made);
+        let subjects: Vec<Subject<'_>> =
+            subjects.map(|(name, made)| Subject { name, stream: made.stream() }).collect();
+        html::overlay(&subjects, Figure::DEFAULT.parse().unwrap(), command).unwrap()
+    };
+    let page = page_of(&made);
+    assert!(page.contains("<li>oa.csv</li><li>ob.csv</li>"), "each once");
+    assert_eq!(page.matches(&format!("<code>{command}</code>")).count(), 1, "that of the page");
+    assert!(page.contains("from the files that are named above") && !page.contains("in its folder"));
+    made[0].measurement.source = None;
+    made[0].measurement.started = "2026-11-07T10:11:12Z".into();
+    let page = page_of(&made);
+    assert!(
+        page.contains("<li>oa.csv · 2026-11-07 10:11:12 UTC</li>")
+            && page.contains("in their folder; of a file")
+    );
 }
 
 #[test]

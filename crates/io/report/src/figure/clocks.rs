@@ -73,7 +73,7 @@ fn corrected(
         above += u64::from(both.iter().any(|value| *value > end));
         for ((value, cloud), beyond) in both.into_iter().zip(&mut clouds).zip(&mut beyond) {
             if value > end {
-                beyond.push(x);
+                beyond.push((x, value / unit.nanos()));
             } else {
                 cloud.push((x, value / unit.nanos()));
             }
@@ -81,7 +81,7 @@ fn corrected(
         band.push(x, at);
     }
     let [before, after] = clouds.map(Thinning::finish);
-    let [before_beyond, after_beyond] = beyond.map(super::thin_marks);
+    let [before_beyond, after_beyond] = beyond.map(super::thin_peaks);
     let widest = band.widest;
     let band = band.bars(least, end, unit);
     let ink = Ink::from(way);
@@ -244,7 +244,8 @@ pub(super) fn location(passages: &Passages<'_>) -> Option<Figure> {
         beyond += above.len();
         let points = within.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
         layers.push(Layer::Points(*ink, Cloud::all(points)));
-        layers.push(Layer::Above(*ink, super::thin_marks(above.into_iter().map(|(x, _)| x).collect())));
+        let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
+        layers.push(Layer::Above(*ink, super::thin_peaks(above)));
     }
     let more = if beyond > 0 {
         format!(" {} lie above {} and are marks at the upper edge.", count(beyond as u64), time(end, true))

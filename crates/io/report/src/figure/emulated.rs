@@ -113,7 +113,8 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         let points = left.iter().map(|left| (left.ordinal, of(left)));
         points.filter(|(_, nanos)| *nanos <= to).map(|(x, nanos)| (x, nanos / unit.nanos())).collect()
     };
-    let above: Vec<f64> = left.iter().filter(|left| left.held > to).map(|left| left.ordinal).collect();
+    let above = left.iter().filter(|left| left.held > to);
+    let above: Vec<(f64, f64)> = above.map(|left| (left.ordinal, left.held / unit.nanos())).collect();
     let beyond = if above.is_empty() {
         String::new()
     } else {
@@ -133,7 +134,7 @@ fn sequence(name: &'static str, way: &str, left: &[Left]) -> Option<Figure> {
         layers: vec![
             Layer::Points(Ink::Reverse, Cloud::all(points(|left| left.held))),
             Layer::Points(Ink::Forward, Cloud::all(points(|left| left.asked))),
-            Layer::Above(Ink::Reverse, super::thin_marks(above)),
+            Layer::Above(Ink::Reverse, super::thin_peaks(above)),
         ],
         legend: asked_and_held(),
         low: false,

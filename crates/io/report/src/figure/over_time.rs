@@ -9,6 +9,7 @@ use super::strips::lost_at;
 use super::thin::Thinning;
 use super::{
     Axis, Cloud, Figure, Ink, Labels, Layer, MOST_POINTS, Sorted, Times, as_float, ends, thin_marks,
+    thin_peaks,
 };
 use crate::Passages;
 use crate::number::{Unit, count, time};
@@ -42,11 +43,11 @@ pub(super) fn delays(
                 within.push((x, delay / unit.nanos()));
             } else {
                 beyond += 1;
-                above.push(x);
+                above.push((x, delay / unit.nanos()));
             }
         }
         layers.push(Layer::Points((*way).into(), within.finish()));
-        layers.push(Layer::Above((*way).into(), thin_marks(above)));
+        layers.push(Layer::Above((*way).into(), thin_peaks(above)));
     }
     let round_trip = ways == [Way::RoundTrip];
     let lost: Vec<f64> = if round_trip { lost_at(passages.round_trip, times, &[]) } else { Vec::new() };
@@ -191,7 +192,8 @@ fn spacings(
         let (near, above): (Vec<_>, Vec<_>) = these.far.iter().copied().partition(|(_, y)| *y <= end);
         let points = these.within.points.iter().chain(&near).map(|(x, y)| (*x, y / unit.nanos())).collect();
         layers.push(Layer::Points(*ink, Cloud { points, of: these.within.of + near.len() }));
-        layers.push(Layer::Above(*ink, thin_marks(above.into_iter().map(|(x, _)| x).collect())));
+        let above = above.into_iter().map(|(x, y)| (x, y / unit.nanos())).collect();
+        layers.push(Layer::Above(*ink, thin_peaks(above)));
     }
     let beyond: usize = rows
         .iter()

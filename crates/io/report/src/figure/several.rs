@@ -8,7 +8,7 @@ use super::strips::several_losses;
 use super::thin::Thinning;
 use super::{
     Axis, Figure, Ink, Labels, Layer, MOST_POINTS, Times, as_float, at, delays, ends_of, share, sorted,
-    steps, thin_marks,
+    steps, thin_peaks,
 };
 use crate::Passages;
 use crate::number::{Unit, count, time};
@@ -93,11 +93,11 @@ fn over_time(runs: &[Laid<'_>], rows: &[Row<'_>], way: Way, length: f64) -> Opti
                 within.push((x, y / unit.nanos()));
             } else {
                 beyond += 1;
-                above.push(x);
+                above.push((x, y / unit.nanos()));
             }
         }
         layers.push(Layer::Points(run.ink, within.finish()));
-        layers.push(Layer::Above(run.ink, thin_marks(above)));
+        layers.push(Layer::Above(run.ink, thin_peaks(above)));
     }
     let mut caption = Vec::new();
     if runs.iter().any(|run| run.floor > 0.0) {

@@ -154,6 +154,31 @@ pub(crate) fn thin_marks(mut marks: Vec<f64>) -> Vec<f64> {
     marks
 }
 
+/// Of marks with values, of which those nearer than about a pixel of the widest chart are one: the greatest.
+pub(crate) fn thin_peaks(mut marks: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    marks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    peaks(&marks, MOST_MARKS)
+}
+
+/// The same of marks in order, on an axis on which so many have room.
+pub(crate) fn peaks(marks: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let step = marks.last().map_or(0.0, |last| last.0) * share(1, most);
+    let mut peaks: Vec<(f64, f64)> = Vec::new();
+    // Where the first of those that are one is.
+    let mut begins = 0.0;
+    for mark in marks.iter().copied() {
+        match peaks.last_mut().filter(|_| mark.0 - begins < step) {
+            Some(peak) if mark.1 > peak.1 => *peak = mark,
+            Some(_) => {}
+            None => {
+                begins = mark.0;
+                peaks.push(mark);
+            }
+        }
+    }
+    peaks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +220,17 @@ mod tests {
             let share = usual as f64 / thinned.len() as f64;
             assert!((0.7..0.95).contains(&share), "{share} of {most}");
         }
+    }
+
+    #[test]
+    fn of_marks_that_are_one_the_greatest_stays_as_it_is() {
+        let marks: Vec<(f64, f64)> =
+            (0..80_000u32).map(|n| (f64::from(n) / 100.0, f64::from(n % 977))).collect();
+        let peaks = thin_peaks(marks.clone());
+        assert!(peaks.len() <= MOST_MARKS + 1 && peaks.len() > MOST_MARKS / 2, "{}", peaks.len());
+        assert!(peaks.iter().all(|peak| marks.contains(peak)), "a mark is where a packet is");
+        assert_eq!(peaks.iter().filter(|peak| peak.1 > 975.5).count(), 81);
+        assert_eq!(thin_peaks(vec![(5.0, 2.0), (1.0, 3.0)]), [(1.0, 3.0), (5.0, 2.0)]);
     }
 
     #[test]

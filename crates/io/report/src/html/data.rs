@@ -60,7 +60,7 @@ fn layer(layer: &Layer) -> Value {
         Layer::Line(of, points) => ("line", *of, pairs(points)),
         Layer::Area(of, points) => ("area", *of, pairs(points)),
         Layer::Below(of, xs) => ("below", *of, marks(xs)),
-        Layer::Above(of, xs) => ("above", *of, marks(xs)),
+        Layer::Above(of, points) => ("above", *of, pairs(points)),
         Layer::Bars(of, bars) => {
             let bar = |([a, b, c, d], opacity): &([f64; 4], f64)| {
                 json!([short(*a), short(*b), short(*c), short(*d), short(*opacity)])

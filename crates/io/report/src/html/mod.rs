@@ -8,7 +8,7 @@ mod overview;
 
 pub use overlay::{MOST as MOST_OVERLAID, overlay};
 
-use crate::chart::{Shape, Theme, draw};
+use crate::chart::{Shape, Theme, draw, rooms};
 use crate::escape::markup;
 use crate::figure::{Figure, figures};
 use crate::words::{self, Words};
@@ -104,9 +104,7 @@ fn article(
     overview::table(m, page);
     overview::limits(m, page);
     overview::findings(m, page);
-    for figure in figures {
-        chart(figure, drawn, page)?;
-    }
+    charts(figures, drawn, page)?;
     if figures.is_empty() {
         page.push_str(&format!(
             "<p>Its figures are left out: of so many streams the {MOST_DRAWN} with the slowest packets are drawn. \
@@ -121,8 +119,16 @@ fn article(
     Ok(())
 }
 
-/// Draws a figure into the page, and keeps it for the page's script.
-pub(crate) fn chart(figure: &Figure, drawn: &mut Vec<Value>, page: &mut String) -> Result<(), ReportError> {
+/// Draws figures into the page, and keeps them for the page's script.
+pub(crate) fn charts(
+    figures: &[Figure],
+    drawn: &mut Vec<Value>,
+    page: &mut String,
+) -> Result<(), ReportError> {
+    figures.iter().zip(rooms(figures)).try_for_each(|(figure, room)| chart(figure, room, drawn, page))
+}
+
+fn chart(figure: &Figure, room: u32, drawn: &mut Vec<Value>, page: &mut String) -> Result<(), ReportError> {
     let number = drawn.len();
     drawn.push(data::figure(figure));
     page.push_str(&format!(
@@ -130,7 +136,7 @@ pub(crate) fn chart(figure: &Figure, drawn: &mut Vec<Value>, page: &mut String) 
         markup(&figure.title)
     ));
     for (class, shape) in [("wide", Shape::Wide), ("narrow", Shape::Narrow)] {
-        page.push_str(&format!("<div class=\"{class}\">{}</div>\n", draw(figure, shape, Theme::Page)?));
+        page.push_str(&format!("<div class=\"{class}\">{}</div>\n", draw(figure, room, shape, Theme::Page)?));
     }
     let caption: Vec<String> = [figure.caption.clone(), figure.sampled().unwrap_or_default()]
         .into_iter()

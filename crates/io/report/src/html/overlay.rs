@@ -1,9 +1,9 @@
 //! Several runs on the same axes, with what differs.
 
 use romer_record::comparison::Comparison;
-use romer_record::document::DelayKind;
+use romer_record::document::{DelayKind, Measurement};
 
-use super::{chart, data, overview, page};
+use super::{WORDS, charts, data, overview, page};
 use crate::ReportError;
 use crate::comparison::{Figure as Compared, Subject, cells, compare};
 use crate::escape::markup;
@@ -28,11 +28,10 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
     ));
     for subject in subjects {
         let m = subject.stream.measurement;
-        let comment = m.metadata.comment.as_ref().map_or_else(String::new, |comment| format!(" · {comment}"));
-        let line = format!("{} · {} · {}{comment}", subject.name, m.target, m.started);
-        body.push_str(&format!("<li>{}</li>", markup(&line)));
+        body.push_str(&format!("<li>{}</li>", markup(&named(subject.name, m))));
     }
     body.push_str("</ol>\n");
+    let mut figures = Vec::new();
     for way in Way::ALL {
         let runs: Option<Vec<Laid<'_>>> = subjects
             .iter()
@@ -41,14 +40,13 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
             .collect();
         let mut runs = runs.unwrap_or_default();
         level(&mut runs, subjects, way);
-        for figure in overlaid(&runs, way) {
-            chart(&figure, &mut drawn, &mut body)?;
-        }
+        figures.extend(overlaid(&runs, way));
     }
+    charts(&figures, &mut drawn, &mut body)?;
     differences(subjects, by, &mut body);
     for (subject, number) in subjects.iter().zip(1..) {
         let title = format!("{number}. {}", subject.name);
-        overview::circumstances_of(subject.stream.measurement, &title, &mut body);
+        overview::circumstances_of(subject.stream.measurement, &title, command, &mut body);
     }
     if !command.is_empty() {
         let command = markup(command);
@@ -58,8 +56,34 @@ pub fn overlay(subjects: &[Subject<'_>], by: Compared, command: &str) -> Result<
     }
     body.push_str("</article>\n<section id=\"data\"><h2>Data in this page</h2></section>\n");
     let streams: Vec<_> = subjects.iter().map(|subject| subject.stream).collect();
-    let footer = "Each run's own page and packet log are in its folder.";
-    Ok(page("Several runs", &body, footer, &data::document(&streams), drawn))
+    Ok(page("Several runs", &body, where_kept(subjects), &data::document(&streams), drawn))
+}
+
+/// What a run is called, once: of a file its target is its name, and it does not tell when it began.
+fn named(name: &str, m: &Measurement) -> String {
+    let started = WORDS.moment(&m.started);
+    let mut parts = vec![name];
+    for part in [Some(m.target.as_str()), Some(&started), m.metadata.comment.as_deref()].into_iter().flatten()
+    {
+        if !part.is_empty() && !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts.join(" · ")
+}
+
+/// Where the packets are of which the page is made.
+fn where_kept(subjects: &[Subject<'_>]) -> &'static str {
+    let files = subjects.iter().filter(|subject| subject.stream.measurement.source.is_some()).count();
+    match files {
+        0 => "Each run's own page and packet log are in its folder.",
+        all if all == subjects.len() => {
+            "Every number here can be computed again from the files that are named above."
+        }
+        _ => {
+            "Runs have a page and a packet log in their folder; of a file, every number can be computed again from it."
+        }
+    }
 }
 
 /// A run as figures have it; `None` where its packets are not at hand.

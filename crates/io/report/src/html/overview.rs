@@ -180,10 +180,10 @@ pub(super) fn circumstances(m: &Measurement, page: &mut String) {
     }
 }
 
-/// The same of one of several runs, under its own title.
-pub(super) fn circumstances_of(m: &Measurement, title: &str, page: &mut String) {
+/// The same of one of several runs, under its own title. A file has no command but the one that made the whole page.
+pub(super) fn circumstances_of(m: &Measurement, title: &str, of_page: &str, page: &mut String) {
     list(&markup(title), &about(m), page);
-    if !m.metadata.command.is_empty() {
+    if !m.metadata.command.is_empty() && m.metadata.command != of_page {
         command(m, page);
     }
 }

@@ -18,7 +18,8 @@
     parent.append(e);
     return e;
   };
-  const group = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+  // Digits in threes from 10,000 on, as everywhere in the page.
+  const group = (text) => text.length < 5 ? text : text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
   // As many digits as a tenth of the span asks for, and as tell marks a step apart.
   const digitsOf = (span, step) => {
     let digits = 0;
@@ -29,7 +30,7 @@
     const digits = digitsOf(span, step);
     const [whole, part] = Math.abs(value).toFixed(digits).split('.');
     const shown = group(whole) + (part ? '.' + part : '');
-    return value < 0 && Number(shown.replace(/\u202f/g, '')) !== 0 ? '\u2212' + shown : shown;
+    return value < 0 && Number(shown.replace(/,/g, '')) !== 0 ? '\u2212' + shown : shown;
   };
   const time = (nanos) => {
     for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']])
@@ -60,12 +61,15 @@
     for (let n = Math.ceil(from / step - 1e-9); n * step <= to + 1e-9 * step; n += 1) places.push(n * step);
     return places;
   };
+  // What the labels of the vertical axis take on the left.
+  const room = (figure, [, , from, to]) =>
+    figure.y.labels === 'none' ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, ...ticks(figure.y, from, to, 4).map((y) => label(figure.y, y, to - from).length)));
   const draw = (state) => {
     const { figure, box, view } = state;
     const width = Math.max(280, box.clientWidth || 880), height = figure.low ? 118 : Math.round(Math.min(440, 150 + width * 0.16));
     const bare = figure.y.labels === 'none';
-    const wanted = ticks(figure.y, view[2], view[3], 4).map((y) => label(figure.y, y, view[3] - view[2]).length);
-    const left = bare ? 8 : Math.max(58, 16 + 7.2 * Math.max(0, ...wanted)), right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
+    // Charts of the same stretch of time begin at the same place.
+    const left = Math.max(room(figure, view), ...state.beside.map((other) => room(other.figure, other.whole))), right = width - 16, top = bare ? 6 : 26, bottom = height - 40;
     const [x0, x1, y0, y1] = view;
     const px = (x) => left + (x - x0) / (x1 - x0) * (right - left);
     const py = (y) => bottom - (y - y0) / (y1 - y0) * (bottom - top);
@@ -86,7 +90,7 @@
     }
     for (const [x, text] of named) {
       make('path', { d: `M${px(x)} ${bottom}v4`, class: 'axis' }, svg);
-      const anchor = px(x) > right - 24 ? 'end' : px(x) < left + 12 && bare ? 'start' : 'middle';
+      const anchor = px(x) > right - 24 ? 'end' : px(x) < left + 12 && left < 20 ? 'start' : 'middle';
       make('text', { x: Math.min(px(x) + (anchor === 'end' ? 8 : 0), width - 4), y: bottom + 17, 'text-anchor': anchor, class: 'along' }, svg, text);
     }
     make('path', { d: `M${left} ${bottom}H${right}`, class: 'axis' }, svg);
@@ -107,7 +111,7 @@
       } else if (layer.kind === 'below') {
         make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${bottom}v-9`).join(''), class: 'mark', style }, plot);
       } else if (layer.kind === 'above') {
-        make('path', { d: points.map((x) => `M${px(x).toFixed(1)} ${top - 6}l-3.5 6h7Z`).join(''), class: 'tip', style }, plot);
+        make('path', { d: points.map(([x]) => `M${px(x).toFixed(1)} ${top - 6}l-3.5 6h7Z`).join(''), class: 'tip', style }, plot);
       } else if (layer.kind === 'bars') {
         for (const [a, b, c, e, opacity] of points) make('rect', { x: px(a), y: py(e), width: Math.max(1, px(b) - px(a)), height: py(c) - py(e), class: 'tip', opacity, style }, plot);
       }
@@ -152,7 +156,16 @@
     make('path', { d: `M${at} ${g.top}V${g.bottom}` }, cursor);
     const lines = [];
     const close = (view[1] - view[0]) / 60;
+    // A mark at the upper edge is about so broad, as far as a pointer can tell.
+    const under = 5 * (view[1] - view[0]) / (g.right - g.left);
     for (const layer of figure.layers) {
+      if (layer.kind === 'above') {
+        const mark = nearest(layer.points, x);
+        if (!mark || Math.abs(mark[0] - x) > under) continue;
+        make('circle', { cx: g.px(mark[0]), cy: g.top - 3, r: 4, style: `--c:var(--${layer.ink})` }, cursor);
+        lines.push([layer, mark]);
+        continue;
+      }
       if (layer.kind !== 'points' && layer.kind !== 'line' && layer.kind !== 'area') continue;
       const point = nearest(layer.points, x);
       if (!point || Math.abs(point[0] - x) > close && layer.kind === 'points') continue;
@@ -162,7 +175,10 @@
     state.tip.replaceChildren();
     const span = (view[1] - view[0]) / 50;
     plain('b', {}, state.tip, told(figure.x, x, span));
-    for (const [layer, point] of lines) plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, told(figure.y, point[1], (view[3] - view[2]) / 50));
+    for (const [layer, point] of lines) {
+      const beyond = layer.kind === 'above' ? '\u25b2\u00a0' : '';
+      plain('span', { style: `--c:var(--${layer.ink})` }, state.tip, beyond + told(figure.y, point[1], (view[3] - view[2]) / 50));
+    }
     state.tip.hidden = false;
     const place = (at / g.width) * box.width;
     state.tip.style.left = Math.min(Math.max(0, place + 12), box.width - state.tip.offsetWidth) + 'px';
@@ -180,9 +196,8 @@
     place.prepend(legend, box);
     const tip = plain('div', { class: 'tip-box', hidden: '' }, box);
     const whole = [figure.x.from, figure.x.to, figure.y.from, figure.y.to];
-    const state = { figure, index, box, reset, some, tip, whole, view: whole };
+    const state = { figure, index, box, reset, some, tip, whole, view: whole, beside: [] };
     place.classList.add('lively');
-    draw(state);
     states.push(state);
     const toX = (clientX) => {
       const r = state.svg.getBoundingClientRect(), g = state.geometry;
@@ -248,6 +263,11 @@
     box.addEventListener('dblclick', all);
     reset.addEventListener('click', all);
   });
+  for (const state of states) {
+    const same = (other) => ['title', 'from', 'to'].every((part) => other.figure.x[part] === state.figure.x[part]);
+    state.beside = states.filter((other) => same(other) && other.box.closest('article') === state.box.closest('article'));
+  }
+  states.forEach(draw);
   let waiting = false;
   addEventListener('resize', () => {
     if (waiting) return;
