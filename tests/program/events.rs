@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::lab::{FAR, Lab, kept};
+use crate::common::lab::{FAR, FAR_V6, Lab, kept};
 use crate::common::measuring::{Measuring, not_received};
 use crate::common::process::{self, Process};
 use crate::common::{at, count, schema};
@@ -594,4 +594,31 @@ fn what_happens_to_the_responder_is_told_at_both_ends() {
     let own: Value = serde_json::from_str(ended.stderr.lines().nth(1).unwrap()).unwrap();
     schema::assert_valid(&own, "respond");
     assert_kinds(&own, &kinds);
+}
+
+#[test]
+fn the_conversation_leaves_from_where_the_probes_do() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for address in ["198.18.0.77/24", "2001:2:0:18::77/64"] {
+        let mut add = lab.command("A", "ip");
+        add.args(["address", "add", address, "dev", "t0"]);
+        // A new address of IPv6 is not used before it is known to be nobody else's.
+        if address.contains(':') {
+            add.arg("nodad");
+        }
+        process::run(&mut add).with_code(0);
+    }
+    for (target, source) in [(FAR, "198.18.0.77"), (FAR_V6, "2001:2:0:18::77")] {
+        for more in [["--direction", "round-trip"], ["--direction", "forward"], ["--interface", "t0"]] {
+            let asked =
+                ["measure", target, "--source", source, "--count", "5", "--interval", "10ms", "--json", "-"];
+            let run = process::run(&mut lab.romer("A", &[&asked, &more[..]].concat())).with_code(0);
+            let document: Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!(at(&document, "/forward/packets/received"), 5, "{source} {more:?}: {}", run.stderr);
+        }
+    }
+    let asked = ["measure", FAR, "--source", "198.18.0.78", "--count", "5"];
+    let run = process::run(&mut lab.romer("A", &asked)).with_code(4);
+    assert!(run.stderr.contains("--source 198.18.0.78"), "{}", run.stderr);
 }

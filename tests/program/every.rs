@@ -98,3 +98,21 @@ fn a_run_begins_when_it_is_asked_to() {
     let asked = before.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() + 1_000_000_000;
     assert!(u128::try_from(first).unwrap() >= asked, "{first} is before {asked}");
 }
+
+#[test]
+fn the_first_probes_leave_at_the_time_that_was_asked_for() {
+    let lab = Lab::path();
+    let _responder = lab.respond(&[]);
+    for direction in ["round-trip", "reverse"] {
+        // The laboratory's preparations take less than that.
+        let asked = std::time::SystemTime::now() + std::time::Duration::from_secs(4);
+        let text = humantime::format_rfc3339_millis(asked).to_string();
+        let options = ["--count", "5", "--interval", "10ms", "--direction", direction, "--json", "-"];
+        let mut command = lab.romer("A", [&["measure", FAR, "--start", &text], &options[..]].concat());
+        let ended = process::run(&mut command).with_code(0);
+        assert!(!ended.stderr.contains(" late: "), "{ended:?}");
+        let document: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        let started = at(&document, "/started").as_str().unwrap();
+        assert!(started.starts_with(&text[..text.len() - 1]), "{started} for {text}");
+    }
+}

@@ -93,19 +93,33 @@ fn where_all_packets_are_of_one_length_and_none_passes_it_is_said_that_shorter_o
     let lab = Lab::router();
     let _responder = lab.respond(&[]);
     drop_long(&lab, "r0");
-    let said = |size: &str| {
+    let said = |size: &str, options: &[&str]| {
         let asked =
             ["measure", BEHIND, "--size", size, "--interval", "10ms", "--duration", "500ms", "--json", "-"];
-        let document: Value =
-            serde_json::from_str(&process::run(&mut lab.romer("A", &asked)).with_code(0).stdout).unwrap();
+        let mut command = lab.romer("A", &[&asked, options].concat());
+        let document: Value = serde_json::from_str(&process::run(&mut command).with_code(0).stdout).unwrap();
         at(&document, "/warnings").to_string()
     };
-    let words = "packets of 1400 B of payload came through on the way there, while the search for the route, which sends 44 B, was answered: \
-                 something may drop packets for their length; see what becomes of --size 548B";
-    let warnings = said("1400B");
-    assert!(warnings.contains(words), "{warnings}");
-    let warnings = said("548B");
+    let words = |way: &str, short_ones: &str| {
+        format!(
+            "packets of 1400 B of payload came through on the way {way}, while {short_ones}: something may drop packets for their \
+             length; see what becomes of --size 548B"
+        )
+    };
+    let route = "the search for the route, which sends 44 B, was answered";
+    let conversation = "the conversation with the far end, whose segments have 512 B at the most, went on";
+    let warnings = said("1400B", &[]);
+    assert!(warnings.contains(&words("there", route)), "{warnings}");
+    for direction in ["round-trip", "forward"] {
+        let warnings = said("1400B", &["--no-route", "--direction", direction]);
+        assert!(warnings.contains(&words("there", conversation)), "{direction}: {warnings}");
+    }
+    let warnings = said("548B", &[]);
     assert!(!warnings.contains("for their length"), "{warnings}");
+    process::run(lab.command("R", "nft").args(["delete", "table", "inet", "long"])).with_code(0);
+    drop_long(&lab, "r1");
+    let warnings = said("1400B", &["--direction", "both"]);
+    assert!(warnings.contains(&words("back", route)) && !warnings.contains("the way there, "), "{warnings}");
 }
 
 #[test]

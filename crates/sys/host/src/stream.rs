@@ -38,7 +38,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, HostError> {
 
 /// Octets of a segment of a control conversation: with its headers it fits every path that carries IPv4 as it is to (576
 /// octets), so that the conversation goes on when the largest packet of an interface or of a path becomes smaller under way.
-const SEGMENT: u32 = 512;
+pub const SEGMENT: u32 = 512;
 
 /// From where a connection is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

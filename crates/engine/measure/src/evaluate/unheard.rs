@@ -6,6 +6,8 @@ use romer_timebase::Related;
 use romer_units::counted;
 use romer_wire::stamp::BASE;
 
+use romer_host::stream::SEGMENT;
+
 use crate::occurrences::SHORT;
 
 /// Packets that must be lost, and none have arrived, before their length may be why.
@@ -29,31 +31,34 @@ pub(super) fn words(stream: &Stream, related: &Related) -> Vec<String> {
 }
 
 /// That no packet came through of those of a stream that are all longer than what every path takes, while shorter ones did:
-/// the search for the way had reached the target, and its end had answered.
-fn none_arrived(stream: &Stream, related: &Related) -> Option<String> {
+/// the search for the way had reached the target, and its end had answered, or the conversation with the far end went on.
+fn none_arrived(stream: &Stream, related: &Related) -> Vec<String> {
     let mut answers =
         stream.metadata.route.iter().flatten().flat_map(|hop| [&hop.at_start, &hop.at_end]).flatten();
-    let reached = answers.any(|answer| answer.target);
-    let ways = [
-        ("on the way there", &related.forward),
-        ("on the way back", &related.reverse),
-        ("there and back", &related.round_trip),
-    ];
-    // Of packets of which nobody knows the way the round trip tells.
-    let all_lost = |passages: &[Passage]| {
-        passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost)
+    let short_ones = if answers.any(|answer| answer.target) {
+        format!("the search for the route, which sends {BASE} B, was answered")
+    } else if stream.far_log && stream.far_log_complete {
+        format!("the conversation with the far end, whose segments have {SEGMENT} B at the most, went on")
+    } else {
+        return Vec::new();
     };
-    let (way, passages) = ways.into_iter().find(|(_, passages)| reached && all_lost(passages))?;
-    let sizes = || passages.iter().map(|passage| passage.size);
-    let (shortest, longest) = (sizes().min()?, sizes().max()?);
-    let and_more = if shortest < longest { " and more" } else { "" };
-    (shortest > SHORT).then(|| {
-        format!(
-            "none of {} of {shortest} B of payload{and_more} came through {way}, while the search for the route, which sends {BASE} B, \
-             was answered: something may drop packets for their length; see what becomes of --size {SHORT}B",
-            counted(passages.len() as u64, "packet")
-        )
-    })
+    let words = |(way, passages): (&str, &Vec<Passage>)| {
+        let all_lost = passages.len() >= FEWEST && passages.iter().all(|passage| passage.fate == Fate::Lost);
+        let sizes = || passages.iter().map(|passage| passage.size);
+        let (shortest, longest) = (sizes().min()?, sizes().max()?);
+        let and_more = if shortest < longest { " and more" } else { "" };
+        (all_lost && shortest > SHORT).then(|| {
+            format!(
+                "none of {} of {shortest} B of payload{and_more} came through {way}, while {short_ones}: something may drop packets \
+                 for their length; see what becomes of --size {SHORT}B",
+                counted(passages.len() as u64, "packet")
+            )
+        })
+    };
+    let one_way = [("on the way there", &related.forward), ("on the way back", &related.reverse)];
+    let told: Vec<String> = one_way.into_iter().filter_map(words).collect();
+    // Of packets of which nobody knows the way the round trip tells.
+    if told.is_empty() { words(("there and back", &related.round_trip)).into_iter().collect() } else { told }
 }
 
 fn may_be_too_long(passage: &Passage) -> bool {

@@ -166,10 +166,9 @@ pub fn measure(
 /// said.
 fn wait_for(at: SystemTime, interrupted: &AtomicBool, observer: &mut dyn Observer) {
     const LOOK: StdDuration = StdDuration::from_millis(50);
-    let lead = LEAD.to_std();
-    if let Ok(late) = (SystemTime::now() + lead).duration_since(at)
-        && late > lead
-    {
+    // A busy machine may wake this thread late.
+    let lead = 5 * LEAD.to_std();
+    if let Ok(late) = (SystemTime::now() + LEAD.to_std()).duration_since(at) {
         let late = Duration::from_std(late);
         observer.on_note(0, &format!("the run begins {late} late: it took so long to make it ready"));
     }
@@ -195,7 +194,10 @@ fn exchange(
     let stop_receiving = AtomicBool::new(false);
     let (live_sender, live_receiver) = sync_channel(1 << 16);
     let readers = wakers(streams.len().div_ceil(receiving::STREAMS_OF_ONE))?;
-    let legs = legs(streams, &readers, options.at);
+    // At the time that was asked for, where that is still to come.
+    let left = options.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
+    let start = clock::monotonic_now() + left.unwrap_or(LEAD).max(LEAD);
+    let legs = legs(streams, &readers, start);
     let shared: Vec<_> = streams.iter().map(|stream| Arc::clone(&stream.shared)).collect();
     let interval = pace(streams);
     let look = if interval < MANY { LOOK_OFTEN } else { LOOK };
@@ -212,6 +214,8 @@ fn exchange(
         // Until when a far end is waited for that was told to send no more, once this run was interrupted.
         let mut no_longer = None;
         let mut keep_alive = clock::monotonic_now();
+        // It begins as long after the order as this host does after now.
+        std::thread::sleep((start - LEAD - clock::monotonic_now()).to_std());
         begin_reverse(streams);
         loop {
             happenings.wait(look);
@@ -327,14 +331,10 @@ fn wakers(count: usize) -> Result<Vec<Arc<Waker>>, MeasureError> {
 }
 
 /// The schedules, each beginning a little after the one before it, so that streams of one interval do not meet.
-fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], at: Option<SystemTime>) -> Vec<Leg> {
+fn legs(streams: &mut [Prepared], readers: &[Arc<Waker>], start: Timestamp<Monotonic>) -> Vec<Leg> {
     let count = i64::try_from(streams.len()).unwrap_or(1).max(1);
     let error = crate::circumstances::clock_error();
-    // At the time that was asked for, where that is still to come.
-    let left = at.and_then(|at| at.duration_since(SystemTime::now()).ok()).map(Duration::from_std);
-    let lead = left.filter(|left| *left <= LEAD).unwrap_or(LEAD);
-    let start = clock::monotonic_now() + lead;
-    let started = rfc3339_after(lead);
+    let started = rfc3339_after(start - clock::monotonic_now());
     let mut legs = Vec::with_capacity(streams.len());
     let readers = readers.iter().flat_map(|reader| std::iter::repeat_n(reader, receiving::STREAMS_OF_ONE));
     for ((stream, reader), place) in streams.iter_mut().zip(readers).zip(0i64..) {
