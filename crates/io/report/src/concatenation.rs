@@ -58,7 +58,7 @@ pub fn concatenate(a: &Subject<'_>, b: &Subject<'_>, against: Option<&Subject<'_
         b: side(b),
         against: against.map(side),
         method: format!(
-            "the convolution of the two samples; independence by the rank correlation of packets sent at the same moment; \
+            "the convolution of the two samples, each delay of A with each of B; independence by the rank correlation of packets sent at the same moment; \
              the distributions by the greatest difference of their functions, and all intervals at 95 %, from {RESAMPLES} \
              samples drawn anew by moving blocks (Kuensch 1989; block length by Politis and White 2004)"
         ),
@@ -124,7 +124,7 @@ fn direction(
         delay_kind,
         words: words(way, delay_kind, independence.as_ref(), test.as_ref(), &figures),
         independence,
-        predicted_delay_ns: predicted(sums.values()),
+        predicted_delay_ns: sums.summary(),
         measured_delay_ns: measured_delay,
         test,
         figures,
@@ -137,18 +137,6 @@ fn figure_of(summary: &Summary, name: &str) -> Option<f64> {
         "median" => summary.median,
         "p95" => summary.p95,
         _ => summary.p99,
-    }
-}
-
-/// The summary of the sums. How many there are says nothing, and they are in no order.
-fn predicted(sums: &[f64]) -> Summary {
-    Summary {
-        mean_interval: None,
-        median_interval: None,
-        p95_interval: None,
-        p99_interval: None,
-        block_length: None,
-        ..summary(sums)
     }
 }
 
@@ -238,39 +226,57 @@ fn words(
         ),
         None => format!("{}: that the delays of A and B are independent could not be tested.", way.name()),
     };
-    // Of shapes, the median is nothing on both sides: the one that differs most for its size tells how they differ.
-    let wanted = if kind == DelayKind::Absolute { &["median"][..] } else { &["p95", "p99"][..] };
-    let figures = figures.iter().filter(|figure| wanted.contains(&figure.name.as_str()));
-    let share = |figure: &ConcatenatedFigure| {
-        figure.difference_ns.unwrap_or(0.0).abs() / figure.predicted_ns.abs().max(1.0)
-    };
-    let figure = figures.max_by(|a, b| share(a).total_cmp(&share(b)));
-    let name = match figure.map_or("median", |figure| figure.name.as_str()) {
-        "p95" => "95th percentile above the median",
-        "p99" => "99th percentile above the median",
-        other => other,
-    };
-    match (test, figure.and_then(|figure| figure.difference_ns)) {
-        (Some(test), Some(_)) if test.held => {
+    match test {
+        Some(test) if test.held => {
             text.push_str(&format!(
                 " What was measured in series agrees with the sum (greatest difference of the distributions {:.3}, {}).",
                 test.distance,
                 probability(test.p_value)
             ));
         }
-        (Some(test), Some(difference)) => {
-            let side = if difference < 0.0 { "shorter" } else { "longer" };
+        Some(test) => {
             text.push_str(&format!(
-                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, {}): the \
-                 {name} is {} {side}.",
+                " What was measured in series is not the sum (greatest difference of the distributions {:.3}, {}): {}.",
                 test.distance,
                 probability(test.p_value),
-                time(difference.abs(), true)
+                apart(kind, figures)
             ));
         }
-        _ => {}
+        None => {}
     }
     text
+}
+
+/// How two distributions that are not one differ: by the figure that differs most for its size, of those of which the
+/// interval says that they do.
+fn apart(kind: DelayKind, figures: &[ConcatenatedFigure]) -> String {
+    let share = |figure: &ConcatenatedFigure| {
+        figure.difference_ns.unwrap_or(0.0).abs() / figure.predicted_ns.abs().max(1.0)
+    };
+    let told = figures
+        .iter()
+        .filter(|figure| figure.difference_interval_ns.is_some_and(|[low, high]| low > 0.0 || high < 0.0))
+        .max_by(|a, b| share(a).total_cmp(&share(b)));
+    let Some((figure, difference, [low, high])) =
+        told.and_then(|figure| Some((figure, figure.difference_ns?, figure.difference_interval_ns?)))
+    else {
+        return "their shapes differ, though none of the figures below does by more than chance explains"
+            .into();
+    };
+    let name = match figure.name.as_str() {
+        "p95" => "95th percentile",
+        "p99" => "99th percentile",
+        other => other,
+    };
+    let of = if kind == DelayKind::Absolute { "" } else { " above the median" };
+    let side = if difference < 0.0 { "shorter" } else { "longer" };
+    let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+    format!(
+        "the {name}{of} is {} {side} (95{NO_BREAK}%: {} to {})",
+        time(difference.abs(), true),
+        time(least, true),
+        time(most, true)
+    )
 }
 
 /// A concatenation for a terminal. The text ends with a newline; what came from outside is escaped.
@@ -333,7 +339,36 @@ pub fn text(found: &Concatenation, style: &TextStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::probability;
+    use super::{apart, probability};
+    use romer_record::concatenation::ConcatenatedFigure;
+    use romer_record::document::DelayKind;
+
+    #[test]
+    fn only_a_figure_that_differs_by_its_interval_is_said_to_differ() {
+        let figure = |name: &str, difference: f64, interval: [f64; 2]| ConcatenatedFigure {
+            name: name.into(),
+            predicted_ns: 10e6,
+            predicted_interval_ns: [9e6, 11e6],
+            measured_ns: Some(10e6 + difference),
+            difference_ns: Some(difference),
+            difference_interval_ns: Some(interval),
+        };
+        let unsure = figure("p95", -342e3, [-1e6, 326e3]);
+        let sure = figure("mean", 120e3, [30e3, 210e3]);
+        let say = |kind, figures: &[ConcatenatedFigure]| apart(kind, figures).replace('\u{a0}', " ");
+        assert_eq!(
+            say(DelayKind::Variable, std::slice::from_ref(&unsure)),
+            "their shapes differ, though none of the figures below does by more than chance explains"
+        );
+        assert_eq!(
+            say(DelayKind::Variable, &[unsure, sure.clone()]),
+            "the mean above the median is 120 µs longer (95 %: 30.0 µs to 210 µs)"
+        );
+        assert_eq!(
+            say(DelayKind::Absolute, &[figure("p95", -342e3, [-1e6, -26e3]), sure]),
+            "the 95th percentile is 342 µs shorter (95 %: 26.0 µs to 1.00 ms)"
+        );
+    }
 
     #[test]
     fn a_probability_is_a_plain_number_and_the_least_is_a_bound() {

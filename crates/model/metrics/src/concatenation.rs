@@ -3,25 +3,34 @@
 //! If a packet's delay in the one network tells nothing of its delay in the other, the delay of both in series is
 //! distributed as the convolution of the two. That is tested first, where both were measured at the same time
 //! ([`independence`]); then the convolution is made ([`Sums::of`]) and may be held against a measurement of both in series
-//! ([`Sums::against`]). All three samples are drawn anew by moving blocks of the length that their dependence asks for,
+//! ([`Sums::against`]). Its mean, standard deviation and extremes are those of the samples by formula; its distribution function
+//! is added up for each value of the one over all of the other, of large samples with means of values that lie between many
+//! others. All three samples are drawn anew by moving blocks of the length that their dependence asks for,
 //! so that the tests know how little packets that share their fate tell.
 
+use romer_record::document::Summary;
 use romer_units::random::{Seed, Stream};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::bootstrap::{SEED, Statistic};
 use crate::interval::Dependence;
-use crate::summary::{real, whole};
+use crate::summary::{Moments, real, whole};
 
 /// Samples that are drawn.
 pub const RESAMPLES: usize = 399;
-/// Values of a series at most: of longer ones every second, third, ... is taken.
-const VALUES: usize = 4_096;
-/// Quantiles that stand for a sample in a convolution, and in one of a sample drawn anew.
-const POINTS: usize = 512;
-const POINTS_DRAWN: usize = 64;
+/// Values of a series that samples are drawn from, at most: of longer ones every second, third, ... is taken.
+const VALUES: usize = 1 << 17;
+/// A sample is put together from so many blocks at most.
+const MOST_BLOCKS: usize = 1 << 12;
+/// Points that stand for a sample in a convolution: so many at either end are its values one by one, and so many means of as
+/// many values each are what lies between.
+const POINTS: Room = Room { ends: 1 << 13, between: 1 << 14 };
+/// The same of a sample that is drawn anew.
+const POINTS_DRAWN: Room = Room { ends: 256, between: 768 };
 /// Places at which two distribution functions are compared.
 const PLACES: usize = 64;
+/// Halvings in which a quantile is found.
+const HALVINGS: usize = 80;
 /// Fewer values, or pairs, than this tell nothing.
 pub const FEWEST: usize = 60;
 
@@ -62,8 +71,18 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks.iter().map(|rank| if spread > 0.0 { (rank - middle) / spread } else { 0.0 }).collect()
 }
 
-/// A series, and how it is drawn anew.
+/// How many points stand for a sample.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    ends: usize,
+    between: usize,
+}
+
+/// A series in classes, and how it is drawn anew.
 struct Series {
+    /// The class of each value, in order of time.
+    of_place: Vec<u16>,
+    /// The mean of each class, ascending.
     values: Vec<f64>,
     block: usize,
     name: u32,
@@ -72,68 +91,190 @@ struct Series {
 impl Series {
     fn of(values: &[f64], name: u32) -> Self {
         let values: Vec<f64> = values.iter().copied().step_by(values.len().div_ceil(VALUES).max(1)).collect();
-        let block = Dependence::of(&values, |value| value).block().unwrap_or(1).min(values.len());
-        Self { values, block, name }
+        let asked = Dependence::of(&values, |value| value).block().unwrap_or(1);
+        let block = asked.max(values.len().div_ceil(MOST_BLOCKS)).min(values.len());
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+        let mut of_place = vec![0; values.len()];
+        let mut means = Vec::new();
+        for class in classes(values.len(), POINTS_DRAWN) {
+            let places = &order[class];
+            for place in places {
+                of_place[*place] = u16::try_from(means.len()).unwrap_or(u16::MAX);
+            }
+            means.push(places.iter().map(|place| values[*place]).sum::<f64>() / real(places.len()));
+        }
+        Self { of_place, values: means, block, name }
     }
 
-    /// Drawn anew, ascending.
-    fn drawn(&self, number: u32) -> Vec<f64> {
+    /// As it is.
+    fn plain(&self) -> Points {
+        self.counted(&self.of_place)
+    }
+
+    /// Drawn anew.
+    fn drawn(&self, number: u32) -> Points {
         let stream = Stream::new(Seed(SEED.0.map(|part| part.wrapping_add(104))), [self.name, number]);
-        let mut values = Vec::with_capacity(self.values.len() + self.block);
+        let count = self.of_place.len();
+        let mut drawn = Vec::with_capacity(count + self.block);
         let mut ordinal = 0;
-        while values.len() < self.values.len() {
-            let start = whole(stream.unit(ordinal) * real(self.values.len() - self.block + 1));
-            values.extend_from_slice(&self.values[start..start + self.block]);
+        while drawn.len() < count {
+            let start = whole(stream.unit(ordinal) * real(count - self.block + 1));
+            drawn.extend_from_slice(&self.of_place[start..start + self.block]);
             ordinal += 1;
         }
-        values.truncate(self.values.len());
-        ascending(values)
+        drawn.truncate(count);
+        self.counted(&drawn)
+    }
+
+    fn counted(&self, of_place: &[u16]) -> Points {
+        let mut counts = vec![0_u32; self.values.len()];
+        of_place.iter().for_each(|class| counts[usize::from(*class)] += 1);
+        let there = self.values.iter().zip(&counts).filter(|(_, count)| **count > 0);
+        Points::of(there.map(|(value, count)| (*value, f64::from(*count))))
     }
 }
 
-fn ascending(mut values: Vec<f64>) -> Vec<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values
+/// Places of an ascending sample in classes: each of the values at the ends alone, and those between in equal parts.
+fn classes(count: usize, room: Room) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let ends = room.ends.min(count / 2);
+    let between = count - 2 * ends;
+    let parts = room.between.min(between);
+    let edge = move |part: usize| ends + part * between / parts.max(1);
+    let low = (0..ends).map(|place| place..place + 1);
+    let middle = (0..parts).map(move |part| edge(part)..edge(part + 1));
+    low.chain(middle).chain((count - ends..count).map(|place| place..place + 1))
 }
 
-fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let place = p * real(sorted.len() - 1);
-    let below = whole(place).min(sorted.len() - 1);
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * (place - real(below))
+/// A distribution on points.
+struct Points {
+    /// Ascending.
+    values: Vec<f64>,
+    /// The probability of each.
+    weights: Vec<f64>,
+    /// The probability of all before each, and of all.
+    below: Vec<f64>,
 }
 
-fn value(sorted: &[f64], statistic: Statistic) -> f64 {
-    match statistic {
-        Statistic::Mean => sorted.iter().sum::<f64>() / real(sorted.len()),
-        Statistic::Quantile(p) => quantile(sorted, p),
+impl Points {
+    fn of(points: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (values, counts): (Vec<f64>, Vec<f64>) = points.unzip();
+        let all: f64 = counts.iter().sum();
+        let mut sum = 0.0;
+        let mut below = vec![0.0];
+        below.extend(counts.iter().map(|count| {
+            sum += count;
+            sum / all
+        }));
+        Self { values, weights: counts.into_iter().map(|count| count / all).collect(), below }
+    }
+
+    /// An ascending sample.
+    fn of_sample(sorted: &[f64], room: Room) -> Self {
+        let point = |class: std::ops::Range<usize>| {
+            let values = &sorted[class];
+            (values.iter().sum::<f64>() / real(values.len()), real(values.len()))
+        };
+        Self::of(classes(sorted.len(), room).map(point))
+    }
+
+    fn mean(&self) -> f64 {
+        self.values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum()
+    }
+
+    /// The probability of what is not above a place.
+    fn share(&self, place: f64) -> f64 {
+        self.below[self.values.partition_point(|value| *value <= place)]
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        let place = self.below[1..].partition_point(|below| *below < p - LEAST);
+        self.values[place.min(self.values.len() - 1)]
     }
 }
 
-/// At most `points` values that are distributed as the sample, all of it where it is no larger.
-fn points(sorted: &[f64], points: usize) -> Vec<f64> {
-    if sorted.len() <= points {
-        return sorted.to_vec();
+/// Sums of probabilities are exact to this.
+const LEAST: f64 = 1e-12;
+
+/// The convolution of two distributions: that of their sum, if they are independent.
+struct Convolution {
+    parts: [Points; 2],
+    /// What is taken off the sums.
+    about: f64,
+}
+
+impl Convolution {
+    fn of(a: Points, b: Points) -> Self {
+        Self { parts: [a, b], about: 0.0 }
     }
-    (0..points).map(|point| quantile(sorted, (real(point) + 0.5) / real(points))).collect()
-}
 
-/// The convolution of two samples, ascending.
-fn convolution(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
-    let (a, b) = (points(a, most), points(b, most));
-    ascending(a.iter().flat_map(|a| b.iter().map(move |b| a + b)).collect())
-}
+    /// The probability of sums that are not above a place.
+    fn share(&self, place: f64) -> f64 {
+        self.share_of_sums(place + self.about)
+    }
 
-/// The share of a sample that is not above a place.
-fn share(sorted: &[f64], place: f64) -> f64 {
-    real(sorted.partition_point(|value| *value <= place)) / real(sorted.len())
+    fn share_of_sums(&self, place: f64) -> f64 {
+        let [a, b] = &self.parts;
+        // As the one grows the other has to shrink.
+        let mut end = b.values.len();
+        let mut sum = 0.0;
+        for (value, weight) in a.values.iter().zip(&a.weights) {
+            while end > 0 && value + b.values[end - 1] > place {
+                end -= 1;
+            }
+            if end == 0 {
+                break;
+            }
+            sum += weight * b.below[end];
+        }
+        sum
+    }
+
+    fn end(&self, pick: fn(&[f64]) -> Option<&f64>) -> f64 {
+        self.parts.iter().filter_map(|part| pick(&part.values)).sum()
+    }
+
+    /// The least sum that so large a share is not above.
+    fn quantile(&self, p: f64) -> f64 {
+        self.quantile_of_sums(p) - self.about
+    }
+
+    fn quantile_of_sums(&self, p: f64) -> f64 {
+        let (mut low, mut high) = (self.end(<[f64]>::first), self.end(<[f64]>::last));
+        if p <= 0.0 || self.share_of_sums(low) >= p - LEAST {
+            return low;
+        }
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if self.share_of_sums(middle) >= p - LEAST { high = middle } else { low = middle }
+        }
+        high
+    }
+
+    fn value(&self, statistic: Statistic) -> f64 {
+        match statistic {
+            Statistic::Mean => self.parts.iter().map(Points::mean).sum::<f64>() - self.about,
+            Statistic::Quantile(p) => self.quantile(p),
+        }
+    }
+
+    fn about_the_median(&mut self) {
+        self.about = self.quantile_of_sums(0.5);
+    }
 }
 
 /// The delays of two networks in series.
 pub struct Sums {
-    sums: Vec<f64>,
-    rough: Vec<f64>,
-    drawn: Vec<Vec<f64>>,
+    sums: Convolution,
+    /// Sums of all values, each of the one with each of the other.
+    count: u64,
+    mean: f64,
+    stddev: f64,
+    rough: Convolution,
+    drawn: Vec<Convolution>,
 }
 
 /// What a measurement of both networks in series says.
@@ -153,35 +294,62 @@ impl Sums {
         if a.len().min(b.len()) < FEWEST {
             return None;
         }
-        let whole = convolution(&ascending(a.to_vec()), &ascending(b.to_vec()), POINTS);
+        let (first, second) = (ascending(a.to_vec()), ascending(b.to_vec()));
+        let of_both = [Moments::of(&first)?, Moments::of(&second)?];
+        let sums = Convolution::of(Points::of_sample(&first, POINTS), Points::of_sample(&second, POINTS));
+        let count = (a.len() as u64).saturating_mul(b.len() as u64);
         let (a, b) = (Series::of(a, 1), Series::of(b, 2));
-        let rough = convolution(&ascending(a.values.clone()), &ascending(b.values.clone()), POINTS_DRAWN);
+        let rough = Convolution::of(a.plain(), b.plain());
         let numbers = 0..u32::try_from(RESAMPLES).unwrap_or(u32::MAX);
-        let drawn =
-            numbers.map(|number| convolution(&a.drawn(number), &b.drawn(number), POINTS_DRAWN)).collect();
-        Some(Self { sums: whole, rough, drawn })
+        let drawn = numbers.map(|number| Convolution::of(a.drawn(number), b.drawn(number))).collect();
+        let mean = of_both.iter().map(Moments::mean).sum();
+        let stddev = of_both.iter().map(Moments::variance).sum::<f64>().sqrt();
+        Some(Self { sums, count, mean, stddev, rough, drawn })
     }
 
     /// The same, each sample of sums about its own median: where the offset of clocks is not known.
     #[must_use]
     pub fn about_the_median(mut self) -> Self {
         for sums in [&mut self.sums, &mut self.rough].into_iter().chain(&mut self.drawn) {
-            let middle = value(sums, Statistic::Quantile(0.5));
-            sums.iter_mut().for_each(|sum| *sum -= middle);
+            sums.about_the_median();
         }
         self
     }
 
-    /// The sums, ascending.
-    pub fn values(&self) -> &[f64] {
-        &self.sums
+    /// The sums' distribution. There are as many as pairs of values, and they have no order: no intervals.
+    pub fn summary(&self) -> Summary {
+        let quantile = |p: f64| Some(self.sums.quantile(p));
+        let (p25, p75) = (quantile(0.25), quantile(0.75));
+        Summary {
+            count: self.count,
+            min: quantile(0.0),
+            max: Some(self.sums.end(<[f64]>::last) - self.sums.about),
+            mean: Some(self.mean - self.sums.about),
+            stddev: Some(self.stddev),
+            median: quantile(0.5),
+            iqr: p25.zip(p75).map(|(low, high)| high - low),
+            p25,
+            p75,
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            ..Summary::default()
+        }
+    }
+
+    fn value(&self, statistic: Statistic) -> f64 {
+        match statistic {
+            Statistic::Mean => self.mean - self.sums.about,
+            Statistic::Quantile(p) => self.sums.quantile(p),
+        }
     }
 
     /// A statistic of the sums, and its 95 % interval.
     pub fn statistic(&self, statistic: Statistic) -> (f64, [f64; 2]) {
-        let found = value(&self.sums, statistic);
-        let rough = value(&self.rough, statistic);
-        let away = self.drawn.iter().map(|drawn| value(drawn, statistic) - rough).collect();
+        let found = self.value(statistic);
+        let rough = self.rough.value(statistic);
+        let away = self.drawn.iter().map(|drawn| drawn.value(statistic) - rough).collect();
         (found, middle(away).map(|end| found + end))
     }
 
@@ -191,16 +359,20 @@ impl Sums {
             return None;
         }
         let series = Series::of(measured, 3);
-        let sorted = ascending(series.values.clone());
+        let plain = series.plain();
         let places: Vec<f64> = (0..PLACES / 2)
             .map(|place| (real(place) + 0.5) / real(PLACES / 2))
-            .flat_map(|p| [quantile(&sorted, p), quantile(&self.rough, p)])
+            .flat_map(|p| [plain.quantile(p), self.rough.quantile(p)])
             .collect();
-        let apart = |measured: &[f64], sums: &[f64]| -> Vec<f64> {
-            places.iter().map(|place| share(measured, *place) - share(sums, *place)).collect()
+        let apart = |measured: &Points, sums: &Convolution| -> Vec<f64> {
+            places.iter().map(|place| measured.share(*place) - sums.share(*place)).collect()
         };
-        let here = apart(&sorted, &self.rough);
+        let here = apart(&plain, &self.rough);
         let distance = here.iter().map(|apart| apart.abs()).fold(0.0, f64::max);
+        let of_points = |points: &Points, statistic: Statistic| match statistic {
+            Statistic::Mean => points.mean(),
+            Statistic::Quantile(p) => points.quantile(p),
+        };
         let mut farther = 1;
         let mut differences = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
         for (number, sums) in (0..).zip(&self.drawn) {
@@ -208,13 +380,13 @@ impl Sums {
             let moved = apart(&drawn, sums).into_iter().zip(&here).map(|(drawn, here)| (drawn - here).abs());
             farther += usize::from(moved.fold(0.0, f64::max) >= distance);
             for (statistic, differences) in statistics.iter().zip(&mut differences) {
-                let there = value(&drawn, *statistic) - value(&sorted, *statistic);
-                differences.push(there - (value(sums, *statistic) - value(&self.rough, *statistic)));
+                let there = of_points(&drawn, *statistic) - of_points(&plain, *statistic);
+                differences.push(there - (sums.value(*statistic) - self.rough.value(*statistic)));
             }
         }
         let measured = ascending(measured.to_vec());
         let intervals = statistics.iter().zip(differences).map(|(statistic, away)| {
-            let found = value(&measured, *statistic) - value(&self.sums, *statistic);
+            let found = value(&measured, *statistic) - self.value(*statistic);
             middle(away).map(|end| found + end)
         });
         Some(Against {
@@ -222,6 +394,25 @@ impl Sums {
             p_value: real(farther) / real(self.drawn.len() + 1),
             difference_intervals: intervals.collect(),
         })
+    }
+}
+
+fn ascending(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let place = p * real(sorted.len() - 1);
+    let below = whole(place).min(sorted.len() - 1);
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * (place - real(below))
+}
+
+fn value(sorted: &[f64], statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::Mean => sorted.iter().sum::<f64>() / real(sorted.len()),
+        Statistic::Quantile(p) => quantile(sorted, p),
     }
 }
 
@@ -265,6 +456,52 @@ mod tests {
                 (found - truth).abs() < 2.5 * half && half < 0.2,
                 "{statistic:?}: {found} in {low} to {high}"
             );
+        }
+    }
+
+    #[test]
+    fn the_sums_are_those_of_each_value_with_each() {
+        // Tails without a variance, of which thinning leaves nothing.
+        let heavy = |name| -> Vec<f64> {
+            series(name, 2, 1_500, 0.0).into_iter().map(|value| 20e6 + 1e6 * (value / 1.5).exp()).collect()
+        };
+        let (a, b) = (heavy(1), heavy(2));
+        let all = ascending(a.iter().flat_map(|a| b.iter().map(move |b| a + b)).collect());
+        let sums = Sums::of(&a, &b).unwrap();
+        let found = sums.summary();
+        let exact = crate::summary(&all);
+        assert_eq!((found.count, found.min, found.max), (exact.count, exact.min, exact.max));
+        for (found, exact) in [
+            (found.mean, exact.mean),
+            (found.stddev, exact.stddev),
+            (found.p25, exact.p25),
+            (found.median, exact.median),
+            (found.p95, exact.p95),
+            (found.p99, exact.p99),
+            (found.p99_9, exact.p99_9),
+        ] {
+            let (found, exact) = (found.unwrap(), exact.unwrap());
+            assert!((found / exact - 1.0).abs() < 1e-5, "{found} {exact}");
+        }
+        let mean = a.iter().chain(&b).sum::<f64>() / 1_500.0;
+        let (value, [low, high]) = sums.statistic(Statistic::Mean);
+        assert!((value / mean - 1.0).abs() < 1e-12 && low < mean && mean < high, "{mean} in {low} to {high}");
+        let about = sums.about_the_median().summary();
+        assert_eq!(about.median, Some(0.0));
+        assert!((about.max.unwrap() / (exact.max.unwrap() - exact.median.unwrap()) - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn points_that_stand_for_many_values_change_no_quantile_by_more_than_chance_does() {
+        let a: Vec<f64> = series(1, 3, 5_000, 0.0);
+        let b: Vec<f64> = series(2, 3, 5_000, 0.0);
+        let [whole, few] = [POINTS, POINTS_DRAWN].map(|room| {
+            let of = |values: &[f64]| Points::of_sample(&ascending(values.to_vec()), room);
+            Convolution::of(of(&a), of(&b))
+        });
+        for p in [0.01, 0.5, 0.95, 0.999] {
+            let (exact, found) = (whole.quantile(p), few.quantile(p));
+            assert!((found / exact - 1.0).abs() < 0.002, "{p}: {found} {exact}");
         }
     }
 

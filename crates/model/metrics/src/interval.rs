@@ -23,6 +23,9 @@ const CORRELATED: usize = 1 << 15;
 const HELD_BY_A_BLOCK: f64 = 2.0;
 /// A series in fewer blocks than this does not tell how much its blocks vary.
 const FEWEST_BLOCKS: usize = 6;
+/// Of values that depend on each other, so many that are as good as independent have to lie beyond a quantile: what fewer say of
+/// their own dependence is too little.
+const BEYOND: f64 = 6.0;
 /// Up to these degrees of freedom Student's quantile is searched for; the search loses its digits far above.
 const STUDENT_EXACT: f64 = 200.0;
 /// Up to this size the binomial distribution is used as it is, and above it its normal limit.
@@ -35,17 +38,37 @@ pub(crate) fn of_mean(dependence: &Dependence, count: usize, mean: f64, stddev: 
 }
 
 /// The ranks, counted from 0, of the order statistics that enclose the quantile `p`, which is `level` in the sample (Woodruff
-/// 1952); `None` where there are too few values, or where they depend on each other so much that the interval would
-/// reach beyond them.
-pub(crate) fn ranks_of_quantile<V: Value>(series: &[V], p: f64, level: f64) -> Option<[usize; 2]> {
+/// 1952); `None` where there are too few values, or where they depend on each other so much that too few beyond the
+/// quantile are as good as independent. `middle` is the dependence of being above the median or not: it is known better than
+/// that of so rare a thing as being beyond a quantile far out, which seems less dependent where the sample has few such
+/// values.
+pub(crate) fn ranks_of_quantile<V: Value>(
+    series: &[V],
+    p: f64,
+    level: f64,
+    middle: &Dependence,
+) -> Option<[usize; 2]> {
     let n = series.len();
     let [low, high] = binomial_ranks(n, p)?;
-    let dependence = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
-    if dependence.inflation <= 1.0 {
+    let own = Dependence::of(series, |value| if value <= level { 1.0 } else { 0.0 });
+    // Of normal values that depend on the last one, the inflation falls off from the median as this, within a tenth.
+    let usual = middle.inflation * (4.0 * p * (1.0 - p)).cbrt();
+    let inflation = own.inflation.max(usual);
+    if inflation <= 1.0 {
         return Some([low - 1, high - 1]);
     }
+    let block = own.block.max(if usual > own.inflation { middle.block } else { 1 });
+    let used = Dependence {
+        inflation,
+        freedom: own.freedom.min((real(n) / real(block) / 2.0).max(1.0)),
+        block,
+        is_known: own.is_known && middle.is_known,
+    };
+    if real(n) * p.min(1.0 - p) < BEYOND * inflation {
+        return None;
+    }
     let centre = real(n - 1) * p + 1.0;
-    let scale = dependence.widening()? / NORMAL_975;
+    let scale = used.widening()? / NORMAL_975;
     let below = centre - (centre - real(low)) * scale;
     let above = centre + (real(high) - centre) * scale;
     (below >= 1.0 && above <= real(n)).then(|| [whole(below).min(low) - 1, whole(above.ceil()).max(high) - 1])
@@ -139,6 +162,11 @@ impl Dependence {
     /// Degrees of freedom of that estimate.
     pub(crate) const fn freedom(&self) -> f64 {
         self.freedom
+    }
+
+    /// Whether the series is long enough to tell; where it is not, the inflation is too small.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.is_known
     }
 
     /// Half the width of the mean's interval, in standard errors of the mean of independent values; `None` without

@@ -123,8 +123,9 @@ fn of_order<V: Value>(series: &[V], order: &Order<'_, V>) -> Summary {
     let stddev = stddev.and_then(|moments| finite((moments.squares / real(series.len() - 1)).sqrt()));
     let [p25, median, p75, p95, p99] = [0.25, 0.5, 0.75, 0.95, 0.99].map(quantile);
     let dependence = Dependence::of(series, |value| value);
+    let middle = median.map(|median| Dependence::of(series, |value| if value <= median { 1.0 } else { 0.0 }));
     let interval = |p: f64, level: Option<f64>| {
-        let [low, high] = interval::ranks_of_quantile(series, p, level?)?;
+        let [low, high] = interval::ranks_of_quantile(series, p, level?, middle.as_ref()?)?;
         order.enclosing(low, high)
     };
     Summary {
@@ -165,19 +166,29 @@ pub(crate) const fn real(count: usize) -> f64 {
 
 /// Mean, and sum of squared deviations from it.
 #[derive(Clone, Copy)]
-struct Moments {
+pub(crate) struct Moments {
     mean: f64,
     squares: f64,
+    count: usize,
 }
 
 impl Moments {
     /// In two passes about one of the values, so that a large common offset costs no digits. `None` for an empty
     /// sample.
-    fn of<V: Value>(values: &[V]) -> Option<Self> {
+    pub(crate) fn of<V: Value>(values: &[V]) -> Option<Self> {
         let pivot = values.get(values.len() / 2)?.value();
         let above = values.iter().map(|value| value.value() - pivot).sum::<f64>() / real(values.len());
         let squares = values.iter().map(|value| (value.value() - pivot - above).powi(2)).sum();
-        Some(Self { mean: pivot + above, squares })
+        Some(Self { mean: pivot + above, squares, count: values.len() })
+    }
+
+    pub(crate) const fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// With the count in its denominator: that of the values themselves.
+    pub(crate) const fn variance(&self) -> f64 {
+        self.squares / real(self.count)
     }
 }
 

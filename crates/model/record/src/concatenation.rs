@@ -40,7 +40,8 @@ pub struct ConcatenatedDirection {
     /// Whether the two networks' delays depend on each other, which adding them takes them not to do; `null` where they
     /// were not measured at the same time, so that it cannot be seen.
     pub independence: Option<Independence>,
-    /// Delays of both in series, if they are independent.
+    /// Delays of both in series, if they are independent: each delay of the first added to each of the second, and `count` is
+    /// how many such sums there are.
     pub predicted_delay_ns: Summary,
     /// Delays that were measured there.
     pub measured_delay_ns: Option<Summary>,

@@ -114,6 +114,29 @@ fn intervals_cover_values_that_depend_on_those_before() {
 }
 
 #[test]
+fn of_too_few_independent_values_beyond_a_quantile_no_interval_is_told() {
+    for (rho, count) in [(0.9, 500), (0.9, 1_000), (0.98, 3_000)] {
+        // An interval is only told where it covers as often as it says: of those that are, and of all that were tried.
+        let mut tally = [(0, 0), (0, 0)];
+        for trial in 0..TRIALS {
+            let summary = summary(&autoregression(trial, count, rho));
+            let both = [(summary.p95_interval, 1.644_853_6), (summary.p99_interval, 2.326_347_9)];
+            for ((told, missed), (interval, truth)) in tally.iter_mut().zip(both) {
+                if let Some([low, high]) = interval {
+                    *told += 1;
+                    *missed += u32::from(truth < low || truth > high);
+                }
+            }
+        }
+        for (told, missed) in tally {
+            // Told of few series, those are of the less usual ones; told of many, of 5 % more than twice that is below 1e-6.
+            assert!(missed <= told / 10 + 6, "AR(1) {rho}, n = {count}: {missed} of {told}");
+        }
+        assert!(tally[1].0 <= TRIALS / 50, "p99 of AR(1) {rho}, n = {count}: told {} times", tally[1].0);
+    }
+}
+
+#[test]
 fn independent_intervals_would_not_have_covered_them() {
     // What the widening is for: Student's interval as if the values were independent.
     let mut counted = 0;
